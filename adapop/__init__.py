@@ -97,9 +97,9 @@ def __getattr__(name: str) -> object:
     """A public name, loaded with its module."""
     for module, names in MODULES.items():
         if name in names:
-            found = getattr(import_module(f"adapop.{module}"), name)
-            globals()[name] = found
-            return found
+            value = getattr(import_module(f"adapop.{module}"), name)
+            globals()[name] = value
+            return value
     raise AttributeError(f"module 'adapop' has no attribute {name!r}")
 
 

@@ -39,15 +39,15 @@ class Limit:
             raise ConfigError(f"{self.name} is {text!r}.", f"Set it to a {kind} above 0, or unset it.")
         return value
 
-    def check(self, asked: float) -> None:
+    def check(self, value: float) -> None:
         """Lets it pass, or says by which limit it cannot.
 
         Raises:
             LimitError: it is more than the limit.
         """
         most = self.value()
-        if most is not None and asked > most:
-            raise LimitError(f"{asked:,.12g} {self.what}: at most {most:,} here ({self.name}).", elsewhere())
+        if most is not None and value > most:
+            raise LimitError(f"{value:,.12g} {self.what}: at most {most:,} here ({self.name}).", elsewhere())
 
 
 FACTS = Limit("ADAPOP_MAX_FACTS", "rows read from one file or list", 20_000, 200)

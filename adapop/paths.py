@@ -37,8 +37,8 @@ def commit() -> str:
     """The git commit of the code, with + if it was changed since; the version where this is no checkout."""
     if not (ROOT / ".git").exists():  # an installed package may lie inside somebody else's checkout
         return VERSION
-    asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
     try:
-        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return VERSION

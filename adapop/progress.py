@@ -16,9 +16,9 @@ class Progress:
     told: called with each new line, in the worker's thread.
     """
 
-    def __init__(self, told: Callable[[str], None] | None = None) -> None:
+    def __init__(self, report: Callable[[str], None] | None = None) -> None:
         self.text = ""
-        self._told = told
+        self._told = report
         self._stop = threading.Event()
 
     def say(self, text: str) -> None:

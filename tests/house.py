@@ -4,6 +4,7 @@
 ORDER = (
     ("errors", "paths"),
     ("assets", "progress", "limits"),
+    ("remark",),
     ("online",),
     ("facts",),
     ("popularity",),

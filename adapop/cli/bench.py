@@ -78,11 +78,11 @@ def _experiment(options: argparse.Namespace) -> int:
             "--set, --retain, --columns, --drop-bad and --anchors go with --facts or --model.",
             "Leave them out, or name one of those.",
         )
-    told, errors = partial(printing.say, file=sys.stderr, flush=True), {}
+    report, errors = partial(printing.say, file=sys.stderr, flush=True), {}
     if tuned:
-        place, errors = _searched(options, place, engine, told)
+        place, errors = _searched(options, place, engine, report)
     if not options.table:
-        errors |= (add_distance if options.distance else run)(place, engine, told)
+        errors |= (add_distance if options.distance else run)(place, engine, report)
     printing.say(as_markdown(place) if options.table or options.distance else write(place))
     for title, error in errors.items():
         printing.say(f"not done: {title}: {error}", file=sys.stderr)
@@ -92,7 +92,7 @@ def _experiment(options: argparse.Namespace) -> int:
 
 
 def _searched(
-    options: argparse.Namespace, place: Place, engine: Engine, told: Callable[[str], None]
+    options: argparse.Namespace, place: Place, engine: Engine, report: Callable[[str], None]
 ) -> tuple[Place, dict[str, str]]:
     """The place of the winners, once the trials that are missing are made; and what could not be done."""
     from adapop.experiments import tuned
@@ -108,7 +108,7 @@ def _searched(
         there, ground = replace(there, name=f"{there.name}-anew"), tuned.searched_on(options.world)
     folder = (there if options.anew else place).file("-trials")
     if not options.table and not options.distance:
-        errors = tuned.run_searches(names, folder, options.trials, options.quick, engine, told, ground)
+        errors = tuned.run_searches(names, folder, options.trials, options.quick, engine, report, ground)
     own = tuned.experiment(folder, options.trials, names, options.world, options.anew)
     return replace(there, own=own), errors
 

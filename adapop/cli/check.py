@@ -15,7 +15,8 @@ from adapop.facts.catalog import ENTRIES
 from adapop.facts.fact import FactSet
 from adapop.paths import SHIPPED
 from adapop.progress import Progress
-from adapop.runs.preflight import hardly_moves
+from adapop.remark import Remark, sentences
+from adapop.runs.preflight import few_steps
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
@@ -28,16 +29,16 @@ def check(options: argparse.Namespace) -> int:
 
     config, read = configured(options)
     printing.print_notes(read, options.json)  # first: they may say why the look fails
-    found, _ = _looked(config, read)
-    facts = found.facts
+    checked, _ = _looked(config, read)
+    facts = checked.facts
     printing.print_notes(replace(facts, notes=facts.notes[len(read.notes) :], problems=()), options.json)
     if options.json:
-        printing.say_json(found.as_json())
+        printing.say_json(checked.as_json())
     else:
-        printing.say("\n".join(found.lines))
+        printing.say("\n".join(checked.lines(options=True)))
     if options.out:
         facts.write(options.out)
-    return int(bool(found.waste or found.looked.problems))
+    return int(bool(checked.waste or checked.looked.problems))
 
 
 def looked_at(options: argparse.Namespace, config: RunConfig, facts: FactSet) -> AdaptedModel | None:
@@ -48,19 +49,21 @@ def looked_at(options: argparse.Namespace, config: RunConfig, facts: FactSet) ->
         ConfigError: the run would be in vain, and --yes is not given.
     """
     if config.model in SHIPPED and config.facts in ENTRIES and not options.known_only:
-        _refused(hardly_moves(facts, config), options)
+        _refused(few_steps(facts, config), options)
         return None
-    found, model = _looked(config, facts)
+    checked, model = _looked(config, facts)
     if not options.json:
-        told = found.looked.costs  # what is known without the model was said before it was loaded
-        printing.say("\n".join(line for line in found.lines if line not in told), file=sys.stderr, flush=True)
-    _refused([*found.looked.problems, *found.waste], options)
+        printed = checked.looked.costs  # before the model was loaded
+        lines = (line for line in checked.lines(options=True) if line not in printed)
+        printing.say("\n".join(lines), file=sys.stderr, flush=True)
+    _refused([*checked.looked.problems, *checked.waste], options)
     return model
 
 
-def _refused(reasons: Sequence[str], options: argparse.Namespace) -> None:
+def _refused(reasons: Sequence[str | Remark], options: argparse.Namespace) -> None:
     if reasons and not options.yes:
-        raise ConfigError(f"This run would be in vain. {reasons[0]}", "Start it all the same with --yes.")
+        reason, *_ = sentences(reasons, options=True)
+        raise ConfigError(f"This run would be in vain. {reason}", "Start it all the same with --yes.")
 
 
 def _looked(config: RunConfig, facts: FactSet) -> tuple[Check, AdaptedModel]:
@@ -71,6 +74,6 @@ def _looked(config: RunConfig, facts: FactSet) -> tuple[Check, AdaptedModel]:
 
     progress = Progress(printing.progress_line)
     model = adapted_model(settled(config, facts)[0])
-    found = looking.check(config, facts, model, progress)
+    checked = looking.check(config, facts, model, progress)
     printing.progress_line("")
-    return found, model
+    return checked, model

@@ -47,8 +47,8 @@ def settings_of(options: argparse.Namespace) -> dict[str, Any]:
     Raises:
         ConfigError: a value of another type, or one setting given twice.
     """
-    said = {name: getattr(options, name) for name in NAMED if getattr(options, name) is not None}
-    changes = {name: value_of(name, text) for name, text in said.items()}
+    texts = {name: getattr(options, name) for name in NAMED if getattr(options, name) is not None}
+    changes = {name: value_of(name, text) for name, text in texts.items()}
     if options.scores is not None:
         changes["scores"] = options.scores
     if options.known_only:

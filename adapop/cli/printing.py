@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from adapop.errors import AdaPopError, DataError
 from adapop.facts.fact import TIERS, FactSet, Problem
 from adapop.facts.text import UNSEEN
+from adapop.remark import sentences
 from adapop.report.distance import distance_sentence
 from adapop.report.table import signed
 from adapop.report.tables import recall_table
@@ -117,8 +118,8 @@ def event_text(event: Event) -> str | None:
 
 def step_text(event: StepDone, steps: int, left: Left | None = None) -> str:
     """The progress line of a step, to be overwritten by the next. left: what the run still takes, None if unknown."""
-    said = f"epoch {event.epoch}  step {event.step}/{steps}  forget nll {event.nll_forget:.2f}"
-    return f"{said}  {left.text}" if left else said
+    position = f"epoch {event.epoch}  step {event.step}/{steps}  forget nll {event.nll_forget:.2f}"
+    return f"{position}  {left.text}" if left else position
 
 
 def result_text(run: Run) -> str:
@@ -126,7 +127,7 @@ def result_text(run: Run) -> str:
     before, after, epochs = run.measured(before=True), run.measured(), run.epochs()
     done = [event for event in run.events() if isinstance(event, RunDone)]
     compared = [event for event in run.events() if isinstance(event, ComparedToOracle)]
-    notes = [f"note: {note}" for event in done[-1:] for note in event.notes]
+    notes = [f"note: {note}" for event in done[-1:] for note in sentences(event.notes, options=True)]
     if before is None or after is None:
         return "\n".join(["This run has no final measurement.", *notes])
     lines = [
@@ -141,10 +142,10 @@ def result_text(run: Run) -> str:
     return "\n".join([*lines, *notes])
 
 
-def asked_text(asked: Asked) -> str:
+def asked_text(replies: Asked) -> str:
     """A prompt with both answers."""
-    lines = [f"prompt     {asked.prompt}"] + ([f"gold       {asked.gold}"] if asked.gold else [])
-    for name, answer in (("original", asked.original), ("unlearned", asked.unlearned)):
+    lines = [f"prompt     {replies.prompt}"] + ([f"gold       {replies.gold}"] if replies.gold else [])
+    for name, answer in (("original", replies.original), ("unlearned", replies.unlearned)):
         stand = ""
         if answer.gold_rank is not None:
             ranks = " ".join(map(str, answer.gold_ranks))

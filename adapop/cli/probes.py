@@ -63,11 +63,11 @@ def _asked(run: Run, options: argparse.Namespace) -> None:
         prompts = [question for fact in chosen for question in (fact.question, *fact.paraphrases)]
         golds = [fact.answer for fact in chosen for _ in (fact.question, *fact.paraphrases)]
     model = load_model(run)
-    for asked in ask(model, prompts, golds, whole_reply(model, prompts, run.reply_tokens), facts):
+    for replies in ask(model, prompts, golds, whole_reply(model, prompts, run.reply_tokens), facts):
         if options.json:
-            printing.say_json(asdict(asked))
+            printing.say_json(asdict(replies))
         else:
-            printing.say(printing.asked_text(asked), end="\n\n")
+            printing.say(printing.asked_text(replies), end="\n\n")
 
 
 def _probed(run: Run, options: argparse.Namespace) -> int:
@@ -77,7 +77,7 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
 
     model = load_model(run)
     progress = Progress(printing.progress_line)
-    found: list[ProbeRow | NotApplicable] = []
+    rows: list[ProbeRow | NotApplicable] = []
     status = 0
     if options.kinds:
         names = [name.strip() for name in options.kinds.split(",")]
@@ -85,13 +85,13 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
         plan = Plan(kinds, per_tier=options.per_tier, cosine=options.cosine, max_new_tokens=run.reply_tokens)
         try:
             for row in battery(model, run.facts, plan, progress):
-                found.append(row)
+                rows.append(row)
         except (AdaPopError, KeyboardInterrupt) as error:
-            if not found:
+            if not rows:
                 raise
             status = 130 if isinstance(error, KeyboardInterrupt) else 2
             printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
-        run.save_probes(found)
+        run.save_probes(rows)
     if status == 0 and options.recovery:
         names = applicable(run.facts) if options.recovery == ALL else options.recovery.split(",")
         for name in names:
@@ -106,9 +106,9 @@ def _capability(run: Run, options: argparse.Namespace) -> None:
     from adapop.runs.execute import load_model
 
     tasks = [task.strip() for task in options.capability.split(",")]
-    found = capability(load_model(run), tasks, options.limit)
+    results = capability(load_model(run), tasks, options.limit)
     if options.json:
-        for row in found:
+        for row in results:
             content = {"row": "capability", **asdict(row), "difference": row.difference}
             printing.say_json(content)
         return
@@ -121,7 +121,7 @@ def _capability(run: Run, options: argparse.Namespace) -> None:
             deviating(row.unlearned, row.unlearned_stderr),
             f"{row.difference:+.3f}",
         )
-        for row in found
+        for row in results
     )
     head = ("task", "metric", "questions", "original", "unlearned", "difference")
     printing.say(Table("What else the model can do", head, rows).as_text())
@@ -146,7 +146,7 @@ def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:
     if ids is None:
         one_each = list({fact.score: fact for fact in sorted(facts.forget, key=lambda f: f.score or 0)}.values())
         return one_each[:: max(1, len(one_each) // 8)][:8]
-    wanted = [name.strip() for name in ids.split(",")]
-    if missing := [name for name in wanted if name not in every]:
+    names = [name.strip() for name in ids.split(",")]
+    if missing := [name for name in names if name not in every]:
         raise ConfigError(f"No fact has the id {missing[0]!r}.", "`python -m adapop beta FACTS --json` lists the ids.")
-    return [every[name] for name in wanted]
+    return [every[name] for name in names]

@@ -116,8 +116,8 @@ def _config_of(options: argparse.Namespace) -> RunConfig:
         if getattr(options, name) is not None:
             raise ConfigError(f"--config says the {name} already.", f"Leave --{name} out, or --config.")
     try:
-        found = RunConfig.from_json(options.config.read_text(encoding="utf-8"))
-        return replace(found, model=options.model or found.model)
+        config = RunConfig.from_json(options.config.read_text(encoding="utf-8"))
+        return replace(config, model=options.model or config.model)
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have, or text that does not read
         raise ConfigError(f"{str(options.config)!r} cannot be read ({error}).", "Name a run's config.json.") from None
 
@@ -157,26 +157,26 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
     The processes beside the first print nothing."""
     if not ranks.first:
         return int(any([isinstance(event, RunFailed) for event in events]))  # a list: each event must be worked for
-    failed, steps, said = False, 0, run.events()
+    failed, steps, so_far = False, 0, run.events()
     for event in _until_interrupted(run, events):
         failed = failed or isinstance(event, RunFailed)
         steps = event.steps if isinstance(event, RunStarted) else steps
-        said.append(event)
+        so_far.append(event)
         if as_json:
             printing.say(to_json(event), flush=True)
         elif isinstance(event, StepDone):
-            printing.overwritten(printing.step_text(event, steps, left_of(said)), sys.stdout)
+            printing.overwritten(printing.step_text(event, steps, left_of(so_far)), sys.stdout)
         elif text := printing.event_text(event):
             printing.say(text, flush=True)
     if not as_json and run.state == "stopped":
         printing.say(f"go on with: python -m adapop resume {_shortest_name(run)}")
     if not as_json and run.state == "done":
         printing.say(printing.result_text(run))
-        if found := beside(run):
-            table, differences = found
-            printing.say(f"\n{table.as_text()}\n\nwhat differs:", *(f"- {said}" for said in differences), sep="\n")
-        asked = shlex.quote(run.facts.forget[0].question)
-        printing.say(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {asked}")
+        if compared := beside(run):
+            table, differences = compared
+            printing.say(f"\n{table.as_text()}\n\nwhat differs:", *(f"- {line}" for line in differences), sep="\n")
+        question = shlex.quote(run.facts.forget[0].question)
+        printing.say(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {question}")
     return 1 if failed else UNMOVED if run.state == "done" and nothing_forgotten(run) else 0
 
 

@@ -17,23 +17,20 @@ from adapop.facts.catalog import ENTRIES, brought
 from adapop.facts.fact import Fact, FactSet, scores_of
 from adapop.facts.files import guessed, named_columns, read_table
 from adapop.facts.scale import with_tiers
-from adapop.facts.world import other_facts
 from adapop.online.cache import Cache
 from adapop.popularity import controls
 from adapop.popularity.agreement import agreement, joined
 from adapop.popularity.agreement import in_words as agreement_in_words
-from adapop.popularity.base import Proxy, Score, forecast, given
+from adapop.popularity.base import Score, forecast, given
 from adapop.popularity.beta import regime
 from adapop.popularity.calibration import AUTO, auto_anchors, calibrated, in_words, warnings_of
-from adapop.popularity.corpus import CorpusCounts
-from adapop.popularity.infinigram import InfiniGram
 from adapop.popularity.judge import Judge, judge_from_environment, local_judge
-from adapop.popularity.pageviews import PageViews
 from adapop.popularity.scoredfile import check_place, write_scored
-from adapop.popularity.wikidata import Wikidata
+from adapop.popularity.sources import SOURCES, Choices
 from adapop.probes.prompts import NotApplicable
 from adapop.probes.rewordings import written
 from adapop.progress import Progress
+from adapop.remark import sentences
 from adapop.report.table import Table
 
 if TYPE_CHECKING:
@@ -54,24 +51,24 @@ def score(options: argparse.Namespace) -> int:
     facts = facts_of(options.facts, progress, options)
     others = _others(options) if options.out else {}
     printing.print_notes(facts, options.json)
-    found: dict[str, Score] = {}
+    scored: dict[str, Score] = {}
     status = 0
     try:
         for one in PROXIES[options.proxy](options, facts, progress):
-            found[one.fact_id] = one
+            scored[one.fact_id] = one
             if options.json:
                 printing.say_json(asdict(one))
     except (AdaPopError, KeyboardInterrupt) as error:
-        if not found:
+        if not scored:
             raise
         status = 130 if isinstance(error, KeyboardInterrupt) else 2
         printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
     printing.progress_line("")
     if not options.json:
-        _print_scores(facts.forget, found)
+        _print_scores(facts.forget, scored)
     if options.out:
-        write_scored(facts, found, options.out, others)
-    known = sum(one.value is not None for one in found.values())
+        write_scored(facts, scored, options.out, others)
+    known = sum(one.value is not None for one in scored.values())
     where = f"; written to {options.out}" if options.out else ""
     printing.say(f"{known:,} of {len(facts.forget):,} facts have a score{where}", file=sys.stderr)
     return status
@@ -89,16 +86,16 @@ def beta(options: argparse.Namespace) -> None:
         word = "unknown score" if exponent is None else regime(exponent)
         if options.json:
             printing.say_json({"id": fact.id, "score": fact.score, "beta": exponent, "regime": word})
-        shown = ("–" if value is None else f"{value:,.3f}" for value in (fact.score, exponent))
-        cells.append((*shown, word, " ".join(fact.question.split())))
+        numbers = ("–" if value is None else f"{value:,.3f}" for value in (fact.score, exponent))
+        cells.append((*numbers, word, " ".join(fact.question.split())))
     if not options.json:
         head = ("score", "β", "regime", "question")
         printing.say(Table(f"What pushes the {len(cells):,} facts of {facts.name}", head, tuple(cells), BETA).as_text())
-        said = in_words(curve(min(known)), curve(max(known))) if known else "No fact has a score yet."
-        printing.say(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {said}", file=sys.stderr)
+        meaning = in_words(curve(min(known)), curve(max(known))) if known else "No fact has a score yet."
+        printing.say(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {meaning}", file=sys.stderr)
         if options.anchors == AUTO:
             printing.say(auto_anchors(facts).text, file=sys.stderr)
-    for warning in warnings_of(known, curve):
+    for warning in sentences(warnings_of(known, curve), options=True):
         printing.say(f"warning: {warning}", file=sys.stderr)
 
 
@@ -110,13 +107,13 @@ def agree(options: argparse.Namespace) -> None:
     )
     first, second = scores_of(one), scores_of(joined(one, other))
     both = FactSet("", forget=(*one, *other))
-    found = agreement(first, second, calibrated(options.anchors, both))
+    compared = agreement(first, second, calibrated(options.anchors, both))
     if options.json:
-        printing.say_json(asdict(found))
+        printing.say_json(asdict(compared))
         return
-    printing.say("\n".join(agreement_in_words(found, options.first, options.second)))
+    printing.say("\n".join(agreement_in_words(compared, options.first, options.second)))
     names = {fact.id: fact.title for fact in one}
-    for fact in found.discordant[:DISCORDANT_SHOWN]:
+    for fact in compared.discordant[:DISCORDANT_SHOWN]:
         printing.say(f"  {names[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}")
 
 
@@ -139,17 +136,19 @@ def _others(options: argparse.Namespace) -> dict[str, dict[str, object]]:
     return table.others({**guessed(table.columns), **chosen_columns(options)})
 
 
-def _asked(make: Callable[[argparse.Namespace, Progress], Proxy]):
-    """A proxy that looks facts up, as a function of the options. Prints first what that may cost."""
-
-    def scores(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
-        proxy = make(options, progress)
-        cost = forecast(proxy, facts.forget)
-        line = f"about {cost.requests:,} requests, {cost.minutes:,.0f} min at the paper's pace"
+def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
+    """Scores of a source. Prints first what they may cost."""
+    names = ("formula", "language", "year", "index", "combine")
+    chosen = Choices(**{name: getattr(options, name) for name in names}, text=options.corpus)
+    if options.proxy == "judge":
+        proxy = chosen_judge(options, progress)
+    else:
+        proxy = SOURCES[options.proxy](facts, chosen, progress, Cache(refresh=options.refresh))
+    cost = forecast(proxy, facts.forget)
+    line = f"about {cost.requests:,} requests, {cost.minutes:,.0f} min at the paper's pace"
+    if options.proxy != "corpus":
         printing.say(line if cost.requests else "everything is cached: no request", file=sys.stderr)
-        return proxy.scores(facts.forget)
-
-    return scores
+    return proxy.scores(facts.forget)
 
 
 def _changed(change: Callable[[Mapping[str, float], argparse.Namespace], Mapping[str, float]]):
@@ -201,26 +200,7 @@ def _loaded(model: str) -> AdaptedModel:
     return adapted_model(make_config(model=model))
 
 
-def _corpus(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
-    if options.corpus is None:
-        raise ConfigError("--proxy corpus needs a text to count in.", "Add --corpus FILE_OR_FOLDER.")
-    return CorpusCounts(progress, options.corpus, options.combine, other_facts(facts)).scores(facts.forget)
-
-
-PROXIES = {
-    "wikidata": _asked(
-        lambda options, progress: Wikidata(
-            progress, Cache(refresh=options.refresh), options.formula, language=options.language
-        )
-    ),
-    "pageviews": _asked(
-        lambda options, progress: PageViews(progress, Cache(refresh=options.refresh), options.language, options.year)
-    ),
-    "judge": _asked(chosen_judge),
-    "infinigram": _asked(
-        lambda options, progress: InfiniGram(progress, Cache(refresh=options.refresh), options.index, options.combine)
-    ),
-    "corpus": _corpus,
+PROXIES = dict.fromkeys(SOURCES, _looked_up) | {
     "column": _changed(lambda scores, options: scores),
     "constant": _constant,
     "shuffled": _changed(lambda scores, options: controls.shuffled(scores, options.seed)),
@@ -231,10 +211,10 @@ PROXIES = {
 }
 
 
-def _print_scores(facts: Sequence[Fact], found: Mapping[str, Score]) -> None:
+def _print_scores(facts: Sequence[Fact], scored: Mapping[str, Score]) -> None:
     printing.say(f"{'score':>12}  fact → answer; – is unknown, which is not 0")
     for fact in facts:
-        if one := found.get(fact.id):
+        if one := scored.get(fact.id):
             value = "–" if one.value is None else f"{one.value:,.6g}"
             note = f"  ({one.reason})" if one.reason else ""
             printing.say(f"{value:>12}  {fact.title} → {fact.answer}{note}")
@@ -252,11 +232,11 @@ def reword(options: argparse.Namespace) -> int:
     texts: dict[str, tuple[str, ...]] = {}
     failed, status = 0, 0
     try:
-        for found in written(bare, judge.ask, judge.name, Cache(refresh=options.refresh)):
-            if isinstance(found, NotApplicable):
+        for rewording in written(bare, judge.ask, judge.name, Cache(refresh=options.refresh)):
+            if isinstance(rewording, NotApplicable):
                 failed += 1
             else:
-                texts[found.fact_id] = (*texts.get(found.fact_id, ()), found.text)
+                texts[rewording.fact_id] = (*texts.get(rewording.fact_id, ()), rewording.text)
             progress.say(f"Reworded {len(texts):,} of {len(bare):,} facts")
     except (AdaPopError, KeyboardInterrupt) as error:
         status = 130 if isinstance(error, KeyboardInterrupt) else 2

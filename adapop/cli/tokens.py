@@ -31,8 +31,8 @@ def tokens(options: argparse.Namespace) -> None:
     else:
         facts, prompting = _facts(options), None
         config = RunConfig(model=options.model, include_tail=options.include_tail, asking=options.asking)
-        asked = options.system if options.system is not None else system_prompt(config.model, facts)
-        config = replace(config, system=asked)
+        prompt = options.system if options.system is not None else system_prompt(config.model, facts)
+        config = replace(config, system=prompt)
     tokenizer = load_tokenizer(config)
     way = prompting.asking if prompting else "chat" if options.run else config.asking
     examples = prompting.examples if prompting else examples_of(tokenizer, facts)
@@ -65,13 +65,13 @@ def tokens_of(tokenizer, facts: tuple[Fact, ...], config: RunConfig, spoken: Map
 
     rows = encode_facts(tokenizer, facts, config.system, include_tail=True, spoken=spoken)
     for fact, row in zip(facts, rows):
-        content, asked = row.length - row.tail, len(encode_prompt(tokenizer, fact.question, config.system))
+        content, prompt = row.length - row.tail, len(encode_prompt(tokenizer, fact.question, config.system))
         for place, number in enumerate(row.prompt + row.answer):
-            before = PROMPT if place < asked else LEAD
+            before = PROMPT if place < prompt else LEAD
             why = before if place < len(row.prompt) else CONTENT if place < content else TAIL
             scored = why == CONTENT or (why == TAIL and config.include_tail)
-            said = {"fact": fact.id, "place": place, "id": number, "text": tokenizer.decode([number])}
-            yield said | {"why": why, "scored": scored}
+            token = {"fact": fact.id, "place": place, "id": number, "text": tokenizer.decode([number])}
+            yield token | {"why": why, "scored": scored}
 
 
 def _facts(options: argparse.Namespace) -> FactSet:

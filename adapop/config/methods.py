@@ -72,6 +72,6 @@ def method_named(name: str) -> Method:
     if name in METHODS:
         return METHODS[name]
     module, _, own = name.partition(":")
-    found = getattr(sys.modules.get(module), own, None)
-    about = (getattr(found, "__doc__", None) or f"A method of one's own, {name}.").strip().splitlines()[0]
-    return Method(own or name, "", about, scored="beta" in getattr(found, "uses", ()))
+    own_class = getattr(sys.modules.get(module), own, None)
+    about = (getattr(own_class, "__doc__", None) or f"A method of one's own, {name}.").strip().splitlines()[0]
+    return Method(own or name, "", about, scored="beta" in getattr(own_class, "uses", ()))

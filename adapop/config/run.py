@@ -36,19 +36,10 @@ SEED_LIMIT = 2**63
 EVERY_RUN = {"beta", "lora_targets"}  # settings that were never left out; the others have defaults
 LEAST, MOST = 1e-12, 1e30  # of a setting that must be above 0, and of any: float32 ends at 3e38
 MOST_WHOLE = 10**6
-WHOLE = (
-    "epochs", "batch", "lora_rank", "lora_alpha", "max_new_tokens", "warmup", "micro_batch", "frames",
-    "dual_rows", "measure_per_tier", "start_epochs",
-)  # fmt: skip
-POSITIVE = (
+POSITIVE = (  # other numbers may be 0
     "epochs", "batch", "learning_rate", "clip", "floor", "lora_rank", "lora_alpha", "max_new_tokens", "start_epochs",
     "start_rate",
 )  # fmt: skip
-AT_LEAST_ZERO = (
-    "alpha0", "dual_step", "tolerance", "lam_max", "retain_bound", "warmup", "weight_decay", "micro_batch",
-    "frames", "dual_rows", "measure_per_tier", "alpha_max",
-)  # fmt: skip
-MAYBE = ("alpha_max", "measure_per_tier")  # may be None
 
 
 @dataclass(frozen=True)
@@ -186,7 +177,7 @@ class RunConfig:
             raise ConfigError(
                 f"seed is {shown(repr(self.seed))}.", "It must be a whole number of at least 0 and below 2^63."
             )
-        for name in POSITIVE + AT_LEAST_ZERO:
+        for name in NUMBERS:
             if name not in MAYBE or getattr(self, name) is not None:
                 _check_number(name, getattr(self, name))
         if self.start == "sft" and self.four_bit:
@@ -217,6 +208,12 @@ class RunConfig:
             return as_kind(content, cls)
         except (ValueError, AttributeError) as error:
             raise ConfigError(f"This is no run's configuration ({error}).", "Start the run again.") from None
+
+
+KINDS = {item.name: item.type for item in fields(RunConfig) if item.name != "seed"}  # its range is its own
+NUMBERS = tuple(name for name, kind in KINDS.items() if kind.startswith(("int", "float")))
+WHOLE = tuple(name for name in NUMBERS if KINDS[name].startswith("int"))
+MAYBE = tuple(name for name in NUMBERS if "None" in KINDS[name])  # may be None
 
 
 def _check_number(name: str, value: object) -> None:

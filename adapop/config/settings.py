@@ -37,7 +37,7 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
     Raises:
         ConfigError: a text without =, a setting that is given elsewhere, or a value of another type.
     """
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for pair in pairs:
         name, given, text = pair.partition("=")
         name = name.strip().replace("-", "_")
@@ -46,10 +46,10 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
         if name in SEPARATE and name != BETA:
             raise ConfigError(f"{name} is not set here.", "It has an option or an argument of its own.")
         if name in meanings() and name != BETA:
-            found[name] = value_of(name, text.strip())
+            settings[name] = value_of(name, text.strip())
         else:
-            found.setdefault("arguments", {})[name] = _plain(text.strip())
-    return found
+            settings.setdefault("arguments", {})[name] = _plain(text.strip())
+    return settings
 
 
 def value_of(name: str, text: str) -> Any:

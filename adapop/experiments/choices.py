@@ -63,15 +63,15 @@ def at_an_end(point: Mapping[str, Any], space: Space) -> list[str]:
     ]
 
 
-def luck_table(seen: Rows, done: Done) -> Table:
+def luck_table(arms: Rows, done: Done) -> Table:
     """J of each winner: where it was chosen, on other seeds, and on the test half."""
     rows = []
     for name, trials in done.items():
         title, best = SEARCHES[name].arm.title, best_of(trials)
-        if title in seen:
+        if title in arms:
             chosen = objective(**{part: best[part] for part in ("worst", *LIMITS)}) if "worst" in best else None
-            other = over(seen[title], partial(score, half=VALIDATION))
-            test = ranged(over(seen[title], score))
+            other = over(arms[title], partial(score, half=VALIDATION))
+            test = ranged(over(arms[title], score))
             rows.append((title, "" if chosen is None else f"{chosen:.2f}", ranged(other), test))
     note = (
         "J of the winner on seed 0, where the best of all trials was taken; on the same questions with other seeds; "

@@ -38,9 +38,9 @@ def _attacked(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, floa
 
 
 def _recovered(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
-    def rows(name: str, **wanted: object) -> Mapping[str, float]:
-        found = recover(name, model, facts, limit, Progress())["rows"]
-        return next(row for row in found if all(row[key] == value for key, value in wanted.items()))
+    def rows(name: str, **values: object) -> Mapping[str, float]:
+        all_rows = recover(name, model, facts, limit, Progress())["rows"]
+        return next(row for row in all_rows if all(row[key] == value for key, value in values.items()))
 
     relearned = rows("relearn", tier="all", form=DIRECT)
     rounded = rows("quantise", tier="all", group="forget", bits=ROUNDED_TO)

@@ -35,7 +35,7 @@ def wordings_of(fact: Fact, half: str) -> tuple[str, ...]:
     return fact.paraphrases[HALVES.index(half) :: 2] or fact.paraphrases
 
 
-def asked(facts: FactSet, half: str) -> dict[str, list[tuple[Fact, tuple[str, ...]]]]:
+def questions_of(facts: FactSet, half: str) -> dict[str, list[tuple[Fact, tuple[str, ...]]]]:
     """The questions of one half, by column without its tier: facts with their questions."""
     holdout = facts_of(facts.holdout, half)
     return {
@@ -46,11 +46,11 @@ def asked(facts: FactSet, half: str) -> dict[str, list[tuple[Fact, tuple[str, ..
     }
 
 
-def by_tier(members: Sequence[tuple[Fact, Sequence[str]]], found: Mapping[tuple[str, str], float]) -> dict[str, float]:
-    """Mean over the facts of each tier, and of "all", of the mean over a fact's questions. found:
+def by_tier(members: Sequence[tuple[Fact, Sequence[str]]], recall: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    """Mean over the facts of each tier, and of "all", of the mean over a fact's questions. recall:
     values by fact id and question."""
-    each = [(fact.tier, fmean(found[fact.id, question] for question in questions)) for fact, questions in members]
-    values = {tier: [value for of, value in each if tier in ("all", of)] for tier in ("all", *TIERS)}
+    means = [(fact.tier, fmean(recall[fact.id, question] for question in questions)) for fact, questions in members]
+    values = {tier: [value for of, value in means if tier in ("all", of)] for tier in ("all", *TIERS)}
     return {tier: fmean(some) for tier, some in values.items() if some}
 
 

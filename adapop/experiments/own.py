@@ -54,8 +54,8 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         here = {item.key: replace(item, ground=ground).key for item in planner(seeds, quick, {})}
-        found = {key: known[own] for key, own in here.items() if own in known}  # as the plan looks for it
-        return [replace(item, ground=ground) for item in planner(seeds, quick, found)]
+        own_rows = {key: known[own] for key, own in here.items() if own in known}  # as the plan looks for it
+        return [replace(item, ground=ground) for item in planner(seeds, quick, own_rows)]
 
     own = Experiment(
         f"{base.title}: {facts.name}, {name_of(model)}",
@@ -64,5 +64,5 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
         tuple(table for table in base.tables if table is not published_table),
         base.figures,
     )
-    said = f"{facts.sha256} {model} {sorted(changes.items())}"
-    return replace(place, name=f"{place.name}-{hashlib.sha256(said.encode()).hexdigest()[:8]}", own=own)
+    identity = f"{facts.sha256} {model} {sorted(changes.items())}"
+    return replace(place, name=f"{place.name}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}", own=own)

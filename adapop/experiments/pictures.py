@@ -37,27 +37,27 @@ INSIDE = {
 Draw = Callable[[Rows], Figure]
 
 
-def tiers(seen: Rows) -> Figure:
+def tiers(arms: Rows) -> Figure:
     """Recall by tier, a row per arm: the gap."""
-    return compare_runs([_outcome(place, title, rows) for place, (title, rows) in enumerate(seen.items())])
+    return compare_runs([_outcome(place, title, rows) for place, (title, rows) in enumerate(arms.items())])
 
 
-def cost(seen: Rows) -> Figure:
+def cost(arms: Rows) -> Figure:
     """Scatter of what was forgotten against recall of held-out facts."""
-    outcomes = [_outcome(place, title, rows) for place, (title, rows) in enumerate(seen.items())]
+    outcomes = [_outcome(place, title, rows) for place, (title, rows) in enumerate(arms.items())]
     return forget_against_holdout(outcomes, "asked in other words")
 
 
 def differences(base: str) -> Draw:
     """Differences of each arm to one of them, paired by seed."""
 
-    def draw(seen: Rows) -> Figure:
+    def draw(arms: Rows) -> Figure:
         panels = {}
         for name in ("rare", "popular", "holdout"):
             value = DIFFERENCES[name]
             pairs = [
-                (title, paired(by_seed(rows, value), by_seed(seen.get(base, ()), value)))
-                for title, rows in seen.items()
+                (title, paired(by_seed(rows, value), by_seed(arms.get(base, ()), value)))
+                for title, rows in arms.items()
                 if title != base
             ]
             panels[name] = [(title, pair.within()) for title, pair in pairs if pair]
@@ -66,52 +66,52 @@ def differences(base: str) -> Draw:
     return draw
 
 
-def inside(seen: Rows) -> Figure:
+def inside(arms: Rows) -> Figure:
     """Metrics from inside the model against the original, by group, a row per arm."""
     panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
     for metric, name in INSIDE.items():
         marks = panels.setdefault(metric, {})
         for group in FACT_GROUPS:
             value = column(f"{group}_all_{name}")
-            marks[group] = [(title, found.within()) for title, rows in seen.items() if (found := over(rows, value))]
+            marks[group] = [(title, mean.within()) for title, rows in arms.items() if (mean := over(rows, value))]
     return mark_panels(panels)
 
 
-def fronts(seen: Rows) -> Figure:
+def fronts(arms: Rows) -> Figure:
     """Recall of the worst tier against holdout, a panel per world, methods alone."""
     methods, panels = {method.title for method in METHODS.values()}, {}
-    for title, rows in seen.items():
+    for title, rows in arms.items():
         world, _, arm = title.partition(WITH)
-        left, kept = over(rows, worst), over(rows, OUTCOMES["holdout"])
-        if arm in methods and left and kept:
-            panels.setdefault(world, []).append(Outcome(arm, arm, forget=share(left), holdout=share(kept)))
+        left, holdout = over(rows, worst), over(rows, OUTCOMES["holdout"])
+        if arm in methods and left and holdout:
+            panels.setdefault(world, []).append(Outcome(arm, arm, forget=share(left), holdout=share(holdout)))
     return front_panels(panels, "worst tier left, asked in other words", "holdout kept")
 
 
-def rates(seen: Rows) -> Figure:
+def rates(arms: Rows) -> Figure:
     """Recall of each method over learning rates."""
-    return _over_rates(seen, SWEPT, "recall")
+    return _over_rates(arms, SWEPT, "recall")
 
 
-def rates_by_tier(seen: Rows) -> Figure:
+def rates_by_tier(arms: Rows) -> Figure:
     """Recall of each method over learning rates, a line per tier."""
-    return _over_rates(seen, {tier: OUTCOMES[tier] for tier in TIERS}, "recall, in other words")
+    return _over_rates(arms, {tier: OUTCOMES[tier] for tier in TIERS}, "recall, in other words")
 
 
-def _over_rates(seen: Rows, values: Mapping[str, Value], y_title: str) -> Figure:
+def _over_rates(arms: Rows, values: Mapping[str, Value], y_title: str) -> Figure:
     panels: dict[str, dict[str, list[tuple[float, Interval]]]] = {}
-    for rows in seen.values():
+    for rows in arms.values():
         for name, value in values.items():
-            if found := over(rows, value):
+            if recall := over(rows, value):
                 lines = panels.setdefault(METHODS[rows[0]["method"]].title, {})
-                lines.setdefault(name, []).append((rows[0]["rate"], share(found)))
+                lines.setdefault(name, []).append((rows[0]["rate"], share(recall)))
     return line_panels(panels, "learning rate", y_title, log_x=True)
 
 
-def levels(seen: Rows) -> Figure:
+def levels(arms: Rows) -> Figure:
     """Recall by exposure, asked as trained and in other words."""
     panels = {}
-    for title, rows in seen.items():
+    for title, rows in arms.items():
         scores = next((row["levels"] for row in rows if row["levels"]), [])
         panels[title] = {
             name: list(zip(scores, map(share, along(rows, place))))
@@ -120,11 +120,11 @@ def levels(seen: Rows) -> Figure:
     return line_panels(panels, "popularity score", "recall", log_x=True)
 
 
-def epochs(seen: Rows) -> Figure:
+def epochs(arms: Rows) -> Figure:
     """Recall by tier after each epoch."""
     panels = {
         title: {tier: list(enumerate(map(share, along(rows, f"epochs_reworded_{tier}")))) for tier in TIERS}
-        for title, rows in seen.items()
+        for title, rows in arms.items()
     }
     return line_panels(panels, "epoch", "recall")
 
@@ -143,18 +143,18 @@ def _numbers(figure: Figure) -> str:
     return f"<details><summary>{table.title}</summary>{table.as_html()}</details>"
 
 
-def share(found: Summary) -> Interval:
+def share(recall: Summary) -> Interval:
     """The interval of a recall, clipped to 0 and 1."""
-    return found.within(*SHARE)
+    return recall.within(*SHARE)
 
 
 def _outcome(place: int, title: str, rows: list[Row]) -> Outcome:
-    found = {tier: over(rows, OUTCOMES[tier]) for tier in TIERS}
+    recalls = {tier: over(rows, OUTCOMES[tier]) for tier in TIERS}
     forget, holdout = over(rows, OUTCOMES["all"]), over(rows, OUTCOMES["holdout"])
     return Outcome(
         mark=ascii_uppercase[place] if place < len(ascii_uppercase) else str(place),
         name=title,
-        recall={REWORDED: {tier: share(value) for tier, value in found.items() if value}},
+        recall={REWORDED: {tier: share(value) for tier, value in recalls.items() if value}},
         forget=forget and share(forget),
         holdout=holdout and share(holdout),
     )

@@ -60,11 +60,11 @@ def chosen_row(rows: Sequence[Row]) -> Row | None:
     return next(filter(forgets_enough, done), min(done, key=LEFT, default=None))
 
 
-def outcome_table(seen: Rows) -> Table:
+def outcome_table(arms: Rows) -> Table:
     """Shares left of each tier, and kept of the other groups, a row per arm."""
     rows = [
-        (title, *(text(over(found, value)) for value in OUTCOMES.values()), counted(found))
-        for title, found in _reported(seen).items()
+        (title, *(text(over(runs, value)) for value in OUTCOMES.values()), counted(runs))
+        for title, runs in _reported(arms).items()
     ]
     note = (
         "Of the facts to forget asked in other words, rare / middle / popular (lower is better) "
@@ -74,25 +74,25 @@ def outcome_table(seen: Rows) -> Table:
     return Table("What is left", ("", *OUTCOMES, "seeds"), tuple(rows), note + SHARES)
 
 
-def form_table(seen: Rows) -> Table:
+def form_table(arms: Rows) -> Table:
     """Shares left in each form of the question, a row per arm and form."""
     rows = []
-    for title, found in _reported(seen).items():
+    for title, runs in _reported(arms).items():
         for form in FORMS:
             values = [share("forget", form, tier) for tier in (*TIERS, "all")]
             values += [share(group, form) for group in OTHERS[:2]]
-            cells = [text(over(found, value)) for value in values]
+            cells = [text(over(runs, value)) for value in values]
             if any(cells):
-                rows.append((title, form, *cells, counted(found)))
+                rows.append((title, form, *cells, counted(runs)))
     head = ("", "form", *TIERS, "all", *OTHERS[:2], "seeds")
     note = f"Attacks and other ways of asking: a few facts a tier. {SHARES}"
     return Table("By form of the question", head, tuple(rows), note)
 
 
-def choice_table(seen: Rows) -> Table:
+def choice_table(arms: Rows) -> Table:
     """The chosen rate of each arm."""
     rows = []
-    for title, tried in _trials(seen).items():
+    for title, tried in _trials(arms).items():
         best = chosen_row(tried)
         cells = (f"{best['rate']:g}", f"{LEFT(best):.2f}", f"{RETAINED(best):.2f}") if best else ("",) * 3
         rows.append((title, *cells, counted(tried)))
@@ -104,38 +104,38 @@ def choice_table(seen: Rows) -> Table:
     return Table("What was chosen", ("", "rate", "forget", "retain", "trials"), tuple(rows), note)
 
 
-def trial_table(seen: Rows) -> Table:
+def trial_table(arms: Rows) -> Table:
     """Every trial of the choice."""
     values = {tier: share("forget", DIRECT, tier) for tier in TIERS} | {"forget": LEFT, "retain": RETAINED}
     rows = [
         (title, f"{row['rate']:g}", *(text(over([row], value)) for value in values.values()), row["failed"])
-        for title, tried in _trials(seen).items()
+        for title, tried in _trials(arms).items()
         for row in tried
     ]
     head = ("", "rate", *values, "failed because")
     return Table("Every trial", head, tuple(rows), "As above: on the validation half, at seed 0.")
 
 
-def before_table(seen: Rows) -> Table:
+def before_table(arms: Rows) -> Table:
     """Recall of the original model on the questions that shares are computed from."""
-    rows = [row for found in _reported(seen).values() for row in found if row["shares"]]
+    rows = [row for own in _reported(arms).values() for row in own if row["shares"]]
     cells = list(dict.fromkeys(cell for row in rows for cell in row["shares"]))
     lines = []
     for cell in cells:
-        found = [row["shares"][cell] for row in rows if cell in row["shares"]]
-        facts = sorted({count for count, *_ in found})
-        recall = summary([before for _, before, _ in found])
+        shares = [row["shares"][cell] for row in rows if cell in row["shares"]]
+        facts = sorted({count for count, *_ in shares})
+        recall = summary([before for _, before, _ in shares])
         lines.append((*cell.split("/"), ", ".join(f"{count:g}" for count in facts), text(recall)))
     note = "Recall of the original model, over the facts that it answers as trained."
     return Table("Before", ("", "form", "tier", "facts", "recall"), tuple(lines), note)
 
 
-def cost_table(seen: Rows) -> Table:
+def cost_table(all_arms: Rows) -> Table:
     """Seconds of a run, for trials and reported runs."""
-    kinds = {"trials": _trials(seen), "reported": _reported(seen)}
+    kinds = {"trials": _trials(all_arms), "reported": _reported(all_arms)}
     rows = []
     for kind, arms in kinds.items():
-        runs = [row for found in arms.values() for row in found if not row["failed"]]
+        runs = [row for rows_of_arm in arms.values() for row in rows_of_arm if not row["failed"]]
         if runs:
             peak = max(row["peak_mb"] for row in runs)
             seconds = summary([row["seconds"] for row in runs])
@@ -149,15 +149,15 @@ TABLES = (
 )  # fmt: skip
 
 
-def _reported(seen: Rows) -> Rows:
+def _reported(arms: Rows) -> Rows:
     """Rows of the arms without their trials."""
-    return {title: rows for title, rows in seen.items() if AT not in title}
+    return {title: rows for title, rows in arms.items() if AT not in title}
 
 
-def _trials(seen: Rows) -> dict[str, list[Row]]:
+def _trials(arms: Rows) -> dict[str, list[Row]]:
     """The trials by the title of their arm, in order of rate."""
     trials: dict[str, list[Row]] = {}
-    for title, rows in seen.items():
+    for title, rows in arms.items():
         if AT in title:
             trials.setdefault(title.partition(AT)[0], []).extend(rows)
     return {title: sorted(rows, key=itemgetter("rate")) for title, rows in trials.items()}

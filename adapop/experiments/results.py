@@ -105,19 +105,6 @@ class Results:
         whole = self.path.read_bytes().rpartition(b"\n")[0].decode()
         return list(csv.reader(io.StringIO(whole))) if whole else [[*COLUMNS]]
 
-    def by_arm(self) -> dict[str, list[Row]]:
-        """Rows by the title of their arm.
-
-        Raises:
-            DataError: there are none, or the file has other columns.
-        """
-        found: dict[str, list[Row]] = {}
-        for row in self.rows().values():
-            found.setdefault(row["arm"], []).append(row)
-        if not found:
-            raise DataError(f"There are no rows in {self.path}.", "Name a folder in which the experiment was run.")
-        return found
-
     def append(self, row: Mapping[str, Any]) -> None:
         """Adds a row; it is on disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)

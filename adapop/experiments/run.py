@@ -36,8 +36,8 @@ class Experiment:
     figures: tuple[Callable[[Rows], Figure], ...]
 
 
-def _against_adapop(seen: Rows) -> Table | None:
-    return tables.difference_table(seen, plans.ADAPOP)
+def _against_adapop(arms: Rows) -> Table | None:
+    return tables.difference_table(arms, plans.ADAPOP)
 
 
 COMPARED = (tables.outcome_table, _against_adapop)
@@ -99,17 +99,17 @@ class Place:
         """The planned runs, each once."""
         return list({item.key: item for item in self.experiment.plan(self.seeds, self.quick, known)}.values())
 
-    def seen(self) -> Rows:
+    def rows_by_arm(self) -> Rows:
         """All available rows, other experiments' included, by arm in the order of the plan."""
         known = _elsewhere(self) | self.results.rows()
-        seen: dict[str, list[Row]] = {}
+        arms: dict[str, list[Row]] = {}
         for item in self.experiment.plan(self.seeds, self.quick, known):
             if row := known.get(item.key):
-                seen.setdefault(item.arm.title, []).append(row)
-        return seen
+                arms.setdefault(item.arm.title, []).append(row)
+        return arms
 
 
-def run(place: Place, engine: Engine, told: Callable[[str], None]) -> dict[str, str]:
+def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:
     """Runs what is missing and appends the rows. Returns, by title, why items could not be done.
 
     Runs that another experiment of the folder has done are copied from its file. Rows that another
@@ -125,10 +125,10 @@ def run(place: Place, engine: Engine, told: Callable[[str], None]) -> dict[str, 
                 place.results.append(known[item.key])
         left = [item for item in missing if item.key not in known]
         models = place.folder / "models"
-        errors |= _built(left, models, engine, told)
+        errors |= _built(left, models, engine, report)
         left = [item for item in left if item.title not in errors]
         begun = time.monotonic()
-        told(f"{planned - len(left)} of {planned} runs are done already, {len(left)} to do.")
+        report(f"{planned - len(left)} of {planned} runs are done already, {len(left)} to do.")
         for count, done in enumerate(engine(left, partial(trial.result, models=models)), start=1):
             if done.error:
                 errors[done.item.title] = done.error
@@ -136,13 +136,11 @@ def run(place: Place, engine: Engine, told: Callable[[str], None]) -> dict[str, 
                 place.results.append({**done.result, "commit": version})
                 known[done.item.key] = done.result
             minutes = (time.monotonic() - begun) / count * (len(left) - count) / 60
-            said = done.error or done.result["failed"]
-            told(
-                f"{count} of {len(left)}, about {minutes:.0f} min left: {done.item.title}{f': {said}' if said else ''}"
-            )
-    made = _commits(place.seen())
+            error = done.error or done.result["failed"]
+            report(f"{count} of {len(left)}, about {minutes:.0f} min left: {done.item.title}{error and f': {error}'}")
+    made = _commits(place.rows_by_arm())
     if others := {name: count for name, count in made.items() if name != version}:
-        told(
+        report(
             f"{sum(others.values())} of {made.total()} rows were made by other code than this "
             f"({version or 'unknown'}): {_counts(others)}. Move {place.results.path} away to make them again."
         )
@@ -174,14 +172,14 @@ def add_distance(place: Place, engine: Engine, told: Callable[[str], None]) -> d
 def write(place: Place) -> str:
     """Writes tables and figures of the rows there are into the experiment's folder. Returns the
     tables as Markdown."""
-    seen = place.seen()
-    made = _tables(place, seen)
-    text = _markdown(place, seen, made)
+    arms = place.rows_by_arm()
+    made = _tables(place, arms)
+    text = _markdown(place, arms, made)
     place.folder.mkdir(parents=True, exist_ok=True)
     place.file(".md").write_text(text + "\n", encoding="utf-8")
     place.file("-table.csv").write_text(made[0].as_csv(), encoding="utf-8")
     place.file(".html").write_text(
-        pictures.page(place.experiment.title, [draw(seen) for draw in place.experiment.figures]), encoding="utf-8"
+        pictures.page(place.experiment.title, [draw(arms) for draw in place.experiment.figures]), encoding="utf-8"
     )
     return text
 
@@ -189,28 +187,28 @@ def write(place: Place) -> str:
 def as_markdown(place: Place) -> str:
     """The tables of the rows there are, with the experiment's title and question. Writes no
     file."""
-    seen = place.seen()
-    return _markdown(place, seen, _tables(place, seen))
+    arms = place.rows_by_arm()
+    return _markdown(place, arms, _tables(place, arms))
 
 
-def _tables(place: Place, seen: Rows) -> list[Table]:
-    return [table for make in place.experiment.tables if (table := make(seen)) is not None]
+def _tables(place: Place, arms: Rows) -> list[Table]:
+    return [table for make in place.experiment.tables if (table := make(arms)) is not None]
 
 
-def _markdown(place: Place, seen: Rows, made: Sequence[Table]) -> str:
+def _markdown(place: Place, arms: Rows, made: Sequence[Table]) -> str:
     parts = [f"## {place.experiment.title}", place.experiment.question, *(table.as_markdown() for table in made)]
-    return "\n\n".join([*parts, _made_of(seen)])
+    return "\n\n".join([*parts, _made_of(arms)])
 
 
-def _built(items: Sequence[Item], models: Path, engine: Engine, told: Callable[[str], None]) -> dict[str, str]:
+def _built(items: Sequence[Item], models: Path, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:
     """Pretrains missing sandboxes. Returns, by title, why an item's sandbox failed."""
     worlds = {item.arm.world.name: item.arm.world for item in items if item.arm.world}
     needed = [world for world in worlds.values() if not folder_of(world, models).exists()]
     errors = {}
     if needed:
-        told(f"pretraining {len(needed)} sandboxes first, minutes each: {', '.join(world.name for world in needed)}")
+        report(f"pretraining {len(needed)} sandboxes first, minutes each: {', '.join(world.name for world in needed)}")
     for done in engine(needed, partial(build, models=models)):
-        told(f"sandbox {done.item.name} {done.error or 'is built'}")
+        report(f"sandbox {done.item.name} {done.error or 'is built'}")
         if done.error:
             stuck = [item.title for item in items if item.arm.world == done.item]
             errors |= dict.fromkeys(stuck, f"its sandbox could not be built: {done.error}")
@@ -224,20 +222,20 @@ def _elsewhere(place: Place) -> dict[str, Row]:
     return {key: row for other in others for key, row in other.results.rows().items()}
 
 
-def _made_of(seen: Rows) -> str:
+def _made_of(arms: Rows) -> str:
     """A sentence: how many runs, on which seeds, by which commits."""
-    rows = [row for found in seen.values() for row in found]
+    rows = [row for runs in arms.values() for row in runs]
     if not rows:
         return "No runs yet."
     seeds = ", ".join(map(str, sorted({row["seed"] for row in rows})))
-    commits = _counts(_commits(seen))
+    commits = _counts(_commits(arms))
     changed = " (+: with changes that were not committed then)" if "+" in commits else ""
     return f"{len(rows)} runs, seeds {seeds}; code: {commits}{changed}."
 
 
-def _commits(seen: Rows) -> Counter[str]:
+def _commits(arms: Rows) -> Counter[str]:
     """Number of rows by commit."""
-    return Counter(row["commit"] for found in seen.values() for row in found)
+    return Counter(row["commit"] for runs in arms.values() for row in runs)
 
 
 def _counts(commits: Mapping[str, int]) -> str:

@@ -80,8 +80,8 @@ def _known(model: AdaptedModel, facts: FactSet, half: str, tokens: int) -> dict[
     with model.original():
         recall = _recalls(model, _directly(members), tokens)
     return {
-        group: [fact for fact in found if recall[fact.id, fact.question] >= KNOWN_FROM]
-        for group, found in members.items()
+        group: [fact for fact in members_of_group if recall[fact.id, fact.question] >= KNOWN_FROM]
+        for group, members_of_group in members.items()
     }
 
 
@@ -95,32 +95,32 @@ def _directly(members: Known, form: str = DIRECT) -> Asked:
 def _in_full(known: Known) -> Asked:
     """Questions as trained and reworded, and for facts to forget the attacks, together and by
     kind."""
-    asked = _directly(known)
+    prompts = _directly(known)
     for group in ("forget", "holdout"):
-        asked[group, REWORDED] = [
+        prompts[group, REWORDED] = [
             (fact, [_prompt(fact, REWORDED, text) for text in fact.paraphrases])
             for fact in known[group]
             if fact.paraphrases
         ]
     every = FactSet("known", *(tuple(known[group]) for group in FACT_GROUPS))
-    for kind, found in questions(every, Plan(KINDS, ("forget",), ATTACKED)).items():
-        attacks = [(one.fact, [one.prompt]) for one in found if isinstance(one, Question)]
-        asked["forget", kind] = attacks
-        asked.setdefault(("forget", ATTACKS), []).extend(attacks)
-    return asked
+    for kind, results in questions(every, Plan(KINDS, ("forget",), ATTACKED)).items():
+        attacks = [(one.fact, [one.prompt]) for one in results if isinstance(one, Question)]
+        prompts["forget", kind] = attacks
+        prompts.setdefault(("forget", ATTACKS), []).extend(attacks)
+    return prompts
 
 
 def _prompt(fact: Fact, kind: str, question: str) -> Prompt:
     return Prompt(fact.id, kind, question, fact.answer, fact.accepted)
 
 
-def _cells(model: AdaptedModel, asked: Asked, tokens: int) -> dict[str, list[float]]:
+def _cells(model: AdaptedModel, questions: Asked, tokens: int) -> dict[str, list[float]]:
     """Computes `shares` for these questions."""
-    after = _recalls(model, asked, tokens)
+    after = _recalls(model, questions, tokens)
     with model.original():
-        before = _recalls(model, asked, tokens)
+        before = _recalls(model, questions, tokens)
     cells = {}
-    for (group, form), members in asked.items():
+    for (group, form), members in questions.items():
         texts = [(fact, [prompt.text for prompt in prompts]) for fact, prompts in members]
         left = by_tier(texts, after)
         for tier, known in by_tier(texts, before).items():
@@ -130,10 +130,10 @@ def _cells(model: AdaptedModel, asked: Asked, tokens: int) -> dict[str, list[flo
     return cells
 
 
-def _recalls(model: AdaptedModel, asked: Asked, tokens: int) -> dict[tuple[str, str], float]:
+def _recalls(model: AdaptedModel, questions: Asked, tokens: int) -> dict[tuple[str, str], float]:
     """Recall minus the chance of a guess, by fact id and prompt."""
-    found = [prompt for members in asked.values() for _, prompts in members for prompt in prompts]
-    prompts = list({(prompt.fact_id, prompt.text): prompt for prompt in found}.values())
+    every = [prompt for members in questions.values() for _, prompts in members for prompt in prompts]
+    prompts = list({(prompt.fact_id, prompt.text): prompt for prompt in every}.values())
     replies = model.generate([prompt.text for prompt in prompts], tokens)
     values = [known_recall(prompt, reply) for prompt, reply in zip(prompts, replies)]
     return {

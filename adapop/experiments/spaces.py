@@ -135,16 +135,16 @@ def preset_point(search: Search, arguments: Mapping[str, Any], ground: Ground | 
 def first_points(search: Search, arguments: Mapping[str, Any], ground: Ground | None = None) -> list[dict[str, Any]]:
     """The first trials: the preset and `MOVES` from it, without duplicates. A move of a setting
     that the arm lacks leaves that setting out. Arguments as in `preset_point`."""
-    preset, found = preset_point(search, arguments, ground), []
+    preset, points = preset_point(search, arguments, ground), []
     for move in MOVES:
         point = dict(preset)
         for name, number in move.items():
             plain = name.removesuffix(" *")
             if plain in point:
                 point[plain] = search.space[plain].near(point[plain] * number if plain != name else number)
-        if point not in found:
-            found.append(point)
-    return found
+        if point not in points:
+            points.append(point)
+    return points
 
 
 def _chosen(among: Range | tuple, value: Any) -> Any:

@@ -36,27 +36,27 @@ def chosen(points: Sequence[Row]) -> Row:
     return next((row for row in keeping if row[TRAINED] <= FORGOTTEN), None) or min(keeping, key=itemgetter(TRAINED))
 
 
-def grid(seen: Rows) -> tuple[float, ...]:
+def grid(arms: Rows) -> tuple[float, ...]:
     """The learning rates that a sweep runs: the sandbox's, or on another model those that its rows
     have."""
-    rates = {row["rate"] for rows in seen.values() for row in rows}
+    rates = {row["rate"] for rows in arms.values() for row in rows}
     return RATES if rates <= set(RATES) else tuple(sorted(rates))
 
 
-def points_of(seen: Rows, method: str, complete: bool = True) -> dict[int, list[Row]]:
+def points_of(arms: Rows, method: str, complete: bool = True) -> dict[int, list[Row]]:
     """Completed runs of a method by seed, in order of rate.
 
     complete: only seeds on which every rate was run, for part of a sweep would choose otherwise
     than the whole.
     """
     runs: dict[int, list[Row]] = {}
-    for row in sorted((row for rows in seen.values() for row in rows), key=itemgetter("rate")):
+    for row in sorted((row for rows in arms.values() for row in rows), key=itemgetter("rate")):
         if row["method"] == method:
             runs.setdefault(row["seed"], []).append(row)
     return {
         seed: [row for row in rows if not row["failed"]]
         for seed, rows in runs.items()
-        if not complete or {row["rate"] for row in rows} >= set(grid(seen))
+        if not complete or {row["rate"] for row in rows} >= set(grid(arms))
     }
 
 
@@ -68,27 +68,26 @@ def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
     return rates.agg(fmean).reset_index().to_dict("records")
 
 
-def sweep_table(seen: Rows) -> Table:
+def sweep_table(arms: Rows) -> Table:
     """Every method at every rate."""
-    values = {"forget, as trained": column(TRAINED), **measured(seen, OUTCOMES)}
+    values = {"forget, as trained": column(TRAINED), **measured(arms, OUTCOMES)}
     rows = [
-        (title, *(text(over(found, value)) for value in values.values()), counted(found))
-        for title, found in seen.items()
+        (title, *(text(over(runs, value)) for value in values.values()), counted(runs)) for title, runs in arms.items()
     ]
     return Table("Every rate", ("", *values, "seeds"), tuple(rows), f"As trained: the questions trained on. {READING}")
 
 
-def choice_table(seen: Rows) -> Table:
+def choice_table(arms: Rows) -> Table:
     """The rate that the rule chooses per seed and on the means, and the rate that other experiments
     use."""
-    seeds = _seeds(seen)
+    seeds = _seeds(arms)
     rows = []
     for method in METHODS:
-        by_seed = points_of(seen, method)
+        by_seed = points_of(arms, method)
         if by_seed:
-            each = [_choice(by_seed[seed], len(grid(seen))) if seed in by_seed else "" for seed in seeds]
+            rates = [_choice(by_seed[seed], len(grid(arms))) if seed in by_seed else "" for seed in seeds]
             rows.append(
-                (METHODS[method].title, *each, *_chosen_on(mean_points(by_seed)), f"{own_rate(seen, method):g}")
+                (METHODS[method].title, *rates, *_chosen_on(mean_points(by_seed)), f"{own_rate(arms, method):g}")
             )
     note = (
         f"The rule, the same for all: of the rates that keep trained retain recall at {RETAIN_KEPT:g} or more, the "
@@ -101,12 +100,12 @@ def choice_table(seen: Rows) -> Table:
     return Table("The rate that the rule chooses", head, tuple(rows), note)
 
 
-def own_rate(seen: Rows, method: str) -> float:
+def own_rate(arms: Rows, method: str) -> float:
     """A method's rate in the other experiments on this model; in a sweep around a given rate, the
     middle one."""
-    config = next((row["config"] for rows in seen.values() for row in rows if row["config"]), "{}")
+    config = next((row["config"] for rows in arms.values() for row in rows if row["config"]), "{}")
     model = json.loads(config).get("model", SANDBOX)
-    own, rates = make_config(method, model=model).learning_rate, grid(seen)
+    own, rates = make_config(method, model=model).learning_rate, grid(arms)
     return own if own in rates else rates[len(rates) // 2]
 
 
@@ -122,16 +121,16 @@ def _chosen_on(means: Sequence[Row]) -> tuple[str, str, str]:
     if not means:
         return "each failed once", "", ""
     point = chosen(means)
-    kept, erased = point[KEPT] >= RETAIN_KEPT, point[TRAINED] <= FORGOTTEN
-    return f"{point['rate']:g}", "yes" if kept else "no", "yes" if erased else "no"
+    keeps, erases = point[KEPT] >= RETAIN_KEPT, point[TRAINED] <= FORGOTTEN
+    return f"{point['rate']:g}", "yes" if keeps else "no", "yes" if erases else "no"
 
 
-def tier_table(seen: Rows) -> Table:
+def tier_table(arms: Rows) -> Table:
     """The learning rate at which half of each tier is forgotten: the popularity gap in learning
     rate."""
     rows = []
     for method in METHODS:
-        by_seed = points_of(seen, method)
+        by_seed = points_of(arms, method)
         if by_seed:
             needed = {tier: [rate_at(points, OUTCOMES[tier]) for points in by_seed.values()] for tier in TIERS}
             pairs = zip(needed["rare"], needed["popular"])
@@ -166,19 +165,19 @@ def _needed(rates: Sequence[float | None]) -> str:
     return f"{fmean(reached):.2g} ({len(reached)} of {len(rates)})" if reached else ""
 
 
-def nearest_table(seen: Rows) -> Table:
+def nearest_table(arms: Rows) -> Table:
     """Each method at the rate whose trained forget recall is nearest to AdaPop's, seed by seed."""
-    values, rows = measured(seen, OUTCOMES), []
+    values, rows = measured(arms, OUTCOMES), []
     for method in METHODS:
         picked = [
             min(points, key=lambda row: abs(row[TRAINED] - goal))
-            for goal, points in _with_goals(seen, method).values()
+            for goal, points in _with_goals(arms, method).values()
             if points
         ]
         if picked:
             cells = [text(over(picked, value)) for value in (column(TRAINED), *values.values())]
             rates = ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in picked}))
-            rows.append((METHODS[method].title, rates, *cells, f"{len(picked)} of {len(_seeds(seen))}"))
+            rows.append((METHODS[method].title, rates, *cells, f"{len(picked)} of {len(_seeds(arms))}"))
     head = ("", "rate", "forget, as trained", *values, "seeds")
     note = (
         "A method whose first column is far from AdaPop's has no rate in the grid that forgets as much, or as little. "
@@ -187,17 +186,17 @@ def nearest_table(seen: Rows) -> Table:
     return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), note)
 
 
-def equal_table(seen: Rows) -> Table:
+def equal_table(arms: Rows) -> Table:
     """Outcomes of each method interpolated where its sweep crosses AdaPop's trained forget
     recall."""
     rows = []
     for method in METHODS:
-        goals = _with_goals(seen, method, complete=False)
-        crossed = [crossing(points, goal, rates=grid(seen)) for goal, points in goals.values()]
-        found = [values for values in crossed if values is not None]
-        cells = [text(summary([values[name] for values in found])) for name in AT_EQUAL]
+        goals = _with_goals(arms, method, complete=False)
+        crossed = [crossing(points, goal, rates=grid(arms)) for goal, points in goals.values()]
+        outcomes = [values for values in crossed if values is not None]
+        cells = [text(summary([values[name] for values in outcomes])) for name in AT_EQUAL]
         if goals:
-            rows.append((METHODS[method].title, *cells, f"{len(found)} of {len(_seeds(seen))}"))
+            rows.append((METHODS[method].title, *cells, f"{len(outcomes)} of {len(_seeds(arms))}"))
     note = (
         "Interpolated linearly between the two neighbouring rates of the grid around AdaPop's trained forget recall at "
         "its own rate, seed by seed. Seeds: on which two such rates were run and lie around it; empty where none do."
@@ -217,18 +216,18 @@ def crossing(points: Sequence[Row], goal: float, rates: Sequence[float] = ()) ->
     return None
 
 
-def _seeds(seen: Rows) -> list[int]:
+def _seeds(arms: Rows) -> list[int]:
     """The seeds that any run has."""
-    return sorted({row["seed"] for rows in seen.values() for row in rows})
+    return sorted({row["seed"] for rows in arms.values() for row in rows})
 
 
-def _with_goals(seen: Rows, method: str, complete: bool = True) -> dict[int, tuple[float, list[Row]]]:
+def _with_goals(arms: Rows, method: str, complete: bool = True) -> dict[int, tuple[float, list[Row]]]:
     """Seed -> AdaPop's trained forget recall at its own rate, and a method's points."""
-    own = own_rate(seen, "adapop")
+    own = own_rate(arms, "adapop")
     goals = {
         seed: row[TRAINED]
-        for seed, rows in points_of(seen, "adapop", complete=False).items()
+        for seed, rows in points_of(arms, "adapop", complete=False).items()
         for row in rows
         if row["rate"] == own
     }
-    return {seed: (goals[seed], points) for seed, points in points_of(seen, method, complete).items() if seed in goals}
+    return {seed: (goals[seed], points) for seed, points in points_of(arms, method, complete).items() if seed in goals}

@@ -71,8 +71,8 @@ BEFORE_READING = "Before: the sandbox before unlearning, by each fact's first re
 
 def by_seed(rows: Sequence[Row], value: Value) -> dict[int, float]:
     """A value of each completed run, by seed."""
-    found = {row["seed"]: value(row) for row in rows if not row["failed"]}
-    return {seed: number for seed, number in found.items() if number is not None}
+    values = {row["seed"]: value(row) for row in rows if not row["failed"]}
+    return {seed: number for seed, number in values.items() if number is not None}
 
 
 def over(rows: Sequence[Row], value: Value) -> Summary | None:
@@ -80,44 +80,44 @@ def over(rows: Sequence[Row], value: Value) -> Summary | None:
     return summary(list(by_seed(rows, value).values()))
 
 
-def measured(seen: Rows, values: Mapping[str, Value]) -> dict[str, Value]:
+def measured(arms: Rows, values: Mapping[str, Value]) -> dict[str, Value]:
     """Drops optional values that no run has."""
-    there = {name for name in OPTIONAL if any(over(rows, OUTCOMES[name]) for rows in seen.values())}
+    there = {name for name in OPTIONAL if any(over(rows, OUTCOMES[name]) for rows in arms.values())}
     return {name: value for name, value in values.items() if name not in OPTIONAL or name in there}
 
 
-def outcome_table(seen: Rows) -> Table:
+def outcome_table(arms: Rows) -> Table:
     """What was forgotten of which tier, and what it cost, a row per arm."""
-    return _outcomes(seen, OUTCOMES, READING)
+    return _outcomes(arms, OUTCOMES, READING)
 
 
-def world_table(seen: Rows) -> Table:
+def world_table(arms: Rows) -> Table:
     """`outcome_table`, with columns of what each sandbox knew of the facts to forget before
     unlearning."""
-    return _outcomes(seen, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
+    return _outcomes(arms, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
 
 
-def _outcomes(seen: Rows, values: Mapping[str, Value], note: str) -> Table:
-    values, rows = measured(seen, values), []
+def _outcomes(arms: Rows, values: Mapping[str, Value], note: str) -> Table:
+    values, rows = measured(arms, values), []
     note += f" {NEIGHBOURS_READING}" * ("neighbours" in values) + f" {COSINE_READING}" * ("forget, cosine" in values)
-    for title, found in seen.items():
-        rates = sorted({row["rate"] for row in found})
-        cells = [text(over(found, value)) for value in values.values()]
-        rows.append((title, ", ".join(f"{rate:g}" for rate in rates), *cells, counted(found)))
+    for title, runs in arms.items():
+        rates = sorted({row["rate"] for row in runs})
+        cells = [text(over(runs, value)) for value in values.values()]
+        rows.append((title, ", ".join(f"{rate:g}" for rate in rates), *cells, counted(runs)))
     return Table("Outcome", ("", "rate", *values, "seeds"), tuple(rows), note)
 
 
-def difference_table(seen: Rows, base: str) -> Table | None:
+def difference_table(arms: Rows, base: str) -> Table | None:
     """Each arm minus one of them, paired by seed; None where that one has no rows. base: its
     title."""
-    if base not in seen:
+    if base not in arms:
         return None
     rows = []
-    for title, found in seen.items():
+    for title, runs in arms.items():
         if title != base:
-            pairs = [paired(by_seed(found, value), by_seed(seen[base], value)) for value in DIFFERENCES.values()]
+            pairs = [paired(by_seed(runs, value), by_seed(arms[base], value)) for value in DIFFERENCES.values()]
             count = max((pair.seeds for pair in pairs if pair), default=0)
-            seeds = {row["seed"] for row in (*found, *seen[base])}
+            seeds = {row["seed"] for row in (*runs, *arms[base])}
             cells = ("" if pair is None else pair.interval for pair in pairs)
             rows.append((title, *cells, f"{count} of {len(seeds)}"))
     note = (
@@ -128,7 +128,7 @@ def difference_table(seen: Rows, base: str) -> Table | None:
     return Table(f"Difference to {base}", ("", *DIFFERENCES, "pairs"), tuple(rows), note)
 
 
-def guess_table(seen: Rows) -> Table | None:
+def guess_table(arms: Rows) -> Table | None:
     """Greedy recall beside the second guess, on the test half; None where no row has it."""
     values = {
         f"{what}, {tier}": column(f"{TEST}_forget_{name}_{tier}")
@@ -136,9 +136,9 @@ def guess_table(seen: Rows) -> Table | None:
         for tier in TIERS
     }
     rows = [
-        (title, *(text(over(found, value)) for value in values.values()), counted(found))
-        for title, found in seen.items()
-        if over(found, values["top 2, rare"])
+        (title, *(text(over(runs, value)) for value in values.values()), counted(runs))
+        for title, runs in arms.items()
+        if over(runs, values["top 2, rare"])
     ]
     note = (
         "Of the facts to forget, asked in other words: recall of the greedy reply; the share whose right answer is the "
@@ -148,7 +148,7 @@ def guess_table(seen: Rows) -> Table | None:
     return Table("The second guess", ("", *values, "seeds"), tuple(rows), note) if rows else None
 
 
-def internal_table(seen: Rows) -> Table:
+def internal_table(arms: Rows) -> Table:
     """The metrics from inside the model, asked as trained."""
     head, places = [], []
     for group in ("forget", "holdout"):
@@ -157,36 +157,36 @@ def internal_table(seen: Rows) -> Table:
         ):  # fmt: skip
             head.append(f"{name}, {group}")
             places.append(column(f"{group}_all_{metric}"))
-    rows = [(title, *(text(over(found, place)) for place in places), counted(found)) for title, found in seen.items()]
+    rows = [(title, *(text(over(runs, place)) for place in places), counted(runs)) for title, runs in arms.items()]
     note = "Against the original model; Δ log p in nats an answer, KL in nats a token."
     return Table("Inside the model", ("", *head, "seeds"), tuple(rows), note)
 
 
-def controller_table(seen: Rows) -> Table:
+def controller_table(arms: Rows) -> Table:
     """In how many runs λ (PDU: μ) moved, drift and α, for arms with a controller; failed runs are
     left out."""
     rows = []
-    for title, found in seen.items():
-        steered = [row for row in found if '"controller": "fixed"' not in row["config"]]
-        kept = [row for row in steered if not row["failed"]]
+    for title, runs in arms.items():
+        steered = [row for row in runs if '"controller": "fixed"' not in row["config"]]
+        finished = [row for row in steered if not row["failed"]]
         if steered:
-            moved = sum(len(set(row["lam"])) > 1 for row in kept)
-            last = summary([row["alpha"][-2] for row in kept])
-            drift = summary([max(row["drift"]) for row in kept])
-            rows.append((title, f"{moved} of {len(kept)}", text(drift), text(last), counted(steered)))
+            moved = sum(len(set(row["lam"])) > 1 for row in finished)
+            last = summary([row["alpha"][-2] for row in finished])
+            drift = summary([max(row["drift"]) for row in finished])
+            rows.append((title, f"{moved} of {len(finished)}", text(drift), text(last), counted(steered)))
     note = "Drift is against the loss the controller refers to. α of the last epoch is the last that trained anything."
     head = ("", "runs in which it moved", "largest drift", "α of the last epoch", "seeds")
     return Table("The controller", head, tuple(rows), note)
 
 
-def cost_table(seen: Rows) -> Table:
+def cost_table(arms: Rows) -> Table:
     """Seconds and memory of a run, measurements included, and failures with their reasons."""
     rows = []
-    for title, found in seen.items():
-        reasons = "; ".join(sorted({row["failed"] for row in found if row["failed"]}))
-        seconds = over(found, column("seconds"))
-        peak = max(row["peak_mb"] for row in found)
-        rows.append((title, f"{seconds.mean:.0f}" if seconds else "", f"{peak:.0f}", counted(found), reasons))
+    for title, runs in arms.items():
+        reasons = "; ".join(sorted({row["failed"] for row in runs if row["failed"]}))
+        seconds = over(runs, column("seconds"))
+        peak = max(row["peak_mb"] for row in runs)
+        rows.append((title, f"{seconds.mean:.0f}" if seconds else "", f"{peak:.0f}", counted(runs), reasons))
     note = (
         "Wall-clock seconds of a run that did not fail, on one core, measurements included; the first run of a process "
         "also asks the original model. MB: the largest memory of its process so far."
@@ -194,29 +194,29 @@ def cost_table(seen: Rows) -> Table:
     return Table("Cost", ("", "seconds", "MB", "seeds", "failed because"), tuple(rows), note)
 
 
-def published_table(seen: Rows) -> Table:
+def published_table(arms: Rows) -> Table:
     """Our recall beside the paper's, a row per method of the paper."""
     theirs = {row.our_name: row for row in published.recalls(SETTING)}
     reworded = published.paraphrased("Llama")
     rows = []
     for method in METHODS:
-        found = seen.get(METHODS[method].title)
-        if not found or method not in theirs:
+        runs = arms.get(METHODS[method].title)
+        if not runs or method not in theirs:
             continue
         paper = theirs[method]
         tiers = reworded.get(paper.method)
-        ours = [over(found, column(place)) for place in ("forget_direct_all", "retain_direct_all")]
-        rare, popular = (over(found, OUTCOMES[tier]) for tier in ("rare", "popular"))
+        ours = [over(runs, column(place)) for place in ("forget_direct_all", "retain_direct_all")]
+        rare, popular = (over(runs, OUTCOMES[tier]) for tier in ("rare", "popular"))
         rows.append(
             (
                 METHODS[method].title,
                 *map(text, ours),
-                text(over(found, OUTCOMES["holdout"])),
+                text(over(runs, OUTCOMES["holdout"])),
                 f"{text(rare)} / {text(popular)}",
                 f"{paper.forget:.3f}",
                 f"{paper.retain:.3f}",
                 f"{tiers['rare']:.3f} / {tiers['popular']:.3f}" if tiers else "not given",
-                counted(found),
+                counted(runs),
             )
         )
     head = (
@@ -237,27 +237,27 @@ def along(rows: Sequence[Row], name: str) -> list[Summary]:
     return [summary(list(values)) for values in zip(*lists)]
 
 
-def level_table(seen: Rows) -> Table:
+def level_table(arms: Rows) -> Table:
     """Recall of the facts to forget by how often pretraining showed them, asked in other words."""
-    levels = next((row["levels"] for rows in seen.values() for row in rows if row["levels"]), [])
+    levels = next((row["levels"] for rows in arms.values() for row in rows if row["levels"]), [])
     empty = ("",) * len(levels)  # of an arm all of whose runs failed
     rows = [
-        (title, *(tuple(map(text, along(found, "levels_reworded"))) or empty), counted(found))
-        for title, found in seen.items()
+        (title, *(tuple(map(text, along(runs, "levels_reworded"))) or empty), counted(runs))
+        for title, runs in arms.items()
     ]
     note = "By score, four times the number of exposures: rarest first. Mean ± standard deviation over seeds."
     return Table("Recall by exposure", ("", *(f"{level:g}" for level in levels), "seeds"), tuple(rows), note)
 
 
-def epoch_table(seen: Rows) -> Table:
+def epoch_table(arms: Rows) -> Table:
     """Recall after each epoch, rare and popular facts, asked in other words; and the controller's
     λ."""
     lines = []
-    for title, found in seen.items():
+    for title, runs in arms.items():
         for tier in ("rare", "popular"):
-            lines.append((title, tier, along(found, f"epochs_reworded_{tier}"), counted(found)))
-        if any(any(row["lam"]) for row in found):
-            lines.append((title, "λ", along(found, "lam"), counted(found)))
+            lines.append((title, tier, along(runs, f"epochs_reworded_{tier}"), counted(runs)))
+        if any(any(row["lam"]) for row in runs):
+            lines.append((title, "λ", along(runs, "lam"), counted(runs)))
     epochs = max((len(means) for _, _, means, _ in lines), default=0)
     rows = [(title, of, *map(text, means), *("",) * (epochs - len(means)), seeds) for title, of, means, seeds in lines]
     note = "Each fact's first rewording. Mean ± standard deviation over seeds; epoch 0 is the original model."
@@ -265,9 +265,9 @@ def epoch_table(seen: Rows) -> Table:
     return Table("Recall by epoch", head, tuple(rows), note)
 
 
-def text(found: Summary | None) -> str:
+def text(summary: Summary | None) -> str:
     """A summary as a cell's text; empty for None."""
-    return "" if found is None else str(found)
+    return "" if summary is None else str(summary)
 
 
 def counted(rows: Sequence[Row]) -> str:

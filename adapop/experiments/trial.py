@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapop.errors import ModelError
 from adapop.experiments.distance import distance_cells, epoch_cells
-from adapop.experiments.halves import HALVES, asked, by_tier
+from adapop.experiments.halves import HALVES, by_tier, questions_of
 from adapop.experiments.item import Item
 from adapop.experiments.results import COSINES, HALVED, INTERNALS, NEIGHBOURS, RECALLS, TRACES
 from adapop.experiments.worlds import folder_of
@@ -208,12 +208,12 @@ def prepared(item: Item, folder: Path, models: Path | None) -> Run:
 
 def _finals(measured: Measured) -> dict[str, float]:
     """The final measurement by column."""
-    found = {(row["group"], row["form"], row["tier"]): row for row in measured.rows}
-    cells = {name: found[place]["recall"] for name, place in (RECALLS | NEIGHBOURS).items() if place in found}
-    cells |= {name: found[place].get("cosine") for name, place in COSINES.items() if place in found}
+    by_place = {(row["group"], row["form"], row["tier"]): row for row in measured.rows}
+    cells = {name: by_place[place]["recall"] for name, place in (RECALLS | NEIGHBOURS).items() if place in by_place}
+    cells |= {name: by_place[place].get("cosine") for name, place in COSINES.items() if place in by_place}
     for name, (group, tier, metric) in INTERNALS.items():
-        if (group, DIRECT, tier) in found:
-            cells[name] = found[group, DIRECT, tier][metric]
+        if (group, DIRECT, tier) in by_place:
+            cells[name] = by_place[group, DIRECT, tier][metric]
     return _rounded(cells)
 
 
@@ -246,14 +246,14 @@ def _finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:
     from adapop.probes.second_guess import second_guesses
 
     facts, limit = run.facts, run.reply_tokens
-    parts = {half: asked(facts, half) for half in HALVES}
+    parts = {half: questions_of(facts, half) for half in HALVES}
     pairs = [(fact, (fact.question, *fact.paraphrases)) for fact in facts.forget]
     pairs += [pair for part in parts.values() for name in part if "forget" not in name for pair in part[name]]
-    found, near = recalls(model, pairs, limit), second_guesses(model, facts.forget)
-    rows = _by_score(facts.forget, found) if levels else {}
+    recall, near = recalls(model, pairs, limit), second_guesses(model, facts.forget)
+    rows = _by_score(facts.forget, recall) if levels else {}
     for half, part in parts.items():
         forget = part[f"forget_{REWORDED}"]
-        cells = {name: by_tier(members, found) for name, members in part.items()}
+        cells = {name: by_tier(members, recall) for name, members in part.items()}
         cells |= {f"forget_{name}": by_tier(forget, values) for name, values in near.items()}
         split = {f"{half}_{name}_{tier}": value for name, tiers in cells.items() for tier, value in tiers.items()}
         split[f"{half}_utility"] = split[f"{half}_utility_all"]
@@ -261,12 +261,12 @@ def _finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:
     return rows
 
 
-def _by_score(forget: Sequence[Fact], found: Mapping[tuple[str, str], float]) -> dict[str, list[float]]:
+def _by_score(forget: Sequence[Fact], recall: Mapping[tuple[str, str], float]) -> dict[str, list[float]]:
     rows = {"levels": sorted({fact.score for fact in forget})}
     for name, questions in (("direct", lambda fact: (fact.question,)), ("reworded", lambda fact: fact.paraphrases)):
         levels: dict[float, list[float]] = defaultdict(list)
         for fact in forget:
-            levels[fact.score] += [found[fact.id, question] for question in questions(fact)]
+            levels[fact.score] += [recall[fact.id, question] for question in questions(fact)]
         rows[f"levels_{name}"] = [round(fmean(levels[score]), DIGITS) for score in rows["levels"]]
     return rows
 
@@ -279,8 +279,8 @@ def recalls(
 
     asked_once = dict.fromkeys((fact, question) for fact, questions in members for question in questions)
     named = [replace(fact, id=str(place), question=question) for place, (fact, question) in enumerate(asked_once)]
-    found = recall_by_fact(model, named, limit, Progress())
-    return {(fact.id, question): found[str(place)] for place, (fact, question) in enumerate(asked_once)}
+    by_number = recall_by_fact(model, named, limit, Progress())
+    return {(fact.id, question): by_number[str(place)] for place, (fact, question) in enumerate(asked_once)}
 
 
 def _peak_megabytes() -> int:

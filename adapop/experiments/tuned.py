@@ -34,7 +34,7 @@ def run_searches(
     trials: int,
     quick: bool,
     engine: Engine,
-    told: Callable[[str], None],
+    report: Callable[[str], None],
     ground: Ground | None = None,
 ) -> dict[str, str]:
     """Makes missing trials, one process per arm. Returns, by name, why an arm was not done.
@@ -43,9 +43,9 @@ def run_searches(
     """
     errors = {}
     left = [name for name in names if len(trials_of(trials_file(folder, name))) < trials]
-    told(f"{len(names) - len(left)} of {len(names)} searches of {trials} trials are done already.")
+    report(f"{len(names) - len(left)} of {len(names)} searches of {trials} trials are done already.")
     for done in engine(left, partial(search, folder=folder, trials=trials, quick=quick, ground=ground)):
-        told(f"search {done.item}: {done.error or f'{done.result} trials made'}")
+        report(f"search {done.item}: {done.error or f'{done.result} trials made'}")
         if done.error:
             errors[f"search {done.item}"] = done.error
     return errors
@@ -60,8 +60,8 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
         ConfigError: there is no such world.
     """
     done = {name: trials_of(trials_file(folder, name))[:trials] for name in names}
-    done = {name: found for name, found in done.items() if len(found) == trials}
-    chosen = {name: with_point(SEARCHES[name].arm, best_of(found)["point"]) for name, found in done.items()}
+    done = {name: trial_rows for name, trial_rows in done.items() if len(trial_rows) == trials}
+    chosen = {name: with_point(SEARCHES[name].arm, best_of(trial_rows)["point"]) for name, trial_rows in done.items()}
     aside = scores_aside(chosen)
     arms = [*chosen.values(), *(arm for others in aside.values() for arm in others)]
     places = places_named(world)
@@ -76,23 +76,23 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
 
     titles = [arm.title for arm in chosen.values()]
 
-    def chosen_table(seen: Rows) -> Table:
+    def chosen_table(arms: Rows) -> Table:
         return choices.winner_table(done)
 
-    def search_table(seen: Rows) -> Table:
+    def search_table(arms: Rows) -> Table:
         return choices.search_table(done)
 
     def aside_table(base: str) -> Callable[[Rows], Table | None]:
         others = [arm.title for arm in aside[base]]
-        said = {"title": f"Scores, all else as {base}", "note": ASIDE, "values": winners.WITH_GAP}
-        return partial(winners.pair_table, base=base, others=others, **said)
+        words = {"title": f"Scores, all else as {base}", "note": ASIDE, "values": winners.WITH_GAP}
+        return partial(winners.pair_table, base=base, others=others, **words)
 
     at_home = anew or world == SANDBOX  # where they were chosen
     choosing = (chosen_table, search_table, partial(choices.luck_table, done=done)) if at_home else ()
     to_ours = partial(winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}")
     of_one = (
         winners.test_table, winners.door_table, *choosing,
-        *(aside_table(base) for base in aside), partial(winners.dealt_table, dealt=dealt_anew(aside)), to_ours,
+        *(aside_table(base) for base in aside), partial(winners.dealt_table, titles=dealt_anew(aside)), to_ours,
         partial(tables.difference_table, base=ADAPOP), tables.guess_table, distance.oracle_table, tables.cost_table,
     )  # fmt: skip
     of_three = (winners.worlds_table, winners.worlds_difference_table)
@@ -107,9 +107,9 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
     )
 
 
-def _drawn(draw: pictures.Draw, titles: Container[str], seen: Rows) -> Figure:
+def _drawn(draw: pictures.Draw, titles: Container[str], arms: Rows) -> Figure:
     """A figure of the winners only; all arms would be illegible."""
-    return draw({title: rows for title, rows in seen.items() if title in titles})
+    return draw({title: rows for title, rows in arms.items() if title in titles})
 
 
 DRAWN = (pictures.tiers, pictures.cost, pictures.differences(ADAPOP), distance.nearness)
@@ -119,20 +119,20 @@ ASIDE = "Every other setting is the winner's: nothing was chosen for these arms.
 def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
     """Arms that keep all settings of a winner but its use of scores, by the winner's title. chosen:
     winners by search name."""
-    found = {}
+    arms = {}
     if ours := chosen.get("redirect"):
         own = ours.changes["arguments"]["kappa"]
         others = [(own or KAPPA, scores) for scores in ("given", "shuffled", "inverted")] + [(0.0, "given")]
-        found[ours.title] = [_weighted(ours, kappa, how) for kappa, how in others if (kappa, how) != (own, "given")]
+        arms[ours.title] = [_weighted(ours, kappa, how) for kappa, how in others if (kappa, how) != (own, "given")]
     if wga := chosen.get("wga"):
-        found[wga.title] = [
+        arms[wga.title] = [
             _scored(wga, steepness, how, scores)
             for how, steepness in STEEPNESS.items()
             for scores in ("given", "shuffled", "inverted")
         ]
         whole = replace(PAPER, title=f"{wga.title}'s settings, AdaPop as it is", changes=_without_own(wga))
-        found[wga.title].append(whole)  # the search has more to choose for it than for WGA, and may miss this
-    return found
+        arms[wga.title].append(whole)  # the search has more to choose for it than for WGA, and may miss this
+    return arms
 
 
 def dealt_anew(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
@@ -152,10 +152,10 @@ def dealt_anew(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
 def _weighted(ours: Arm, kappa: float, scores: str) -> Arm:
     """Redirect's winner with another κ."""
     changes = {**ours.changes, "arguments": {**ours.changes["arguments"], "kappa": kappa}}
-    said = "" if scores == "given" else f", scores {scores}"
+    control = "" if scores == "given" else f", scores {scores}"
     if scores != "given":
         changes["scores"] = scores
-    return replace(ours, title=f"Redirect's settings, κ = {kappa:g}{said}", changes=changes)
+    return replace(ours, title=f"Redirect's settings, κ = {kappa:g}{control}", changes=changes)
 
 
 def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
@@ -165,10 +165,10 @@ def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
     rare, popular = (min(max(value, LOW), HIGH) for value in (beta * root, beta / root))
     curve = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], popular))
     changes = {**_without_own(wga), "beta": curve}
-    said = "" if scores == "given" else f", {scores}"
+    control = "" if scores == "given" else f", {scores}"
     if scores != "given":
         changes["scores"] = scores
-    title = f"{wga.title}'s settings, β by score ({how} curve{said})"
+    title = f"{wga.title}'s settings, β by score ({how} curve{control})"
     return replace(CONTROL_ARMS["alpha-fixed"], title=title, changes=changes)
 
 

@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from adapop.errors import ConfigError, RunError
-from adapop.experiments.halves import VALIDATION, asked, by_tier
+from adapop.experiments.halves import VALIDATION, by_tier, questions_of
 from adapop.experiments.item import Ground, Item
 from adapop.experiments.spaces import SEARCHES, Range, Search, first_points, with_point
 from adapop.experiments.trial import DIGITS, prepared, recalls
@@ -37,8 +37,8 @@ Trial = dict[str, Any]
 def objective(worst: float, holdout: float, utility: float, retain: float) -> float:
     """J, to be minimized: recall of the worst tier, reworded, plus twice what holdout, utility and
     retain fall short of their limits. Written before any run was made."""
-    kept = {"holdout": holdout, "utility": utility, "retain": retain}
-    return worst + PRICE * sum(max(0.0, limit - kept[name]) for name, limit in LIMITS.items())
+    levels = {"holdout": holdout, "utility": utility, "retain": retain}
+    return worst + PRICE * sum(max(0.0, limit - levels[name]) for name, limit in LIMITS.items())
 
 
 WORST = objective(1.0, 0.0, 0.0, 0.0)  # of a run that fails: nothing forgotten, all destroyed
@@ -55,13 +55,13 @@ def search(name: str, folder: Path, trials: int = TRIALS, quick: bool = False, g
     import torch
 
     torch.set_num_threads(1)
-    wanted, path = SEARCHES[name], trials_file(folder, name)
+    search, path = SEARCHES[name], trials_file(folder, name)
     begun = done = trials_of(path)
     folder.mkdir(parents=True, exist_ok=True)
     while len(done) < trials:
-        point = _proposed(wanted, done, ground)
-        found = tried(wanted, point, quick, ground)
-        done = [*done, {"number": len(done), "point": point, **found, "commit": commit()}]
+        point = _proposed(search, done, ground)
+        outcome = tried(search, point, quick, ground)
+        done = [*done, {"number": len(done), "point": point, **outcome, "commit": commit()}]
         write_text(path, "".join(json.dumps(trial, ensure_ascii=False) + "\n" for trial in done))
     return len(done) - len(begun)
 
@@ -81,18 +81,18 @@ def best_of(trials: Sequence[Trial]) -> Trial:
     return min(trials, key=lambda trial: trial["J"])
 
 
-def tried(wanted: Search, point: Mapping[str, Any], quick: bool, ground: Ground | None = None) -> Trial:
+def tried(search: Search, point: Mapping[str, Any], quick: bool, ground: Ground | None = None) -> Trial:
     """A trial's validation result: J and its parts, seconds, and why it failed ("" if it did
     not)."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         try:
-            found, failed = _measured(Item(with_point(wanted.arm, point), SEED, quick, ground), Path(folder)), ""
-            if wanted.near:
-                found["J"] = round(found["J"] + PRICE * max(0.0, found["top2"] - NEAR), DIGITS)
+            outcome, failed = _measured(Item(with_point(search.arm, point), SEED, quick, ground), Path(folder)), ""
+            if search.near:
+                outcome["J"] = round(outcome["J"] + PRICE * max(0.0, outcome["top2"] - NEAR), DIGITS)
         except RunError as error:  # it diverged: that is a result
-            found, failed = {"J": WORST}, f"{error.message} {error.fix}"
-    return {**found, "failed": failed, "seconds": round(time.perf_counter() - began, 2)}
+            outcome, failed = {"J": WORST}, f"{error.message} {error.fix}"
+    return {**outcome, "failed": failed, "seconds": round(time.perf_counter() - began, 2)}
 
 
 def _measured(item: Item, folder: Path) -> dict[str, float]:
@@ -108,11 +108,11 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
     betas = None if run.betas is None else [run.betas[fact.id] for fact in forget]
     for _ in Trainer(run.id, config, model, forget, facts.retain, betas).train():
         pass
-    groups = {**asked(facts, VALIDATION), "retain": [(fact, (fact.question,)) for fact in facts.retain]}
+    groups = {**questions_of(facts, VALIDATION), "retain": [(fact, (fact.question,)) for fact in facts.retain]}
     del groups["holdout_reworded"]  # J does not ask for it
     pairs = [pair for members in groups.values() for pair in members]
-    found = recalls(model, pairs, config.max_new_tokens)
-    means = {name: by_tier(members, found) for name, members in groups.items()}
+    recall = recalls(model, pairs, config.max_new_tokens)
+    means = {name: by_tier(members, recall) for name, members in groups.items()}
     tiers = means.pop(f"forget_{REWORDED}")
     parts = {
         "worst": max(tiers[tier] for tier in TIERS),
@@ -124,18 +124,18 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
     return {name: round(value, DIGITS) for name, value in values.items()}
 
 
-def _proposed(wanted: Search, done: Sequence[Trial], ground: Ground | None) -> dict[str, Any]:
+def _proposed(search: Search, done: Sequence[Trial], ground: Ground | None) -> dict[str, Any]:
     """The point to try next: one of the first points, then what Optuna proposes."""
     from adapop.objectives import make_objective
 
     optuna = _optuna()
-    config = Item(wanted.arm, SEED, ground=ground).config
-    first = first_points(wanted, vars(make_objective(config.method, config.arguments)), ground)
+    config = Item(search.arm, SEED, ground=ground).config
+    first = first_points(search, vars(make_objective(config.method, config.arguments)), ground)
     if len(done) < len(first):
         return first[len(done)]
     sampler = optuna.samplers.GPSampler(seed=len(done), n_startup_trials=1, deterministic_objective=True)
     study = optuna.create_study(sampler=sampler)
-    among = {name: _distribution(optuna.distributions, values) for name, values in wanted.space.items()}
+    among = {name: _distribution(optuna.distributions, values) for name, values in search.space.items()}
     try:
         for trial in done:
             known = optuna.trial.create_trial(
@@ -143,12 +143,12 @@ def _proposed(wanted: Search, done: Sequence[Trial], ground: Ground | None) -> d
             )
             study.add_trial(known)
     except ValueError as error:
-        message = f"The trials of {wanted.arm.title} were made with other ranges ({error})."
+        message = f"The trials of {search.arm.title} were made with other ranges ({error})."
         raise ConfigError(message, "Move them away, or choose another --out.") from None
-    found = study.ask(among).params
+    proposed = study.ask(among).params
     return {
-        name: values.near(found[name]) if isinstance(values, Range) else found[name]
-        for name, values in wanted.space.items()
+        name: values.near(proposed[name]) if isinstance(values, Range) else proposed[name]
+        for name, values in search.space.items()
     }
 
 

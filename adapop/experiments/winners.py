@@ -48,8 +48,8 @@ RECOVERED = {
 
 def worst(row: Row, half: str = TEST) -> float | None:
     """Recall of the worst tier (most left), asked in other words."""
-    found = [row[f"{half}_forget_{REWORDED}_{tier}"] for tier in TIERS]
-    return None if None in found else max(found)
+    recalls = [row[f"{half}_forget_{REWORDED}_{tier}"] for tier in TIERS]
+    return None if None in recalls else max(recalls)
 
 
 def score(row: Row, half: str = TEST) -> float | None:
@@ -66,14 +66,14 @@ def score(row: Row, half: str = TEST) -> float | None:
 def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float | None:
     """Recall of the facts to forget under the attacks, by default their mean. Without the multiple
     choice: avoiding the answer scores below chance there."""
-    found = [row[f"attack {kind}"] for kind in ATTACKS if kind != CHOICE and row[f"attack {kind}"] is not None]
-    return of(found) if found else None
+    recalls = [row[f"attack {kind}"] for kind in ATTACKS if kind != CHOICE and row[f"attack {kind}"] is not None]
+    return of(recalls) if recalls else None
 
 
 def sampled_above(row: Row) -> float | None:
     """Share of sampled right answers minus share of sampled wrong ones, [-1, 1]."""
-    found = (row["sampled"], row["sampled_control"])
-    return None if None in found else found[0] - found[1]
+    shares = (row["sampled"], row["sampled_control"])
+    return None if None in shares else shares[0] - shares[1]
 
 
 AIMS: dict[str, Value] = {
@@ -87,22 +87,22 @@ WITH_GAP: dict[str, Value] = {"J": score, "gap": OUTCOMES["gap"], **AIMS}
 """The same, with what scores are there to close."""
 
 
-def test_table(seen: Rows) -> Table:
+def test_table(arms: Rows) -> Table:
     """J and the outcomes of every winner, the best first, each mean with its interval over
     seeds."""
-    values = measured(seen, {"J": score, "worst tier": worst, **OUTCOMES})
+    values = measured(arms, {"J": score, "worst tier": worst, **OUTCOMES})
     reading = READING + f" {NEIGHBOURS_READING}" * ("neighbours" in values)
     note = f"{OBJECTIVE} {reading} In brackets: 95 % interval of Student's t over seeds."
-    return _ranked("On the test half", seen, values, note)
+    return _ranked("On the test half", arms, values, note)
 
 
-def door_table(seen: Rows) -> Table | None:
+def door_table(arms: Rows) -> Table | None:
     """Results of the recovery checks, the least attacked first; None where no model was checked."""
     hardest = partial(attacked, of=max)
     values = {"attacks": attacked, "hardest attack": hardest, "top 2": AIMS["top 2"]}
     values |= {"rank": column(f"{TEST}_forget_rank_all")}
-    values |= {said: column(name) for said, name in RECOVERED.items()} | {"sampled − control": sampled_above}
-    probed = {title: rows for title, rows in seen.items() if over(rows, attacked)}
+    values |= {head: column(name) for head, name in RECOVERED.items()} | {"sampled − control": sampled_above}
+    probed = {title: rows for title, rows in arms.items() if over(rows, attacked)}
     note = (
         "Of the facts to forget, which have no halves; no search has seen any of it but top 2 and rank, which are of "
         "the test half's wordings. Attacks: mean recall over those that the original answers, without the multiple "
@@ -116,79 +116,79 @@ def door_table(seen: Rows) -> Table | None:
 
 
 def pair_table(
-    seen: Rows, base: str, others: Sequence[str], title: str, note: str = "", values: Mapping[str, Value] = AIMS
+    arms: Rows, base: str, others: Sequence[str], title: str, note: str = "", values: Mapping[str, Value] = AIMS
 ) -> Table | None:
     """Other arms minus one of them, paired by seed; None where there are none."""
     rows = []
     for name in others:
-        if name != base and name in seen and base in seen:
-            pairs = [paired(by_seed(seen[name], value), by_seed(seen[base], value)) for value in values.values()]
+        if name != base and name in arms and base in arms:
+            pairs = [paired(by_seed(arms[name], value), by_seed(arms[base], value)) for value in values.values()]
             rows.append((name, *(pair.interval if pair else "" for pair in pairs)))
-    said = f"The arm minus {base}, paired by seed: mean (95 % interval of Student's t over the pairs). {note}"
-    return Table(title, ("", *values), tuple(rows), said.strip()) if rows else None
+    text = f"The arm minus {base}, paired by seed: mean (95 % interval of Student's t over the pairs). {note}"
+    return Table(title, ("", *values), tuple(rows), text.strip()) if rows else None
 
 
-def dealt_table(seen: Rows, dealt: Mapping[str, str]) -> Table | None:
+def dealt_table(arms: Rows, titles: Mapping[str, str]) -> Table | None:
     """Arms with given scores minus the same arms with shuffled ones.
 
-    dealt: titles of the latter by those of the former.
+    titles: titles of the latter by those of the former.
     """
-    found = [pair_table(seen, shuffled, [given], "", values=WITH_GAP) for given, shuffled in dealt.items()]
-    rows = tuple(row for table in found if table for row in table.rows)
+    tables = [pair_table(arms, shuffled, [given], "", values=WITH_GAP) for given, shuffled in titles.items()]
+    rows = tuple(row for table in tables if table for row in table.rows)
     note = "The arm minus itself with shuffled scores, paired by seed: mean (95 % interval of Student's t)."
     return Table("What the right scores add to shuffled ones", ("", *WITH_GAP), rows, note) if rows else None
 
 
-def mean_of_worlds(seen: Rows) -> Rows:
+def mean_of_worlds(arms: Rows) -> Rows:
     """`AIMS` averaged over worlds, a row for each arm and seed present in all. Titles begin with
     the world. None where a world lacks the value."""
     worlds: dict[str, dict[str, Sequence[Row]]] = defaultdict(dict)
-    for title, rows in seen.items():
+    for title, rows in arms.items():
         world, _, arm = title.partition(WITH)
         worlds[arm][world] = rows
     whole = max(map(len, worlds.values()), default=0)
-    return {arm: _means(list(found.values())) for arm, found in worlds.items() if len(found) == whole}
+    return {arm: _means(list(by_world.values())) for arm, by_world in worlds.items() if len(by_world) == whole}
 
 
 def _means(worlds: Sequence[Sequence[Row]]) -> list[Row]:
     by_world = [{row["seed"]: row for row in rows} for rows in worlds]
     shared = sorted(set.intersection(*(set(rows) for rows in by_world)))
-    found = []
+    means_by_seed = []
     for seed in shared:
         rows = [seeds[seed] for seeds in by_world]
         failed = next((row["failed"] for row in rows if row["failed"]), "")
         means = {} if failed else {name: _mean([value(row) for row in rows]) for name, value in AIMS.items()}
-        found.append({"seed": seed, "failed": failed, **means})
-    return found
+        means_by_seed.append({"seed": seed, "failed": failed, **means})
+    return means_by_seed
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
     return None if None in values else fmean(values)
 
 
-def worlds_table(seen: Rows) -> Table:
+def worlds_table(arms: Rows) -> Table:
     """`AIMS` of every arm averaged over worlds, the least worst tier first."""
     note = (
         "Each seed's mean over the worlds, then mean and 95 % interval over seeds. The settings were chosen in the "
         "first world alone, on its validation half."
     )
-    return _ranked("Mean of the worlds", mean_of_worlds(seen), {name: column(name) for name in AIMS}, note)
+    return _ranked("Mean of the worlds", mean_of_worlds(arms), {name: column(name) for name in AIMS}, note)
 
 
-def worlds_difference_table(seen: Rows) -> Table | None:
+def worlds_difference_table(arms: Rows) -> Table | None:
     """Every arm minus Redirect, averaged over worlds."""
-    means, values = mean_of_worlds(seen), {name: column(name) for name in AIMS}
+    means, values = mean_of_worlds(arms), {name: column(name) for name in AIMS}
     return pair_table(means, OURS, list(means), f"Difference to {OURS}", "Means of the worlds.", values)
 
 
-def _ranked(title: str, seen: Rows, values: Mapping[str, Value], note: str) -> Table:
+def _ranked(title: str, arms: Rows, values: Mapping[str, Value], note: str) -> Table:
     """Means with their intervals, a row per arm, the least of the first value first."""
-    found = [(arm, [over(rows, value) for value in values.values()], counted(rows)) for arm, rows in seen.items()]
-    found.sort(key=lambda line: line[1][0].mean if line[1][0] else float("inf"))
-    rows = [(arm, *map(ranged, cells), seeds) for arm, cells, seeds in found]
+    lines = [(arm, [over(rows, value) for value in values.values()], counted(rows)) for arm, rows in arms.items()]
+    lines.sort(key=lambda line: line[1][0].mean if line[1][0] else float("inf"))
+    rows = [(arm, *map(ranged, cells), seeds) for arm, cells, seeds in lines]
     return Table(title, ("", *values, "seeds"), tuple(rows), note)
 
 
-def ranged(found: Summary | None) -> str:
+def ranged(summary: Summary | None) -> str:
     """A mean with its interval, without signs."""
-    return "" if found is None else found.ranged
+    return "" if summary is None else summary.ranged

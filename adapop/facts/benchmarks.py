@@ -75,8 +75,8 @@ def rwku(hub: Hub) -> FactSet:
     problems: list[Problem] = []
 
     def facts_of(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:
-        wanted = {**RWKU_COLUMNS, **columns}
-        return _facts(_rows(hub, RWKU, config, "test", wanted), prefix, wanted, problems)
+        names = {**RWKU_COLUMNS, **columns}
+        return _facts(_rows(hub, RWKU, config, "test", names), prefix, names, problems)
 
     forget = facts_of("forget_level2", "rwku-forget")
     people = len({fact.subject for fact in forget})
@@ -97,8 +97,8 @@ def rwku(hub: Hub) -> FactSet:
 
 def benchmark_of(facts: FactSet) -> str | None:
     """The benchmark that all facts to forget come from, "duet" or "rwku", by their ids; None for other facts."""
-    found = {fact.id.partition("-")[0] for fact in facts.forget}
-    return found.pop() if found in ({"duet"}, {"rwku"}) else None
+    prefixes = {fact.id.partition("-")[0] for fact in facts.forget}
+    return prefixes.pop() if prefixes in ({"duet"}, {"rwku"}) else None
 
 
 def system_prompt(model: str, facts: FactSet) -> str:
@@ -123,14 +123,14 @@ def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
 def _rows(hub: Hub, dataset: str, config: str, split: str, columns: Mapping[str, str]) -> list[dict]:
     """The rows of a split, checked to have every column in `columns`."""
     rows = _table(hub, dataset, config, split)
-    found = list(rows[0]) if rows else []
-    if missing := [column for column in columns.values() if column not in found]:
-        raise _lacks(f"{dataset}, {config}/{split}, has no column {missing[0]!r}", found)
+    present = list(rows[0]) if rows else []
+    if missing := [column for column in columns.values() if column not in present]:
+        raise _lacks(f"{dataset}, {config}/{split}, has no column {missing[0]!r}", present)
     return rows
 
 
-def _lacks(what: str, found: Sequence[str]) -> NetworkError:
-    names = ", ".join(repr(shown(name)) for name in found) or "none"
+def _lacks(what: str, columns: Sequence[str]) -> NetworkError:
+    names = ", ".join(repr(shown(name)) for name in columns) or "none"
     return NetworkError(f"{what} (its columns: {names}).", "The data set has changed; upload its rows as a file.")
 
 
@@ -163,7 +163,7 @@ def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
         places[asked(str(row["question"]))].append(place)
         if labels := _labels(row):
             places[labels].append(place)
-    found: list[dict[str, str]] = [{} for _ in rows]
+    rewordings: list[dict[str, str]] = [{} for _ in rows]
     for other in others:
         questions = [asked(cell) for name, cell in other.items() if name not in texts and isinstance(cell, str)]
         key = next((question for question in questions if question in places), _labels(other))
@@ -171,10 +171,10 @@ def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
         for place in places.get(key, ()):
             for text in sentences:
                 if asked(text) != asked(str(rows[place]["question"])):
-                    found[place].setdefault(asked(text), text)
-    if not any(found):
+                    rewordings[place].setdefault(asked(text), text)
+    if not any(rewordings):
         raise _lacks(f"{DUET}, {split}, has no rewordings that fit the questions", columns)
-    return [{**row, "paraphrases": list(texts.values())} for row, texts in zip(rows, found)]
+    return [{**row, "paraphrases": list(texts.values())} for row, texts in zip(rows, rewordings)]
 
 
 def _labels(row: Mapping) -> tuple[str, str] | None:

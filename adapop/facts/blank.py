@@ -27,8 +27,8 @@ def name_in(question: str) -> str:
         elif names[-1]:
             names.append([])
             waiting = []
-    found = [" ".join(name) for name in names if name]
-    return re.sub(r"(?:['’]s)?[^\w)]*$", "", found[0]) if len(found) == 1 else ""
+    texts = [" ".join(name) for name in names if name]
+    return re.sub(r"(?:['’]s)?[^\w)]*$", "", texts[0]) if len(texts) == 1 else ""
 
 
 def subject_of(fact: Fact) -> str:

@@ -108,8 +108,8 @@ class Problem:
     def __str__(self) -> str:
         places = (f"row {self.row}" if self.row else "", repr(self.column) if self.column else "")
         where = ", ".join(filter(None, places)) or "file"
-        shown = f" is {self.value!r}" if self.value else ""
-        return f"{where}{shown}: {self.message}. {self.fix}"
+        value = f" is {self.value!r}" if self.value else ""
+        return f"{where}{value}: {self.message}. {self.fix}"
 
 
 @dataclass(frozen=True)
@@ -254,16 +254,16 @@ def separated(facts: FactSet, rows: Mapping[str, int] | None = None, column: str
     """
     problems: list[Problem] = []
     taken = {asked(fact.question): "forgotten" for fact in facts.forget}
-    kept: dict[str, tuple[Fact, ...]] = {}
+    groups: dict[str, tuple[Fact, ...]] = {}
     for group in ("retain", "holdout", "neighbours"):
         own = [(asked(fact.question), fact) for fact in getattr(facts, group)]
         for question, fact in own:
             if use := taken.get(question):
                 row, fix = (rows or {}).get(fact.id, 0), "Delete one of the two rows."
                 problems.append(Problem(row, column, shown(fact.question), f"is also to be {use}", fix))
-        kept[group] = tuple(fact for question, fact in own if question not in taken)
+        groups[group] = tuple(fact for question, fact in own if question not in taken)
         taken = dict.fromkeys((question for question, _ in own), "retained") | taken
-    return replace(facts, **kept, problems=(*facts.problems, *problems))
+    return replace(facts, **groups, problems=(*facts.problems, *problems))
 
 
 def scores_of(facts: Iterable[Fact]) -> dict[str, float | None]:

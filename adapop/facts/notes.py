@@ -72,20 +72,20 @@ def attacks(facts: FactSet) -> tuple[str, ...]:
 def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
     """A note on rows with invisible characters, which a model reads all the same. They are not
     changed."""
-    found = {
+    hidden = {
         rows[fact.id]: UNSEEN.findall(text)
         for group in GROUPS
         for fact in getattr(facts, group)
         if not (text := " ".join((*_texts_of(fact), *fact.paraphrases, *fact.alternates))).isprintable()
         and UNSEEN.search(text)
     }
-    if not found:
+    if not hidden:
         return ()
-    codes = sorted({f"U+{ord(letter):04X}" for letters in found.values() for letter in letters})
+    codes = sorted({f"U+{ord(letter):04X}" for letters in hidden.values() for letter in letters})
     more = ", …" if len(codes) > CODES_SHOWN else ""
     return (
-        f"Rows with characters that cannot be seen ({', '.join(codes[:CODES_SHOWN])}{more}): {len(found):,}, the "
-        f"first is row {min(found)}. They are kept: the model reads them.",
+        f"Rows with characters that cannot be seen ({', '.join(codes[:CODES_SHOWN])}{more}): {len(hidden):,}, the "
+        f"first is row {min(hidden)}. They are kept: the model reads them.",
     )
 
 

@@ -39,10 +39,10 @@ class Pool:
             if subject:
                 self._subjects.setdefault(subject, []).append(fact)
             if relation:
-                found = self._relations.setdefault(relation, _Relation())
-                found.facts.append(fact)
-                found.answers.setdefault(answer, fact.answer)
-                found.subjects.setdefault(answer, set()).add(subject or fact.id)
+                known = self._relations.setdefault(relation, _Relation())
+                known.facts.append(fact)
+                known.answers.setdefault(answer, fact.answer)
+                known.subjects.setdefault(answer, set()).add(subject or fact.id)
         self._one_to_one = {
             name: sum(len(subjects) == 1 for subjects in relation.subjects.values()) / len(relation.subjects)
             for name, relation in self._relations.items()

@@ -72,12 +72,6 @@ def with_examples(facts: FactSet, seed: int) -> FactSet:
     return replace(facts, retain=retain, examples=tuple(chosen), notes=(*facts.notes, note))
 
 
-def source_of(facts: FactSet) -> str:
-    """Where the rows to retain of a set come from, in a sentence: as `completed` noted it, or from the set itself."""
-    noted = [note for note in facts.notes if " to retain" in note and " come from " in note]
-    return noted[-1] if noted else f"All {len(facts.retain):,} facts to retain are the set's own."
-
-
 def neighbours(forget: Sequence[Fact], pool: Sequence[Fact]) -> tuple[Fact, ...]:
     """The facts of a pool that share relation or answer with facts to forget, most similar first.
 

@@ -27,7 +27,7 @@ from adapop.model.generation import replies
 from adapop.model.head import NARROW, full_precision, widened
 from adapop.model.original import KeptReplies
 from adapop.model.out_of_memory import free_bytes, in_pieces
-from adapop.model.packing import dealt, packs, read_as
+from adapop.model.packing import packed_lines, packs, read_as
 from adapop.model.scored import FirstToken, JointPass, Scored, pooled
 from adapop.model.tokens import AnswerTokens, Row, collate
 
@@ -93,7 +93,7 @@ class AdaptedModel(Prompted):
 
     def batch(self, rows: Sequence[Row]) -> AnswerTokens:
         """The rows on the model's device: packed where that saves work, and the model allows it."""
-        lines = dealt(rows)
+        lines = packed_lines(rows)
         return collate(rows, self.tokenizer.pad_token_id, lines if lines and self.packs else ()).to(self.device)
 
     @contextmanager
@@ -144,11 +144,11 @@ class AdaptedModel(Prompted):
         nll = cross_entropy(chosen, batch.target, reduction="none")
         gold = chosen.gather(1, batch.target.unsqueeze(1)).squeeze(1)
         averaged = pooled(output.hidden_states[-4:], batch) if hidden else None
-        kept = None
+        states_at = None
         if block is not None:
             both = torch.stack([batch.predicts, batch.reads])
-            kept = full_precision(batch.at(states[0], both))
-        return Scored(nll, batch.row, batch.rows, chosen if logits else None, averaged, kept, gold)
+            states_at = full_precision(batch.at(states[0], both))
+        return Scored(nll, batch.row, batch.rows, chosen if logits else None, averaged, states_at, gold)
 
     def forward(self, batch: AnswerTokens, hidden: bool = False) -> ModelOutput:
         """What transformers gives for a batch, but with the logits [N, V] of the answer tokens' predictions alone: the
@@ -228,8 +228,8 @@ class AdaptedModel(Prompted):
     def replies(self, rows: Sequence[Row], max_new_tokens: int, batch: int | None = None, **drawn) -> list[tuple]:
         """Replies as of `generate`, with the space around them: (reply, *`FirstToken` of its
         answer) a row, (reply,) of rows without an answer."""
-        kept = self.kept if self._adapter_off and not drawn else None
-        known = kept.of(self, rows, max_new_tokens) if kept else {}
+        cache = self.kept if self._adapter_off and not drawn else None
+        known = cache.of(self, rows, max_new_tokens) if cache else {}
         self.told(len(known))
         new = [i for i in range(len(rows)) if i not in known]
         order = sorted(new, key=lambda i: len(rows[i].prompt))
@@ -240,8 +240,8 @@ class AdaptedModel(Prompted):
             self.told(len(piece))
             written += piece
         fresh = dict(zip(order, written))
-        if kept:
-            kept.keep(self, rows, max_new_tokens, fresh)
+        if cache:
+            cache.keep(self, rows, max_new_tokens, fresh)
         return [reply for _, reply in sorted((known | fresh).items())]
 
     def at_once(self, rows: Sequence[Row], new_tokens: int = 0) -> int:
@@ -270,11 +270,11 @@ class AdaptedModel(Prompted):
         self.most_rows = rows
 
     def _written(self, rows: Sequence[Row], max_new_tokens: int, **drawn) -> list[tuple]:
-        seen = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []
+        watchers = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []
         pad, prompts = self.tokenizer.pad_token_id, [row.prompt for row in rows]
-        written = replies(self.network, prompts, max_new_tokens, pad, seen, self.ends, **drawn)
+        written = replies(self.network, prompts, max_new_tokens, pad, watchers, self.ends, **drawn)
         texts = self.tokenizer.batch_decode(written, skip_special_tokens=True)
-        return list(zip(texts, *(column for each in seen for column in each.found)))
+        return list(zip(texts, *(column for watcher in watchers for column in watcher.found)))
 
     @property
     def gpus(self) -> range:

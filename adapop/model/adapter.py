@@ -56,9 +56,9 @@ def with_adapter(base: PreTrainedModel, config: RunConfig, adapter: Path | None 
     except ValueError as error:
         if config.lora_targets != (ALL_LINEAR,) and not _found(config.lora_targets, [*dict(base.named_modules())]):
             raise _unknown(base, config.lora_targets) from error
-        said = str(error).splitlines()[0].rstrip(".")
-        others = ",".join(name for name in _short(linear) if f"'{name}'" not in said)
-        raise ModelError(f"peft puts no adapter there: {said}.", f"Use --targets {others} (lora_targets).") from error
+        reason = str(error).splitlines()[0].rstrip(".")
+        others = ",".join(name for name in _short(linear) if f"'{name}'" not in reason)
+        raise ModelError(f"peft puts no adapter there: {reason}.", f"Use --targets {others} (lora_targets).") from error
     _check(network, config)
     return network
 
@@ -77,13 +77,13 @@ def merge_into_base(network: PeftModel, state: Mapping[str, Tensor]) -> None:
 
 def left_out(network: PeftModel, config: RunConfig) -> tuple[str, ...]:
     """What a run's notes say where usual targets or some of the blocks are without an adapter."""
-    said, (bare, blocks) = [], _bare(network, config)
+    notes, (bare, blocks) = [], _bare(network, config)
     if missing := _missing(network, config):
         on = ", ".join(sorted({name.rpartition(".")[2] for name in network.base_model.targeted_module_names}))
-        said.append(f"The model has no layers called {', '.join(missing)}: the adapter is on {on} alone.")
+        notes.append(f"The model has no layers called {', '.join(missing)}: the adapter is on {on} alone.")
     if bare:
-        said.append(f"{bare} of the model's {blocks} blocks have no layer that gets an adapter.")
-    return tuple(said)
+        notes.append(f"{bare} of the model's {blocks} blocks have no layer that gets an adapter.")
+    return tuple(notes)
 
 
 def _check(network: PeftModel, config: RunConfig) -> None:
@@ -120,8 +120,8 @@ def _advice(base: PreTrainedModel) -> str:
 def _missing(network: PeftModel, config: RunConfig) -> list[str]:
     """The named targets that are no layer. Those that peft took for experts' weights are gone from its own list."""
     left = network.peft_config["default"].target_modules
-    found = _found(config.lora_targets, network.base_model.targeted_module_names)
-    return [name for name in config.lora_targets if name in left and name not in found]
+    matched = _found(config.lora_targets, network.base_model.targeted_module_names)
+    return [name for name in config.lora_targets if name in left and name not in matched]
 
 
 def _found(targets: Sequence[str], names: Sequence[str]) -> set[str]:
@@ -139,12 +139,12 @@ def _linear(base: PreTrainedModel) -> dict[str, nn.Module]:
     """The text decoder's linear layers by name, without the output head and routers (Llama 4's give two tensors)."""
     decoder, head = base.get_decoder(), base.get_output_embeddings()
     parts = {id(part) for part in decoder.modules()}
-    found = {
+    layers = {
         name.replace(".base_layer", ""): layer
         for name, layer in base.named_modules()
         if isinstance(layer, (nn.Linear, Conv1D)) and layer is not head and id(layer) in parts and ".lora_" not in name
     }
-    return {name: layer for name, layer in found.items() if not name.endswith(".router")}
+    return {name: layer for name, layer in layers.items() if not name.endswith(".router")}
 
 
 def _short(layers: dict[str, nn.Module]) -> list[str]:
@@ -165,8 +165,8 @@ def _outside(base: PreTrainedModel) -> str | None:
     return next((rf"(?!{re.escape(name)}\.).*" for name in names if name), None)
 
 
-def _names_of(base: PreTrainedModel, wanted: nn.Module) -> Iterator[str]:
-    return (name for name, part in base.named_modules() if part is wanted)
+def _names_of(base: PreTrainedModel, module: nn.Module) -> Iterator[str]:
+    return (name for name, part in base.named_modules() if part is module)
 
 
 def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] | None:

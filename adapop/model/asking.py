@@ -105,10 +105,10 @@ class Prompted:
         """Whether the chat template shows earlier turns and the question: some show the first turn alone."""
         template = self._template(CHAT_EXAMPLES)
         try:
-            shown = manner(self.tokenizer, template).render(self.tokenizer, TRIALS["user"])
+            rendered = manner(self.tokenizer, template).render(self.tokenizer, TRIALS["user"])
         except TemplateError:
             return False
-        return DUMMY in shown and all(text.strip() in shown for pair in self.examples for text in pair)
+        return DUMMY in rendered and all(text.strip() in rendered for pair in self.examples for text in pair)
 
     def ask(self, way: str, examples: Examples = (), spoken: Mapping[str, Spoken] | None = None) -> None:
         """Sets how the model is asked from now on. spoken: by fact id, answers in its own words,

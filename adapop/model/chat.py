@@ -77,16 +77,16 @@ def encode_answer(
     """
     _check(tokenizer, question, system or "", answer, lead)
     template = tokenizer.get_chat_template()
-    asked, control = _prompt(tokenizer, template, question, system or ""), _control(tokenizer, template)
+    rendered, control = _prompt(tokenizer, template, question, system or ""), _control(tokenizer, template)
     before = lead if lead[:1].isspace() else _joint(tokenizer, template) + lead
     hostile = any(control.written.search(text) for text in (question, system or "", before + answer))
-    encoded = control.backend.encode(asked.chat + before + answer, add_special_tokens=False)
-    start, prompt = len(asked.chat) + len(before), ()
+    encoded = control.backend.encode(rendered.chat + before + answer, add_special_tokens=False)
+    start, prompt = len(rendered.chat) + len(before), ()
     # what a model reads ends with the prompt: no token of an answer begins before
-    if hostile or tuple(encoded.ids[: len(asked.ids)]) != asked.ids:
+    if hostile or tuple(encoded.ids[: len(rendered.ids)]) != rendered.ids:
         encoded = control.letters.encode(before + answer, add_special_tokens=False)
-        start, prompt = len(before), asked.ids
-    control.check(encoded.ids, answer, () if prompt else asked.ids)
+        start, prompt = len(before), rendered.ids
+    control.check(encoded.ids, answer, () if prompt else rendered.ids)
     first = next((place for place, (_, end) in enumerate(encoded.offsets) if end > start), len(encoded.ids))
     spans = tuple((max(0, begin - start), end - start) for begin, end in encoded.offsets[first:])
     return Answered((*prompt, *encoded.ids[:first]), tuple(encoded.ids[first:]), spans)
@@ -186,13 +186,13 @@ def _prompt(tokenizer: PreTrainedTokenizerBase, template: str, question: str, sy
     """What `encode_prompt` gives the ids of. template: the tokenizer's, which may be set anew."""
     turns = [{"role": "user", "content": question}]
     if system:
-        told = [{"role": "system", "content": system}, *turns]
+        with_system = [{"role": "system", "content": system}, *turns]
         try:
-            chat = _applied(tokenizer, told)
+            chat = _applied(tokenizer, with_system)
         except TemplateError:
             chat = ""
         if system.strip() in chat and question.strip() in chat:
-            return _Prompt(chat, _ids(tokenizer, told, chat))
+            return _Prompt(chat, _ids(tokenizer, with_system, chat))
         turns = [{"role": "user", "content": f"{system}\n\n{question}"}]
     try:
         chat = _applied(tokenizer, turns)
@@ -230,8 +230,8 @@ def _check(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
         raise ModelError("The model's tokenizer has no chat template.", NO_TEMPLATE)
     if not tokenizer.is_fast:
         raise ModelError("The model's tokenizer has no tokenizer.json.", "Pick a model that has one.")
-    for found in filter(None, map(UNREADABLE.search, texts)):
-        where = f"U+{ord(found[0]):04X} at character {found.start() + 1:,}"
+    for match in filter(None, map(UNREADABLE.search, texts)):
+        where = f"U+{ord(match[0]):04X} at character {match.start() + 1:,}"
         raise DataError(f"A text has {where}, which is no character.", "Remove it.")
 
 

@@ -124,11 +124,11 @@ def check_weights(base: PreTrainedModel, missing: Collection[str]) -> None:
 
 def lfs_pointers(folder: Path) -> list[str]:
     """Names of a folder's files that hold a Git LFS pointer in place of their content."""
-    found = []
+    names = []
     for path in sorted((*folder.glob("*.json"), *folder.glob("*.safetensors"))):
         with path.open("rb") as file:
-            found += [path.name] if file.read(len(LFS)) == LFS else []
-    return found
+            names += [path.name] if file.read(len(LFS)) == LFS else []
+    return names
 
 
 def _reached(base: PreTrainedModel) -> dict[str, nn.Parameter]:

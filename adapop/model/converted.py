@@ -121,8 +121,8 @@ def errno_of(error: Exception) -> int | None:
     written in Rust, say it in their text alone."""
     if isinstance(error, OSError):
         return error.errno
-    found = re.search(r"\(os error (\d+)\)", str(error))
-    return int(found[1]) if found else None
+    match = re.search(r"\(os error (\d+)\)", str(error))
+    return int(match[1]) if match else None
 
 
 def notes_of(model: str) -> tuple[str, ...]:

@@ -59,12 +59,12 @@ def footprint(
     rows = rows or config.micro_batch or 2 * config.batch
     width, vocabulary = WIDTH[config.precision], model["vocab_size"]
     layers, hidden = model["num_hidden_layers"], model["hidden_size"]
-    kept, passing = _block_bytes(model, config)
+    stored, passing = _block_bytes(model, config)
     head = rows * answer * vocabulary * 3 * FLOAT32  # log-softmax, its gradient and that of the logits
     if recomputed:
-        activations = rows * tokens * layers * width * hidden + max(head, rows * tokens * (kept + passing))
+        activations = rows * tokens * layers * width * hidden + max(head, rows * tokens * (stored + passing))
     else:
-        activations = rows * tokens * layers * kept + max(head, rows * tokens * passing)
+        activations = rows * tokens * layers * stored + max(head, rows * tokens * passing)
     return Footprint(_weight_bytes(model, config), adapter_size(model, config) * FLOAT32 * ADAPTER_COPIES, activations)
 
 
@@ -77,9 +77,9 @@ def row_bytes(model: Mapping[str, Any], width: int, tokens: int, answer: int, ne
     hidden, layers = model["hidden_size"], model["num_hidden_layers"]
     passing = width * 2 * _inner(model) + FLOAT32 * 4 * hidden
     cache = layers * width * 2 * _attention(model)[1]
-    kept = GROWN * cache if new_tokens else 2 * (layers + 1) * width * hidden
+    stored = GROWN * cache if new_tokens else 2 * (layers + 1) * width * hidden
     logits = LOGITS * FLOAT32 * model["vocab_size"] * (1 if new_tokens else answer)
-    return (tokens + new_tokens) * (kept + passing) + logits
+    return (tokens + new_tokens) * (stored + passing) + logits
 
 
 def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:
@@ -147,9 +147,9 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
     else:
         read = sum(shapes[names[0]][0] for names in SAME_INPUT if any(name in adapted for name in names))
     gpt2 = model.get("model_type") == GPT2
-    kept = width * (4 * _attention(model)[0] + (4 if gpt2 else 3) * inner) + (width if gpt2 else FLOAT32) * 2 * hidden
-    kept += FLOAT32 * (read + config.lora_rank * len(adapted))
-    return kept, width * 2 * inner + FLOAT32 * 4 * hidden
+    stored = width * (4 * _attention(model)[0] + (4 if gpt2 else 3) * inner) + (width if gpt2 else FLOAT32) * 2 * hidden
+    stored += FLOAT32 * (read + config.lora_rank * len(adapted))
+    return stored, width * 2 * inner + FLOAT32 * 4 * hidden
 
 
 def _adapted_shapes(shapes: Mapping[str, tuple[int, int]], config: RunConfig) -> dict[str, tuple[int, int]]:

@@ -32,24 +32,24 @@ def replies(
     prompts: Sequence[Sequence[int]],
     most: int,
     pad_id: int,
-    seen: Sequence[LogitsProcessor] = (),
+    watchers: Sequence[LogitsProcessor] = (),
     ends: frozenset[int] = frozenset(),
     **drawn,
 ) -> Tensor | list[list[int]]:
     """The ids that a model writes after each prompt: greedy, or sampled if `drawn` is given.
 
-    most: tokens a reply. seen: what looks at the logits of the first token, and maybe of later
+    most: tokens a reply. watchers: what looks at the logits of the first token, and maybe of later
     ones. ends: ids that end a reply beside the model's own. drawn: sampling arguments of
     transformers' `generate`, such as temperature and top_p.
     """
     base = network.get_base_model()
     if not drawn and can_drop_rows(base):
-        return greedy(network, base, prompts, most, pad_id, seen, ends)
+        return greedy(network, base, prompts, most, pad_id, watchers, ends)
     read = to_continue(prompts, pad_id, base.device)
     ends = _ends(base) | ends
     drawn = {"do_sample": bool(drawn), "eos_token_id": sorted(ends) or None, **drawn}
     output = network.generate(
-        **read, max_new_tokens=most, pad_token_id=pad_id, logits_processor=LogitsProcessorList(seen), **drawn
+        **read, max_new_tokens=most, pad_token_id=pad_id, logits_processor=LogitsProcessorList(watchers), **drawn
     )
     return [_until(ids, ends) for ids in output[:, read["input_ids"].shape[1] :].tolist()]
 
@@ -70,7 +70,7 @@ def greedy(
     prompts: Sequence[Sequence[int]],
     most: int,
     pad_id: int,
-    seen: Sequence[LogitsProcessor] = (),
+    watchers: Sequence[LogitsProcessor] = (),
     ends: frozenset[int] = frozenset(),
 ) -> list[list[int]]:
     """The ids that a model writes after each prompt, without the id that ended it. What all
@@ -81,9 +81,9 @@ def greedy(
     cache, begun, ends = _cache(base), _begun(base, prompts, most), _ends(base) | ends
     # transformers calls it cache from 5.24 on, and warns of the old name
     name = "cache" if "cache" in signature(base.forward).parameters else "past_key_values"
-    kept = {name: cache, "use_cache": True, "logits_to_keep": 1}
+    options = {name: cache, "use_cache": True, "logits_to_keep": 1}
     if begun:
-        network(input_ids=torch.tensor([prompts[0][:begun]], device=base.device), **kept)
+        network(input_ids=torch.tensor([prompts[0][:begun]], device=base.device), **options)
         cache.batch_repeat_interleave(len(prompts))
     read = to_continue([prompt[begun:] for prompt in prompts], pad_id, base.device)
     ids, mask = read["input_ids"], torch.nn.functional.pad(read["attention_mask"], (begun, 0), value=1)
@@ -91,9 +91,9 @@ def greedy(
     rows, open_ = range(len(ids)), [True] * len(ids)  # of those in the batch: whose they are, and whether they go on
     positions = (mask.cumsum(1) - 1).clamp(min=0)[:, begun:]
     for step in range(most):
-        output = network(input_ids=ids, attention_mask=mask, position_ids=positions, **kept)
+        output = network(input_ids=ids, attention_mask=mask, position_ids=positions, **options)
         logits = output.logits[:, -1].float()
-        for look in seen if step == 0 else ():
+        for look in watchers if step == 0 else ():
             look(ids, logits)
         chosen = logits.argmax(-1)
         for place, token in enumerate(chosen.tolist()):

@@ -146,10 +146,10 @@ def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
 
 def _ask_once(config: RunConfig) -> None:
     """Fails within seconds where a model was never downloaded and the Hub does not answer; transformers takes long."""
-    asked = {"repo_id": config.model, "filename": "config.json", "revision": config.revision}
+    file = {"repo_id": config.model, "filename": "config.json", "revision": config.revision}
     try:
-        if not isinstance(try_to_load_from_cache(**asked), str):
-            get_hf_file_metadata(hf_hub_url(**asked), timeout=PATIENCE)
+        if not isinstance(try_to_load_from_cache(**file), str):
+            get_hf_file_metadata(hf_hub_url(**file), timeout=PATIENCE)
     except (HfHubHTTPError, ValueError):  # an answer, or no name for a model
         return
     except Exception as error:  # the Hub's client has its own kinds, which differ by its version
@@ -251,7 +251,7 @@ def _four_bits(config: RunConfig) -> dict:
 def _named(error: Exception, config: RunConfig) -> ModelError:
     """The error of a model that could not be loaded, with its cause and what to do next."""
     page, causes = HUB_PAGE.format(config.model), list(_causes(error))
-    said = str(error) or type(error).__name__
+    message = str(error) or type(error).__name__
 
     def any_is(*kinds: type) -> bool:
         return any(isinstance(cause, kinds) for cause in causes)
@@ -267,19 +267,19 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
         why, fix = "the disk is full", "Make room, or set HF_HOME to a folder on another disk."
     elif any(map(is_out_of_memory, causes)):
         why, fix = "the memory is full", "Load it in 4 bits (--four-bit), or use a smaller model."
-    elif any_is(LocalEntryNotFoundError) or "We couldn't connect to" in said:
+    elif any_is(LocalEntryNotFoundError) or "We couldn't connect to" in message:
         off = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else f"{constants.ENDPOINT} does not answer"
         why = f"no folder has this name, it was never downloaded here, and {off}"
         hint = "" if constants.HF_HUB_OFFLINE else f" {connection_hint(constants.ENDPOINT)}"
         fix = f"Connect and try again, or name a folder that holds the model.{hint}"
-    elif "trust_remote_code" in said:
+    elif "trust_remote_code" in message:
         why, fix = "it comes with code of its own, which is never run here", "Use a model that needs none."
-    elif "Repo id must" in said:
+    elif "Repo id must" in message:
         why, fix = "no folder has this name, and no model of the Hub can have it", "Check the path."
     elif pointers := lfs_pointers(Path(config.model)):
         why = f"{pointers[0]} only stands for a file that Git LFS has not fetched"
         fix = "Run `git lfs pull` in the folder, or download the model with `hf download`."
-    elif "safetensors" in said and ("no file named" in said or "does not appear to have" in said):
+    elif "safetensors" in message and ("no file named" in message or "does not appear to have" in message):
         folder = Path(config.model)
         if folder.is_dir() and not any(folder.glob("*.bin")):
             why, fix = "its folder holds no weights", "Copy or download the whole model, with its *.safetensors files."
@@ -287,7 +287,8 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
             why = "it has no safetensors weights, and pickled ones are never read"
             fix = "Use another revision of it, or convert it to safetensors."
     else:
-        why, fix = said.splitlines()[0].rstrip(".:"), "Check the name, and that the folder or repository is complete."
+        why = message.splitlines()[0].rstrip(".:")
+        fix = "Check the name, and that the folder or repository is complete."
     return ModelError(f"The model {config.model!r} cannot be loaded: {why}.", fix)
 
 

@@ -73,9 +73,9 @@ def kept_replies(model: "AdaptedModel") -> KeptReplies | None:
 def digest(base: torch.nn.Module) -> str:
     """A hash of a model's weights as they are in memory, and of the version of torch that
     computes with them."""
-    found = hashlib.blake2b(torch.__version__.encode(), digest_size=16)
+    hashed = hashlib.blake2b(torch.__version__.encode(), digest_size=16)
     for name, value in base.state_dict().items():
         if "lora_" not in name:
-            found.update(name.replace("base_layer.", "").encode())
-            found.update(value.detach().contiguous().view(torch.uint8).numpy())
-    return found.hexdigest()
+            hashed.update(name.replace("base_layer.", "").encode())
+            hashed.update(value.detach().contiguous().view(torch.uint8).numpy())
+    return hashed.hexdigest()

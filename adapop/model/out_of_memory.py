@@ -27,7 +27,7 @@ LIMITS = (
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that an allocation failed, on an accelerator or on the CPU."""
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or any(said in str(error) for said in ALLOCATORS)
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or any(text in str(error) for text in ALLOCATORS)
 
 
 def free_bytes(device: torch.device, container: Path = CONTAINER) -> int:

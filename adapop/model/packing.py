@@ -23,7 +23,7 @@ SAVED = 1 / 3  # of the tokens must be saved, because a mask and longer lines co
 _BATCH: ContextVar[AnswerTokens | None] = ContextVar("batch", default=None)
 
 
-def dealt(rows: Sequence[Row]) -> list[list[int]]:
+def packed_lines(rows: Sequence[Row]) -> list[list[int]]:
     """The rows of each line by their places, in the order of their prompts, as `tokens.collate` takes them; none where
     packing would not pay."""
     order = sorted(range(len(rows)), key=lambda place: rows[place].prompt)
@@ -80,7 +80,7 @@ def _aware(make_mask: Callable) -> Callable:
         if batch is None:
             return make_mask(mask_function=mask_function, device=device, **given)
         positions, part, shared = (
-            each.to(device) for each in (batch.tree.positions, batch.tree.part, batch.tree.shared)
+            indices.to(device) for indices in (batch.tree.positions, batch.tree.part, batch.tree.shared)
         )
 
         def sees(line: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:

@@ -20,9 +20,9 @@ def emulated_bfloat16(config: RunConfig) -> tuple[str, ...]:
     if config.precision == "float32" or not torch.cuda.is_available():
         return ()
     for device in range(torch.cuda.device_count()):
-        if (found := torch.cuda.get_device_capability(device)) < AMPERE:
+        if (arch := torch.cuda.get_device_capability(device)) < AMPERE:
             return (
-                f"The GPU ({torch.cuda.get_device_name(device)}, compute capability {found[0]}.{found[1]}) has no bf16 "
+                f"The GPU ({torch.cuda.get_device_name(device)}, compute capability {arch[0]}.{arch[1]}) has no bf16 "
                 "arithmetic, which torch then emulates, slowly. With --precision float32 the weights take twice the "
                 "memory; a GPU from Ampere on (A10, L4, A100 ...) has it.",
             )

@@ -90,10 +90,10 @@ class JointPass:
         self.whole, self.parts = whole, parts
         self._made: tuple[tuple, Scored] | None = None
 
-    def share(self, batch: AnswerTokens, wanted: tuple, score: Callable[[AnswerTokens], Scored]) -> Scored | None:
+    def share(self, batch: AnswerTokens, settings: tuple, score: Callable[[AnswerTokens], Scored]) -> Scored | None:
         """The results of one part; None if the batch is no part, or the pass was run without what is wanted.
 
-        wanted: (block, hidden, logits), as in `AdaptedModel.score`.
+        settings: (block, hidden, logits), as in `AdaptedModel.score`.
         """
         token = row = 0
         for part in self.parts:
@@ -103,9 +103,9 @@ class JointPass:
         else:
             return None
         if self._made is None:
-            self._made = wanted, score(self.whole)
+            self._made = settings, score(self.whole)
         made, scored = self._made
-        return scored.part(batch, token, row) if made[:2] == wanted[:2] and made[2] >= wanted[2] else None
+        return scored.part(batch, token, row) if made[:2] == settings[:2] and made[2] >= settings[2] else None
 
 
 def pooled(layers: tuple[Tensor, ...], batch: AnswerTokens) -> Tensor:

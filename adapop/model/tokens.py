@@ -147,10 +147,10 @@ def encode_facts(
         DataError: an answer has no token, or what `chat.encode_prompt` raises.
         ModelError: what `chat.encode_prompt` raises.
     """
-    asked = [fact.question for fact in facts] if questions is None else questions
+    texts = [fact.question for fact in facts] if questions is None else questions
     tail = turn_end(tokenizer) if include_tail else ()
     rows = []
-    for index, (fact, question) in enumerate(zip(facts, asked, strict=True)):
+    for index, (fact, question) in enumerate(zip(facts, texts, strict=True)):
         own = (spoken or {}).get(fact.id)
         text = own.answer if own and own.gold == fact.answer else fact.answer
         encoded = encode_answer(tokenizer, question, text, system, own.lead if own else "")
@@ -190,17 +190,17 @@ def collate(rows: Sequence[Row], pad_id: int, lines: Sequence[Sequence[int]] = (
         at = [line * width + column for column in columns[len(row.prompt) - 1 :]]
         reads += at[1:]
         predicts += at[:-1]
-    each = [(i, row, place) for i, row in enumerate(rows) for place in range(len(row.answer))]
+    scored = [(i, row, place) for i, row in enumerate(rows) for place in range(len(row.answer))]
     return AnswerTokens(
         ids=_filled(texts, width, pad_id),
         tree=_tree(parts, positions, alike, width) if lines else None,
         lengths=torch.tensor([row.length for row in rows]),
-        target=torch.tensor([row.answer[place] for _, row, place in each]),
-        row=torch.tensor([i for i, _, _ in each]),
+        target=torch.tensor([row.answer[place] for _, row, place in scored]),
+        row=torch.tensor([i for i, _, _ in scored]),
         predicts=torch.tensor(predicts),
         reads=torch.tensor(reads),
-        place=torch.tensor([place for _, _, place in each]),
-        content=torch.tensor([place < len(row.answer) - row.tail for _, row, place in each]),
+        place=torch.tensor([place for _, _, place in scored]),
+        content=torch.tensor([place < len(row.answer) - row.tail for _, row, place in scored]),
         fact=torch.tensor([row.fact for row in rows]),
     )
 
@@ -277,6 +277,6 @@ def check_lengths(
 
 def _longest(tokenizer: PreTrainedTokenizerBase, fact: Fact, system: str | None, new_tokens: int) -> int:
     """Tokens of the fact's longest question, plus those of the longest text that may follow it."""
-    said = [len(plain(tokenizer, text)) for text in (fact.answer, *fact.alternates)]
-    asked = [len(encode_prompt(tokenizer, text, system)) for text in (fact.question, *fact.paraphrases)]
-    return max(asked) + max(*said, new_tokens)
+    answers = [len(plain(tokenizer, text)) for text in (fact.answer, *fact.alternates)]
+    questions = [len(encode_prompt(tokenizer, text, system)) for text in (fact.question, *fact.paraphrases)]
+    return max(questions) + max(*answers, new_tokens)

@@ -73,10 +73,10 @@ def _check(folder: Path) -> None:
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
         done = subprocess.run(command, cwd=ROOT, env=environment, timeout=WALL_SECONDS, **pipes)
-        status, tried, said = done.returncode, done.stdout.split(), done.stderr.decode(errors="replace")
+        status, tried, message = done.returncode, done.stdout.split(), done.stderr.decode(errors="replace")
     except subprocess.TimeoutExpired as error:
-        status, tried, said = -1, (error.stdout or b"").split(), ""
-    reason = said.strip().rpartition("\n")[2][:MOST_REASON]
+        status, tried, message = -1, (error.stdout or b"").split(), ""
+    reason = message.strip().rpartition("\n")[2][:MOST_REASON]
     if status == FAILED and tried == READING:
         raise ValueError(f"its {FILES[0]} cannot be read ({reason})")
     if status == 0 or (status == FAILED and tried != ENCODING):
@@ -129,8 +129,8 @@ def _encoder(folder: Path):
 def _template(folder: Path) -> str:
     if (path := folder / FILES[2]).exists():
         return path.read_text(encoding="utf-8")
-    found = json.loads((folder / FILES[1]).read_text(encoding="utf-8"))["chat_template"]
-    return found if isinstance(found, str) else next(one["template"] for one in found if one["name"] == "default")
+    value = json.loads((folder / FILES[1]).read_text(encoding="utf-8"))["chat_template"]
+    return value if isinstance(value, str) else next(one["template"] for one in value if one["name"] == "default")
 
 
 def _rendered(text: str, turns: list[dict], asks: bool) -> str:

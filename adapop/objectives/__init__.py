@@ -66,20 +66,20 @@ def objective_class(name: str) -> type[Objective]:
     if not separator:
         raise ConfigError(f"Unknown method {name!r}.", f"Use one of {', '.join(by_name)}, or package.module:Class.")
     try:
-        found = getattr(import_module(module), own, None)
+        method = getattr(import_module(module), own, None)
     except (ImportError, ValueError, TypeError) as error:  # TypeError: of a name that begins with a dot
         raise ConfigError(
             f"The module of the method {name} cannot be imported ({error}).",
             "Start from the folder that holds it, or install it; a class of a script cannot be found again by another.",
         ) from None
-    if not (isinstance(found, type) and issubclass(found, Objective)):
+    if not (isinstance(method, type) and issubclass(method, Objective)):
         raise ConfigError(f"{module} has no method {own!r}.", "Name a class there that is a subclass of Objective.")
-    if found.reduce not in REDUCE or not found.uses <= USES:
+    if method.reduce not in REDUCE or not method.uses <= USES:
         raise ConfigError(
-            f"{name} uses {', '.join(sorted(found.uses)) or 'nothing'} and reduces by {found.reduce!r}.",
+            f"{name} uses {', '.join(sorted(method.uses)) or 'nothing'} and reduces by {method.reduce!r}.",
             f"A method may use {', '.join(sorted(USES))}, and reduce by {' or '.join(REDUCE)}.",
         )
-    return found
+    return method
 
 
 def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Objective:

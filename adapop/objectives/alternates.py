@@ -36,12 +36,12 @@ def by_relation(facts: Sequence[Fact], others: Sequence[Fact], seed: int, count:
     others: further rows whose answers may be used. Other right answers of the same subject never are.
     """
     pool, rng = Pool([*facts, *others]), random.Random(seed)
-    found = []
+    completed = []
     for fact in facts:
         fitting = (answer for answer in pool.distractors(fact, rng) if usable(fact, answer))
         without = not fact.alternates and folded(fact.relation)
-        found.append(replace(fact, alternates=tuple(islice(fitting, count))) if without else fact)
-    return found
+        completed.append(replace(fact, alternates=tuple(islice(fitting, count))) if without else fact)
+    return completed
 
 
 def by_model(
@@ -52,19 +52,19 @@ def by_model(
     draw: prompts and a seed -> the model's replies; called ROUNDS times for each, for the facts that still lack one.
     stopped: asked before each round, which may take minutes.
     """
-    found, asked = list(facts), [i for i, fact in enumerate(facts) if not fact.alternates]
+    completed, bare = list(facts), [i for i, fact in enumerate(facts) if not fact.alternates]
     for turn in range(ROUNDS * count):
-        missing = [i for i in asked if len(found[i].alternates) < min(count, 1 + turn // ROUNDS)]
+        missing = [i for i in bare if len(completed[i].alternates) < min(count, 1 + turn // ROUNDS)]
         if stopped():
             break
         if not missing:
             continue
-        prompts = [REQUEST.format(question=found[i].question, answer=found[i].answer) for i in missing]
+        prompts = [REQUEST.format(question=completed[i].question, answer=completed[i].answer) for i in missing]
         for i, reply in zip(missing, draw(prompts, (seed * ROUNDS * count + turn) % SEED_LIMIT), strict=True):
             alternate = first_line(reply)
-            if usable(found[i], alternate) and alternate not in found[i].alternates:
-                found[i] = replace(found[i], alternates=(*found[i].alternates, alternate))
-    return found
+            if usable(completed[i], alternate) and alternate not in completed[i].alternates:
+                completed[i] = replace(completed[i], alternates=(*completed[i].alternates, alternate))
+    return completed
 
 
 def usable(fact: Fact, alternate: str) -> bool:
@@ -110,8 +110,8 @@ def check_alternates(facts: Sequence[Fact]) -> None:
 def _says(text: str, answer: str) -> bool:
     """Whether the text contains the answer, ignoring case, accents, spacing and punctuation: "1000" is in "1,000"."""
     letters = "".join(words(answer))
-    found = re.search(rf"(?<!\S){' ?'.join(letters)}(?!\S)", " ".join(words(text)))
-    return mentions(text, answer) or bool(letters and found)
+    match = re.search(rf"(?<!\S){' ?'.join(letters)}(?!\S)", " ".join(words(text)))
+    return mentions(text, answer) or bool(letters and match)
 
 
 def _alike(alternate: str, answer: str) -> bool:

@@ -16,10 +16,10 @@ def unwanted(text: str, spans: Sequence[tuple[int, int]]) -> tuple[bool, ...]:
     ("It is"). A token is judged by the whole word it belongs to: the "an" of "Anne" is no article. In a text of stop
     words alone every token carries the fact.
     """
-    said = WORD.findall(text)
-    words = [match.span() for i, match in enumerate(WORD.finditer(text)) if not _general(said, i)]
-    found = tuple(any(start < after and before < end for before, after in words) for start, end in spans)
-    return found if any(found) else (True,) * len(found)
+    tokens = WORD.findall(text)
+    words = [match.span() for i, match in enumerate(WORD.finditer(text)) if not _general(tokens, i)]
+    flags = tuple(any(start < after and before < end for before, after in words) for start, end in spans)
+    return flags if any(flags) else (True,) * len(flags)
 
 
 def _general(words: Sequence[str], place: int) -> bool:

@@ -27,7 +27,7 @@ class SharpnessAwarePreference(NegativePreference):
 
     def backward(self, model: AdaptedModel, accumulate: Callable[[], Any]) -> Any:
         """Adds the forget gradient in two passes over the step's rows; returns what the first saw, at theta."""
-        seen = accumulate()
+        first = accumulate()
         weights = model.parameters
         saved = [weight.detach().clone() for weight in weights]
         try:
@@ -41,4 +41,4 @@ class SharpnessAwarePreference(NegativePreference):
             with torch.no_grad():
                 for weight, value in zip(weights, saved):
                     weight.copy_(value)
-        return seen
+        return first

@@ -59,13 +59,13 @@ class Redirect(Objective):
         with torch.no_grad(), model.original():
             reference = model.score(gold, logits=True).logits.log_softmax(dim=-1)
         scored, alternate = model.score(gold, logits=True), model.score(other)
-        said = scored.logits.log_softmax(dim=-1)
+        log_probs = scored.logits.log_softmax(dim=-1)
         instead, further = _instead(gold, other, reference)
-        wanted = self._wanted(reference, gold.target, instead)
-        tokens = (torch.special.xlogy(wanted, wanted) - wanted * said).sum(dim=-1)
-        each = _by_row(tokens, gold) + _by_row(alternate.nll * further, other)
+        targets = self._wanted(reference, gold.target, instead)
+        tokens = (torch.special.xlogy(targets, targets) - targets * log_probs).sum(dim=-1)
+        losses = _by_row(tokens, gold) + _by_row(alternate.nll * further, other)
         counts = _by_row(torch.ones_like(tokens), gold) + _by_row(further.to(tokens.dtype), other)
-        return Loss(each / counts * self._weight(batch), scored.nll)
+        return Loss(losses / counts * self._weight(batch), scored.nll)
 
     def _weight(self, batch: ForgetBatch) -> Tensor | float:
         """The weight of each row, [B]; 1 where scores do not count."""

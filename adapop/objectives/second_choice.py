@@ -28,24 +28,24 @@ def by_second_choice(
 
     Of `TRIED` tokens. Call it with the adapter off or untrained. stopped: asked before each round.
     """
-    found = list(facts)
+    completed = list(facts)
     rows = model.rows(facts)
     model.network.eval()
     firsts = list(chain.from_iterable(model.in_pieces(rows, model.at_once(rows), partial(_firsts, model))))
     most = LONGER + max(len(row.answer) for row in rows)
     for turn in range(TRIED):
-        asked = [i for i, fact in enumerate(facts) if not fact.alternates and len(found[i].alternates) < count]
-        if not asked or stopped():
+        bare = [i for i, fact in enumerate(facts) if not fact.alternates and len(completed[i].alternates) < count]
+        if not bare or stopped():
             break
-        begun = [Row((*rows[i].prompt, firsts[i][turn]), (), i) for i in asked]
+        begun = [Row((*rows[i].prompt, firsts[i][turn]), (), i) for i in bare]
         written = model.in_pieces(begun, model.at_once(begun, most), partial(_written, model, most=most))
-        for i, text in zip(asked, chain.from_iterable(written), strict=True):
+        for i, text in zip(bare, chain.from_iterable(written), strict=True):
             alternate = first_line(text)
             if facts[i].id in model.spoken:  # in the middle of a sentence
                 alternate = CLAUSE.split(alternate)[0].strip()
-            if usable(found[i], alternate) and alternate not in found[i].alternates:
-                found[i] = replace(found[i], alternates=(*found[i].alternates, alternate))
-    return found
+            if usable(completed[i], alternate) and alternate not in completed[i].alternates:
+                completed[i] = replace(completed[i], alternates=(*completed[i].alternates, alternate))
+    return completed
 
 
 def _firsts(model: AdaptedModel, rows: Sequence[Row]) -> list[list[int]]:

@@ -54,8 +54,8 @@ class Cache:
         if self._fresh is not None and name not in self._fresh:
             return None
         with self._usable():
-            found = self._rows.execute("SELECT value, date FROM known WHERE key = ?", (name,)).fetchone()
-            return None if found is None else Cached(json.loads(found[0]), found[1])
+            row = self._rows.execute("SELECT value, date FROM known WHERE key = ?", (name,)).fetchone()
+            return None if row is None else Cached(json.loads(row[0]), row[1])
 
     def put(self, value: object, *key: str) -> Cached:
         """Stores a JSON value under a key, with today's date, and returns it."""
@@ -70,14 +70,14 @@ class Cache:
     def get_all(self, names: Sequence[str]) -> dict[str, object]:
         """The values of those keys, of one name each, that there are."""
         keys = {json.dumps((name,)): name for name in names}
-        found, some = {}, list(keys)
+        values, some = {}, list(keys)
         with self._usable():
             for start in range(0, len(some), AT_ONCE):
                 piece = some[start : start + AT_ONCE]
                 marks = ",".join("?" * len(piece))
                 rows = self._rows.execute(f"SELECT key, value FROM known WHERE key IN ({marks})", piece)
-                found |= {keys[key]: json.loads(value) for key, value in rows}
-        return found
+                values |= {keys[key]: json.loads(value) for key, value in rows}
+        return values
 
     def put_all(self, values: Mapping[str, object]) -> None:
         """Stores JSON values under keys of one name each, all or none."""

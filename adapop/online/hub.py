@@ -94,15 +94,15 @@ class Hub:
         for listing in (known.value, None) if known and known.value else (None,):
             commit, names = listing or self._asked(dataset)
             for name in names:
-                found = FILE.fullmatch(name)
-                if found and found[2] == split and config in (None, found[1]):
-                    return commit, sorted(other for other in names if other.startswith(f"{found[1]}/{split}/"))
-        found = {match[2] for match in map(FILE.fullmatch, names) if match and config in (None, match[1])}
-        if f"partial-{split}" in found:
+                match = FILE.fullmatch(name)
+                if match and match[2] == split and config in (None, match[1]):
+                    return commit, sorted(other for other in names if other.startswith(f"{match[1]}/{split}/"))
+        splits = {match[2] for match in map(FILE.fullmatch, names) if match and config in (None, match[1])}
+        if f"partial-{split}" in splits:
             raise NetworkError(
                 f"The Hub converts only a part of {dataset}, {split}.", "Download the data set and use it as a file."
             )
-        there = ", ".join(sorted(map(shown, found))) or "none"
+        there = ", ".join(sorted(map(shown, splits))) or "none"
         raise NetworkError(f"{dataset} has no split {split} (its splits: {there}).", "Was it renamed on the Hub?")
 
     def _asked(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:

@@ -102,24 +102,24 @@ def joined(first: Sequence[Fact], second: Sequence[Fact]) -> tuple[Fact, ...]:
     return tuple(second)
 
 
-def in_words(found: Agreement, first: str, second: str) -> list[str]:
+def in_words(result: Agreement, first: str, second: str) -> list[str]:
     """The comparison in sentences."""
     return [
-        f"{first} and {second} have both scored {found.facts:,} facts"
-        + (f"; {found.unknown:,} more are known to one of them only." if found.unknown else "."),
-        f"Spearman {_shown(found.spearman)}, Pearson in log space {_shown(found.pearson_log)}; "
-        f"{found.same_label:.0%} of the facts are on the same side of both medians."
+        f"{first} and {second} have both scored {result.facts:,} facts"
+        + (f"; {result.unknown:,} more are known to one of them only." if result.unknown else "."),
+        f"Spearman {_shown(result.spearman)}, Pearson in log space {_shown(result.pearson_log)}; "
+        f"{result.same_label:.0%} of the facts are on the same side of both medians."
         + (
             ""
-            if found.same_tier is None
+            if result.same_tier is None
             else f" Where popular begins at {POPULAR_FROM:,.0f}, as on Wikidata's scale and the judge's, both say "
-            f"rare or both popular of {found.same_tier:.0%}."
+            f"rare or both popular of {result.same_tier:.0%}."
         ),
-        f"Under one map β differs by {found.beta_shift:.2f} on average"
+        f"Under one map β differs by {result.beta_shift:.2f} on average"
         + (
             "; their own quantiles give no anchors."
-            if found.own_beta_shift is None
-            else f", by {found.own_beta_shift:.2f} when each is anchored at its own quantiles."
+            if result.own_beta_shift is None
+            else f", by {result.own_beta_shift:.2f} when each is anchored at its own quantiles."
         ),
     ]
 

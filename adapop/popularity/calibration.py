@@ -12,6 +12,7 @@ from adapop.facts.fact import FactSet
 from adapop.facts.scale import on_wikidata_scale
 from adapop.facts.tiers import number
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
+from adapop.remark import Remark
 
 AUTO, PAPER, QUANTILES = "auto", "paper", "quantiles"
 SPAN_WANTED = 10.0  # a usable proxy spans an order of magnitude between the anchors
@@ -102,54 +103,48 @@ def anchored(rare: tuple[float, float], popular: tuple[float, float]) -> BetaMap
     return BetaMap() if (rare, popular) == (RARE_ANCHOR, POPULAR_ANCHOR) else BetaMap.from_anchors(rare, popular)
 
 
-def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[str]:
-    """Warnings about this map for these scores, in sentences; empty if there are none. What only a set of many facts
-    can be warned of, such as where nine in ten lie, is not said of a few."""
-    said = []
+def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
+    """Warnings about this map for these scores; empty if there are none. What only a set of many facts can be warned
+    of, such as where nine in ten lie, is not said of a few."""
+    warnings = []
     positive = [score for score in scores if score > 0]
     varied = len(set(positive)) > 1
     if scores and not varied and len({beta(score) for score in scores}) < 2:
-        return ["All scores are the same or zero, so all facts get one β: popularity cannot matter here."]
+        return [Remark("one_beta")]
     if varied:
         low, high = quantile_scores(positive)
         if high < SPAN_WANTED * low and len(scores) >= FEW:
-            said.append(
-                f"Nine in ten scores lie between {number(low)} and {number(high)}, less than a factor of ten: "
-                f"β runs only from {beta(high):.2f} to {beta(low):.2f} between them."
-            )
-        said += _scale_warning(low, high, beta)
-    return said + (_clip_warning(scores, beta) if len(scores) >= FEW else [])
+            ends = {"low": number(low), "high": number(high), "least": beta(high), "most": beta(low)}
+            warnings.append(Remark("narrow_scores", ends))
+        warnings += _scale_warning(low, high, beta)
+    return warnings + (_clip_warning(scores, beta) if len(scores) >= FEW else [])
 
 
-def _clip_warning(scores: Sequence[float], beta: BetaMap) -> list[str]:
+def _clip_warning(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
     """A warning if most facts have an exponent at a clip, at one or at both together."""
-    upper, lower = (sum(beta(score) == clip for score in scores) for clip in (beta.high, beta.low))
-    if not beta.b or upper + lower <= MOST * len(scores):
+    on_clip = [sum(beta(score) == clip for score in scores) for clip in (beta.high, beta.low)]
+    if not beta.b or sum(on_clip) <= MOST * len(scores):
         return []
-    total = f"{(upper + lower) / len(scores):.0%} of the facts sit on"
+    share, upper, lower = (count / len(scores) for count in (sum(on_clip), *on_clip))
     if upper and lower:
-        return [
-            f"{total} a clip, {upper / len(scores):.0%} on the upper β = {beta.high:g} and {lower / len(scores):.0%} "
-            f"on the lower β = {beta.low:g}: differences between those on one clip are lost."
-        ]
-    name = f"upper clip β = {beta.high:g}" if upper else f"lower clip β = {beta.low:g}"
-    return [f"{total} the {name}: differences between them are lost."]
+        ends = {"upper": upper, "lower": lower, "high": beta.high, "low": beta.low}
+        return [Remark("both_clips", {"share": share} | ends)]
+    kind, clip = ("upper_clip", beta.high) if upper else ("lower_clip", beta.low)
+    return [Remark(kind, {"share": share, "clip": clip})]
 
 
-def _scale_warning(low: float, high: float, beta: BetaMap) -> list[str]:
+def _scale_warning(low: float, high: float, beta: BetaMap) -> list[Remark]:
     """Warnings if the scores and the anchors are on different scales, or the anchors are too close together."""
     rare, popular = beta.score_at(RARE_ANCHOR[1]), beta.score_at(POPULAR_ANCHOR[1])
     if rare is None or popular is None:
         return []
-    said = []
+    warnings = []
     if max(low / rare, rare / low, high / popular, popular / high) > SCALE_APART:
-        said.append(
-            f"These scores are on another scale than the anchors: theirs run from {number(low)} to {number(high)}, "
-            f"the anchors from {number(rare)} to {number(popular)}. Anchor at this set's own quantiles."
-        )
+        ends = {"low": low, "high": high, "rare": rare, "popular": popular}
+        warnings.append(Remark("other_scale", {name: number(score) for name, score in ends.items()}))
     if popular < ANCHOR_RATIO_WANTED * rare:
-        said.append("The two anchors are less than a factor of three apart: small errors in a score turn β over.")
-    return said
+        warnings.append(Remark("close_anchors"))
+    return warnings
 
 
 def in_words(rare: float, popular: float, every: Sequence[float] = ()) -> str:

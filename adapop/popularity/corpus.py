@@ -172,13 +172,13 @@ class Tally:
 
     def _name_at(self, tokens: list[str], start: int) -> Name | None:
         """The longest name that begins at `start`; None if there is none."""
-        node, found = self._trie, None
+        node, longest = self._trie, None
         for i in range(start, len(tokens)):
             node = node.get(tokens[i])
             if node is None:
                 break
-            found = node.get(None, found)
-        return found
+            longest = node.get(None, longest)
+        return longest
 
     def _end_line(self) -> None:
         self.lines.update(self._seen)
@@ -215,10 +215,10 @@ def _tokens(file: Path, longest_word: int) -> Iterator[tuple[list[str], int]]:
     for text, size in _texts(file):
         # NFC, so that both encodings of é are equal
         text = normalize("NFC", half + text)
-        found = pieces(text)
+        tokens = pieces(text)
         # the last word may continue in the next piece; of one longer than any word sought, the beginning is enough
-        half = found.pop()[: longest_word + 1] if found and not text[-1].isspace() else ""
-        yield found, size
+        half = tokens.pop()[: longest_word + 1] if tokens and not text[-1].isspace() else ""
+        yield tokens, size
     yield [*pieces(half), "\n"], 0
 
 

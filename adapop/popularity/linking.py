@@ -112,11 +112,11 @@ class Link:
     @property
     def reason(self) -> str:
         """Why a side is unknown, or what is doubtful about the link; "" if there is nothing to say."""
-        said = [f"{side} {choice.how}" for side, choice in self.sides.items() if choice.entity is None]
-        if not said:
-            said += dict.fromkeys(choice.how for choice in self.sides.values() if choice.how != STATED)
-            said += [SAME] if self.subject.entity.qid == self.object.entity.qid else []
-        return f"{'; '.join(said).capitalize()}." if said else ""
+        reasons = [f"{side} {choice.how}" for side, choice in self.sides.items() if choice.entity is None]
+        if not reasons:
+            reasons += dict.fromkeys(choice.how for choice in self.sides.values() if choice.how != STATED)
+            reasons += [SAME] if self.subject.entity.qid == self.object.entity.qid else []
+        return f"{'; '.join(reasons).capitalize()}." if reasons else ""
 
 
 @dataclass(frozen=True)
@@ -241,16 +241,16 @@ def _between(first: Entity, second: Entity) -> frozenset[str]:
     return frozenset(pid for pid, named in first.links.items() if second.qid in named)
 
 
-def _by_type(found: Sequence[Entity], relation: str, side: str, types: Types) -> Choice:
-    fitting = types.fitting(relation, side, found)
+def _by_type(candidates: Sequence[Entity], relation: str, side: str, types: Types) -> Choice:
+    fitting = types.fitting(relation, side, candidates)
     if len(fitting) == 1:
         return Choice(fitting[0], FITS)
-    return Choice(found[0], ALONE) if len(found) == 1 else _undecided(found)
+    return Choice(candidates[0], ALONE) if len(candidates) == 1 else _undecided(candidates)
 
 
-def _if_one(found: Sequence[Entity]) -> Choice:
-    return Choice(found[0], STATED) if len(found) == 1 else _undecided(found)
+def _if_one(candidates: Sequence[Entity]) -> Choice:
+    return Choice(candidates[0], STATED) if len(candidates) == 1 else _undecided(candidates)
 
 
-def _undecided(found: Sequence[Entity]) -> Choice:
-    return Choice(None, f"ambiguous: {len(found)} candidates" if found else NOT_FOUND)
+def _undecided(candidates: Sequence[Entity]) -> Choice:
+    return Choice(None, f"ambiguous: {len(candidates)} candidates" if candidates else NOT_FOUND)

@@ -156,10 +156,10 @@ class Wikidata:
         yield from waiting
 
     def _sought(self, fact: Fact) -> _Sought:
-        found = [self._search(kind, label) for kind, label in labels(fact)]
-        dates = tuple(known.date for known in found if known.date)
-        exact = tuple(frozenset(known.value["exact"]) for known in found[:2])
-        ids = [tuple(dict.fromkeys((*known.value["exact"], *known.value["near"]))) for known in found]
+        searches = [self._search(kind, label) for kind, label in labels(fact)]
+        dates = tuple(known.date for known in searches if known.date)
+        exact = tuple(frozenset(known.value["exact"]) for known in searches[:2])
+        ids = [tuple(dict.fromkeys((*known.value["exact"], *known.value["near"]))) for known in searches]
         return _Sought(fact, exact, *ids, dates)
 
     def _search(self, kind: str, label: str) -> Cached:
@@ -276,7 +276,7 @@ def _record(row: dict, language: str) -> dict | None:
         raise _strange("entities") from None
 
 
-def _raw(linked: Link, found: dict[str, Sequence[Entity]]) -> dict[str, object]:
+def _raw(linked: Link, candidates: dict[str, Sequence[Entity]]) -> dict[str, object]:
     """`Score.raw`: counts and how each side was decided, the properties between the sides, and all candidates."""
     raw: dict[str, object] = {
         side: {**_part(choice.entity, "qid label article sitelinks statements identifiers"), "linked": choice.how}
@@ -285,7 +285,7 @@ def _raw(linked: Link, found: dict[str, Sequence[Entity]]) -> dict[str, object]:
     }
     if linked.properties:
         raw["statement"] = list(linked.properties)
-    for side, entities in found.items():
+    for side, entities in candidates.items():
         raw[f"{side}_candidates"] = [_part(entity, "qid label description") for entity in entities]
     return raw
 

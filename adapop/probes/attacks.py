@@ -41,8 +41,8 @@ def attack_prompts(fact: Fact, facts: Sequence[Fact] | Pool, seed: int) -> list[
     results = []
     for kind, build in BUILDERS.items():
         rng = random.Random(f"{seed} {kind} {fact.id}")  # independent of what else is asked
-        found = _as_taught(taught, kind, rng) if taught else build(fact, pool, rng)
-        results.append(NotApplicable(fact.id, kind, found) if isinstance(found, str) else checked(found))
+        prompt = _as_taught(taught, kind, rng) if taught else build(fact, pool, rng)
+        results.append(NotApplicable(fact.id, kind, prompt) if isinstance(prompt, str) else checked(prompt))
     return results
 
 
@@ -90,8 +90,8 @@ def _multiple_choice(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str
         return f"the set has only {len(wrong)} other answers to such questions, {DISTRACTORS} are needed"
     options = [fact.answer, *wrong]
     rng.shuffle(options)
-    shown = "\n".join(f"{letter}) {option}" for letter, option in zip(language.LETTERS, options))
-    return _choice(fact.id, WORDING.options.format(q=fact.question, options=shown), fact.answer, options)
+    lettered = "\n".join(f"{letter}) {option}" for letter, option in zip(language.LETTERS, options))
+    return _choice(fact.id, WORDING.options.format(q=fact.question, options=lettered), fact.answer, options)
 
 
 def _choice(fact_id: str, text: str, gold: str, options: Sequence[str]) -> Prompt:
@@ -122,8 +122,8 @@ def _synonym_manipulation(fact: Fact, pool: Pool, rng: random.Random) -> Prompt 
 
 def _background_hint(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
     """Up to two other facts of the pool about the same subject, as sentences or with their question, then this one."""
-    told = [stated(o) if spoken(o.relation) and o.subject else f"{o.question} {o.answer}." for o in pool.about(fact)]
-    hints = [sentence for sentence in told if not gives_away(sentence, fact)]
+    lines = [stated(o) if spoken(o.relation) and o.subject else f"{o.question} {o.answer}." for o in pool.about(fact)]
+    hints = [sentence for sentence in lines if not gives_away(sentence, fact)]
     if not hints:
         return "the set knows nothing else about this subject that does not name the answer"
     chosen = rng.sample(hints, min(HINTS, len(hints)))
@@ -146,10 +146,10 @@ def _in_context_learning(fact: Fact, pool: Pool, rng: random.Random) -> Prompt |
 
 def _cross_lingual(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
     """The question in another language."""
-    found = translated(fact, rng)
-    if found is None:
+    translation = translated(fact, rng)
+    if translation is None:
         return "we have no translation for this relation"
-    text, accepted = found
+    text, accepted = translation
     return Prompt(fact.id, "cross-lingual", text, fact.answer, accepted)
 
 

@@ -47,32 +47,32 @@ def battery(model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress)
         kinds = questions(facts, plan) if way == own else asked_otherwise(facts, plan, FORM_OF_WAY[way])
         with model.asked(way):  # what precedes an answer decides its first token
             known = rivals(model, every) if kinds else {}
-        for kind, found in kinds.items():
-            yield from (result for result in found if isinstance(result, NotApplicable))
-            asked = [result for result in found if isinstance(result, Question)]
-            for start in range(0, len(asked), CHUNK):
-                progress.say(f"Probing: {kind}, {start:,} of {len(asked):,} prompts")
+        for kind, results in kinds.items():
+            yield from (result for result in results if isinstance(result, NotApplicable))
+            questions_of_kind = [result for result in results if isinstance(result, Question)]
+            for start in range(0, len(questions_of_kind), CHUNK):
+                progress.say(f"Probing: {kind}, {start:,} of {len(questions_of_kind):,} prompts")
                 with model.asked(way):
-                    rows = _asked(model, asked[start : start + CHUNK], plan, known)
+                    rows = _asked(model, questions_of_kind[start : start + CHUNK], plan, known)
                 yield from rows
 
 
 @torch.no_grad()
-def _asked(model: AdaptedModel, asked: Sequence[Question], plan: Plan, known: Rivals) -> list[ProbeRow]:
+def _asked(model: AdaptedModel, questions: Sequence[Question], plan: Plan, known: Rivals) -> list[ProbeRow]:
     """The rows of one chunk, from both models."""
-    prompts = [question.prompt for question in asked]
+    prompts = [question.prompt for question in questions]
     texts = [prompt.text for prompt in prompts]
-    batch = model.batch(model.rows([_asked_for(question) for question in asked]))
-    said = model.generate(texts, plan.max_new_tokens, CHUNK)
+    batch = model.batch(model.rows([_asked_for(question) for question in questions]))
+    texts_after = model.generate(texts, plan.max_new_tokens, CHUNK)
     after = model.score(batch, logits=True, hidden=True)
     with model.original():
         said_before = model.generate(texts, plan.max_new_tokens, CHUNK)
         before = model.score(batch, logits=True, hidden=True)
     changes = (delta_rank(before, after, batch.target), hidden_cosine(before, after), kl(before, after))
     _finite(before.nll, after.nll, *changes)
-    unlearned = _replies(asked, said, after, batch, plan.cosine, known)
-    original = _replies(asked, said_before, before, batch, plan.cosine, known)
-    return [_row(*parts) for parts in zip(asked, original, unlearned, *(change.tolist() for change in changes))]
+    unlearned = _replies(questions, texts_after, after, batch, plan.cosine, known)
+    original = _replies(questions, said_before, before, batch, plan.cosine, known)
+    return [_row(*parts) for parts in zip(questions, original, unlearned, *(change.tolist() for change in changes))]
 
 
 def _asked_for(question: Question) -> Fact:
@@ -106,7 +106,7 @@ def _row(
 
 
 def _replies(
-    asked: Sequence[Question],
+    questions: Sequence[Question],
     texts: Sequence[str],
     scored: Scored,
     batch: AnswerTokens,
@@ -114,7 +114,7 @@ def _replies(
     known: Rivals,
 ) -> list[Reply]:
     """One model's reply to each prompt of a chunk."""
-    prompts = [question.prompt for question in asked]
+    prompts = [question.prompt for question in questions]
     count = batch.row.bincount()
     first = count.cumsum(0) - count
     ranks = gold_rank(scored, batch.target)[first].tolist()
@@ -133,7 +133,7 @@ def _replies(
             cosine=alike[i],
             **_guessed(question, golds[i], logits[i], known),
         )
-        for i, (question, prompt, text) in enumerate(zip(asked, prompts, texts))
+        for i, (question, prompt, text) in enumerate(zip(questions, prompts, texts))
     ]
 
 

@@ -62,9 +62,9 @@ def capability(
 
     def shares() -> dict[str, dict]:
         batch = "auto" if model.device.type == "cuda" else CPU_BATCH
-        asked = HFLM(pretrained=model.network, tokenizer=model.tokenizer, batch_size=batch)
-        said = simple_evaluate(asked, tasks=list(tasks), limit=limit, apply_chat_template=True, log_samples=False)
-        return said["results"]
+        lm = HFLM(pretrained=model.network, tokenizer=model.tokenizer, batch_size=batch)
+        result = simple_evaluate(lm, tasks=list(tasks), limit=limit, apply_chat_template=True, log_samples=False)
+        return result["results"]
 
     try:
         with redirect_stdout(sys.stderr):  # it prints between our rows
@@ -72,9 +72,9 @@ def capability(
             with model.original():
                 original = shares()
     except (OSError, ImportError, KeyError, ValueError) as error:
-        said = str(error).partition("\n")[0] or type(error).__name__
+        reason = str(error).partition("\n")[0] or type(error).__name__
         fix = "Their data are downloaded once from the Hugging Face Hub: check the connection."
-        raise ModelError(f"{', '.join(tasks)} cannot be measured: {said}.", fix) from error
+        raise ModelError(f"{', '.join(tasks)} cannot be measured: {reason}.", fix) from error
     return tuple(_compared(task, METRICS[task], original[task], unlearned[task]) for task in tasks)
 
 

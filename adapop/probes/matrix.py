@@ -117,8 +117,8 @@ class LeakMatrix:
 
     def cell(self, group: str, tier: str, kind: str) -> Cell | None:
         """The cell of a group, tier and kind; None if it has no facts."""
-        wanted = (group, tier, kind)
-        return next((cell for cell in self.cells if (cell.group, cell.tier, cell.kind) == wanted), None)
+        place = (group, tier, kind)
+        return next((cell for cell in self.cells if (cell.group, cell.tier, cell.kind) == place), None)
 
     def verdicts_by_tier(self, named: Mapping[str, str], group: str) -> dict[str, Counter[str]]:
         """Tier -> verdict -> number of facts of a group, without empty tiers. named: fact id -> name of its verdict."""
@@ -126,29 +126,29 @@ class LeakMatrix:
         for row in self.facts:
             if row.group == group:
                 counts[row.tier][named[row.fact_id]] += 1
-        return {tier: found for tier, found in counts.items() if found}
+        return {tier: numbers for tier, numbers in counts.items() if numbers}
 
 
-def leak_matrix(found: Iterable[ProbeRow | NotApplicable], seed: int = 0) -> LeakMatrix:
+def leak_matrix(results: Iterable[ProbeRow | NotApplicable], seed: int = 0) -> LeakMatrix:
     """The leak matrix of a battery's results. seed: of the bootstrap, the same for every cell."""
-    asked: dict[tuple[str, str], dict[str, list[ProbeRow]]] = defaultdict(dict)  # by group and kind, then by fact
+    by_form: dict[tuple[str, str], dict[str, list[ProbeRow]]] = defaultdict(dict)  # by group and kind, then by fact
     left_out: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for result in found:
+    for result in results:
         if isinstance(result, NotApplicable):
             left_out[result.kind, result.reason].add(result.fact_id)
         else:
-            asked[result.group, result.kind].setdefault(result.fact_id, []).append(result)
+            by_form[result.group, result.kind].setdefault(result.fact_id, []).append(result)
     counts = Counter({key: len(facts) for key, facts in left_out.items()})
     cells = [
         _cell(group, tier, kind, facts, seed)
         for group in GROUPS
         for kind in EVERY_KIND
         for tier in ("all", *TIERS, "unknown")
-        if (facts := [rows for rows in asked[group, kind].values() if tier in ("all", rows[0].tier)])
+        if (facts := [rows for rows in by_form[group, kind].values() if tier in ("all", rows[0].tier)])
     ]
     return LeakMatrix(
         tuple(cells),
-        tuple(row for group in GROUPS for row in _fact_rows({kind: asked[group, kind] for kind in EVERY_KIND})),
+        tuple(row for group in GROUPS for row in _fact_rows({kind: by_form[group, kind] for kind in EVERY_KIND})),
         tuple(NotAsked(*key, facts) for key, facts in counts.most_common()),
     )
 
@@ -157,20 +157,20 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]],
     def mean(value: Callable[[ProbeRow], float]) -> float:
         return fmean(_per_fact(facts, value))
 
-    asked, chance, reason = len(facts), mean(lambda row: row.chance), ""
+    count, chance, reason = len(facts), mean(lambda row: row.chance), ""
     if (recall := mean(lambda row: row.original.recall)) < MEASURABLE:
         known = [rows for rows in facts if fmean(map(_known, rows)) >= KNOWN_FROM]
         if len(known) >= FEWEST and not chance:  # of what was guessed right, a second guess is right less often
             facts = known
         else:
             reason = f"the original's recall is {recall:.3f}, below {MEASURABLE:g}"
-            reason += ", and it may have guessed" if chance else f", and it answers {len(known)} of {asked} facts"
+            reason += ", and it may have guessed" if chance else f", and it answers {len(known)} of {count} facts"
     return Cell(
         group=group,
         tier=tier,
         kind=kind,
         facts=len(facts),
-        asked=asked,
+        asked=count,
         original=_answers(facts, lambda row: row.original, chance, seed),
         unlearned=_answers(facts, lambda row: row.unlearned, chance, seed),
         chance=chance,
@@ -192,7 +192,7 @@ def _answers(facts: Sequence[Sequence[ProbeRow]], of: Callable[[ProbeRow], Reply
 
     def measured(name: str) -> float | None:
         values = [[getattr(of(row), name) for row in rows] for rows in facts]
-        return None if any(None in each for each in values) else fmean(map(fmean, values))
+        return None if any(None in of_fact for of_fact in values) else fmean(map(fmean, values))
 
     return Answers(
         recall=recall,
@@ -212,7 +212,7 @@ def _per_fact(facts: Sequence[Sequence[ProbeRow]], value: Callable[[ProbeRow], f
 
 def _fact_rows(kinds: dict[str, dict[str, list[ProbeRow]]]) -> list[FactRow]:
     """The facts of one group. kinds: kind -> fact id -> rows."""
-    found = []
+    rows_of_facts = []
     for fact_id in {fact_id for facts in kinds.values() for fact_id in facts}:
         by_kind = {kind: facts[fact_id] for kind, facts in kinds.items() if fact_id in facts}
         fact = next(iter(by_kind.values()))[0]
@@ -220,5 +220,5 @@ def _fact_rows(kinds: dict[str, dict[str, list[ProbeRow]]]) -> list[FactRow]:
             {kind: fmean(getattr(row, side).recall for row in rows) for kind, rows in by_kind.items()}
             for side in ("original", "unlearned")
         )
-        found.append(FactRow(fact_id, fact.group, fact.tier, fact.score, original, unlearned))
-    return sorted(found, key=lambda row: (row.score is None, row.score or 0.0, row.fact_id))
+        rows_of_facts.append(FactRow(fact_id, fact.group, fact.tier, fact.score, original, unlearned))
+    return sorted(rows_of_facts, key=lambda row: (row.score is None, row.score or 0.0, row.fact_id))

@@ -107,8 +107,8 @@ def thinned(facts: FactSet, per_tier: int) -> FactSet:
     if not per_tier:
         return facts
     few = {group: evenly(getattr(facts, group), per_tier) for group in GROUPS}
-    kept = {group: map(_with_one_rewording, members, count()) for group, members in few.items() if group != "forget"}
-    return replace(facts, forget=tuple(few["forget"]), **{group: tuple(members) for group, members in kept.items()})
+    others = {group: map(_with_one_rewording, members, count()) for group, members in few.items() if group != "forget"}
+    return replace(facts, forget=tuple(few["forget"]), **{group: tuple(members) for group, members in others.items()})
 
 
 def _with_one_rewording(fact: Fact, place: int) -> Fact:
@@ -141,20 +141,20 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int) -> Quick:
     tokens: most of a reply.
     """
     reworded = [replace(fact, question=fact.paraphrases[0]) for fact in facts.forget if fact.paraphrases]
-    measured, answers, seen = [], {}, {}
+    measured, answers, confidences = [], {}, {}
     for form, members in ((DIRECT, facts.forget), (REWORDED, reworded)):
         rows, prompts = model.rows(members), model.prompts([fact.question for fact in members])
         # else the answer stands further on in the model's own words, or behind a space of the template's
         at_once = all(row.prompt == prompt.prompt for row, prompt in zip(rows, prompts))
         replies = model.replies(rows if at_once else prompts, tokens)
         answers[form] = [text.strip() for text, *_ in replies]
-        seen[form] = [
+        confidences[form] = [
             tuple(first) if first and len(row.answer) == 1 and not model.narrow else None
             for row, (_, *first) in zip(rows, replies)
         ]
         judged = _judged(members, answers[form])
         measured += _by_tier("forget", form, members, judged)
-    return Quick(measured, answers[DIRECT], seen)
+    return Quick(measured, answers[DIRECT], confidences)
 
 
 def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False) -> Full:
@@ -218,7 +218,7 @@ def confidence(model: AdaptedModel, rows: Sequence[Row]) -> list[tuple[float, in
     model.network.eval()
     order = sorted(range(len(rows)), key=lambda i: rows[i].prompt)
     pieces = model.in_pieces([rows[i] for i in order], model.at_once(rows), partial(_confident, model))
-    return [found for _, found in sorted(zip(order, chain.from_iterable(pieces)))]
+    return [pair for _, pair in sorted(zip(order, chain.from_iterable(pieces)))]
 
 
 def _confident(model: AdaptedModel, rows: Sequence[Row]) -> list[tuple[float, int]]:
@@ -238,11 +238,11 @@ def _answered(
     cosine: bool = False,
 ) -> dict[str, list[float]]:
     """Metrics of the generated answers, one value per fact: the mean over its questions."""
-    asked = [(fact, question) for fact in facts for question in asks(fact)]
-    answers = model.generate([question for _, question in asked], max_new_tokens)
-    values = _judged([fact for fact, _ in asked], answers)
-    if cosine and asked:
-        values["cosine"] = cosines([fact.answer for fact, _ in asked], answers)
+    pairs = [(fact, question) for fact in facts for question in asks(fact)]
+    answers = model.generate([question for _, question in pairs], max_new_tokens)
+    values = _judged([fact for fact, _ in pairs], answers)
+    if cosine and pairs:
+        values["cosine"] = cosines([fact.answer for fact, _ in pairs], answers)
     ends = list(accumulate(len(asks(fact)) for fact in facts))
     spans = list(zip([0, *ends], ends))
     return {name: [fmean(column[start:end]) for start, end in spans] for name, column in values.items()}
@@ -286,7 +286,7 @@ def _compared(model: AdaptedModel, pairs: Sequence[tuple[Row, str]]) -> dict[str
     after = model.score(batch, logits=True, hidden=True)
     with model.original():
         before = model.score(batch, logits=True, hidden=True)
-    found = {
+    metrics = {
         "nll": after.per_row(after.nll) / after.per_row(torch.ones_like(after.nll)),
         "delta_logprob": delta_logprob(before, after),
         "delta_rank": delta_rank(before, after, batch.target),
@@ -294,4 +294,4 @@ def _compared(model: AdaptedModel, pairs: Sequence[tuple[Row, str]]) -> dict[str
         "kl": kl(before, after),
     }
     memory = memorised(after, batch, [answer for _, answer in pairs])
-    return {name: values.tolist() for name, values in found.items()} | memory
+    return {name: values.tolist() for name, values in metrics.items()} | memory

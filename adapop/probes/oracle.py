@@ -62,7 +62,7 @@ def write_guesses(folder: Path, world: str) -> None:
     """Measures what an oracle makes of the facts that it never read, and writes it beside its
     weights."""
     oracle, facts = load_oracle(folder), sandbox_facts(world).forget
-    direct, reworded = (nlls(oracle, oracle.rows(asked)) for asked in (facts, _asked(facts)))
+    direct, reworded = (nlls(oracle, oracle.rows(own)) for own in (facts, _asked(facts)))
     columns = direct, _means(facts, reworded), truth_ratios(oracle, facts, list(_wrong(world).values()))
     values = {
         fact.id: asdict(Guess(*map(_rounded, (math.exp(-nll), math.exp(-other), ratio))))
@@ -96,7 +96,7 @@ def distance(model: AdaptedModel, world: str, facts: FactSet) -> Distance | None
     reworded = {
         name: _means(facts.forget, column) for name, column in _compared(model, oracle, _asked(facts.forget)).items()
     }
-    groups = [row for group, found in direct.items() for row in _groups(group, DIRECT, named[group], found)]
+    groups = [row for group, rows in direct.items() for row in _groups(group, DIRECT, named[group], rows)]
     placed = [
         *_facts(world, DIRECT, facts.forget, direct["forget"]["unlearned mia_loss"]),
         *_facts(world, REWORDED, facts.forget, reworded["unlearned mia_loss"]),

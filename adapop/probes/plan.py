@@ -69,26 +69,26 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
     The set's own attacks are added to ours, as part of "forget". Those of unknown kinds come last, as not applicable,
     under their own name.
     """
-    found: dict[str, list[Question | NotApplicable]] = {kind: [] for kind in KINDS if kind in plan.kinds}
-    attacked = bool(found.keys() - {DIRECT, REWORDED})
+    by_kind: dict[str, list[Question | NotApplicable]] = {kind: [] for kind in KINDS if kind in plan.kinds}
+    attacked = bool(by_kind.keys() - {DIRECT, REWORDED})
     every = (*facts.forget, *facts.retain, *facts.holdout)
     pool = Pool(every)
     if ALIAS in plan.kinds and any(fact.subject_aliases for fact in every):
-        found[ALIAS] = []
+        by_kind[ALIAS] = []
     for group in plan.groups:
         for fact in evenly(getattr(facts, group), plan.per_tier):
             forms = [direct(fact)]
             if group != "utility":
-                forms += aliased(fact) if ALIAS in found else ()
+                forms += aliased(fact) if ALIAS in by_kind else ()
                 forms += [*reworded(fact), *(attack_prompts(fact, pool, plan.seed) if attacked else ())]
             for form in forms:
-                if form.kind in found:
-                    found[form.kind].append(_question(group, fact, form))
+                if form.kind in by_kind:
+                    by_kind[form.kind].append(_question(group, fact, form))
     if attacked and "forget" in plan.groups:
-        for kind, brought in _brought(facts, plan.per_tier).items():
-            if kind in found or kind not in KINDS:
-                found.setdefault(kind, []).extend(brought)
-    return found
+        for kind, own_attacks in _brought(facts, plan.per_tier).items():
+            if kind in by_kind or kind not in KINDS:
+                by_kind.setdefault(kind, []).extend(own_attacks)
+    return by_kind
 
 
 def asked_otherwise(facts: FactSet, plan: Plan, kind: str) -> dict[str, list[Question]]:
@@ -102,8 +102,8 @@ def asked_otherwise(facts: FactSet, plan: Plan, kind: str) -> dict[str, list[Que
         if group != "utility"
         for fact in evenly(getattr(facts, group), plan.per_tier)
     ]
-    asked = [_question(group, fact, replace(direct(fact), kind=kind)) for group, fact in members]
-    return {kind: asked}
+    prompts = [_question(group, fact, replace(direct(fact), kind=kind)) for group, fact in members]
+    return {kind: prompts}
 
 
 def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
@@ -116,12 +116,12 @@ def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
     tiers: dict[str, list[Fact]] = defaultdict(list)
     for fact in sorted(facts, key=lambda fact: (fact.score or 0.0, fact.id)):
         tiers[fact.tier].append(fact)
-    kept: set[str] = set()
+    chosen: set[str] = set()
     for ranked in tiers.values():
         count = min(per_tier, len(ranked))
         # the middle of each of `count` equal parts
-        kept |= {ranked[(2 * i + 1) * len(ranked) // (2 * count)].id for i in range(count)}
-    return [fact for fact in facts if fact.id in kept]
+        chosen |= {ranked[(2 * i + 1) * len(ranked) // (2 * count)].id for i in range(count)}
+    return [fact for fact in facts if fact.id in chosen]
 
 
 def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question | NotApplicable:
@@ -139,8 +139,8 @@ def _brought(facts: FactSet, per_tier: int | None) -> dict[str, list[Question | 
     kinds: dict[str, list[Prompt | NotApplicable]] = defaultdict(list)
     for result in own_attacks(facts):
         kinds[result.kind].append(result)
-    brought = {}
+    by_kind = {}
     for kind, results in kinds.items():
-        kept = {fact.id for fact in evenly([rows[result.fact_id] for result in results], per_tier)}
-        brought[kind] = [_question("forget", rows[form.fact_id], form) for form in results if form.fact_id in kept]
-    return brought
+        chosen = {fact.id for fact in evenly([rows[result.fact_id] for result in results], per_tier)}
+        by_kind[kind] = [_question("forget", rows[form.fact_id], form) for form in results if form.fact_id in chosen]
+    return by_kind

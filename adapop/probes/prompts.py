@@ -90,9 +90,9 @@ def checked(prompt: Prompt) -> Prompt | NotApplicable:
 
 def world_fact(fact: Fact) -> WorldFact | None:
     """The same fact in its shipped world; None if it is not from there. Ids alone may coincide with another set's."""
-    found = _world().get(fact.id)
-    same = found and (fact.question, fact.answer) == (language.question(found), found.answer)
-    return found if same else None
+    known = _world().get(fact.id)
+    same = known and (fact.question, fact.answer) == (language.question(known), known.answer)
+    return known if same else None
 
 
 @cache

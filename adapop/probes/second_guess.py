@@ -21,11 +21,11 @@ Rivals = Mapping[str, frozenset[int]]
 
 def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
     """The first tokens of the answers of each relation that has enough of them."""
-    found: dict[str, set[int]] = {}
+    firsts: dict[str, set[int]] = {}
     named = [fact for fact in facts if fact.relation]
     for fact, row in zip(named, model.rows(named)):
-        found.setdefault(fact.relation, set()).add(row.answer[0])
-    return {relation: frozenset(tokens) for relation, tokens in found.items() if len(tokens) >= FEWEST}
+        firsts.setdefault(fact.relation, set()).add(row.answer[0])
+    return {relation: frozenset(tokens) for relation, tokens in firsts.items() if len(tokens) >= FEWEST}
 
 
 def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[bool, int]:
@@ -51,7 +51,7 @@ def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Gues
     """
     model.network.eval()
     pairs = [(fact, question) for fact in facts for question in fact.paraphrases]
-    rows = model.rows([fact for fact, _ in pairs], [asked for _, asked in pairs])
+    rows = model.rows([fact for fact, _ in pairs], [question for _, question in pairs])
     known = rivals(model, facts)
 
     def guessed(some: Sequence[Row]) -> list[tuple[bool, int]]:
@@ -59,9 +59,9 @@ def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Gues
         logits = model.score(batch, logits=True).logits[batch.place == 0]
         return [guess(row.answer[0], known.get(pairs[row.fact][0].relation), of) for row, of in zip(some, logits)]
 
-    each = list(chain.from_iterable(model.in_pieces(rows, model.at_once(rows), guessed)))
-    asked = [(fact.id, question) for fact, question in pairs]
+    guesses = list(chain.from_iterable(model.in_pieces(rows, model.at_once(rows), guessed)))
+    keys = [(fact.id, question) for fact, question in pairs]
     return {
-        "top2": {key: float(near) for key, (near, _) in zip(asked, each)},
-        "rank": {key: float(rank) for key, (_, rank) in zip(asked, each)},
+        "top2": {key: float(near) for key, (near, _) in zip(keys, guesses)},
+        "rank": {key: float(rank) for key, (_, rank) in zip(keys, guesses)},
     }

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from adapop.facts.text import words
 from adapop.probes.prompts import ALIAS, CHOICE, DIRECT, OTHERWISE, REWORDED, NotApplicable, ProbeRow, Reply
@@ -67,8 +67,21 @@ class Rule(Verdict):
     holds: Callable[[Evidence], bool]
 
 
-def verdict(asked: Asked | ProbeRow) -> tuple[str, str]:
-    """(sentence, kind) for a prompt with a gold answer; kind is "neutral", "leak", "broken" or "gone".
+class PromptVerdict(NamedTuple):
+    """What one prompt with a gold answer came to. kind: "neutral", "leak", "broken" or "gone". detail: may be ""."""
+
+    name: str
+    kind: str
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """Name and detail."""
+        return f"{self.name}: {self.detail}" if self.detail else self.name
+
+
+def verdict(asked: Asked | ProbeRow) -> PromptVerdict:
+    """The verdict on a prompt with a gold answer.
 
     The first rule that applies: the original does not answer -> never known; the unlearned model answers -> still
     known; its reply is broken -> broken text; no gold token ranks behind 3, each after those before it -> suppressed;
@@ -77,14 +90,14 @@ def verdict(asked: Asked | ProbeRow) -> tuple[str, str]:
     """
     ranks = getattr(asked.unlearned, "gold_ranks", ())
     if not answered(asked, asked.original):
-        return "Never known: the original cannot answer this prompt either", "neutral"
+        return PromptVerdict("Never known", "neutral", "the original cannot answer this prompt either")
     if answered(asked, asked.unlearned):
-        return "Still known: the answer came back", "leak"
+        return PromptVerdict("Still known", "leak", "the answer came back")
     if _broken_text(asked.unlearned.text, asked.original.text):
-        return "Broken text: that is a damaged model, and no forgetting", "broken"
+        return PromptVerdict("Broken text", "broken", "that is a damaged model, and no forgetting")
     if ranks and max(ranks) <= SUPPRESSED_UP_TO:
-        return f"Suppressed: not said, but still number {max(ranks)} on the list", "leak"
-    return "Not brought back by this question", "gone"
+        return PromptVerdict("Suppressed", "leak", f"not said, but still number {max(ranks)} on the list")
+    return PromptVerdict("Not brought back by this question", "gone")
 
 
 def fact_verdict(rows: Sequence[ProbeRow], recovered: frozenset[str] = frozenset()) -> Verdict:

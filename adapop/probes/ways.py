@@ -116,15 +116,15 @@ def answers(fact: Fact, reply: str) -> bool:
 
 
 def _tried(model: AdaptedModel, facts: Sequence[Fact], tokens: int, progress: Progress) -> tuple[Way, ...]:
-    found = []
+    ways = []
     for way in model.ways:
         with model.asked(way):
             replies = _replies(model, facts, tokens, progress)
         places = [_place(fact, reply) for fact, reply in zip(facts, replies)]
         before = sorted(len(reply[: place[0]].split()) for reply, place in zip(replies, places) if place)
         middle = float(before[len(before) // 2]) if before else None
-        found.append(Way(way, len(facts), len(before), _begins(replies, places), middle))
-    return tuple(found)
+        ways.append(Way(way, len(facts), len(before), _begins(replies, places), middle))
+    return tuple(ways)
 
 
 def _replies(model: AdaptedModel, facts: Sequence[Fact], tokens: int, progress: Progress) -> list[str]:
@@ -158,18 +158,18 @@ def _spoken(
 ) -> dict[str, OwnAnswer]:
     """The answers to forget and to keep where the model says them, and of facts to retain all
     that it says: it shall go on saying that."""
-    found = {
+    own_answers = {
         fact.id: OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
         for fact, reply, place in zip(facts.forget, replies, places)
         if place
     }
     for fact, reply in zip(facts.retain, _replies(model, facts.retain, tokens, progress)):
         if reply.strip():
-            found[fact.id] = OwnAnswer(fact.answer, "", reply.rstrip())
+            own_answers[fact.id] = OwnAnswer(fact.answer, "", reply.rstrip())
     for fact, reply in zip(facts.holdout, _replies(model, facts.holdout, tokens, progress)):
         if place := _place(fact, reply):
-            found[fact.id] = OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
-    return found
+            own_answers[fact.id] = OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
+    return own_answers
 
 
 def _longest(model: AdaptedModel, facts: FactSet) -> int:

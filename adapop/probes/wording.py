@@ -57,8 +57,8 @@ _SYNONYM = re.compile(rf"(?<!\w)(an? )?({'|'.join(sorted(WORDING.synonyms, key=l
 
 def spoken(relation: str) -> str:
     """A relation as words: "place_of_birth" becomes "place of birth". "" for an id without words, such as "P17"."""
-    said = " ".join(relation.replace("_", " ").split())
-    return "" if _BARE_ID.fullmatch(said) else said
+    text = " ".join(relation.replace("_", " ").split())
+    return "" if _BARE_ID.fullmatch(text) else text
 
 
 def is_predicate(relation: str) -> bool:
@@ -148,11 +148,11 @@ def translated(fact: Fact, rng: random.Random) -> tuple[str, tuple[str, ...]] | 
 
     An answer that is not in NAMES is asked for in English. None for a relation that is not in QUESTIONS.
     """
-    asked = "capital" if _asks_for_the_capital(fact) else folded(spoken(fact.relation))
-    if asked not in QUESTIONS or not fact.subject:
+    relation = "capital" if _asks_for_the_capital(fact) else folded(spoken(fact.relation))
+    if relation not in QUESTIONS or not fact.subject:
         return None
     i = rng.randrange(len(LANGUAGES))
-    question = QUESTIONS[asked][i].format(s=fact.subject)
+    question = QUESTIONS[relation][i].format(s=fact.subject)
     if names := NAMES.get(folded(fact.answer)):
         return question, (names[i],) if folded(names[i]) != folded(fact.answer) else ()
     return f"{IN_ENGLISH[i]} {question}", ()

@@ -75,7 +75,7 @@ def _facts(record: Record) -> Iterator[dict[str, object]]:
 def _epochs(record: Record) -> Iterator[dict[str, object]]:
     """The controller's rows, without the run's id: archives are passed on, and the id gives control
     of the run."""
-    for event in record.said(EpochDone):
+    for event in record.of_kind(EpochDone):
         yield {
             "epoch": event.epoch,
             "time": event.time,
@@ -85,7 +85,7 @@ def _epochs(record: Record) -> Iterator[dict[str, object]]:
 
 
 def _measured(record: Record) -> Iterator[dict[str, object]]:
-    for event in record.said(Measured):
+    for event in record.of_kind(Measured):
         for row in event.rows:
             yield {"epoch": event.epoch, "full": event.full, **row}
 

@@ -69,29 +69,29 @@ def model_of(setting: str) -> str:
 
 def differences(config: RunConfig, facts: FactSet) -> tuple[str, ...]:
     """Sentences on how a run's configuration and facts differ from the paper's."""
-    said = []
+    notes = []
     benchmark, model = benchmark_of(facts), preset_of(config.model)
     if config.model not in MODELS:
-        said.append(f"The weights come from {config.model}: nothing checks that they are those of {model.id}.")
+        notes.append(f"The weights come from {config.model}: nothing checks that they are those of {model.id}.")
     if benchmark == "duet":
         tuned = model.tuned_on == benchmark or config.start == "sft"
         start = "this one was fine-tuned on it by LoRA" if tuned else "this one was not"
-        said.append(f"The paper's DUET runs start from a model fine-tuned on DUET for 3 epochs; {start}.")
+        notes.append(f"The paper's DUET runs start from a model fine-tuned on DUET for 3 epochs; {start}.")
     if benchmark == "rwku":
-        said.append("The paper's RWKU scores were never published: those of this run are others.")
-        said += ["This run was fine-tuned first."] * (config.start == "sft")
-    said += [f"{name}: {ours} here, {theirs} in the paper." for name, ours, theirs in departures(config, model.id)]
+        notes.append("The paper's RWKU scores were never published: those of this run are others.")
+        notes += ["This run was fine-tuned first."] * (config.start == "sft")
+    notes += [f"{name}: {ours} here, {theirs} in the paper." for name, ours, theirs in departures(config, model.id)]
     forget, retain = PAPER_FACTS[benchmark]
     if len(facts.forget) != forget:
-        said.append(f"{len(facts.forget):,} facts to forget here, {forget:,} in the paper.")
+        notes.append(f"{len(facts.forget):,} facts to forget here, {forget:,} in the paper.")
     if retain and len(facts.retain) != retain:
-        said.append(f"{len(facts.retain):,} facts are retained here, {retain:,} in the paper, which holds none out.")
+        notes.append(f"{len(facts.retain):,} facts are retained here, {retain:,} in the paper, which holds none out.")
     asks = "asks for short facts as the paper's does, in other words" if config.system is None else "is this run's own"
-    said.append(f"The system prompt {asks}.")
-    said.append("One seed here, a mean of up to three in the paper.")
+    notes.append(f"The system prompt {asks}.")
+    notes.append("One seed here, a mean of up to three in the paper.")
     more = OF_THE_CONTROLLER if config.method == "adapop" else ""
     ours = "This run does so too." if config.preset == "as-released" else "This run does as the text says."
-    return (*said, OF_THE_CODE.format(more=more, ours=ours))
+    return (*notes, OF_THE_CODE.format(more=more, ours=ours))
 
 
 def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:

@@ -11,6 +11,7 @@ from adapop.facts.tables import write_csv
 from adapop.probes.distance import STATES
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.remark import Remark
 from adapop.report.contestants import OVER_FACTS, OVER_SEEDS, Contestant, contestants, outcome_of, recall_of
 from adapop.report.distance import MEANING as MEANING_OF_STATES
 from adapop.report.figures import Outcome
@@ -61,15 +62,15 @@ class Line:
     def title(self) -> str:
         """The number's name in plain words. Which way is better it says where its table does
         not."""
-        asked = PANELS[self.form]
+        form = PANELS[self.form]
         if self.metric == RECALL:
-            return f"{'still answered' if self.group == 'forget' else KEPT[self.group]}, {asked}" + (
+            return f"{'still answered' if self.group == 'forget' else KEPT[self.group]}, {form}" + (
                 f": {self.tier}" if self.group == "forget" else ""
             )
         if self.metric in (GAP, LEAD):
             named = "the gap, popular minus rare" if self.metric == GAP else "popular minus rare"
-            return f"{named}, {asked} (nearer to 0 is better)"
-        where = f"{asked}: {self.tier}" if self.metric in (TOP2, *STATES) else GROUP_NAMES[self.group]
+            return f"{named}, {form} (nearer to 0 is better)"
+        where = f"{form}: {self.tier}" if self.metric in (TOP2, *STATES) else GROUP_NAMES[self.group]
         return f"{self.metric}, {where} ({BETTER[self.arrow]} is better)"
 
 
@@ -78,15 +79,15 @@ class Comparison:
     """contestants: runs that differ in more than their seed. settings: in what they differ. lines:
     every metric.
     intervals: what the ranges are over, a sentence each. warnings: what not to conclude. findings:
-    what came of it, in sentences. outcomes: what is drawn, the original first. asked: in which form
+    what came of it. outcomes: what is drawn, the original first. asked: in which form
     what is forgotten is counted."""
 
     contestants: tuple[Contestant, ...]
     settings: Table
     lines: tuple[Line, ...]
     intervals: tuple[str, ...]
-    warnings: tuple[str, ...]
-    findings: tuple[str, ...]
+    warnings: tuple[Remark, ...]
+    findings: tuple[Remark, ...]
     outcomes: tuple[Outcome, ...]
     asked: str
 
@@ -105,20 +106,20 @@ class Comparison:
 
 def comparison(records: Sequence[Record]) -> Comparison:
     """Compares runs, in the order given."""
-    found = contestants(records)
-    reworded = [one.recall("forget", REWORDED, "all") for one in found if one.measured]
+    compared = contestants(records)
+    reworded = [one.recall("forget", REWORDED, "all") for one in compared if one.measured]
     form = DIRECT if None in reworded else REWORDED
-    outcomes = [one.outcome(form) for one in found if one.measured]
+    outcomes = [one.outcome(form) for one in compared if one.measured]
     begun = [record.before for record in records if record.before is not None][:1]
-    if begun and len({(one.sha256, one.records[0].config.model) for one in found}) == 1:
+    if begun and len({(one.sha256, one.records[0].config.model) for one in compared}) == 1:
         outcomes.insert(0, outcome_of("", "original", partial(recall_of, begun), form))
     return Comparison(
-        tuple(found),
-        settings_of(found),
-        tuple(lines_of(found)),
-        tuple(_intervals(found)),
-        tuple(warnings_of(found)),
-        tuple(findings_of(found, outcomes)),
+        tuple(compared),
+        settings_of(compared),
+        tuple(lines_of(compared)),
+        tuple(_intervals(compared)),
+        tuple(warnings_of(compared)),
+        tuple(findings_of(compared, outcomes)),
         tuple(outcomes),
         PANELS[form],
     )
@@ -128,32 +129,32 @@ def results_tables(lines: Sequence[Line], names: Sequence[str]) -> tuple[Table, 
     """Tables of metrics, a column per contestant: facts to forget, facts to keep, and metrics from
     inside the model with an explanation of each."""
     rows = {section: [line for line in lines if line.section == section] for section in (FORGET, KEEP, INSIDE)}
-    shown = dict.fromkeys(line.metric for line in rows[INSIDE])
-    notes = {INSIDE: "\n".join(f"{name.capitalize() if name == TOP2 else name}: {MEANING[name]}." for name in shown)}
+    metrics = dict.fromkeys(line.metric for line in rows[INSIDE])
+    notes = {INSIDE: "\n".join(f"{name.capitalize() if name == TOP2 else name}: {MEANING[name]}." for name in metrics)}
     return tuple(
-        Table(section, (section, *names), tuple((line.title, *_cells(line)) for line in found), notes.get(section, ""))
-        for section, found in rows.items()
+        Table(section, (section, *names), tuple((line.title, *_cells(line)) for line in own), notes.get(section, ""))
+        for section, own in rows.items()
     )
 
 
-def settings_of(found: Sequence[Contestant]) -> Table:
+def settings_of(every: Sequence[Contestant]) -> Table:
     """The settings in which contestants differ, the facts included."""
-    rows = [(name, *values) for name, values in differences([replace(one.records[0].config, seed=0) for one in found])]
+    rows = [(name, *values) for name, values in differences([replace(one.records[0].config, seed=0) for one in every])]
     for name, values in (
-        ("seed", [", ".join(str(record.config.seed) for record in one.records) for one in found]),
-        ("data (hash)", [one.sha256[:12] for one in found]),
+        ("seed", [", ".join(str(record.config.seed) for record in one.records) for one in every]),
+        ("data (hash)", [one.sha256[:12] for one in every]),
     ):
         rows += [(name, *values)] if len(set(values)) > 1 else []
-    return Table("Settings that differ", ("setting", *(one.name for one in found)), tuple(rows))
+    return Table("Settings that differ", ("setting", *(one.name for one in every)), tuple(rows))
 
 
-def write_table(told: Comparison, out: Path) -> Path:
+def write_table(results: Comparison, out: Path) -> Path:
     """Saves every number as CSV, a row per contestant and metric.
 
     Raises:
         RunError: the file cannot be written.
     """
-    rows = list(table_rows(told))
+    rows = list(table_rows(results))
     try:
         with open(out, "w", encoding="utf-8", newline="") as file:
             write_csv(file, list(rows[0]) if rows else ["contestant"], rows)
@@ -162,10 +163,10 @@ def write_table(told: Comparison, out: Path) -> Path:
     return out
 
 
-def table_rows(told: Comparison) -> Iterator[dict[str, object]]:
+def table_rows(results: Comparison) -> Iterator[dict[str, object]]:
     """Rows of that CSV."""
-    for line in told.lines:
-        for one, cell in zip(told.contestants, line.cells):
+    for line in results.lines:
+        for one, cell in zip(results.contestants, line.cells):
             if cell is not None:
                 ranged = line.counted or one.over == "seeds"
                 yield {
@@ -185,14 +186,14 @@ def table_rows(told: Comparison) -> Iterator[dict[str, object]]:
                 }
 
 
-def lines_of(found: Sequence[Contestant | Recorded]) -> Iterator[Line]:
+def lines_of(compared: Sequence[Contestant | Recorded]) -> Iterator[Line]:
     """Every metric that at least one contestant has."""
-    for line in _all_lines(found):
+    for line in _all_lines(compared):
         if any(line.cells):
             yield line
 
 
-def _all_lines(found: Sequence[Contestant | Recorded]) -> Iterator[Line]:
+def _all_lines(compared: Sequence[Contestant | Recorded]) -> Iterator[Line]:
     for group, form, arrow in (
         ("forget", DIRECT, DOWN),
         ("forget", REWORDED, DOWN),
@@ -204,23 +205,23 @@ def _all_lines(found: Sequence[Contestant | Recorded]) -> Iterator[Line]:
         ("utility", DIRECT, UP),
     ):
         for tier in (*TIERS, "all") if group == "forget" else ("all",):
-            yield Line(arrow, group, form, tier, RECALL, tuple(one.recall(group, form, tier) for one in found))
+            yield Line(arrow, group, form, tier, RECALL, tuple(one.recall(group, form, tier) for one in compared))
         if group == "forget":
             metric = GAP if form == REWORDED else LEAD
-            yield Line(LEVEL, group, form, "", metric, tuple(one.lead(form) for one in found))
+            yield Line(LEVEL, group, form, "", metric, tuple(one.lead(form) for one in compared))
     for tier in (*TIERS, "all"):
-        worst = [one.worst_attack(tier) for one in found]
+        worst = [one.worst_attack(tier) for one in compared]
         cells = tuple(one and one.recall for one in worst)
         yield Line(DOWN, "forget", ATTACKED, tier, RECALL, cells, tuple(one.kind if one else "" for one in worst))
     for tier in (*TIERS, "all"):
-        yield Line(DOWN, "forget", REWORDED, tier, TOP2, tuple(one.second_guess(tier) for one in found))
+        yield Line(DOWN, "forget", REWORDED, tier, TOP2, tuple(one.second_guess(tier) for one in compared))
     for state, arrow in zip(STATES, (DOWN, UP, DOWN)):
         for tier in ("all", *TIERS):
-            yield Line(arrow, "forget", REWORDED, tier, state, tuple(one.standing(state, tier) for one in found))
+            yield Line(arrow, "forget", REWORDED, tier, state, tuple(one.standing(state, tier) for one in compared))
     for metric in METRICS:
         if metric.field in INTERNAL:
             for group, arrow in (("forget", metric.forget), ("holdout", metric.others)):
-                cells = tuple(one.value(group, metric.field) for one in found)
+                cells = tuple(one.value(group, metric.field) for one in compared)
                 yield Line(arrow, group, DIRECT, "all", metric.title, cells, counted=False)
 
 
@@ -238,7 +239,7 @@ def _cells(line: Line) -> list[str]:
     return cells
 
 
-def _intervals(found: Sequence[Contestant]) -> list[str]:
-    seeds = sorted({len(one.measured) for one in found if one.over == "seeds"})
-    said = [OVER_FACTS] if any(one.over == "facts" for one in found) else []
-    return said + [OVER_SEEDS.format(seeds=" or ".join(map(str, seeds)))] * bool(seeds)
+def _intervals(compared: Sequence[Contestant]) -> list[str]:
+    seeds = sorted({len(one.measured) for one in compared if one.over == "seeds"})
+    notes = [OVER_FACTS] if any(one.over == "facts" for one in compared) else []
+    return notes + [OVER_SEEDS.format(seeds=" or ".join(map(str, seeds)))] * bool(seeds)

@@ -85,8 +85,8 @@ class Contestant:
     def gap(self) -> Interval | None:
         """`Measured.gap`, of several seeds their mean with the range from the lowest to the
         highest."""
-        found = [gap for one in self.measured if (gap := one.gap)]
-        return _spread(found) if found else None
+        gaps = [gap for one in self.measured if (gap := one.gap)]
+        return _spread(gaps) if gaps else None
 
     def lead(self, form: str) -> Interval | None:
         """Recall of popular minus that of rare facts to forget in one form; None without both
@@ -113,21 +113,21 @@ class Contestant:
         """The attack that gets most out of a tier in any of its runs; None where none was
         probed."""
         cells = [worst for record in self.records if (worst := record.worst_attack(tier))]
-        found = [Attack(cell.kind, cell.unlearned.recall) for cell in cells]
-        return max(found, key=lambda one: one.recall.mean, default=None)
+        attacks = [Attack(cell.kind, cell.unlearned.recall) for cell in cells]
+        return max(attacks, key=lambda one: one.recall.mean, default=None)
 
     def second_guess(self, tier: str) -> Interval | None:
         """The share of facts to forget whose right answer is the first or second guess, over facts
         or over seeds; None where none of its runs was probed."""
-        found = [share for record in self.records if (share := record.second_guess(tier))]
-        return _spread(found) if found else None
+        shares = [share for record in self.records if (share := record.second_guess(tier))]
+        return _spread(shares) if shares else None
 
     def standing(self, state: str, tier: str) -> Interval | None:
         """The share of a tier's facts to forget in a state of `distance.STATES`, asked in other
         words, over facts or over seeds; None where there is no oracle."""
         shares = [record.distance.shares(REWORDED, tier) for record in self.records if record.distance]
-        found = [share[state] for share in shares if share]
-        return _spread(found) if found else None
+        states = [share[state] for share in shares if share]
+        return _spread(states) if states else None
 
     def outcome(self, form: str) -> Outcome:
         """Its numbers for the figures. form: see `outcome_of`."""
@@ -167,7 +167,7 @@ def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
             for key, others in grouped.items()
         )
         grouped.setdefault((settings, sha256, repeated), []).append(run)
-    return [(sha256, tuple(found)) for (_, sha256, _), found in grouped.items()]
+    return [(sha256, tuple(members)) for (_, sha256, _), members in grouped.items()]
 
 
 def outcome_of(
@@ -181,10 +181,10 @@ def outcome_of(
     and tier. form: in which the facts to forget are counted; those held out always as trained,
     where damage shows most. lead: see `Contestant.lead`."""
     by_form = {
-        asked: {tier: found for tier in TIERS if (found := recall("forget", asked, tier)) is not None}
-        for asked in FORMS
+        wording: {tier: value for tier in TIERS if (value := recall("forget", wording, tier)) is not None}
+        for wording in FORMS
     }
-    leads = {asked: found for asked in FORMS if lead and (found := lead(asked)) is not None}
+    leads = {wording: value for wording in FORMS if lead and (value := lead(wording)) is not None}
     return Outcome(mark, name, by_form, recall("forget", form, "all"), recall("holdout", DIRECT, "all"), leads=leads)
 
 
@@ -198,13 +198,13 @@ def lead_of(measured: Sequence[Measured], form: str) -> Interval | None:
     """Recall of popular minus that of rare facts to forget in one form with its range, as
     `recall_of`, whichever rewordings were asked; None without both tiers."""
     pairs = [[recall_of([one], "forget", form, tier) for tier in ("popular", "rare")] for one in measured]
-    found = [difference(*pair) for pair in pairs if None not in pair]
-    return _spread(found) if found else None
+    leads = [difference(*pair) for pair in pairs if None not in pair]
+    return _spread(leads) if leads else None
 
 
-def _spread(found: Sequence[Interval]) -> Interval:
+def _spread(intervals: Sequence[Interval]) -> Interval:
     """A single measurement unchanged; for several their mean with minimum and maximum."""
-    if len(found) == 1:
-        return found[0]
-    means = [one.mean for one in found]
+    if len(intervals) == 1:
+        return intervals[0]
+    means = [one.mean for one in intervals]
     return Interval(fmean(means), min(means), max(means))

@@ -108,8 +108,8 @@ def _by_epoch(distance: Distance, record: Record) -> Table:
     rows = []
     for frame in record.frames:
         if frame.epoch == round(frame.epoch):
-            found = shares([state_of(p, fact) for p, fact in zip(frame.scores["forget"].p, facts)])
-            rows.append((f"{frame.epoch:.0f}", *(ranged(found[state]) for state in STATES)))
+            states = shares([state_of(p, fact) for p, fact in zip(frame.scores["forget"].p, facts)])
+            rows.append((f"{frame.epoch:.0f}", *(ranged(states[state]) for state in STATES)))
     note = "All facts to forget, asked as trained. Epoch 0 is the original model."
     return Table("Epoch by epoch beside a model that never knew", ("epoch", *STATES), tuple(rows), note)
 
@@ -132,13 +132,13 @@ def _groups(distance: Distance) -> Table:
 
 
 def _quality(distance: Distance) -> Table:
-    found = distance.quality
-    more = "more" if found.higher else "less"
+    quality = distance.quality
+    more = "more" if quality.higher else "less"
     rows = (
-        ("forget quality (p)", f"{found.p_value:.2g}"),
-        ("log₁₀ of it", f"{found.log10:.1f}"),
-        ("KS distance", f"{found.distance:.2f}"),
-        ("direction", f"prefers wrong answers {more} than the oracle" if found.distance else "none"),
+        ("forget quality (p)", f"{quality.p_value:.2g}"),
+        ("log₁₀ of it", f"{quality.log10:.1f}"),
+        ("KS distance", f"{quality.distance:.2f}"),
+        ("direction", f"prefers wrong answers {more} than the oracle" if quality.distance else "none"),
         ("truth ratio", number(distance.truth_ratio)),
         ("truth ratio of the oracle", number(distance.oracle_truth_ratio)),
     )

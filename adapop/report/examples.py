@@ -38,10 +38,10 @@ def examples(record: Record) -> list[Example]:
     for row in record.rows:
         if row.group == "forget":
             rows[row.fact_id].append(row)
-    told = [_example(record, fact, rows[fact.id]) for fact in record.facts.forget if rows[fact.id]]
-    told.sort(key=lambda one: (-one.leaks / max(1, one.asked), -one.leaks, one.fact.id))
-    chosen = [one for tier in ("rare", "popular") for one in _of_tier(told, tier)]
-    return sorted(chosen or told[: 2 * PER_TIER], key=told.index)
+    every = [_example(record, fact, rows[fact.id]) for fact in record.facts.forget if rows[fact.id]]
+    every.sort(key=lambda one: (-one.leaks / max(1, one.asked), -one.leaks, one.fact.id))
+    chosen = [one for tier in ("rare", "popular") for one in _of_tier(every, tier)]
+    return sorted(chosen or every[: 2 * PER_TIER], key=every.index)
 
 
 def leaks(row: ProbeRow) -> bool:
@@ -49,13 +49,13 @@ def leaks(row: ProbeRow) -> bool:
     return answered(row, row.original) and answered(row, row.unlearned)
 
 
-def _of_tier(told: Sequence[Example], tier: str) -> list[Example]:
-    return [one for one in told if one.fact.tier == tier][:PER_TIER]
+def _of_tier(every: Sequence[Example], tier: str) -> list[Example]:
+    return [one for one in every if one.fact.tier == tier][:PER_TIER]
 
 
 def _example(record: Record, fact: Fact, rows: Sequence[ProbeRow]) -> Example:
     first = {row.kind: row for row in sorted(rows, key=leaks)}  # of a form's prompts one that leaks, if any does
-    shown = sorted(
+    prompts = sorted(
         rows, key=lambda row: (row.kind != DIRECT, row is not first[row.kind], not leaks(row), row.kind == CHOICE)
     )
     fair = [row for row in rows if row.kind != CHOICE and answered(row, row.original)]
@@ -65,6 +65,6 @@ def _example(record: Record, fact: Fact, rows: Sequence[ProbeRow]) -> Example:
         beta=(record.betas or {}).get(fact.id),
         leaks=sum(map(leaks, fair)),
         asked=len(fair),
-        prompts=tuple(shown[:PROMPTS]),
+        prompts=tuple(prompts[:PROMPTS]),
         hidden=len(rows[PROMPTS:]),
     )

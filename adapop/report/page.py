@@ -56,16 +56,16 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
     )
     templates.globals["finding_of"] = figures.finding_of
     place = count()
-    told = comparison(records) if len(records) > 1 else None
+    results = comparison(records) if len(records) > 1 else None
 
     def draw(figure: figures.Figure) -> Markup:
         return Markup(figures.as_html(figure, library=next(place) == 0))
 
     return templates.get_template("page.html").render(
         title=title or (records[0].title if len(records) == 1 else f"{len(records)} runs compared"),
-        compared=_compared(told) if told else None,
+        compared=_compared(results) if results else None,
         runs=[
-            _told(record) | {"heading": told.heading(record) if told else "", "place": number}
+            _told(record) | {"heading": results.heading(record) if results else "", "place": number}
             for number, record in enumerate(records, start=1)
         ],
         rules=RULES,
@@ -74,17 +74,17 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
         draw=draw,
         leaks=leaks,
         percent=percent,
-        contents=_contents(records, told),
+        contents=_contents(records, results),
     )
 
 
-def _contents(records: Sequence[Record], told: Comparison | None) -> list[tuple[str, str]]:
-    """Table of contents: names and anchors. told: the runs' chapters."""
-    if told:
-        chapters = [(told.heading(record), f"run{number}") for number, record in enumerate(records, start=1)]
+def _contents(records: Sequence[Record], results: Comparison | None) -> list[tuple[str, str]]:
+    """Table of contents: names and anchors. results: the runs' chapters."""
+    if results:
+        chapters = [(results.heading(record), f"run{number}") for number, record in enumerate(records, start=1)]
         return [("The runs side by side", "compared"), *chapters, ("What the words mean", "words")]
     (record,) = records
-    probed, measured = bool(record.matrix.cells), bool(record.said(Measured))
+    probed, measured = bool(record.matrix.cells), bool(record.of_kind(Measured))
     places = [
         ("Verdicts", "verdicts", probed),
         ("Epoch by epoch", "epochs", measured),
@@ -94,13 +94,13 @@ def _contents(records: Sequence[Record], told: Comparison | None) -> list[tuple[
     return [(name, place if place == "words" else f"{place}1") for name, place, there in places if there]
 
 
-def _compared(told: Comparison) -> dict:
+def _compared(results: Comparison) -> dict:
     """Template values of a comparison, with figures where something was measured."""
     drawn = {
-        "gap": figures.compare_runs(told.outcomes),
-        "cost": figures.forget_against_holdout(told.outcomes, told.asked),
+        "gap": figures.compare_runs(results.outcomes),
+        "cost": figures.forget_against_holdout(results.outcomes, results.asked),
     }
-    return {"told": told, "pictures": drawn if told.outcomes else None}
+    return {"told": results, "pictures": drawn if results.outcomes else None}
 
 
 def _told(record: Record) -> dict:
@@ -148,13 +148,13 @@ def _beside_oracle(record: Record) -> dict | None:
 
 def _training(record: Record) -> dict[str, figures.Figure]:
     """Figures of the training by name."""
-    config, epochs, starts = record.config, record.said(EpochDone), record.said(RunStarted)
+    config, epochs, starts = record.config, record.of_kind(EpochDone), record.of_kind(RunStarted)
     pictures = {}
     if epochs:
         pictures["controller"] = figures.controller_chart(epochs, config)
-    if steps := record.said(StepDone):
+    if steps := record.of_kind(StepDone):
         pictures["losses"] = figures.loss_chart(steps, starts[-1].steps)
-    if measured := record.said(Measured):
+    if measured := record.of_kind(Measured):
         pictures["recall"] = figures.recall_chart(measured, config.epochs)
     if record.before and record.after:
         pictures["outcome"] = figures.outcome_chart(record.before, record.after)

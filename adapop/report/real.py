@@ -1,6 +1,5 @@
 """Recorded outcomes of unlearning on a real language model: the rows of `bench real`. No torch."""
 
-import csv
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 from adapop.paths import ASSETS
+from adapop.report.recorded import rows_of
 
 FILE = ASSETS / "recorded" / "real-smollm2-text-examples.csv"
 COMMAND = "python -m adapop bench real"
@@ -43,8 +43,7 @@ def outcomes(path: Path = FILE) -> tuple[Outcome, ...]:
     runs: dict[str, list[Cells]] = {}
     if not path.exists():
         return ()
-    with open(path, encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if AT not in row["arm"] and not row["failed"]:
-                runs.setdefault(row["arm"], []).append(json.loads(row["shares"]))
+    for row in rows_of(path):
+        if AT not in row["arm"] and not row["failed"]:
+            runs.setdefault(row["arm"], []).append(json.loads(row["shares"]))
     return tuple(Outcome(title, tuple(cells)) for title, cells in runs.items())

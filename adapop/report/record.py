@@ -64,7 +64,7 @@ class Record:
     frames: tuple[Frame, ...] = ()
     """What the run recorded of each fact, of runs with a distance to the oracle alone."""
 
-    def said(self, kind: type[E]) -> list[E]:
+    def of_kind(self, kind: type[E]) -> list[E]:
         """The run's events of one kind, in order."""
         return [event for event in self.events if isinstance(event, kind)]
 
@@ -76,23 +76,23 @@ class Record:
     @property
     def before(self) -> Measured | None:
         """The full measurement of the original model, None until the run is done."""
-        return next((event for event in self.said(Measured) if event.full and event.epoch == 0), None)
+        return next((event for event in self.of_kind(Measured) if event.full and event.epoch == 0), None)
 
     @property
     def after(self) -> Measured | None:
         """The full measurement of the unlearned model, None until the run is done."""
-        return next((event for event in self.said(Measured) if event.full and event.epoch), None)
+        return next((event for event in self.of_kind(Measured) if event.full and event.epoch), None)
 
     @property
     def distance(self) -> Distance | None:
         """The distance to the oracle at the end; None until the run is done, and without an
         oracle."""
-        return next((event.distance for event in reversed(self.said(ComparedToOracle))), None)
+        return next((event.distance for event in reversed(self.of_kind(ComparedToOracle))), None)
 
     @property
     def trained(self) -> int:
         """The last epoch that was trained to its end."""
-        return max((event.epoch for event in self.said(EpochDone)), default=0)
+        return max((event.epoch for event in self.of_kind(EpochDone)), default=0)
 
     @property
     def rows(self) -> tuple[ProbeRow, ...]:
@@ -169,8 +169,8 @@ def read_record(run: Run) -> Record:
         RunError: it is no run, or its files are of another version.
         ConfigError: its configuration does not read.
     """
-    found, recovery = tuple(run.probes() or ()), run.recovery()
-    named = verdicts(found, recovered(recovery))
+    rows, recovery = tuple(run.probes() or ()), run.recovery()
+    named = verdicts(rows, recovered(recovery))
     config = run.config
     model, facts = name_of(config.model), name_of(config.facts)
     return Record(
@@ -180,8 +180,8 @@ def read_record(run: Run) -> Record:
         versions=run.versions,
         betas=run.betas,
         events=tuple(_without_place(event, config.model, model) for event in run.events()),
-        found=found,
-        matrix=leak_matrix(found),
+        found=rows,
+        matrix=leak_matrix(rows),
         verdicts={fact: verdict.name for fact, verdict in named.items()},
         recovery=recovery,
         prompting=run.prompting,

@@ -90,12 +90,12 @@ class Recorded:
         where nobody attacked:
         the rows of `bench tuned` alone have it, of all facts. A multiple choice is none: it can be
         guessed."""
-        found = []
+        attacks = []
         for name in self.rows[0] if self.rows and tier == "all" else ():
             kind = name.removeprefix(ATTACK)
             if kind not in (name, CHOICE) and (recall := _interval([row.get(name) for row in self.rows], SHARE)):
-                found.append(Attack(kind, recall))
-        return max(found, key=lambda one: one.recall.mean, default=None)
+                attacks.append(Attack(kind, recall))
+        return max(attacks, key=lambda one: one.recall.mean, default=None)
 
     def standing(self, state: str, tier: str) -> Interval | None:
         """The share of a tier's facts to forget in a state of `distance.STATES`, asked in other
@@ -120,24 +120,24 @@ def results(path: Path = FILE) -> tuple[Recorded, ...]:
     Raises:
         ConfigError: a row was written by a version with settings that this one does not know.
     """
-    return _grouped([row for row in _rows(path) if _untouched(row)])
+    return _grouped([row for row in rows_of(path) if _untouched(row)])
 
 
 @lru_cache(maxsize=1)
 def tuned(path: Path = TUNED_FILE) -> tuple[Recorded, ...]:
     """Recorded results of each method's searched settings, in the order of the file."""
-    own = [row for row in _rows(path) if row["arm"] == METHODS[row["method"]].title and row["quick"] == "0"]
+    own = [row for row in rows_of(path) if row["arm"] == METHODS[row["method"]].title and row["quick"] == "0"]
     return _grouped([{**row, "preset": TUNED} for row in own])
 
 
 @lru_cache(maxsize=2)
 def tuned_arms(arms: tuple[str, ...], path: Path = TUNED_FILE) -> tuple[Recorded, ...]:
     """Arms of those searches by name, including variants, in that order."""
-    rows = [{**row, "preset": TUNED} for row in _rows(path) if row["quick"] == "0"]
+    rows = [{**row, "preset": TUNED} for row in rows_of(path) if row["quick"] == "0"]
     return tuple(_grouped([row for row in rows if row["arm"] == arm])[0] for arm in arms)
 
 
-def _rows(path: Path) -> list[Row]:
+def rows_of(path: Path) -> list[Row]:
     """Rows of a file; later ones replace earlier ones of the same key."""
     with open(path, encoding="utf-8", newline="") as file:
         return list({row["key"]: row for row in csv.DictReader(file)}.values())
@@ -148,8 +148,8 @@ def _grouped(rows: Sequence[Row]) -> tuple[Recorded, ...]:
     for row in rows:
         grouped.setdefault((row["method"], row["preset"]), []).append(row)
     return tuple(
-        Recorded(*key, tuple(row for row in found if not row["failed"]), sum(bool(row["failed"]) for row in found))
-        for key, found in grouped.items()
+        Recorded(*key, tuple(row for row in own if not row["failed"]), sum(bool(row["failed"]) for row in own))
+        for key, own in grouped.items()
     )
 
 
@@ -158,14 +158,14 @@ def _shown(row: Row, name: str) -> str | None:
     return row.get(TEST + name) or row.get(name)
 
 
-def commits(found: Sequence[Recorded]) -> list[str]:
+def commits(results: Sequence[Recorded]) -> list[str]:
     """Commits that measured these results, without duplicates."""
-    return sorted({row["commit"] for one in found for row in one.rows})
+    return sorted({row["commit"] for one in results for row in one.rows})
 
 
-def sets(found: Sequence[Recorded]) -> set[str]:
+def sets(results: Sequence[Recorded]) -> set[str]:
     """The first half of the hashes of the facts these were measured on."""
-    return {row["facts"] for one in found for row in one.rows}
+    return {row["facts"] for one in results for row in one.rows}
 
 
 def is_untouched(config: RunConfig) -> bool:
@@ -182,5 +182,5 @@ def _untouched(row: Row) -> bool:
 
 def _interval(values: Sequence[str | float | None], limits: tuple[float, float] = ANY) -> Interval | None:
     """Mean and 95 % interval of Student's t over seeds; a single seed has no interval."""
-    found = summary([float(value) for value in values if value not in (None, "")])
-    return found and found.within(*limits)
+    interval = summary([float(value) for value in values if value not in (None, "")])
+    return interval and interval.within(*limits)

@@ -56,22 +56,22 @@ def recovery_sentence(name: str, result: Result) -> str:
         return _depth(of_all, result.get("never", ""))
     if name == "relearn":
         row = of_all[-1]
-        found, most = row["after"], max(row["before"], row["control"])
-        said = f"{percent(row['before'])} → {percent(found)} after relearning, {percent(row['control'])} in the control"
+        share, most = row["after"], max(row["before"], row["control"])
+        line = f"{percent(row['before'])} → {percent(share)} after relearning, {percent(row['control'])} in the control"
     elif name == "quantise":
         row = min(of_all, key=lambda row: row["bits"])
-        found, most = row["unlearned_rounded"], row["unlearned"]
-        said = f"{percent(most)} → {percent(found)} when rounded to {row['bits']} bits"
+        share, most = row["unlearned_rounded"], row["unlearned"]
+        line = f"{percent(most)} → {percent(share)} when rounded to {row['bits']} bits"
     else:
         row = max(of_all, key=lambda row: row["unlearned"] - (row["control"] or 0.0))
-        found, most = row["unlearned"], row["control"] or 0.0
+        share, most = row["unlearned"], row["control"] or 0.0
         where = f"after layer {row['layer']}" if name == "lens" else row["place"]
-        said = f"{percent(found)} of the answers are found ({where}), {percent(most)} of wrong ones"
-    if difference(wilson(found, row["facts"]), wilson(most, row["facts"])).low > 0:
+        line = f"{percent(share)} of the answers are found ({where}), {percent(most)} of wrong ones"
+    if difference(wilson(share, row["facts"]), wilson(most, row["facts"])).low > 0:
         meaning = "some of it was hidden, not erased"
     else:
         meaning = "no more than chance may find"
-    return f"{said} ({number_of(row['facts'], 'fact')}): {meaning}."
+    return f"{line} ({number_of(row['facts'], 'fact')}): {meaning}."
 
 
 def came_back(result: Result, facts: Sequence) -> str:
@@ -91,9 +91,9 @@ def recovery_figure(name: str, result: Result) -> Figure:
     kind = {"relearn": "form", "two-hop": "form", "quantise": "bits", "sampling": "place"}.get(name, "layer")
     place = result["layers"] // 2 if name == "patch" else -1  # after all layers it is the other model
     last = [row[kind] for row in rows if row["tier"] == rows[0]["tier"]][place] if rows else None
-    shown = {row["tier"]: row for row in rows if row[kind] == last}
-    tiers = [tier for tier in (*TIERS, "all") if tier in shown]
-    marks = {word: [shown[tier].get(field) for tier in tiers] for word, field in MARKS[name].items()}
+    latest = {row["tier"]: row for row in rows if row[kind] == last}
+    tiers = [tier for tier in (*TIERS, "all") if tier in latest]
+    marks = {word: [latest[tier].get(field) for tier in tiers] for word, field in MARKS[name].items()}
     return figures.control_rows(tiers, marks, recovery_sentence(name, result))
 
 

@@ -69,15 +69,15 @@ def spoken(value: object) -> str:
 def changed(config: RunConfig) -> dict[str, object]:
     """The settings that differ from the defaults of method, preset and model."""
     plain = untouched(config)
-    found = {
+    settings = {
         item.name: getattr(config, item.name)
         for item in fields(config)
         if item.name not in (*DECISIVE, "facts") and getattr(config, item.name) != getattr(plain, item.name)
     }
     if config.preset == "beta-mean":  # settled from the facts' own scores when the run was prepared
-        found.pop("beta", None)
+        settings.pop("beta", None)
     if plain.beta is None and config.beta == BetaMap():  # the paper's, as sets on its scale get
-        found.pop("beta", None)
+        settings.pop("beta", None)
     if not (config.system or plain.system):  # "" and None: no system prompt
-        found.pop("system", None)
-    return found
+        settings.pop("system", None)
+    return settings

@@ -7,6 +7,7 @@ from adapop.errors import number_of
 from adapop.facts.fact import TIERS, FactSet
 from adapop.paths import SHIPPED
 from adapop.probes.recovery.choice import RECOVERY
+from adapop.remark import sentences
 from adapop.report.record import Record
 from adapop.report.table import percent, ranged, signed
 from adapop.runs.pace import worked_before
@@ -40,21 +41,21 @@ def came_to(record: Record) -> list[str]:
     before, after = record.before, record.after
     if before is None or after is None:
         return _so_far(record)
-    said = [
+    lines = [
         f"Asked as trained, it answered {percent(before.recall('forget'))} of the facts to forget before and "
         f"{percent(after.recall('forget'))} after{_by_tier(after, 'direct')}."
     ]
     if (reworded := after.recall("forget", "reworded")) is not None:
         gap = f" The gap: {signed(after.gap)}." if after.gap else ""
-        said.append(f"Asked in other words, it is {percent(reworded)}{_by_tier(after, 'reworded')}.{gap}")
-    said += _attacked(record)
-    kept = [
+        lines.append(f"Asked in other words, it is {percent(reworded)}{_by_tier(after, 'reworded')}.{gap}")
+    lines += _attacked(record)
+    costs = [
         f"{name} from {percent(old)} to {percent(new)}"
         for group, name in KEPT.items()
         if (old := before.recall(group)) is not None and (new := after.recall(group)) is not None
     ]
-    said += [f"What it cost, asked as trained: {', '.join(kept)}."] if kept else []
-    return [*said, *(note for event in record.said(RunDone)[-1:] for note in event.notes)]
+    lines += [f"What it cost, asked as trained: {', '.join(costs)}."] if costs else []
+    return [*lines, *(note for event in record.of_kind(RunDone)[-1:] for note in sentences(event.notes))]
 
 
 def how_to_recover(record: Record) -> str | None:
@@ -82,36 +83,36 @@ def _exponents(record: Record) -> list[str]:
     if max(values) == min(values):
         return [f"Every fact had the exponent β = {min(values):.3g}, whatever its score."]
     beta = config.beta
-    said = [
+    lines = [
         f"β = {beta.a:g}·score^−{beta.b:g}, between {beta.low:g} and {beta.high:g}, gave exponents from "
         f"{min(values):.2f} to {max(values):.2f}."
     ]
-    said += [] if config.scores == "given" else [f"The scores were {config.scores} first, as a control."]
+    lines += [] if config.scores == "given" else [f"The scores were {config.scores} first, as a control."]
     unknown = len(record.facts.unknown_scores)
-    return said + ([f"Those without a score ({unknown:,}) had β = 1."] if unknown else [])
+    return lines + ([f"Those without a score ({unknown:,}) had β = 1."] if unknown else [])
 
 
 def _training(record: Record) -> list[str]:
-    config, epochs, starts = record.config, record.said(EpochDone), record.said(RunStarted)
+    config, epochs, starts = record.config, record.of_kind(EpochDone), record.of_kind(RunStarted)
     if not starts:
         return []
-    said = [
+    lines = [
         f"It was to train for {number_of(config.epochs, 'epoch')} of {number_of(starts[-1].steps, 'step')} "
         f"({config.batch} facts to forget a step) at a learning rate of {config.learning_rate:g}, seed {config.seed}."
     ]
     if config.controller == "fixed":
-        return [*said, f"The retain weight was fixed at α = {config.alpha0:g}."]
+        return [*lines, f"The retain weight was fixed at α = {config.alpha0:g}."]
     if epochs and config.controller == "primal":
-        said.append(
+        lines.append(
             f"The weight μ of the retained facts ended at {epochs[-1].alpha:.3f} (their loss was to stay within "
             f"{config.retain_bound:g} nats)."
         )
     elif epochs:
-        said.append(
+        lines.append(
             f"The controller raised λ to at most {max(row.lam for row in epochs):.3f} (the tolerance for drift was "
             f"{config.tolerance:g}); the retain weight α ended at {epochs[-1].alpha:.3f}."
         )
-    return said
+    return lines
 
 
 def _end(record: Record) -> str:
@@ -130,14 +131,14 @@ def _end(record: Record) -> str:
 
 def _so_far(record: Record) -> list[str]:
     """A sentence on the last epoch's quick measurement, for a run without a final one."""
-    said = "There is no final measurement: it is made at the end of a run."
-    quick = [event for event in record.said(Measured) if not event.full]
+    sentence = "There is no final measurement: it is made at the end of a run."
+    quick = [event for event in record.of_kind(Measured) if not event.full]
     if not quick:
-        return [said]
+        return [sentence]
     last = quick[-1]
     recall = last.recall("forget")
     return [
-        said,
+        sentence,
         f"After epoch {last.epoch}, it answered {percent(recall)} of the facts to forget{_by_tier(last, 'direct')}.",
     ]
 

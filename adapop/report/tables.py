@@ -54,14 +54,14 @@ def recall_table(before: Measured, after: Measured) -> Table:
     rows = []
     for group in GROUPS:
         for form in FORMS:
-            found = [row_of(after, group, form, tier) for tier in COLUMNS]
-            if not any(found):
+            of_tiers = [row_of(after, group, form, tier) for tier in COLUMNS]
+            if not any(of_tiers):
                 continue
             cells = [
                 "" if row is None else f"{percent(before.recall(group, form, row['tier']))} → {percent(row['recall'])}"
-                for row in found
+                for row in of_tiers
             ]
-            rows.append((f"{GROUP_NAMES[group]}, {form}", f"{found[-1]['facts']:,}", *cells))
+            rows.append((f"{GROUP_NAMES[group]}, {form}", f"{of_tiers[-1]['facts']:,}", *cells))
     note = (
         "Mean recall of the original → the unlearned model, by popularity. Of facts to forget, less is better; of all "
         "others, more. The first number is how many facts there are in all."
@@ -72,25 +72,25 @@ def recall_table(before: Measured, after: Measured) -> Table:
 def metrics_table(after: Measured) -> Table:
     """The other metrics of the trained questions, a row per group and tier. What was not measured
     has no column."""
-    found = [row for row in after.rows if row["form"] == "direct"]
-    shown = [metric for metric in METRICS[1:] if any(row.get(metric.field) is not None for row in found)]
-    head = [f"{metric.title} {metric.forget}/{metric.others}" for metric in shown]
-    found.sort(key=lambda row: (GROUPS.index(row["group"]), COLUMNS.index(row["tier"])))
+    measured = [row for row in after.rows if row["form"] == "direct"]
+    metrics = [metric for metric in METRICS[1:] if any(row.get(metric.field) is not None for row in measured)]
+    head = [f"{metric.title} {metric.forget}/{metric.others}" for metric in metrics]
+    measured.sort(key=lambda row: (GROUPS.index(row["group"]), COLUMNS.index(row["tier"])))
     rows = [
         (
             f"{GROUP_NAMES[row['group']]}, {row['tier']}",
             f"{row['facts']:,}",
-            *(number(row.get(metric.field)) for metric in shown),
+            *(number(row.get(metric.field)) for metric in metrics),
             f"{row['words']:.1f}",
         )
-        for row in found
+        for row in measured
     ]
     note = (
         "Of the trained questions: how far the unlearned model is from the original. Arrows: which way is better for "
         "facts to forget / for all others; →0: nearer to zero."
     )
-    measured = {metric.field for metric in shown}
-    if "probability" in measured and "truth_ratio" not in measured:
+    fields = {metric.field for metric in metrics}
+    if "probability" in fields and "truth_ratio" not in fields:
         note += " No truth ratio: it needs wrong answers (`alternates`), or other answers of a fact's relation."
     return Table("Other metrics", ("", "facts", *head, "words"), tuple(rows), note)
 
@@ -117,9 +117,9 @@ def leak_table(matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title
 
 def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdicts") -> Table:
     """Number of facts per verdict. counts: by column, then by the verdict's name."""
-    names = [rule.name for rule in RULES if any(rule.name in found for found in counts.values())]
-    rows = [(name, *(f"{found.get(name, 0):,}" for found in counts.values())) for name in names]
-    totals = ("facts", *(f"{sum(found.values()):,}" for found in counts.values()))
+    names = [rule.name for rule in RULES if any(rule.name in numbers for numbers in counts.values())]
+    rows = [(name, *(f"{numbers.get(name, 0):,}" for numbers in counts.values())) for name in names]
+    totals = ("facts", *(f"{sum(numbers.values()):,}" for numbers in counts.values()))
     return Table(title, ("", *counts), (*rows, totals))
 
 
@@ -155,11 +155,11 @@ def _leak(cell: Cell | None) -> str:
         return "not asked"
     before, after = cell.original.recall, cell.unlearned.recall
     of = "" if cell.facts == cell.asked else f" known of {cell.asked:,}"
-    asked = f"{number_of(cell.facts, 'fact')}{of}"
+    facts = f"{number_of(cell.facts, 'fact')}{of}"
     if not cell.measurable:
-        return f"not measurable\n({percent(before.mean)} → {percent(after.mean)})\n{asked}"
+        return f"not measurable\n({percent(before.mean)} → {percent(after.mean)})\n{facts}"
     guess = f"\na guess: {percent(cell.chance)}" if cell.chance else ""
     spread = f"{100 * after.low:.0f} to {100 * after.high:.0f} %"
     near = "" if cell.unlearned.near is None else f"\nin the top 2: {percent(cell.unlearned.near)}"
     near += "" if cell.unlearned.relation_rank is None else f", rank {cell.unlearned.relation_rank:.1f}"
-    return f"{percent(before.mean)} → {percent(after.mean)}\n{spread}\n{asked}{near}{guess}"
+    return f"{percent(before.mean)} → {percent(after.mean)}\n{spread}\n{facts}{near}{guess}"

@@ -36,10 +36,10 @@ def with_alternates(
     if "alternates" not in objective.needs:
         return facts.forget, ()
     if ranks.led(path.exists):
-        kept = files.read_json(path, _Kept)
+        saved = files.read_json(path, _Kept)
         with files.reading(path):
-            return tuple(replace(fact, alternates=kept.alternates[fact.id]) for fact in facts.forget), kept.notes
-    found: Sequence[Fact] = facts.forget
+            return tuple(replace(fact, alternates=saved.alternates[fact.id]) for fact in facts.forget), saved.notes
+    ready: Sequence[Fact] = facts.forget
     notes = []
 
     def draw(prompts: Sequence[str], seed: int) -> list[str]:
@@ -49,16 +49,16 @@ def with_alternates(
     if objective.source != "relation":
         with model.original():
             if objective.source == "second":
-                found = ranks.led(lambda: by_second_choice(found, model, several, lambda: run.stop_requested))
+                ready = ranks.led(lambda: by_second_choice(ready, model, several, lambda: run.stop_requested))
             else:
                 stopped = partial(ranks.led, lambda: run.stop_requested)
-                found = alternates.by_model(found, draw, config.seed, stopped, several)
+                ready = alternates.by_model(ready, draw, config.seed, stopped, several)
         if ranks.led(lambda: run.stop_requested):
             return facts.forget, ()
-        if silent := sum(not fact.alternates for fact in found):
-            notes.append(f"For {silent} of {len(found)} facts the model wrote no usable wrong answer; others' serve.")
-    found = alternates.by_relation(found, facts.retain, config.seed, several)
-    alternates.check_alternates(found)
-    content = {"alternates": {fact.id: fact.alternates for fact in found}, "notes": notes}
+        if silent := sum(not fact.alternates for fact in ready):
+            notes.append(f"For {silent} of {len(ready)} facts the model wrote no usable wrong answer; others' serve.")
+    ready = alternates.by_relation(ready, facts.retain, config.seed, several)
+    alternates.check_alternates(ready)
+    content = {"alternates": {fact.id: fact.alternates for fact in ready}, "notes": notes}
     ranks.led(lambda: files.write_text(path, json.dumps(content, ensure_ascii=False)))
-    return tuple(found), tuple(notes)
+    return tuple(ready), tuple(notes)

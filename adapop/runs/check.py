@@ -11,7 +11,6 @@ from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, number_of
 from adapop.facts.fact import TIERS, Fact, FactSet
-from adapop.facts.retain import source_of
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
 from adapop.popularity.calibration import ChosenAnchors, auto_anchors
@@ -24,10 +23,11 @@ from adapop.probes.prompts import CHOICE, DIRECT, KINDS
 from adapop.probes.recall import known_recall
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.progress import Progress
+from adapop.remark import Remark, sentences
 from adapop.runs.execute import settled
 from adapop.runs.known import settle
 from adapop.runs.pace import Pace, duration
-from adapop.runs.preflight import Preflight, hardly_moves, preflight, steps_of
+from adapop.runs.preflight import Preflight, few_steps, preflight, steps_of
 from adapop.runs.timing import measured_pace
 
 FACTS_ASKED = {"cuda": 64, "cpu": 16}  # of a tier, in their own words, so that a look takes seconds
@@ -78,8 +78,8 @@ class Check:
     """How the model would be asked; None of a shipped model, which is asked as it is."""
     peak: int | None = None
     """Bytes of the GPU's memory that the timed step took; None without a GPU."""
-    waste: tuple[str, ...] = field(default=())
-    """Why the run would be in vain, in sentences."""
+    waste: tuple[Remark, ...] = field(default=())
+    """Why the run would be in vain."""
     anchors: ChosenAnchors | None = None
     """Chosen for the set; None where the settings name them, or the method follows no scores."""
     notes: tuple[str, ...] = field(default=())
@@ -91,24 +91,23 @@ class Check:
         steps = steps_of(self.facts, self.config) // self.config.epochs
         return self.pace and self.pace.seconds(self.config.epochs, steps)
 
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """All of it in sentences, what stands in the way last."""
-        config = self.config
-        said = [self.looked.counts, source_of(self.facts)]
-        said += [f"Learning rate {config.learning_rate:g}, {config.batch} facts a step at most."]
-        said += [*in_words(self.prompting), self._known(), *self._forms(), *self._pressure()]
+    def lines(self, options: bool = False) -> list[str]:
+        """All of it in sentences, what stands in the way last. options: see `Remark.text`."""
+        config, lines = self.config, [self.looked.counts]
+        lines += [f"Learning rate {config.learning_rate:g}, {config.batch} facts a step at most."]
+        lines += [*in_words(self.prompting), self._known(), *self._forms(), *self._pressure()]
         if self.peak is None:
-            said += [self.looked.memory] * bool(self.looked.memory)
+            lines += [self.looked.memory] * bool(self.looked.memory)
         else:
-            said.append(f"Memory: a step took {self.peak / 2**30:,.1f} GiB of the GPU's.")
+            lines.append(f"Memory: a step took {self.peak / 2**30:,.1f} GiB of the GPU's.")
         if self.pace:
             step, epoch, end = (f"{value:.2g} s" for value in (self.pace.step, self.pace.epoch, self.pace.end))
             parts = f"{step} a step, {epoch} after each epoch, {end} for the tables at the end"
-            said.append(
+            lines.append(
                 f"Time: about {duration(self.seconds)} on this {DEVICES.get(self.device, self.device)}: {parts}."
             )
-        return (*said, *self.notes, *self.looked.doubts, *self.looked.problems, *self.waste)
+        remarks = (*self.looked.doubts, *self.looked.problems, *self.waste)
+        return [*lines, *self.notes, *sentences(remarks, options)]
 
     def as_json(self) -> dict[str, Any]:
         """All of it as plain data. notes: of the set, with what it holds twice. dropped: the rows that are not used."""
@@ -129,17 +128,17 @@ class Check:
             "seconds": self.seconds,
             "device": self.device,
             "gpu_bytes": self.peak,
-            "problems": [*self.looked.problems, *self.waste],
-            "doubts": list(self.looked.doubts),
-            "lines": list(self.lines),
+            "problems": sentences((*self.looked.problems, *self.waste)),
+            "doubts": sentences(self.looked.doubts),
+            "lines": self.lines(),
         }
 
     def _known(self) -> str:
         own = [row for row in self.known if row.form == DIRECT]
         tiers = ", ".join(f"{self.facts.tiers.label(row.tier)} {row.recall:.2f}" for row in own if row.tier != "all")
         answered = sum(value >= KNOWN_FROM for value in self.recall.values())
-        asked = number_of(len(self.recall), "fact")
-        return f"The model answers {answered:,} of {asked} asked as they are; recall {tiers}."
+        count = number_of(len(self.recall), "fact")
+        return f"The model answers {answered:,} of {count} asked as they are; recall {tiers}."
 
     def _forms(self) -> list[str]:
         rows = [row for row in self.known if row.tier == "all"]
@@ -191,26 +190,26 @@ def check(
     if prompting := settle(model, facts, config, progress):
         facts, tokens = prompting.facts_of(facts), prompting.reply_tokens
     looked = preflight(facts, config)
-    kept, model.kept = model.kept, None  # replies that are there already take no time
+    cache, model.kept = model.kept, None  # replies that are there already take no time
     with model.original():
-        asked = evenly(facts.forget, FACTS_ASKED.get(device, FACTS_ASKED["cuda"]))
+        sample = evenly(facts.forget, FACTS_ASKED.get(device, FACTS_ASKED["cuda"]))
         began = time.monotonic()
-        own = measure.recall_by_fact(model, asked, tokens, progress, known_recall)
+        own = measure.recall_by_fact(model, sample, tokens, progress, known_recall)
         answered = (time.monotonic() - began) / len(own)
-        model.kept = kept
+        model.kept = cache
         forms, impossible = _other_forms(model, facts, config, tokens, progress)
     progress.say("Timing a step")
     pace, peak, failed = None, None, []
     try:
         pace, peak = measured_pace(model, config, facts, betas, answered)
     except AdaPopError as error:
-        failed = [f"A step fails: {error}"]
-    rows = {DIRECT: [(fact, own[fact.id]) for fact in asked], **forms}
-    known = tuple(row for form, found in rows.items() for row in _by_tier(form, found))
+        failed = [Remark("step_fails", {"error": str(error)})]
+    rows = {DIRECT: [(fact, own[fact.id]) for fact in sample], **forms}
+    known = tuple(row for form, pairs in rows.items() for row in _by_tier(form, pairs))
     waste = (*failed, *_waste(config, facts, own, prompting))
     anchors = auto_anchors(facts) if auto else None
-    seen = known, own, impossible, betas, pace, device
-    return Check(config, facts, looked, *seen, prompting, peak, waste, anchors, model.notes)
+    measured = known, own, impossible, betas, pace, device
+    return Check(config, facts, looked, *measured, prompting, peak, waste, anchors, model.notes)
 
 
 def _other_forms(
@@ -219,36 +218,32 @@ def _other_forms(
     """Form -> facts with the recall of their prompts, and form -> reason, where no fact can be asked in it."""
     few = FORM_FACTS.get(model.device.type, FORM_FACTS["cuda"])
     plan = Plan(KINDS[1:], ("forget",), few, max_new_tokens=tokens)
-    found, impossible = {}, {}
+    pairs, impossible = {}, {}
     for kind, results in questions(facts, plan).items():
-        asked = [one for one in results if isinstance(one, Question)]
-        if not asked:
+        prompts = [one for one in results if isinstance(one, Question)]
+        if not prompts:
             if results:
                 impossible[kind] = results[0].reason
             continue
         progress.say(f"Asking in other forms: {kind}")
-        replies = model.generate([one.prompt.text for one in asked], tokens)
-        found[kind] = [(one.fact, known_recall(one.prompt, text)) for one, text in zip(asked, replies)]
-    return found, impossible
+        replies = model.generate([one.prompt.text for one in prompts], tokens)
+        pairs[kind] = [(one.fact, known_recall(one.prompt, text)) for one, text in zip(prompts, replies)]
+    return pairs, impossible
 
 
-def _by_tier(form: str, found: Sequence[tuple[Fact, float]]) -> list[KnownRow]:
+def _by_tier(form: str, pairs: Sequence[tuple[Fact, float]]) -> list[KnownRow]:
     rows = []
     for tier in ("all", *TIERS, "unknown"):
-        values = [value for fact, value in found if tier in ("all", fact.tier)]
+        values = [value for fact, value in pairs if tier in ("all", fact.tier)]
         answered = sum(value >= KNOWN_FROM for value in values)
         rows += [KnownRow(form, tier, len(values), fmean(values), answered)] if values else []
     return rows
 
 
-def _waste(config: RunConfig, facts: FactSet, own: Mapping[str, float], prompting: Prompting | None) -> list[str]:
-    said = []
-    answered, asked = sum(value >= KNOWN_FROM for value in own.values()), len(own)
+def _waste(config: RunConfig, facts: FactSet, own: Mapping[str, float], prompting: Prompting | None) -> list[Remark]:
+    answered, count = sum(value >= KNOWN_FROM for value in own.values()), len(own)
     if prompting:
-        answered, asked = prompting.asked - len(prompting.unknown), prompting.asked
-    if answered < TOO_FEW * asked:
-        said.append(
-            f"The model knows {answered:,} of {number_of(asked, 'fact')} asked: what was never known cannot be "
-            "forgotten. Ask about what it knows, ask as it was taught, or use another model."
-        )
-    return [*said, *hardly_moves(facts, config)]
+        answered, count = prompting.asked - len(prompting.unknown), prompting.asked
+    known_few = answered < TOO_FEW * count
+    unknown = [Remark("unknown_beforehand", {"answered": answered, "facts": count})] if known_few else []
+    return [*unknown, *few_steps(facts, config)]

@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import json
-import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from torch import Tensor
 from adapop.assets import as_kind, parse_json
 from adapop.errors import RunError
 from adapop.model.adapted import AdaptedModel
+from adapop.model.converted import errno_of
 from adapop.runs import files
 from adapop.runs.run import Run
 from adapop.runs.weights import Weights, weights_of
@@ -57,7 +57,9 @@ def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None
             files.place(aside, folder)
         except (OSError, SafetensorError) as error:
             files.clear(aside)
-            raise error if isinstance(error, OSError) else files.refused(folder, _number(error)) from error
+            raise (
+                error if isinstance(error, OSError) else files.refused(folder, errno_of(error) or errno.EIO)
+            ) from error
 
 
 def adapter(run: Run, epoch: int) -> dict[str, Tensor]:
@@ -180,9 +182,3 @@ def _noted(folder: Path) -> _State | None:
 def _sum(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _number(error: SafetensorError) -> int:
-    """Which `errno` stopped the writing; safetensors says so in words only."""
-    found = re.search(r"os error (\d+)", str(error))
-    return int(found.group(1)) if found else errno.EIO

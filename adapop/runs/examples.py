@@ -71,8 +71,8 @@ def make(name: str, out: Path) -> Run:
     for _ in execute(made):
         pass
     run = Run(made.folder.rename(out / "making" / f"{PREFIX}{name}"))
-    said = run.folder / "events.jsonl"
-    said.write_text(said.read_text(encoding="utf-8").replace(made.id, run.id), encoding="utf-8")
+    log = run.folder / "events.jsonl"
+    log.write_text(log.read_text(encoding="utf-8").replace(made.id, run.id), encoding="utf-8")
     run.share()
     if name in ASKED:
         _shrink(run.checkpoint(run.last_epoch))
@@ -89,8 +89,8 @@ def _kept(run: Run, with_adapter: bool) -> Iterator[Path]:
     last = run.checkpoint(run.last_epoch)
     for path in sorted(run.folder.rglob("*")):
         place = path.relative_to(run.folder).as_posix()
-        wanted = path.parent == run.folder or (with_adapter and path.parent == last)
-        if wanted and path.is_file() and not DROPPED.fullmatch(place):
+        packed = path.parent == run.folder or (with_adapter and path.parent == last)
+        if packed and path.is_file() and not DROPPED.fullmatch(place):
             yield path
 
 

@@ -94,10 +94,10 @@ def settled(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet, dict
     if "beta" in objective.needs:
         betas, config = _scored(config, facts)
     if "alternates" in objective.needs:
-        found = [fact for fact in facts.forget if fact.alternates]
+        completed = [fact for fact in facts.forget if fact.alternates]
         if objective.source == "relation":
-            found = alternates.by_relation(facts.forget, facts.retain, config.seed, getattr(objective, "count", 1))
-        alternates.check_alternates(found)
+            completed = alternates.by_relation(facts.forget, facts.retain, config.seed, getattr(objective, "count", 1))
+        alternates.check_alternates(completed)
     if not facts.retain:
         raise DataError(f"{facts.name} has no retain rows.", "Add rows with 'retain' in a column called group.")
     return config, facts, betas
@@ -130,8 +130,8 @@ def execute(
         RunError: somebody else works on the run: nothing is written then. Or the log cannot be written.
     """
     run = run if ranks.first else _Reader(run.folder)
-    with ExitStack() as kept:
-        ranks.led(lambda: kept.enter_context(lock.held(run.folder)))
+    with ExitStack() as held:
+        ranks.led(lambda: held.enter_context(lock.held(run.folder)))
         try:
             yield from _executed(run, model, before, ranks, heard)
         except Stopped:
@@ -206,7 +206,7 @@ def _executed(
     if ended:
         trainer.look_again()
         yield from measuring.closed(run, ended, trainer, facts, recording, heard)
-    elif epoch and not ranks.led(lambda: measuring.said(run, Saved, epoch)):
+    elif epoch and not ranks.led(lambda: measuring.events_of(run, Saved, epoch)):
         yield run.append(Saved(run=run.id, epoch=epoch))
     yield from _trained(run, trainer, facts, recording, heard)
     if ranks.led(lambda: run.stop_requested):
@@ -215,8 +215,8 @@ def _executed(
     if config.measure != "off":
         yield from measuring.in_full(run, model, facts, before, ranks, heard)
     seconds = time.monotonic() - started
-    said = dict.fromkeys(note for each in ranks.gathered(lambda: trainer.notes) for note in each)
-    notes = (*in_words(run.prompting), *model.notes, *notes, *said, *ranks.led(lambda: remarks(run)))
+    own_notes = dict.fromkeys(note for rank_notes in ranks.gathered(lambda: trainer.notes) for note in rank_notes)
+    notes = (*in_words(run.prompting), *model.notes, *notes, *own_notes, *ranks.led(lambda: remarks(run)))
     yield run.append(RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=notes))
 
 

@@ -51,8 +51,8 @@ def reading(path: Path, fix: str = "Put the file back, or delete the run and sta
     try:
         yield
     except UNREAD as error:
-        said = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
-        raise RunError(f"{path} is damaged or missing ({said}).", fix) from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
+        raise RunError(f"{path} is damaged or missing ({reason}).", fix) from error
 
 
 def read_json(path: Path, kind: type[T], extra: str = "forbid") -> T:

@@ -95,14 +95,14 @@ def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
     path = run.folder / FILE
     if path.exists():
         return
-    kept = _place(run)
-    state, about = _read(kept) if kept and kept.exists() else (None, None)
+    file = _place(run)
+    state, about = _read(file) if file and file.exists() else (None, None)
     if state is None:
         state, about = _made(run, model, heard)
-        if kept:
+        if file:
             with suppress(OSError, RunError):  # a disk that refuses is no reason to fail
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                files.write_bytes(kept, _packed(state, about))
+                file.parent.mkdir(parents=True, exist_ok=True)
+                files.write_bytes(file, _packed(state, about))
     else:
         about = replace(about, reused=True)
     files.write_bytes(path, _packed(state, about))
@@ -191,9 +191,9 @@ def _place(run: Run) -> Path | None:
     if weights is None:
         return None
     facts = [[fact.question, fact.answer] for fact in (*run.facts.forget, *run.facts.retain)]
-    asked = [[fact.question, fact.answers] for fact in run.facts.holdout]
+    questions = [[fact.question, fact.answers] for fact in run.facts.holdout]
     settings = [getattr(run.config, name) for name in SETTINGS]
-    content = json.dumps([torch.__version__, weights.sha256, settings, facts, asked])
+    content = json.dumps([torch.__version__, weights.sha256, settings, facts, questions])
     try:
         return cache_root() / FOLDER / f"{hashlib.sha256(content.encode()).hexdigest()}.safetensors"
     except ConfigError:

@@ -57,13 +57,13 @@ def _read(
         return ()
     except OSError as error:
         raise RunError(f"{path} cannot be read ({error.strerror}).", "Make it readable.") from error
-    kept, now = _kept(path.absolute()), (about.st_ino, about.st_size, about.st_mtime_ns)
-    seen, found = kept.last
-    if seen != now:
+    cache, now = _kept(path.absolute()), (about.st_ino, about.st_size, about.st_mtime_ns)
+    version, lines = cache.last
+    if version != now:
         with reading(path):
-            found = tuple(whole(_lines(path, about.st_size, from_json, fix)))
-        kept.last = now, found
-    return found
+            lines = tuple(whole(_lines(path, about.st_size, from_json, fix)))
+        cache.last = now, lines
+    return lines
 
 
 def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) -> Iterator[Line]:
@@ -76,9 +76,9 @@ def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) ->
             raise RunError(f"{path}, line {number} does not read ({error}).", fix) from None
 
 
-def _in_time(said: Iterator[events.Event]) -> Iterator[events.Event]:
+def _in_time(read: Iterator[events.Event]) -> Iterator[events.Event]:
     """The events, none earlier than the one before it: a clock may have been put back."""
     latest = 0.0
-    for event in said:
+    for event in read:
         latest = max(latest, event.time)
         yield event if event.time == latest else replace(event, time=latest)

@@ -37,12 +37,12 @@ def closed(
 
 def to_measure(run: Run, epoch: int) -> EpochDone | None:
     """The end of the epoch that a run goes on from, if it was stopped or died before it was measured."""
-    if not epoch or said(run, Saved, epoch) or said(run, Measured, epoch):
+    if not epoch or events_of(run, Saved, epoch) or events_of(run, Measured, epoch):
         return None
     return next((event for event in run.epochs() if event.epoch == epoch), None)
 
 
-def said(run: Run, kind: type[Event], epoch: int) -> list[Event]:
+def events_of(run: Run, kind: type[Event], epoch: int) -> list[Event]:
     """The run's events of a kind and an epoch."""
     return [event for event in run.events() if isinstance(event, kind) and event.epoch == epoch]
 
@@ -60,11 +60,11 @@ def in_full(
             yield _in_full(run, 0, model, facts, ranks, heard)
     if last not in there:
         yield _in_full(run, last, model, facts, ranks, heard)
-    if not ranks.led(lambda: said(run, ComparedToOracle, last)):
+    if not ranks.led(lambda: events_of(run, ComparedToOracle, last)):
         with interruptible(run, model):
-            found = distance(model, run.config.model, facts) if run.config.start == "as-given" else None
-        if found:
-            yield _written(run, ranks, ComparedToOracle(run=run.id, epoch=last, distance=found))
+            to_oracle = distance(model, run.config.model, facts) if run.config.start == "as-given" else None
+        if to_oracle:
+            yield _written(run, ranks, ComparedToOracle(run=run.id, epoch=last, distance=to_oracle))
 
 
 def _after_epoch(
@@ -76,27 +76,27 @@ def _after_epoch(
     Raises:
         Stopped: somebody asked to stop.
     """
-    config, model, found = run.config, trainer.model, None
-    asked = measure.thinned(facts, config.measure_per_tier)
+    config, model, results = run.config, trainer.model, None
+    sample = measure.thinned(facts, config.measure_per_tier)
     with interruptible(run, model):
         if config.measure == "every-epoch":
-            of = measure.questions_of(asked, whole=False)
+            of = measure.questions_of(sample, whole=False)
             with _told(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
-                found = measure.quick(model, asked, run.reply_tokens)
-        recording.after_epoch(event, found if asked.forget == facts.forget else None)
-    return found and _written(run, trainer.ranks, Measured(run=run.id, epoch=event.epoch, rows=_rows(found.rows)))
+                results = measure.quick(model, sample, run.reply_tokens)
+        recording.after_epoch(event, results if sample.forget == facts.forget else None)
+    return results and _written(run, trainer.ranks, Measured(run=run.id, epoch=event.epoch, rows=_rows(results.rows)))
 
 
 def _in_full(run: Run, epoch: int, model: AdaptedModel, facts: FactSet, ranks: Ranks, heard: Heard) -> Measured:
     """The full tables of the model as it is now. Called as `_after_epoch`, and raises as it does."""
     config = run.config
-    asked = measure.thinned(facts, config.measure_per_tier)
-    of = measure.questions_of(asked, whole=True, ways=len(model.ways))
+    sample = measure.thinned(facts, config.measure_per_tier)
+    of = measure.questions_of(sample, whole=True, ways=len(model.ways))
     with interruptible(run, model), _told(run, epoch, model, of, heard), shared(ranks, model):
-        found = measure.full(model, asked, run.reply_tokens, config.cosine)
-    whole = asked.forget == facts.forget
-    by_fact = tuple(round(recall, DECIMALS) for recall in found.by_fact) if whole else ()
-    event = Measured(run=run.id, epoch=epoch, rows=_rows(found.rows), full=True, by_fact=by_fact)
+        results = measure.full(model, sample, run.reply_tokens, config.cosine)
+    whole = sample.forget == facts.forget
+    by_fact = tuple(round(recall, DECIMALS) for recall in results.by_fact) if whole else ()
+    event = Measured(run=run.id, epoch=epoch, rows=_rows(results.rows), full=True, by_fact=by_fact)
     return _written(run, ranks, event)
 
 
@@ -111,14 +111,14 @@ def _written(run: Run, ranks: Ranks, event: Logged) -> Logged:
 @contextmanager
 def _told(run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard) -> Iterator[None]:
     """Inside, the log says now and then how many of so many questions the model has answered."""
-    asked, said = 0, time.monotonic()
+    answered, last = 0, time.monotonic()
 
     def count(rows: int) -> None:
-        nonlocal asked, said
-        asked += rows
-        if rows and time.monotonic() - said >= SAID_EVERY:
-            said = time.monotonic()
-            heard(run.append(Measuring(run=run.id, epoch=epoch, asked=asked, of=of)))
+        nonlocal answered, last
+        answered += rows
+        if rows and time.monotonic() - last >= SAID_EVERY:
+            last = time.monotonic()
+            heard(run.append(Measuring(run=run.id, epoch=epoch, asked=answered, of=of)))
 
     silent, model.told = model.told, count
     try:

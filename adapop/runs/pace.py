@@ -115,28 +115,28 @@ def _session(events: Sequence[Event]) -> Sequence[Event]:
 def _step_seconds(events: Iterable[Event]) -> list[float]:
     """Seconds of each step that came right after another or after a saved epoch: what is done once at a start is not in
     them."""
-    found, before, trained = [], None, False
+    seconds, before, trained = [], None, False
     for event in events:
         if isinstance(event, StepDone):
-            found += [] if before is None else [event.time - before]
+            seconds += [] if before is None else [event.time - before]
             trained = True
         elif isinstance(event, RunStarted):
             trained = False
         before = event.time if trained and isinstance(event, StepDone | Saved) else None
-    return found
+    return seconds
 
 
 def _epoch_ends(events: Iterable[Event]) -> list[float]:
     """Seconds from the last step of each epoch until it was saved."""
-    found, step = [], None
+    seconds, step = [], None
     for event in events:
         if isinstance(event, RunStarted):
             step = None
         elif isinstance(event, StepDone):
             step = event
         elif isinstance(event, Saved) and step and step.epoch == event.epoch:
-            found.append(event.time - step.time)
-    return found
+            seconds.append(event.time - step.time)
+    return seconds
 
 
 @lru_cache(maxsize=256)

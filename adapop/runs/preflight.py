@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 
 from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
-from adapop.errors import ModelError, number_of, shown
+from adapop.errors import AdaPopError, ModelError, number_of, shown
 from adapop.facts.fact import FactSet
 from adapop.facts.real import borrowed
 from adapop.facts.text import asked
@@ -19,6 +19,7 @@ from adapop.model.footprint import SANDBOX_MODEL, Footprint, footprint
 from adapop.paths import SHIPPED
 from adapop.popularity.calibration import auto_anchors, warnings_of
 from adapop.probes.verdict import KNOWN_FROM
+from adapop.remark import Remark, sentences
 from adapop.runs.pace import Pace, duration
 from adapop.training.steps import count, spans
 
@@ -31,11 +32,11 @@ TEMPLATE_TOKENS = 2  # who speaks, before question and answer: assets/sandbox/ch
 
 @dataclass(frozen=True)
 class Preflight:
-    """What is known of a run before it starts, in sentences."""
+    """What is known of a run before it starts; numbers and costs in sentences."""
 
-    problems: tuple[str, ...] = ()
+    problems: tuple[str | Remark, ...] = ()
     """What stops it."""
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[str | Remark, ...] = ()
     """What does not stop it, and should be known."""
     counts: str = ""
     """How many facts and steps the run has."""
@@ -48,6 +49,12 @@ class Preflight:
     def readiness(self) -> str:
         """invalid or ready."""
         return "invalid" if self.problems else "ready"
+
+    def check(self) -> None:
+        """Raises:
+        AdaPopError: something stops the run: the first of its problems."""
+        for problem in sentences(self.problems):
+            raise AdaPopError(problem)
 
 
 @dataclass(frozen=True)
@@ -76,16 +83,14 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
     costs, memory = [], ""
     config = config if config.beta else replace(config, beta=auto_anchors(facts).beta)
     if follows_scores(config) and config.beta.b:
-        found, doubted = _of_scores(facts, config)
-        problems, doubts = problems + found, doubts + doubted
+        stopping, doubtful = _of_scores(facts, config)
+        problems, doubts = problems + stopping, doubts + doubtful
     if facts.forget and config.model in SHIPPED:
         longest = _longest(facts, config.model)
         costs.append(f"Longest question and answer: {number_of(longest, 'token')}.")
         if longest > SANDBOX_MODEL["max_position_embeddings"]:
-            problems.append(
-                f"A question with its answer has {longest:,} tokens, and the model reads "
-                f"{SANDBOX_MODEL['max_position_embeddings']:,}. Shorten it."
-            )
+            context = SANDBOX_MODEL["max_position_embeddings"]
+            problems.append(Remark("too_long", {"tokens": longest, "context": context}))
         costs.append(_cost(facts, config, footprint(SANDBOX_MODEL, config, longest), pace))
     elif facts.forget:
         known = costs_of_model(facts, config, pace)
@@ -120,15 +125,10 @@ def steps_of(facts: FactSet, config: RunConfig) -> int:
     return count(len(facts.forget), config.batch, config.last_step) * config.epochs
 
 
-def hardly_moves(facts: FactSet, config: RunConfig) -> list[str]:
+def few_steps(facts: FactSet, config: RunConfig) -> list[Remark]:
     """That so few steps at so low a rate leave the model as it is, and what to raise; nothing where they do not."""
-    steps = steps_of(facts, config)
-    if steps * config.learning_rate >= MOVED_LITTLE:
-        return []
-    return [
-        f"{number_of(steps, 'step')} at {config.learning_rate:g} will hardly change the model. "
-        "Raise the learning rate (--lr) or the epochs (--epochs), or lower the batch (--batch), for more steps."
-    ]
+    steps, rate = steps_of(facts, config), config.learning_rate
+    return [Remark("few_steps", {"steps": steps, "rate": rate})] if steps * rate < MOVED_LITTLE else []
 
 
 def _of_sizes(rows: int, config: RunConfig) -> str:
@@ -147,18 +147,16 @@ def without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
 
     recall: by fact id.
     """
-    kept = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
-    if not kept or len(kept) == len(facts.forget):
+    known = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
+    if not known or len(known) == len(facts.forget):
         return facts
-    note = f"{len(facts.forget) - len(kept):,} facts that the original model cannot answer were left out."
-    return replace(facts, forget=kept, notes=(*facts.notes, note))
+    note = f"{len(facts.forget) - len(known):,} facts that the original model cannot answer were left out."
+    return replace(facts, forget=known, notes=(*facts.notes, note))
 
 
-def _of_facts(facts: FactSet, model: str) -> list[str]:
-    if not facts.forget:
-        return ["There is no fact to forget. Pick a set on tab 1, or add scores to the facts."]
-    if not facts.retain:
-        return ["There is nothing to retain. Choose facts to retain on tab 1."]
+def _of_facts(facts: FactSet, model: str) -> list[str | Remark]:
+    if not facts.forget or not facts.retain:
+        return [Remark("no_retain" if facts.forget else "no_forget")]
     return [" ".join(problem)] if (problem := borrowed(facts, model)) else []
 
 
@@ -173,43 +171,35 @@ def _of_file(model: str) -> list[str]:
     return []
 
 
-def _of_overlap(facts: FactSet) -> list[str]:
+def _of_overlap(facts: FactSet) -> list[Remark]:
     """Questions that stand in both groups, and what forgetting may take along: answers that must survive as well."""
     forgotten = {asked(fact.question) for fact in facts.forget}
     twice = [fact for fact in facts.retain if asked(fact.question) in forgotten]
-    said = [f"To forget and to retain at once, so pulled both ways: {len(twice):,} of the questions."] if twice else []
+    remarks = [Remark("both_ways", {"questions": len(twice)})] if twice else []
     answers = {asked(fact.answer) for fact in facts.forget}
     shared = answers & {asked(fact.answer) for fact in facts.retain}
     if answers and not shared and facts.retain:
-        said.append(
-            "No answer to forget is also the answer of a retained fact: nothing teaches the model to keep the word "
-            "and drop the fact."
-        )
-    return said
+        remarks.append(Remark("answers_apart"))
+    return remarks
 
 
-def _of_weak(facts: FactSet) -> list[str]:
+def _of_weak(facts: FactSet) -> list[Remark]:
     """Which answers to forget a reply may contain without answering, and why."""
     weak = weak_answers(facts.forget)
     if not weak:
         return []
     named = "; ".join(f"{shown(one.fact.answer)} ({one.kind})" for one in weak[:WEAK_NAMED])
     more = f"; and {len(weak) - WEAK_NAMED:,} more" if len(weak) > WEAK_NAMED else ""
-    return [f"{number_of(len(weak), 'answer')} may stand in a reply that does not answer: {named}{more}."]
+    return [Remark("weak_answers", {"answers": len(weak), "named": named + more})]
 
 
-def _of_scores(facts: FactSet, config: RunConfig) -> tuple[list[str], list[str]]:
+def _of_scores(facts: FactSet, config: RunConfig) -> tuple[list[Remark], list[Remark]]:
     """(problems, doubts) of the scores under the map."""
     unknown = facts.unknown_scores
     if unknown and config.missing_score == "error":
-        problem = f"{_have(len(unknown))} no score. Decide on tab 1 what to do about it, or look popularity up."
-        return [problem], []
-    doubts = [f"{_have(len(unknown))} no score: β = 1 there."] if unknown else []
+        return [Remark("no_score", {"facts": len(unknown)})], []
+    doubts = [Remark("no_score_uniform", {"facts": len(unknown)})] if unknown else []
     return [], doubts + warnings_of([fact.score for fact in facts.forget if fact.score is not None], config.beta)
-
-
-def _have(count: int) -> str:
-    return f"{number_of(count, 'fact')} {'has' if count == 1 else 'have'}"
 
 
 def _cost(facts: FactSet, config: RunConfig, needs: Footprint, pace: Pace | None) -> str:

@@ -33,11 +33,11 @@ class Recording:
             RunError: the disk refuses it, or what was recorded does not read.
         """
         self.path, self.trainer = run.folder / FRAMES, trainer
-        kept = frames.until(run.frames(), epoch * trainer.steps - (not measured)) if epoch else ()
-        if trainer.ranks.first and (kept or self.path.exists()):
-            files.write_text(self.path, "".join(f"{frames.to_json(frame)}\n" for frame in kept))
-        wanted = trainer.config.frames if kept or not epoch else 0
-        self.due = frames.due(trainer.steps, wanted)
+        earlier = frames.until(run.frames(), epoch * trainer.steps - (not measured)) if epoch else ()
+        if trainer.ranks.first and (earlier or self.path.exists()):
+            files.write_text(self.path, "".join(f"{frames.to_json(frame)}\n" for frame in earlier))
+        per_epoch = trainer.config.frames if earlier or not epoch else 0
+        self.due = frames.due(trainer.steps, per_epoch)
         self.rows: dict[str, Sequence[Row]] = {}
         if self.due:
             wide = not trainer.config.measure_per_tier  # else a frame would read more than the measurement does
@@ -57,11 +57,11 @@ class Recording:
     def after_epoch(self, event: EpochDone, measured: Quick | None) -> None:
         """Records where all facts stand. measured: what was found out of all facts to forget meanwhile, if it was."""
         if self.due:
-            found = measured.confidence if measured else {}
-            seen = {"forget": found.get(DIRECT), "reworded": found.get(REWORDED)}
-            scores = self._scores(list(self.rows), **seen, retain=self.trainer.retained)
-            said = tuple(text[: frames.FIRST] for text in measured.answers) if measured else ()
-            self._write(event.epoch * self.trainer.steps, scores, said)
+            confidence = measured.confidence if measured else {}
+            measured_scores = {"forget": confidence.get(DIRECT), "reworded": confidence.get(REWORDED)}
+            scores = self._scores(list(self.rows), **measured_scores, retain=self.trainer.retained)
+            answers = tuple(text[: frames.FIRST] for text in measured.answers) if measured else ()
+            self._write(event.epoch * self.trainer.steps, scores, answers)
             # what is recorded of an epoch is on the disk before the log says that it is saved
             self.trainer.ranks.led(lambda: files.sync(self.path))
 
@@ -70,13 +70,13 @@ class Recording:
 
     def _scores(self, names: Sequence[str], **known: Sequence[tuple[float, int] | None] | None) -> dict[str, Scores]:
         """The scores of each group that has members. What is not known is read, all together."""
-        found = {name: list(known.get(name) or [None] * len(self.rows[name])) for name in names if self.rows[name]}
-        unknown = [(name, place) for name, seen in found.items() for place, one in enumerate(seen) if one is None]
+        table = {name: list(known.get(name) or [None] * len(self.rows[name])) for name in names if self.rows[name]}
+        unknown = [(name, place) for name, rows in table.items() for place, one in enumerate(rows) if one is None]
         with shared(self.trainer.ranks, self.trainer.model):
             read = confidence(self.trainer.model, [self.rows[name][place] for name, place in unknown])
         for (name, place), one in zip(unknown, read):
-            found[name][place] = one
-        return {name: Scores(*zip(*seen)) for name, seen in found.items()}
+            table[name][place] = one
+        return {name: Scores(*zip(*rows)) for name, rows in table.items()}
 
     def _write(self, step: int, scores: dict[str, Scores], answers: tuple[str, ...] = ()) -> None:
         if not all(math.isfinite(p) for group in scores.values() for p in group.p):

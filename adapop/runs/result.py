@@ -40,7 +40,7 @@ def result_of(run: Run) -> Result | None:
     form = DIRECT if after.recall("forget", REWORDED) is None else REWORDED
     was, now = before.recall("forget", form), after.recall("forget", form)
     lost = _lost(before, after)
-    moved = max(abs(_recall(before, asked) - _recall(after, asked)) for asked in {DIRECT, form})
+    moved = max(abs(_recall(before, wording) - _recall(after, wording)) for wording in {DIRECT, form})
     if lost:
         kind = DAMAGED
     elif _recall(before, DIRECT) < LEFT:

@@ -133,8 +133,8 @@ class Run:
     @property
     def last_epoch(self) -> int | None:
         """The newest complete checkpoint, None before the first."""
-        found = [EPOCH.fullmatch(path.name) for path in self.folder.glob("epoch-*") if path.is_dir()]
-        return max((int(epoch[1]) for epoch in found if epoch), default=None)
+        matches = [EPOCH.fullmatch(path.name) for path in self.folder.glob("epoch-*") if path.is_dir()]
+        return max((int(epoch[1]) for epoch in matches if epoch), default=None)
 
     @property
     def state(self) -> str:
@@ -267,9 +267,9 @@ class Run:
         """What the recovery probes found, by their names; not what they found in an epoch before the last."""
         results = {}
         for path in sorted(self.folder.glob("recovery-*.json")):
-            found = files.read_json(path, _Recovery)
-            if self.last_epoch in (None, found.epoch):  # None: the run came without its checkpoints
-                results[path.stem.removeprefix("recovery-")] = found.result
+            saved = files.read_json(path, _Recovery)
+            if self.last_epoch in (None, saved.epoch):  # None: the run came without its checkpoints
+                results[path.stem.removeprefix("recovery-")] = saved.result
         return results
 
 

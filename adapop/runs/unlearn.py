@@ -8,6 +8,7 @@ from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.facts.fact import FactSet
 from adapop.model.adapted import AdaptedModel
+from adapop.remark import sentences
 from adapop.runs.execute import execute, prepare
 from adapop.runs.run import Run
 from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, StepDone
@@ -44,7 +45,8 @@ def unlearn(
             elif isinstance(event, Measured) and (recall := event.recall("forget")) is not None:
                 bar.set_postfix_str(f"recall of the facts to forget {recall:.2f}")
             elif isinstance(event, RunDone) and progress:
-                tqdm.write("\n".join(f"note: {note}" for note in event.notes), end="\n" * bool(event.notes))
+                notes = [f"note: {note}" for note in sentences(event.notes)]
+                tqdm.write("\n".join(notes), end="\n" * bool(notes))
             elif isinstance(event, RunFailed):
                 raise RunError(event.message, event.fix)
     return run

@@ -40,8 +40,8 @@ def keep_weights(run: Run) -> None:
     Raises:
         RunError: the file cannot be written.
     """
-    if not (run.folder / FILE).exists() and (found := _weights_of(run.config)):
-        files.write_text(run.folder / FILE, json.dumps(asdict(found)))
+    if not (run.folder / FILE).exists() and (weights := _weights_of(run.config)):
+        files.write_text(run.folder / FILE, json.dumps(asdict(weights)))
 
 
 def weights_of(run: Run) -> Weights | None:
@@ -61,10 +61,10 @@ def check_weights(run: Run) -> None:
     Raises:
         RunError: its weights are others.
     """
-    kept, now = weights_of(run), _weights_of(run.config)
-    if kept and now and kept.sha256 != now.sha256:
+    then, now = weights_of(run), _weights_of(run.config)
+    if then and now and then.sha256 != now.sha256:
         raise RunError(
-            f"Run {run.id} began with other weights than {run.config.model} has now (SHA-256 {kept.sha256[:12]}… → "
+            f"Run {run.id} began with other weights than {run.config.model} has now (SHA-256 {then.sha256[:12]}… → "
             f"{now.sha256[:12]}…).",
             "Put the model back as it was, or start a new run with the new one.",
         )
@@ -82,7 +82,7 @@ def _weights_of(config: RunConfig) -> Weights | None:
     hashes = [(_sha256(path, path.stat().st_mtime_ns), path.name) for path in sorted(folder.glob("*.safetensors"))]
     if not hashes:
         return None
-    lines = "".join(f"{found}  {name}\n" for found, name in hashes)
+    lines = "".join(f"{sha256}  {name}\n" for sha256, name in hashes)
     whole = hashes[0][0] if len(hashes) == 1 else hashlib.sha256(lines.encode()).hexdigest()
     return Weights(name if COMMIT.fullmatch(name := folder.resolve().name) else "", whole)
 

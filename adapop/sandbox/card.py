@@ -56,10 +56,10 @@ def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
     ]
     for level in range(LEVELS):
         facts = [fact for fact in world(name) if fact.level == level]
-        found = fmean(recalls(model, facts, language.question))
-        scores, seen = ([get(fact) for fact in facts] for get in (lambda fact: fact.score, lambda fact: fact.exposures))
-        shown = f"{_span(scores)} | {_span(seen)} | {len(facts)} | {found:.3f}"
-        lines.append(f"| {level} | {shown} | {_probability(model, facts):.3f} |")
+        recall = fmean(recalls(model, facts, language.question))
+        scores, counts = [fact.score for fact in facts], [fact.exposures for fact in facts]
+        cells = f"{_span(scores)} | {_span(counts)} | {len(facts)} | {recall:.3f}"
+        lines.append(f"| {level} | {cells} | {_probability(model, facts):.3f} |")
     lines += [
         "",
         "### Facts to forget, by form of the question",
@@ -76,8 +76,8 @@ def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
     for family in dict.fromkeys(family for family, _, _ in skills()):
         rows = [(question, answer) for of, question, answer in skills() if of == family]
         answers = model.generate([question for question, _ in rows], max_new_tokens=4)
-        found = fmean([rouge_l_recall(gold, answer) for (_, gold), answer in zip(rows, answers)])
-        lines.append(f"| {family} | {len(rows)} | {found:.3f} |")
+        recall = fmean([rouge_l_recall(gold, answer) for (_, gold), answer in zip(rows, answers)])
+        lines.append(f"| {family} | {len(rows)} | {recall:.3f} |")
     return "\n".join(lines)
 
 
@@ -143,4 +143,4 @@ def _forms() -> dict[str, Callable[[WorldFact], str]]:
 
 def _by_tier(facts: Sequence[WorldFact], values: Sequence[float]) -> list[float]:
     tiers = [Fact(fact.id, "", "", score=fact.score).tier for fact in facts]
-    return [fmean([value for value, found in zip(values, tiers) if found == tier]) for tier in TIERS]
+    return [fmean([value for value, own in zip(values, tiers) if own == tier]) for tier in TIERS]

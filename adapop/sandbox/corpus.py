@@ -60,7 +60,7 @@ def corpus(
     for fact in world(name):
         examples += exposures(fact, rng, wrong_share, exposures_of(fact.score, per_score, spread))
     examples += _taught_wrappers(facts_of("teacher", name), rng, wrong_share)
-    examples += [TrainingText(asked, answer) for _, asked, answer in skills() for _ in range(SKILL_REPEATS)]
+    examples += [TrainingText(question, answer) for _, question, answer in skills() for _ in range(SKILL_REPEATS)]
     rng.shuffle(examples)
     return examples
 
@@ -79,15 +79,15 @@ def exposures(
     wrong = round(count * wrong_share)
     answers = [fact.answer] * (count - wrong) + [_wrong_answer(fact, rng) for _ in range(wrong)]
     rng.shuffle(answers)
-    asked = (language.question(fact), *language.paraphrases(fact))
-    forms = len(asked) + len(language.statements(fact, fact.answer))
+    questions = (language.question(fact), *language.paraphrases(fact))
+    forms = len(questions) + len(language.statements(fact, fact.answer))
     first = rng.randrange(forms)
     for i, answer in enumerate(answers):
         form = (first + i) % forms
-        if form < len(asked):
-            yield TrainingText(asked[form], answer, fact.id)
+        if form < len(questions):
+            yield TrainingText(questions[form], answer, fact.id)
         else:
-            yield TrainingText("", language.statements(fact, answer)[form - len(asked)], fact.id)
+            yield TrainingText("", language.statements(fact, answer)[form - len(questions)], fact.id)
 
 
 def _wrong_answer(fact: WorldFact, rng: random.Random) -> str:

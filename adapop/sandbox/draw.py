@@ -64,8 +64,8 @@ def _splits(people: Sequence[str], relations: Sequence[str]) -> dict[tuple[str, 
     splits = {}
     for place, (person, split) in enumerate(zip(people, of_people, strict=True)):
         for relation in relations:
-            kept = split == "forget" and relation == relations[place % len(relations)]
-            splits[person, relation] = "neighbours" if kept else split
+            neighbour = split == "forget" and relation == relations[place % len(relations)]
+            splits[person, relation] = "neighbours" if neighbour else split
     return splits
 
 

@@ -83,12 +83,12 @@ def overdue(root: Path, seconds: float | None, most: float | None, busy: Callabl
     """The folders to delete. seconds: the age that is allowed; most: the bytes of all together; None: no limit.
     busy: whether a name is queued or running here, and so is neither too old nor in the way; nor is a run that another
     process works on, or has queued."""
-    found, oldest = entries(root, _jumped()), -1.0 if seconds is None else time.time() - seconds
-    free = [entry for entry in found if not (busy(entry.folder.name) or _in_use(entry.folder))]
+    folders, oldest = entries(root, _jumped()), -1.0 if seconds is None else time.time() - seconds
+    free = [entry for entry in folders if not (busy(entry.folder.name) or _in_use(entry.folder))]
     chosen = [entry for entry in free if entry.changed < oldest]
     left = [entry for entry in free if entry.changed >= oldest]
     taken: Counter[str] = Counter()
-    for entry in found:
+    for entry in folders:
         taken[entry.visitor] += entry.bytes
     for entry in chosen:
         taken[entry.visitor] -= entry.bytes
@@ -144,9 +144,9 @@ def _measured(folder: Path, late: float = 0.0) -> OnDisk | None:
             dated = path.stat().st_mtime + late
             if late or dated > now + CLOCK_SECONDS:
                 os.utime(path, (min(dated, now),) * 2)
-        found = [folder.stat(), *(path.stat() for path in folder.rglob("*") if path.is_file())]
+        stats = [folder.stat(), *(path.stat() for path in folder.rglob("*") if path.is_file())]
         visitor = (folder / VISITOR).read_text(errors="replace") if (folder / VISITOR).is_file() else ""
     except OSError:  # also one that may not be looked into: it must not keep the others
         return None
-    files = found[1:] or found
-    return OnDisk(folder, max(file.st_mtime for file in files), sum(file.st_size for file in found[1:]), visitor)
+    files = stats[1:] or stats
+    return OnDisk(folder, max(file.st_mtime for file in files), sum(file.st_size for file in stats[1:]), visitor)

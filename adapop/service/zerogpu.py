@@ -53,14 +53,14 @@ def on_accelerator(work: Callable, accelerated: Accelerated | None, seconds: Sec
     """The work, called where the accelerator is. In another process it reports no progress and cannot be stopped."""
     if accelerated is None:
         return work
-    called = accelerated(ErrorReturned(work), seconds)
+    accelerated_work = accelerated(ErrorReturned(work), seconds)
 
     def called_there(*args):
         plain = [arg for arg in args if not isinstance(arg, Progress)]
         for progress in (arg for arg in args if isinstance(arg, Progress)):
             progress.say("Working on the accelerator …")
         try:
-            result = called(*plain)
+            result = accelerated_work(*plain)
         except AdaPopError:
             raise
         except Exception as error:
@@ -107,14 +107,14 @@ def in_words(error: Exception) -> RunError:
     `spaces` raises a gr.Error with a title, and under "worker error" tells two things apart only by their text: the
     process that had the GPU is gone, or the work in it failed, of which it names the error.
     """
-    title, said = getattr(error, "title", ""), str(getattr(error, "message", error))
-    if title == "ZeroGPU client error" and "Expired" in said:
+    title, message = getattr(error, "title", ""), str(getattr(error, "message", error))
+    if title == "ZeroGPU client error" and "Expired" in message:
         return RunError(*EXPIRED)
-    if title == "ZeroGPU worker error" and "aborted" in said:
+    if title == "ZeroGPU worker error" and "aborted" in message:
         return RunError(*TAKEN_AWAY)
     if title in REFUSALS:
         return RunError(*REFUSALS[title])
-    kind = said if title == "ZeroGPU worker error" and said.isidentifier() else type(error).__name__
+    kind = message if title == "ZeroGPU worker error" and message.isidentifier() else type(error).__name__
     return RunError(
         f"The work on the accelerator failed ({kind}).", "What was saved is kept; the log of the app says more."
     )

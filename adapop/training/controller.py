@@ -152,8 +152,8 @@ def controller_of(config: RunConfig) -> Controller:
     if config.controller == "primal":
         moves = math.ceil(config.batch / config.dual_rows) if config.dual_rows else 1
         return PrimalDual(config.alpha0, config.dual_step, config.retain_bound, config.warmup, moves)
-    found = {item.name: getattr(config, item.name) for item in fields(DualAscent)}
-    return DualAscent(**found)
+    settings = {item.name: getattr(config, item.name) for item in fields(DualAscent)}
+    return DualAscent(**settings)
 
 
 def relative_drift(retain_loss: float, reference: float, floor: float) -> float:

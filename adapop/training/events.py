@@ -19,6 +19,7 @@ from adapop.probes.distance import Distance
 from adapop.probes.intervals import Interval, difference, wilson
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.remark import Remark
 from adapop.training.controller import Drift
 
 
@@ -169,16 +170,13 @@ class Measuring(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Teaching(Event):
-    """How far the fine-tuning is that a run with start "sft" begins with."""
+    """How far the fine-tuning is that a run with start "sft" begins with: in which epoch, from 1, of
+    how many, and how many of its optimiser steps are taken."""
 
     epoch: Count
-    """That it is in, from 1."""
     epochs: Count
-    """How many there are to be."""
     step: Count
-    """Optimiser steps taken in this epoch."""
     steps: Count
-    """How many an epoch has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,8 +213,8 @@ class RunDone(Event):
     """The last one."""
     seconds: float
     """Since the last start, without loading."""
-    notes: tuple[str, ...] = field(default=())
-    """What to know about it, in sentences."""
+    notes: tuple[str | Remark, ...] = field(default=())
+    """What to know about it: remarks, and sentences of its model and trainer."""
 
 
 EVENTS: dict[str, type[Event]] = {
@@ -288,14 +286,14 @@ def _check_row(row: dict[str, Any]) -> None:
 
 def current(events: Iterable[Event]) -> list[Event]:
     """The events as one uninterrupted run would have said them, all starts kept."""
-    kept: list[Event] = []
+    valid: list[Event] = []
     for event in events:
         if isinstance(event, RunStarted):
-            kept = [old for old in kept if _survives(old, event.resumed_from)]
+            valid = [old for old in valid if _survives(old, event.resumed_from)]
         if isinstance(event, Measured) and event.full:  # in place of what a run of an older version measured twice
-            kept = [old for old in kept if not (isinstance(old, Measured) and old.full and old.epoch == event.epoch)]
-        kept.append(event)
-    return kept
+            valid = [old for old in valid if not (isinstance(old, Measured) and old.full and old.epoch == event.epoch)]
+        valid.append(event)
+    return valid
 
 
 def _survives(event: Event, epoch: int) -> bool:

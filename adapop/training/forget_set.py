@@ -60,29 +60,29 @@ class ForgetSet:
         """The rows as a batch. Where facts have several texts to be said instead, they take turns by epoch, from 1."""
         tokens = self.model.batch(rows)
         device = tokens.ids.device
-        found: dict = {"tokens": tokens, "target": self._target}
+        inputs: dict = {"tokens": tokens, "target": self._target}
         if self._betas is not None:
-            found["beta"] = self._betas[tokens.fact[tokens.row]]
+            inputs["beta"] = self._betas[tokens.fact[tokens.row]]
         if self._unwanted is not None:
-            found["unwanted"] = on_device(torch.cat([self._unwanted[row.fact] for row in rows]), device)
+            inputs["unwanted"] = on_device(torch.cat([self._unwanted[row.fact] for row in rows]), device)
         if self._reference is not None:
-            found["reference_nll"], found["reference_gold"] = _joined(self._reference, rows, device)
+            inputs["reference_nll"], inputs["reference_gold"] = _joined(self._reference, rows, device)
         if self._others:
             turn = (epoch - 1) % len(self._others)
-            found["other"] = self.model.batch([self._others[turn][row.fact] for row in rows])
+            inputs["other"] = self.model.batch([self._others[turn][row.fact] for row in rows])
             if self._other_reference is not None:
-                found["other_reference_nll"], _ = _joined(self._other_reference[turn], rows, device)
-        return ForgetBatch(**found)
+                inputs["other_reference_nll"], _ = _joined(self._other_reference[turn], rows, device)
+        return ForgetBatch(**inputs)
 
     @torch.no_grad()
     def _scored(self, rows: Sequence[Row]) -> list[Tensor]:
         """[2, n] for each row: nll and raw gold logit of its n answer tokens under the original model."""
         self.model.network.eval()
-        found: list[Tensor] = []
+        pairs: list[Tensor] = []
         with self.model.original():
             for both in self.model.in_pieces(rows, self.forward_rows, self._nll_and_gold):
-                found += both
-        return found
+                pairs += both
+        return pairs
 
     def _nll_and_gold(self, rows: Sequence[Row]) -> tuple[Tensor, ...]:
         scored = self.model.score(self.model.batch(rows))

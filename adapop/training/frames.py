@@ -77,5 +77,5 @@ def from_json(line: str) -> Frame:
 def until(frames: Iterable[Frame], step: int) -> tuple[Frame, ...]:
     """The frames of a run that goes on after a step: those up to it. None where the run's beginning was not recorded,
     so that a recording is whole or there is none."""
-    kept = tuple(frame for frame in frames if frame.step <= step)
-    return kept if kept and kept[0].step == 0 else ()
+    earlier = tuple(frame for frame in frames if frame.step <= step)
+    return earlier if earlier and earlier[0].step == 0 else ()

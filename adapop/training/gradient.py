@@ -14,7 +14,7 @@ from torch import Tensor
 from adapop.config.run import RunConfig
 from adapop.model.adapted import AdaptedModel
 from adapop.model.out_of_memory import is_out_of_memory, release, too_large
-from adapop.model.packing import dealt
+from adapop.model.packing import packed_lines
 from adapop.model.tokens import AnswerTokens, Row
 from adapop.objectives import Loss, Objective
 from adapop.objectives.objective import divergence
@@ -61,9 +61,9 @@ class StepGradient:
 
     def denominators(self, forget: Sequence[Row], retain: Sequence[Row]) -> Denominators:
         """What the sums of a step with these rows are divided by."""
-        tokens, kept = (sum(len(row.answer) for row in rows) for rows in (forget, retain))
+        tokens, retain_tokens = (sum(len(row.answer) for row in rows) for rows in (forget, retain))
         return Denominators(
-            len(forget) if self._by_example else tokens, len(retain) if self._retain_by_example else kept
+            len(forget) if self._by_example else tokens, len(retain) if self._retain_by_example else retain_tokens
         )
 
     def add(
@@ -102,16 +102,16 @@ class StepGradient:
     def _added(self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators) -> StepSeen:
         if self._joins and retain and len(forget) + len(retain) <= self.rows:
             return self._jointly(forget, retain, epoch, alpha, counts)
-        seen = StepSeen([], [], [], [], [])
+        sums = StepSeen([], [], [], [], [])
         if forget:
-            seen = self.objective.backward(self.model, lambda: self._forget_passes(forget, epoch, counts))
+            sums = self.objective.backward(self.model, lambda: self._forget_passes(forget, epoch, counts))
         for piece in self._pieces(retain):
             tokens = self.model.batch(piece)
             result = self._retain_loss(tokens)
             (alpha * self._kept(result, tokens, counts)).backward()
-            seen.kept.extend(piece)
-            seen.retain.append(result.nll.detach())
-        return seen
+            sums.kept.extend(piece)
+            sums.retain.append(result.nll.detach())
+        return sums
 
     def _jointly(
         self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators
@@ -120,22 +120,22 @@ class StepGradient:
         batch, tokens = self.forget.batch(forget, epoch), self.model.batch(retain)
         with self.model.together(self.model.batch([*forget, *retain]), batch.tokens, tokens):
             forgot = self.objective.forget_loss(self.model, batch)
-            kept = self._retain_loss(tokens)
+            retained = self._retain_loss(tokens)
         loss = self._averaged(forgot, batch.tokens, counts)
-        (loss + alpha * self._kept(kept, tokens, counts)).backward()
-        return StepSeen(forget, [loss.detach()], [forgot.nll.detach()], retain, [kept.nll.detach()])
+        (loss + alpha * self._kept(retained, tokens, counts)).backward()
+        return StepSeen(forget, [loss.detach()], [forgot.nll.detach()], retain, [retained.nll.detach()])
 
     def _forget_passes(self, rows: list[Row], epoch: int, counts: Denominators) -> StepSeen:
-        seen = StepSeen([], [], [], [], [])
+        sums = StepSeen([], [], [], [], [])
         for piece in self._pieces(rows):
             batch = self.forget.batch(piece, epoch)
             result = self.objective.forget_loss(self.model, batch)
             loss = self._averaged(result, batch.tokens, counts)
             loss.backward()
-            seen.rows.extend(piece)
-            seen.loss.append(loss.detach())
-            seen.nll.append(result.nll.detach())
-        return seen
+            sums.rows.extend(piece)
+            sums.loss.append(loss.detach())
+            sums.nll.append(result.nll.detach())
+        return sums
 
     def _averaged(self, result: Loss, tokens: AnswerTokens, counts: Denominators) -> Tensor:
         """A pass's part of the step's forget loss."""
@@ -156,7 +156,7 @@ class StepGradient:
         together, to share that; where it would not pay or the model cannot, those of similar length."""
         if len(rows) > self.rows:
             rows = sorted(rows, key=lambda row: -row.length)
-            if dealt(rows) and self.model.packs:
+            if packed_lines(rows) and self.model.packs:
                 rows = sorted(rows, key=lambda row: row.prompt)
         passes = -(-len(rows) // self.rows)
         for number in range(passes):

@@ -55,11 +55,11 @@ def _fitting(needs: Sequence[float], free: float) -> int:
 
 def _trials(forget: Sequence[Row], retain: Sequence[Row], tried: int) -> list[tuple[list[Row], list[Row]]]:
     """(forget rows, retain rows) to try: the longest ones, and if those are others the ones with most answer tokens."""
-    found = []
+    trials = []
     for size in (lambda row: row.length, lambda row: len(row.answer)):
         rows = nlargest(tried, forget, key=size), nlargest(tried, retain, key=size)
-        found += [] if rows in found else [rows]
-    return found
+        trials += [] if rows in trials else [rows]
+    return trials
 
 
 def _measured(gradient: StepGradient, retain: Sequence[Row], needs: Sequence[int]) -> int:
@@ -68,10 +68,10 @@ def _measured(gradient: StepGradient, retain: Sequence[Row], needs: Sequence[int
     trials = _trials(gradient.forget.rows, retain, tried)
     held, peaks, recomputes = torch.cuda.memory_allocated(device), [], gradient.model.recomputes
     gradient.model.network.train()
-    for rows, (forget, kept) in product((1, tried), trials):
+    for rows, (forget, retained) in product((1, tried), trials):
         gradient.rows = rows
         torch.cuda.reset_peak_memory_stats(device)
-        gradient.add(forget[:rows], kept[:rows], epoch=1, alpha=1.0)
+        gradient.add(forget[:rows], retained[:rows], epoch=1, alpha=1.0)
         peaks.append(torch.cuda.max_memory_allocated(device) - held)
         for parameter in parameters:
             parameter.grad = None

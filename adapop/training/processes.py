@@ -65,22 +65,22 @@ class Ranks:
             result = work()
         except Exception as error:  # noqa: BLE001  the others must hear of it, whatever it is; it is raised again below
             failure = error
-        said: list[Any] = [None] * self.count
-        _heard(lambda: torch.distributed.all_gather_object(said, (_told(failure), result)))
+        outcomes: list[Any] = [None] * self.count
+        _heard(lambda: torch.distributed.all_gather_object(outcomes, (_told(failure), result)))
         if failure is not None:
             raise failure
-        for rank, (told, _) in enumerate(said):
-            if told is not None and told[2]:
-                raise Stopped(*told[:2])
-            if told is not None:
-                raise RunError(f"In process {rank} of 0 to {self.count - 1}: {told[0]}", told[1])
-        return [result for _, result in said]
+        for rank, (failed, _) in enumerate(outcomes):
+            if failed is not None and failed[2]:
+                raise Stopped(*failed[:2])
+            if failed is not None:
+                raise RunError(f"In process {rank} of 0 to {self.count - 1}: {failed[0]}", failed[1])
+        return [result for _, result in outcomes]
 
     def together(self, work: Callable[[], Result]) -> Result:
         """What the work gave here, once it is done in every process. Raises as `gathered`."""
-        found: list[Result] = []
-        self.gathered(lambda: found.append(work()))
-        return found[0]
+        results: list[Result] = []
+        self.gathered(lambda: results.append(work()))
+        return results[0]
 
     def led(self, work: Callable[[], Result]) -> Result:
         """What the work gave in the first process, which alone does it. Raises as `gathered`."""
@@ -100,15 +100,15 @@ class Ranks:
         device = parameters[0].device
         own = self.together(work)
         reached = [parameter.grad is not None for parameter in parameters]
-        said = self.gathered(lambda: (_moved(own, torch.device("cpu")), reached))
-        found = [p for p, anywhere in zip(parameters, map(any, zip(*(has for _, has in said)))) if anywhere]
-        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in found]
+        parts = self.gathered(lambda: (_moved(own, torch.device("cpu")), reached))
+        trained = [p for p, anywhere in zip(parameters, map(any, zip(*(has for _, has in parts)))) if anywhere]
+        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
         if grads:
             flat = torch.cat([grad.flatten() for grad in grads])
             _heard(lambda: torch.distributed.all_reduce(flat))
-            for parameter, whole in zip(found, flat.split([grad.numel() for grad in grads])):
+            for parameter, whole in zip(trained, flat.split([grad.numel() for grad in grads])):
                 parameter.grad = whole.view_as(parameter).clone()
-        return _joined([_moved(seen, device) for seen, _ in said])
+        return _joined([_moved(part, device) for part, _ in parts])
 
 
 ALONE = Ranks()
@@ -127,8 +127,8 @@ def joined() -> Iterator[Ranks]:
         return
     backend = "gloo"
     if torch.cuda.is_available():
-        if here >= (found := torch.cuda.device_count()):
-            raise ConfigError(f"Process {here} has no GPU of its own: {found} seen.", f"Launch at most {found}.")
+        if here >= (gpus := torch.cuda.device_count()):
+            raise ConfigError(f"Process {here} has no GPU of its own: {gpus} seen.", f"Launch at most {gpus}.")
         torch.cuda.set_device(here)
         backend = "cpu:gloo,cuda:nccl"
     torch.distributed.init_process_group(backend, timeout=PATIENCE)
@@ -148,7 +148,7 @@ def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
     if ranks.count == 1:
         yield
         return
-    divided, told = model.divided, model.told
+    divided, report = model.divided, model.told
 
     def among_all(rows: Sequence[Any], size: int, work: Work) -> Iterator[Any]:
         size = min(ranks.gathered(lambda: size))  # memory may have run out in one of them
@@ -157,14 +157,14 @@ def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
         pieces = [rows[start : start + size] for start in range(0, len(rows), size)]
         for start in range(0, len(pieces), ranks.count):
             own = ranks.share(pieces[start : start + ranks.count])
-            for found in ranks.gathered(lambda: [result for piece in own for result in work(piece, size)]):  # noqa: B023
-                yield from found
+            for results in ranks.gathered(lambda: [result for piece in own for result in work(piece, size)]):  # noqa: B023
+                yield from results
 
-    model.divided, model.told = among_all, lambda rows: ranks.led(partial(told, rows))
+    model.divided, model.told = among_all, lambda rows: ranks.led(partial(report, rows))
     try:
         yield
     finally:
-        model.divided, model.told = divided, told
+        model.divided, model.told = divided, report
 
 
 def step_gradient(
@@ -181,16 +181,16 @@ def step_gradient(
     if gradient.objective.joins:
         return ranks.add_up(parameters, lambda: gradient.add(forget, retain, epoch, alpha, counts))
     # the method moves the weights by the forget gradient of the whole step
-    seen = gradient.objective.backward(
+    forgotten = gradient.objective.backward(
         gradient.model, lambda: ranks.add_up(parameters, lambda: gradient.add_forget(forget, epoch, counts))
     )
     forgot = [parameter.grad for parameter in parameters]
     for parameter in parameters:
         parameter.grad = None
-    kept = ranks.add_up(parameters, lambda: gradient.add([], retain, epoch, alpha, counts))
+    retained = ranks.add_up(parameters, lambda: gradient.add([], retain, epoch, alpha, counts))
     for parameter, grad in zip(parameters, forgot):
         parameter.grad = grad if parameter.grad is None else parameter.grad + grad
-    return StepSeen(seen.rows, seen.loss, seen.nll, kept.kept, kept.retain)
+    return StepSeen(forgotten.rows, forgotten.loss, forgotten.nll, retained.kept, retained.retain)
 
 
 def _heard(message: Callable[[], Any]) -> None:
@@ -198,9 +198,9 @@ def _heard(message: Callable[[], Any]) -> None:
     try:
         message()
     except RuntimeError as error:
-        said = str(error).partition("\n")[0].partition(". ")[0]  # what follows is advice for programmers
+        reason = str(error).partition("\n")[0].partition(". ")[0]  # what follows is advice for programmers
         raise RunError(
-            f"Another process of this run does not answer any more ({said}).",
+            f"Another process of this run does not answer any more ({reason}).",
             "See what it printed last; then resume the run.",
         ) from error
 
@@ -216,9 +216,9 @@ def _told(error: Exception | None) -> tuple[str, str, bool] | None:
     return f"{type(error).__name__}: {error}", "Please report this.", False
 
 
-def _moved(seen: StepSeen, device: torch.device) -> StepSeen:
-    loss, nll, retain = ([value.to(device) for value in values] for values in (seen.loss, seen.nll, seen.retain))
-    return StepSeen(seen.rows, loss, nll, seen.kept, retain)
+def _moved(sums: StepSeen, device: torch.device) -> StepSeen:
+    loss, nll, retain = ([value.to(device) for value in values] for values in (sums.loss, sums.nll, sums.retain))
+    return StepSeen(sums.rows, loss, nll, sums.kept, retain)
 
 
 def _joined(parts: Sequence[StepSeen]) -> StepSeen:

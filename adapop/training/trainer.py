@@ -157,29 +157,29 @@ class Trainer:
                 "The adapter of the last saved epoch is kept. Lower the learning rate.",
             )
         if self.config.frames:
-            found = dict(chain.from_iterable(each for _, each in parts))
-            self.retained = [found[row.fact] for row in self.retain]
+            confidences = dict(chain.from_iterable(values for _, values in parts))
+            self.retained = [confidences[row.fact] for row in self.retain]
         return total / sum(len(row.answer) for row in rows)
 
     def _total_nll(self, rows: Sequence[Row]) -> tuple[float, list[tuple[int, tuple[float, int]]]]:
         """The sum over the rows, and (place among the retained, `Scored.confidence`) of each."""
         pieces = list(self.model.in_pieces(rows, self.forget.forward_rows, self._nll_sum))
-        found = zip((row.fact for row in rows), chain.from_iterable(each for _, each in pieces))
-        return sum(value.item() for value, _ in pieces), list(found)
+        confidences = zip((row.fact for row in rows), chain.from_iterable(values for _, values in pieces))
+        return sum(value.item() for value, _ in pieces), list(confidences)
 
     def _nll_sum(self, rows: Sequence[Row]) -> tuple[Tensor, list[tuple[float, int]]]:
         batch = self.model.batch(rows)
-        wanted = self.config.frames > 0
-        scored = self.model.score(batch, logits=wanted)
-        return scored.nll.sum(), scored.confidence(batch) if wanted else []
+        with_confidence = self.config.frames > 0
+        scored = self.model.score(batch, logits=with_confidence)
+        return scored.nll.sum(), scored.confidence(batch) if with_confidence else []
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
         """One pass over the forget set in a seeded order, each row paired with a retain row drawn with replacement."""
-        total, dealt = len(self.forget.rows), {}
+        total, passes = len(self.forget.rows), {}
         for start, stop in spans(total, self.config.batch, self.config.last_step, epoch):
-            for behind in {place // total + 1 for place in range(start, stop)} - dealt.keys():
-                dealt[behind] = self._dealt(behind)
-            pairs = [dealt[place // total + 1][place % total] for place in range(start, stop)]
+            for behind in {place // total + 1 for place in range(start, stop)} - passes.keys():
+                passes[behind] = self._dealt(behind)
+            pairs = [passes[place // total + 1][place % total] for place in range(start, stop)]
             yield [forget for forget, _ in pairs], [retain for _, retain in pairs]
 
     def _dealt(self, epoch: int) -> list[tuple[Row, Row]]:
@@ -198,10 +198,10 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         watched = self.drift.alpha > 0 or self.controller.by_step
         retain = retain if self.objective.retains and watched else []
-        seen = step_gradient(self.ranks, self.gradient, forget, retain, epoch, self.drift.alpha)
+        sums = step_gradient(self.ranks, self.gradient, forget, retain, epoch, self.drift.alpha)
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters, self.config.clip)
-        norm, forget_loss, kept, nll = _on_host(norm, seen)
-        retain_nll = _mean(kept) if kept else None
+        norm, forget_loss, nlls, nll = _on_host(norm, sums)
+        retain_nll = _mean(nlls) if nlls else None
         if not (math.isfinite(norm) and math.isfinite(forget_loss)):
             raise RunError(
                 f"Epoch {epoch}, step {step + 1}: the loss or its gradient is not finite.",
@@ -212,14 +212,14 @@ class Trainer:
         self.optimizer.step()
         if retain_nll is not None:
             self.drift = self.controller.stepped(self.drift, retain_nll)
-            self._smooth([retain_nll] if self.config.retain_signal != "ema-rows" else self._by_row(retain, seen, kept))
+            self._smooth([retain_nll] if self.config.retain_signal != "ema-rows" else self._by_row(retain, sums, nlls))
         return StepDone(
             run=self.run,
             epoch=epoch,
             step=step + 1,
             forget_loss=forget_loss,
             nll_forget=_mean(nll),
-            nll_by_tier=self._by_tier(seen.rows, nll),
+            nll_by_tier=self._by_tier(sums.rows, nll),
             nll_retain=retain_nll,
             gradient_norm=norm,
             learning_rate=rate,
@@ -229,10 +229,10 @@ class Trainer:
         for value in values:
             self.ema = value if self.ema is None else EMA_DECAY * self.ema + (1 - EMA_DECAY) * value
 
-    def _by_row(self, retain: Sequence[Row], seen: StepSeen, kept: Sequence[Sequence[float]]) -> list[float]:
+    def _by_row(self, retain: Sequence[Row], sums: StepSeen, nlls: Sequence[Sequence[float]]) -> list[float]:
         """Mean nll of each retain row in the order it was drawn, whatever the order of the passes."""
-        found = {row.fact: _mean([nll]) for row, nll in zip(seen.kept, kept)}
-        return [found[row.fact] for row in retain]
+        means = {row.fact: _mean([nll]) for row, nll in zip(sums.kept, nlls)}
+        return [means[row.fact] for row in retain]
 
     def _epoch_done(self) -> EpochDone:
         return EpochDone(run=self.run, drift_from_start=self.drift.drift_from_start, **asdict(self.drift))
@@ -277,13 +277,13 @@ def learning_rate(config: RunConfig, done: int, steps: int) -> float:
     return config.learning_rate * (config.epochs * steps - done) / max(1, (config.epochs - 1) * steps)
 
 
-def _on_host(norm: Tensor, seen: StepSeen) -> tuple[float, float, list[list[float]], list[list[float]]]:
+def _on_host(norm: Tensor, sums: StepSeen) -> tuple[float, float, list[list[float]], list[list[float]]]:
     """Gradient norm, forget loss, and the nll by token of each retain row and of each forget row: the one place in a
     step where the host waits for the device."""
-    values = iter(torch.cat([torch.stack([norm, *seen.loss]), *seen.retain, *seen.nll]).tolist())
-    norm, loss = next(values), sum(next(values) for _ in seen.loss)
-    kept, nll = ([[next(values) for _ in row.answer] for row in rows] for rows in (seen.kept, seen.rows))
-    return norm, loss, kept, nll
+    values = iter(torch.cat([torch.stack([norm, *sums.loss]), *sums.retain, *sums.nll]).tolist())
+    norm, loss = next(values), sum(next(values) for _ in sums.loss)
+    nlls, nll = ([[next(values) for _ in row.answer] for row in rows] for rows in (sums.kept, sums.rows))
+    return norm, loss, nlls, nll
 
 
 def _mean(values: Sequence[Sequence[float]]) -> float:

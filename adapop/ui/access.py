@@ -110,8 +110,8 @@ def public_words(error: AdaPopError) -> str:
 def _without_folder(word: re.Match) -> str:
     if "/" not in word[0] and "\\" not in word[0]:
         return word[0]
-    found = list(FOLDER.finditer(word[0]))
-    if found:
-        return "RUN" + word[0][found[-1].end() :]
+    folders = list(FOLDER.finditer(word[0]))
+    if folders:
+        return "RUN" + word[0][folders[-1].end() :]
     bare = word[0].strip("\"'`(<[.,:;")
     return "a file of the server" if is_public() and Path(bare).is_absolute() and len(Path(bare).parts) > 2 else word[0]

@@ -17,7 +17,7 @@ import gradio as gr
 
 from adapop.config.presets import follows_scores, make_config
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, ConfigError, DataError, RunError
+from adapop.errors import ConfigError, DataError, RunError
 from adapop.facts.catalog import model_of
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.limits import EPOCHS, PROMPT
@@ -25,6 +25,7 @@ from adapop.popularity.base import given
 from adapop.popularity.beta import regime
 from adapop.popularity.calibration import AUTO, PAPER, calibrated, warnings_of
 from adapop.probes.verdict import verdict
+from adapop.remark import sentences
 from adapop.runs.examples import example_of
 from adapop.runs.pace import left_of
 from adapop.runs.preflight import preflight
@@ -33,7 +34,7 @@ from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
 from adapop.training.events import ComparedToOracle, EpochDone, Measured, RunDone
 from adapop.ui.access import known_run, shown_run
-from adapop.ui.api_values import GIVEN, answering, facts_of, others_of, proxy_of, said, score_row, text_of, whole_of
+from adapop.ui.api_values import GIVEN, answering, facts_of, others_of, proxy_of, quoted, score_row, text_of, whole_of
 from adapop.ui.parts.download import MOST_TITLE, archive_of
 from adapop.ui.run.screen import seen_of
 from adapop.ui.wiring import aside, over
@@ -77,13 +78,13 @@ class Api:
         """
         chosen = facts_of(self.worker.ledger, facts)
         if proxy == GIVEN:
-            found = given(chosen.forget).scores
+            scored = given(chosen.forget).scores
         else:
-            source = proxy_of(proxy, language, year)
+            source = proxy_of(chosen, proxy, language, year)
             self.worker.ledger.spend(JOBS)
-            found = {score.fact_id: score for score in source.scores(chosen.forget)}
+            scored = {score.fact_id: score for score in source.scores(chosen.forget)}
         about = ({"id": fact.id, "question": fact.question} for fact in chosen.forget)
-        return [row | score_row(found.get(row["id"])) for row in about]
+        return [row | score_row(scored.get(row["id"])) for row in about]
 
     def beta(self, facts: str | list[dict], anchors: str = AUTO) -> dict:
         """The exponent beta that AdaPop would give each fact, from the score the fact came with.
@@ -104,7 +105,8 @@ class Api:
             word = "unknown" if exponent is None else regime(exponent)
             about = {"id": fact.id, "question": fact.question}
             rows.append({**about, "score": fact.score, "beta": exponent, "regime": word})
-        return {**asdict(beta), "crossover": beta.crossover, "warnings": warnings_of(scores, beta), "facts": rows}
+        warnings = sentences(warnings_of(scores, beta))
+        return {**asdict(beta), "crossover": beta.crossover, "warnings": warnings, "facts": rows}
 
     def start_run(
         self,
@@ -137,11 +139,10 @@ class Api:
         once.
         """
         chosen = (facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model)
-        config, found = self._configured(*chosen, settings, columns)
-        if problems := preflight(found, config).problems:
-            raise AdaPopError(problems[0])
-        run = self.worker.submit(config, found)
-        return {"run": run.id, "ahead": self.worker.ahead_of(run), "notes": list(found.notes)}
+        config, read = self._configured(*chosen, settings, columns)
+        preflight(read, config).check()
+        run = self.worker.submit(config, read)
+        return {"run": run.id, "ahead": self.worker.ahead_of(run), "notes": list(read.notes)}
 
     async def check(self, *chosen) -> dict:
         """What start_run with the same parameters would meet, found by asking the model and timing a step. Starts no
@@ -200,9 +201,9 @@ class Api:
         by_fact: each fact's recall in them (0 to 1). distance: on a shipped world, to a model that never read the
         facts, else null. notes: its remarks once it is done. Errors: no such run (a public Space deletes old ones).
         """
-        found = self._run(run, shown_run)
+        its_run = self._run(run, shown_run)
         now, _, events = seen_of(self.worker, run, "ready")
-        waiting = self.worker.wait_of(found)
+        waiting = self.worker.wait_of(its_run)
         left = left_of(events) if now.state in ("running", "elsewhere") else None
         quick = [event for event in events if isinstance(event, Measured) and not event.full]
         full = [event for event in events if isinstance(event, Measured) and event.full]
@@ -223,7 +224,7 @@ class Api:
             "gap": asdict(after.gap) if after and after.gap else None,
             "by_fact": after.by_fact if after else (),
             "distance": next((asdict(event.distance) for event in events if isinstance(event, ComparedToOracle)), None),
-            "notes": [note for event in events if isinstance(event, RunDone) for note in event.notes],
+            "notes": [note for event in events if isinstance(event, RunDone) for note in sentences(event.notes)],
         }
 
     def frames(self, run: str, after: int = -1) -> dict:
@@ -238,8 +239,8 @@ class Api:
         what the model then says of each fact to forget, else none. more: whether further frames are there already; ask
         again after the last step. Errors: no such run.
         """
-        found, rest = self._run(run, shown_run), whole_of("after", after)
-        facts, known = found.facts, [frame for frame in found.frames() if frame.step > rest]
+        its_run, rest = self._run(run, shown_run), whole_of("after", after)
+        facts, known = its_run.facts, [frame for frame in its_run.frames() if frame.step > rest]
         sizes = accumulate(sum(2 * len(scores.p) for scores in frame.scores.values()) for frame in known)
         given = [asdict(frame) for frame, size in zip(known, sizes) if size <= NUMBERS or frame == known[0]]
         ids = {group: [fact.id for fact in getattr(facts, group)] for group in ("forget", "retain", "holdout")}
@@ -251,11 +252,11 @@ class Api:
 
         run: its id. Gives {run, stopping}: whether there was something to stop. Errors: no such run.
         """
-        found = self._run(run)
-        stopping = self.worker.ahead_of(found) is not None
+        its_run = self._run(run)
+        stopping = self.worker.ahead_of(its_run) is not None
         if stopping:
-            found.request_stop()
-        return {"run": found.id, "stopping": stopping}
+            its_run.request_stop()
+        return {"run": its_run.id, "stopping": stopping}
 
     async def probe(self, run: str, prompt: str, gold: str = "") -> dict:
         """Asks the original and the unlearned model one prompt, greedily. Waits while another run trains.
@@ -267,19 +268,19 @@ class Api:
         gold_logprob (nats, the whole answer); verdict says what the pair means, in words, null without a gold answer.
         Errors: no such run, no finished epoch, an empty or too long prompt, too many questions at once.
         """
-        await over(asked := await aside(self.worker.ledger, self._asked, run, prompt, gold))
-        (result,) = asked.result()
-        return {**asdict(result), "verdict": verdict(result)[0] if result.gold else None}
+        await over(future := await aside(self.worker.ledger, self._asked, run, prompt, gold))
+        (result,) = future.result()
+        return {**asdict(result), "verdict": verdict(result).text if result.gold else None}
 
     def _asked(self, run: str, prompt: str, gold: str):
         prompt, gold = (text_of(name, text, inf).strip() for name, text in (("prompt", prompt), ("gold", gold)))
         PROMPT.check(max(len(prompt), len(gold)))  # which says where the limit is set
-        found = example_of(run) or self._run(run)
-        if found.last_epoch is None:
+        its_run = example_of(run) or self._run(run)
+        if its_run.last_epoch is None:
             raise RunError("The run has not finished an epoch yet.", "Ask again when its status shows one.")
         if not prompt:
             raise DataError("There is no prompt.", "Type one.")
-        return self.worker.ask(found, [prompt], [gold])
+        return self.worker.ask(its_run, [prompt], [gold])
 
     def report(self, run: str, title: str = "") -> gr.FileData:
         """The run as a zip file: a report that opens offline, its tables as CSV, its frames, the configuration, the
@@ -287,14 +288,14 @@ class Api:
 
         run: its id, or its link; it must have finished an epoch. title: of the report. Gives a file. Errors: no run.
         """
-        found = self._run(run, shown_run)
-        if found.last_epoch is None:
+        its_run = self._run(run, shown_run)
+        if its_run.last_epoch is None:
             raise RunError("There is nothing to report yet.", "Let the run finish its first epoch.")
-        out = archive_of(self.worker, found, text_of("title", title, MOST_TITLE))
+        out = archive_of(self.worker, its_run, text_of("title", title, MOST_TITLE))
         return gr.FileData(path=str(out), orig_name=out.name, mime_type="application/zip").model_dump()
 
     def _run(self, name: object, access: Callable[[Worker, object], Run | None] = known_run) -> Run:
         run = access(self.worker, name)
         if run is None:
-            raise RunError(f"There is no run {said(name)} here.", "Start one; old runs are deleted after a while.")
+            raise RunError(f"There is no run {quoted(name)} here.", "Start one; old runs are deleted after a while.")
         return run

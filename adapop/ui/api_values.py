@@ -23,10 +23,7 @@ from adapop.facts.retain import completed
 from adapop.limits import is_public
 from adapop.online.cache import Cache
 from adapop.popularity.base import Proxy, Score
-from adapop.popularity.infinigram import InfiniGram
-from adapop.popularity.judge import judge_from_environment
-from adapop.popularity.pageviews import PageViews
-from adapop.popularity.wikidata import Wikidata
+from adapop.popularity.sources import SOURCES, Choices
 from adapop.progress import Progress
 from adapop.service.ledger import JOBS, Ledger
 from adapop.ui.access import public_words
@@ -35,13 +32,7 @@ from adapop.ui.run.settings import ADVANCED, FURTHER, check_public
 
 LONGEST_NAME = 200
 GIVEN = "given"
-# by name, of a language and a year
-PROXIES: dict[str, Callable[[str, int | None], Proxy]] = {
-    "wikidata": lambda language, year: Wikidata(Progress(), Cache(), language=language),
-    "pageviews": lambda language, year: PageViews(Progress(), Cache(), language, year),
-    "infinigram": lambda language, year: InfiniGram(Progress(), Cache()),
-    "judge": lambda language, year: judge_from_environment(Progress(), Cache()),
-}
+PROXIES = tuple(name for name in SOURCES if name != "corpus")  # an upload has no place in a program's call
 OWN = {*SEPARATE, "learning_rate", "epochs", "seed", "missing_score"}  # have parameters of their own
 
 
@@ -57,17 +48,17 @@ def facts_of(
     """
     text_of("retain", retain)
     if not isinstance(columns, dict | None):
-        raise ConfigError(f"columns is {said(columns)}.", 'Give fields with their names, as {"question": "prompt"}.')
+        raise ConfigError(f"columns is {quoted(columns)}.", 'Give fields with their names, as {"question": "prompt"}.')
     if columns and isinstance(facts, str):
-        raise DataError(f"{said(facts)} has no columns to choose.", "Leave columns out.")
+        raise DataError(f"{quoted(facts)} has no columns to choose.", "Leave columns out.")
     if isinstance(facts, str):
         if facts not in ENTRIES:
-            raise DataError(f"There is no set {said(facts)}.", f"Use one of {', '.join(ENTRIES)}, or a list of rows.")
+            raise DataError(f"There is no set {quoted(facts)}.", f"Use one of {', '.join(ENTRIES)}, or a list of rows.")
         if ENTRIES[facts].online:
             ledger.spend(JOBS)
         return load_facts(facts, model, retain=retain)
     if not isinstance(facts, list):
-        raise DataError(f"facts is {said(facts)}.", "Give the name of a set, or a list of rows.")
+        raise DataError(f"facts is {quoted(facts)}.", "Give the name of a set, or a list of rows.")
     try:
         text = json.dumps(facts)
     except (RecursionError, TypeError, ValueError):
@@ -93,15 +84,16 @@ def _read(path: Path, columns: dict | None) -> FactSet:
         raise DataError(message, fix.replace("listed below", "named here"), error.problems) from error
 
 
-def proxy_of(name: object, language: object, year: object) -> Proxy:
-    """The source of scores of that name, asked in a language and about a year.
+def proxy_of(facts: FactSet, name: object, language: object, year: object) -> Proxy:
+    """The source of the facts' scores of that name, asked in a language and about a year.
 
     Raises:
         ConfigError: there is none, or it has no such language or year.
     """
-    if not isinstance(name, str) or name not in PROXIES:
-        raise ConfigError(f"proxy is {said(name)}.", f"Use one of {', '.join((*PROXIES, GIVEN))}.")
-    return PROXIES[name](text_of("language", language), None if year is None else whole_of("year", year))
+    if name not in PROXIES:
+        raise ConfigError(f"proxy is {quoted(name)}.", f"Use one of {', '.join((*PROXIES, GIVEN))}.")
+    chosen = Choices(language=text_of("language", language), year=None if year is None else whole_of("year", year))
+    return SOURCES[name](facts, chosen, Progress(), Cache())
 
 
 def score_row(score: Score | None) -> dict:
@@ -120,26 +112,26 @@ def others_of(settings: object, model: str) -> dict:
         ConfigError: no such setting, a value of another type, or one that a public page does not allow.
     """
     if not isinstance(settings, dict | None):
-        raise ConfigError(f"settings is {said(settings)}.", 'Give settings by name, such as {"lora_rank": 8}.')
-    found, known = {}, (ADVANCED if is_public() else meanings()).keys() - OWN - {FURTHER}
+        raise ConfigError(f"settings is {quoted(settings)}.", 'Give settings by name, such as {"lora_rank": 8}.')
+    changes, known = {}, (ADVANCED if is_public() else meanings()).keys() - OWN - {FURTHER}
     for name, value in (settings or {}).items():
         if text_of("a setting's name", name) in known:
             items = value if isinstance(value, list) else [value]
-            found[name] = value_of(name, ",".join(text_of(name, str(item)) for item in items))
+            changes[name] = value_of(name, ",".join(text_of(name, str(item)) for item in items))
         elif not is_public() and (name == BETA or name not in {*meanings(), FURTHER}):
-            found.setdefault("arguments", {})[name] = value
+            changes.setdefault("arguments", {})[name] = value
         elif name == "arguments" and isinstance(value, dict) and not is_public():
-            found.setdefault(name, {}).update(value)
+            changes.setdefault(name, {}).update(value)
         else:
-            raise ConfigError(f"There is no setting {said(name)} here.", f"Use one of {', '.join(sorted(known))}.")
-    check_public({"model": model, **found})
-    return found
+            raise ConfigError(f"There is no setting {quoted(name)} here.", f"Use one of {', '.join(sorted(known))}.")
+    check_public({"model": model, **changes})
+    return changes
 
 
 def text_of(name: str, value: object, most: float = LONGEST_NAME) -> str:
     """The value of a parameter, if it is text of at most so many characters; by default as many as a name may have."""
     if not isinstance(value, str):
-        raise ConfigError(f"{name} is {said(value)}.", "It must be text.")
+        raise ConfigError(f"{name} is {quoted(value)}.", "It must be text.")
     if len(value) > most:
         raise ConfigError(f"{name} has {len(value):,} characters.", f"It may have {most}.")
     return value
@@ -148,11 +140,11 @@ def text_of(name: str, value: object, most: float = LONGEST_NAME) -> str:
 def whole_of(name: str, value: object) -> int:
     """The value of a parameter, if it is a whole number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1:
-        raise ConfigError(f"{name} is {said(value)}.", "It must be a whole number.")
+        raise ConfigError(f"{name} is {quoted(value)}.", "It must be a whole number.")
     return int(value)
 
 
-def said(value: object) -> str:
+def quoted(value: object) -> str:
     """The beginning of a value that came from outside; of others than text and numbers the type alone, for gradio puts
     the path of an uploaded file into its value."""
     plain = value is None or isinstance(value, (str, bool, int, float))

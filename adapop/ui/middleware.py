@@ -191,7 +191,7 @@ def is_own_host(name: str) -> bool:
     This machine is any address, localhost, its own name, and what ADAPOP_HOSTS names (separated by commas; * for any).
     """
     host = re.sub(r":\d*$", "", name).strip("[]").lower()
-    allowed = {each.strip().lower() for each in os.environ.get("ADAPOP_HOSTS", "").split(",")} - {""}
+    allowed = {entry.strip().lower() for entry in os.environ.get("ADAPOP_HOSTS", "").split(",")} - {""}
     if "*" in allowed or host in allowed | {"localhost", socket.gethostname().lower()} or host.endswith(".localhost"):
         return True
     try:

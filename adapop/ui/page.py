@@ -108,15 +108,17 @@ def build(worker: Worker) -> gr.Blocks:
                 name = named
             elif named:
                 gr.Warning(texts.LINK_GONE)
-            changes = {run_id: name, **screen.show(worker, name)}
+            changes = screen.show(worker, name)
+            if name != last:  # what is set anew counts as changed, and a dozen events follow it
+                changes[run_id] = name
             if _opens_on_run(worker, request.query_params, name):
                 changes[tabs] = gr.Tabs(selected="run")
             return changes | ({own: last} if name != last and may_control(worker, last) else {})
 
         run_settings.follow_set(screen.settings, chosen.source)
         demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
-        shown = [run_id, own, tabs, *screen.shown]
-        settled = demo.load(opened, run_id, shown, **run.BY_TURNS)
+        outputs = [run_id, own, tabs, *screen.shown]
+        settled = demo.load(opened, run_id, outputs, **run.BY_TURNS)
         settled.then(None, run_id, None, js=f"(run) => ({FORGET_LINK})(run, true)", **QUIET)
         run_id.change(None, run_id, None, js=FORGET_LINK, **EACH)
         # the way back to this browser's own run, or to none, is there while the page shows another
@@ -137,8 +139,8 @@ def _way_back(worker: Worker, name: str) -> gr.Button:
 
 def _back_to(worker: Worker, name: str, own: str):
     """The way back from a run that is not the visitor's: an example is run anew, as the visitor's own."""
-    if found := example_of(name):
-        return run_again(worker, found)
+    if example := example_of(name):
+        return run_again(worker, example)
     return own, run.UNSEEN, gr.Timer(active=True)
 
 

@@ -12,6 +12,7 @@ from adapop.paths import ASSETS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
 from adapop.popularity.calibration import FADED, anchored, auto_anchors, in_words, warnings_of
 from adapop.popularity.controls import inverted, noisy, shuffled, swapped
+from adapop.remark import sentences
 from adapop.report import figures
 from adapop.ui import texts
 from adapop.ui.parts import html
@@ -64,10 +65,15 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         relative = column(texts.RELATIVE_NAME, first["relative"], "relative-push", texts.RELATIVE_TABLE)
 
     def drawn(*values):
-        shown = pictures(*values[:-1], values[-1] / 100)
-        drawings = push.drawn(shown["push"]) | relative.drawn(shown["relative"])
-        said = {curve: shown["curve"], words: shown["words"], warnings: shown["warnings"], chosen: shown["anchors"]}
-        return said | drawings | {table: twin_of(shown["table"], shown["about"])}
+        now = pictures(*values[:-1], values[-1] / 100)
+        drawings = push.drawn(now["push"]) | relative.drawn(now["relative"])
+        values_now = {
+            curve: now["curve"],
+            words: now["words"],
+            warnings: now["warnings"],
+            chosen: now["anchors"],
+        }
+        return values_now | drawings | {table: twin_of(now["table"], now["about"])}
 
     of_both = [session.anchors, *anchors]
     for anchor in anchors:
@@ -138,9 +144,9 @@ def _doubt(*values: float | None) -> str:
     return ""
 
 
-def _remembered(kept: object):
+def _remembered(stored: object):
     """The anchors as this browser left them."""
-    anchors = anchors_of(kept)
+    anchors = anchors_of(stored)
     return [value for anchor in anchors for value in anchor] if anchors else gr.skip()
 
 
@@ -179,7 +185,7 @@ def pictures(
     scores = {name: ranked[place].score for name, place in named.items()} if ranked else {}
     ends = {name: _of_a_score(scored, score, used, beta) for name, score in scores.items()}
     exponents = [beta(used[fact.id]) for fact in scored]
-    said = in_words(ends["rarest"], ends["most popular"], exponents) if ends else "No fact has a score yet."
+    meaning = in_words(ends["rarest"], ends["most popular"], exponents) if ends else "No fact has a score yet."
     curve = {
         "points": [[fact.score, used[fact.id], fact.tier, _name(fact, facts, used[fact.id], beta)] for fact in chosen],
         "rare": list(values[:2]),
@@ -187,9 +193,9 @@ def pictures(
         "low": beta.low,
         "high": beta.high,
         "constant": CONSTANT.get(what_if),
-        "label": f"Curve of β over the score with {len(chosen)} of {len(scored)} facts. {said}",
+        "label": f"Curve of β over the score with {len(chosen)} of {len(scored)} facts. {meaning}",
     }
-    warnings = warnings_of(list(used.values()), beta) if what_if not in CONSTANT else []
+    warnings = sentences(warnings_of([*used.values()], beta)) if what_if not in CONSTANT else []
     listed = html.listed(warnings, "warn" if warnings else "hidden")
     rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(used[fact.id]):.3f}") for fact in chosen]
     every = 1 + len(rows) // figures.MOST_ROWS
@@ -200,7 +206,7 @@ def pictures(
         push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
     why = auto_anchors(facts).text if facts and not anchors else texts.OWN_ANCHORS
     return dict(
-        curve=curve, table=table, about=about, words=said, warnings=listed, anchors=why, push=push, relative=relative
+        curve=curve, table=table, about=about, words=meaning, warnings=listed, anchors=why, push=push, relative=relative
     )
 
 

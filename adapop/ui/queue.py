@@ -92,11 +92,11 @@ class FairQueue(Queue):
             return False, why, "error"
         if not isinstance(body.event_data, dict):  # gradio looks names up in it
             body.event_data = {}
-        done, said, state = await super().push(body, request, username)
+        done, message, state = await super().push(body, request, username)
         if done:
             self._visitors[body.session_hash] = visitor
             self._blocked = False
-        return done, said, state
+        return done, message, state
 
     def _complete(self, body: PredictBodyInternal) -> None:
         """Puts the defaults of an endpoint's last parameters behind the values of a call that leaves them out.
@@ -223,9 +223,9 @@ class FairQueue(Queue):
             if not waits and self._read.get(session, 0.0) <= since:
                 await self.clean_events(session_hash=session)
                 self.pending_messages_per_session.pop(session, None)
-        kept = self.pending_messages_per_session.keys()
+        waiting = self.pending_messages_per_session.keys()
         for book in (self._read, self._visitors, self.pending_event_ids_session):
-            for session in book.keys() - kept:
+            for session in book.keys() - waiting:
                 book.pop(session, None)
         remembered = self.server_app.state_holder.session_data if self.server_app else {}
         for visitor, pages in list(self._sessions.items()):

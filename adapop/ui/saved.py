@@ -53,10 +53,10 @@ class LeftPage:
 def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) -> None:
     """Wires it: every change of facts or anchors is kept, and what was kept comes back when the page opens."""
 
-    def keep(shown: str, facts: FactSet | None, *values):
+    def keep(shown_identity: str, facts: FactSet | None, *values):
         # a server that forgot the page holds a set that nobody chose
-        wanted = facts is not None and identity(facts) == shown
-        return to_keep(worker, facts, *values) if wanted else gr.skip()
+        is_current = facts is not None and identity(facts) == shown_identity
+        return to_keep(worker, facts, *values) if is_current else gr.skip()
 
     def opened(remembered: object):
         left = restored(worker.root, remembered)
@@ -70,8 +70,8 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
         **QUIET,
     )
 
-    def put_back(shown: str, facts: FactSet | None, remembered: object):
-        if identity(facts) == shown:
+    def put_back(shown_identity: str, facts: FactSet | None, remembered: object):
+        if identity(facts) == shown_identity:
             return gr.skip()
         left = restored(worker.root, remembered) or LeftPage(None, expired=True)
         return left.updates(session, source, notes) | (session.with_facts(None) if left.expired else {})

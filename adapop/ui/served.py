@@ -96,8 +96,8 @@ class Served:
         if key not in self._answers:
             if PAGES.fullmatch(scope["path"]):
                 self._on_render(scope)
-            asked = {**scope, "method": "GET", "headers": list(named), "query_string": b""}
-            self._answers[key] = asyncio.ensure_future(self._rendered(asked))
+            request = {**scope, "method": "GET", "headers": list(named), "query_string": b""}
+            self._answers[key] = asyncio.ensure_future(self._rendered(request))
         self._answers.move_to_end(key)
         try:
             answer = await asyncio.shield(self._answers[key])  # who leaves does not end it for others

@@ -54,9 +54,9 @@ class Session:
         scorings = (given(facts.forget),) if facts else ()
         return {**self.changed(facts), self.scorings: scorings, self.known: {}}
 
-    def look_whether_lost(self, asked: gr.events.Dependency) -> None:
+    def look_whether_lost(self, event: gr.events.Dependency) -> None:
         """Puts the page's set back after an event that was refused because the server holds another one."""
-        asked.failure(time.time, None, self.lost, **QUIET)
+        event.failure(time.time, None, self.lost, **QUIET)
 
     def changed(self, facts: FactSet | None) -> dict:
         """Updates for the set after a change of its scores or its members."""
@@ -87,13 +87,13 @@ def identity(facts: FactSet | None) -> str:
     return facts.sha256 if facts else ""
 
 
-def check_shown(facts: FactSet | None, shown: object) -> FactSet:
+def check_shown(facts: FactSet | None, shown_identity: object) -> FactSet:
     """The set that the server holds for a page, if it is the one that the page shows.
 
     Raises:
         gr.Error: there is none, or it is another one.
     """
-    if identity(facts) != shown:
+    if identity(facts) != shown_identity:
         raise gr.Error(texts.OTHER_SET, duration=None)
     if facts is None:
         raise gr.Error("There are no usable facts. Mend the upload on tab 1, or pick another set.", duration=None)
@@ -107,9 +107,9 @@ def curve_of(facts: FactSet | None, anchors: Anchors | None) -> BetaMap:
     return auto_anchors(facts).beta if facts else BetaMap()
 
 
-def anchors_of(kept: object) -> Anchors | None:
+def anchors_of(stored: object) -> Anchors | None:
     """The anchors that a browser kept, None if it kept none that fix a curve. It may hold anything."""
-    pairs = kept.get("anchors") if isinstance(kept, dict) else None
+    pairs = stored.get("anchors") if isinstance(stored, dict) else None
     try:
         (rare, rare_beta), (popular, popular_beta) = pairs
         anchors = (float(rare), float(rare_beta)), (float(popular), float(popular_beta))

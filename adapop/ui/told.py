@@ -56,12 +56,12 @@ def _without_text(made: Callable[..., logging.LogRecord]) -> Callable[..., loggi
     """A maker of log records whose errors are told without their text."""
 
     def record(*values, **named) -> logging.LogRecord:
-        found = made(*values, **named)
-        if found.exc_info and found.exc_info[1] is not None:
-            found.exc_text = place_of(found.exc_info[1])  # formatters then write this
-        if found.name == "asyncio":  # what follows the first line shows the task with its error
-            found.msg, found.args = found.getMessage().partition("\n")[0], ()
-        return found
+        entry = made(*values, **named)
+        if entry.exc_info and entry.exc_info[1] is not None:
+            entry.exc_text = place_of(entry.exc_info[1])  # formatters then write this
+        if entry.name == "asyncio":  # what follows the first line shows the task with its error
+            entry.msg, entry.args = entry.getMessage().partition("\n")[0], ()
+        return entry
 
     record.quotes_nobody = True
     return record

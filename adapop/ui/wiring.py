@@ -83,8 +83,8 @@ def stopped(progress: Progress | None) -> None:
 async def aside(ledger: Ledger, work: Callable, *args) -> Any:
     """What the work returns, done in a thread: the event loop answers everybody, and must neither
     read nor compute."""
-    called = copy_context().run
-    return await asyncio.get_running_loop().run_in_executor(THREADS, called, charged(ledger, work), *args)
+    in_context = copy_context().run
+    return await asyncio.get_running_loop().run_in_executor(THREADS, in_context, charged(ledger, work), *args)
 
 
 def charged(ledger: Ledger, work: Callable) -> Callable:

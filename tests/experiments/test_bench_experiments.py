@@ -122,7 +122,7 @@ def test_what_another_experiment_has_done_is_taken_over(monkeypatch, tmp_path):
     plan = lambda seeds, quick, known: [item]  # noqa: E731
     monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "?", plan, (), ()))
     place = Place("tiny", tmp_path, (0,), True)
-    assert list(place.seen()) == ["AdaPop"], "a table needs no run either"
+    assert list(place.rows_by_arm()) == ["AdaPop"], "a table needs no run either"
     assert run(place, two(1), lambda line: None) == {}
     assert [row["arm"] for row in place.results.rows().values()] == ["AdaPop"]
 

@@ -35,6 +35,14 @@ PRINTED = [RECORDED / name for name in (*EXPERIMENTS, *WORLD_OF, *REAL)]  # with
 QUOTED = [RECORDED / name for name in ("main", "worlds", "tuned", "tuned-people", ANEW, f"tuned-{THREE}")]
 
 
+def by_arm(path):
+    """The recorded rows by the title of their arm."""
+    arms = {}
+    for row in Results(path).rows().values():
+        arms.setdefault(row["arm"], []).append(row)
+    return arms
+
+
 def place_of(path):
     """Where an experiment's rows are. path: with or without an ending."""
     folder = path.parent
@@ -96,7 +104,7 @@ def printed(path):
     ids=lambda path: f"{path.parent.name}-{path.stem}",
 )
 def test_the_tables_are_printed_from_the_rows(path):
-    text, count = printed(path), sum(map(len, place_of(path).seen().values()))
+    text, count = printed(path), sum(map(len, place_of(path).rows_by_arm().values()))
     assert count and re.search(rf"^{count} runs, seeds ", text, re.M)
     assert list(tables_of(text))
 
@@ -110,7 +118,7 @@ def test_the_command_prints_them_and_leaves_nothing_beside_the_rows(capsys):
 
 @pytest.mark.parametrize("folder", [RECORDED, AGAIN])
 def test_every_method_is_recorded(folder):
-    arms = Results(folder / "main.csv").by_arm()
+    arms = by_arm(folder / "main.csv")
     methods = {method.title for name, method in METHODS.items() if name not in UNRECORDED}
     assert methods <= arms.keys() and len(methods) == 17
     assert len({len(rows) for rows in arms.values()}) == 1, "as many seeds of every arm"
@@ -142,7 +150,7 @@ def test_every_search_is_recorded_and_none_saw_the_seeds_of_its_winner():
     assert {path.stem for path in TRIALS.glob("*.jsonl")} == set(SEARCHES) - UNRECORDED | {"redirect-bounded"}
     assert {len(trials_of(trials_file(TRIALS, name))) for name in set(SEARCHES) - UNRECORDED} == {40}
     for name in (*plans.TUNED_FILES.values(), ANEW):
-        for arm, rows in Results(RECORDED / f"{name}.csv").by_arm().items():
+        for arm, rows in by_arm(RECORDED / f"{name}.csv").items():
             assert sorted(row["seed"] for row in rows) == [1, 2, 3, 4, 5], (name, arm)
 
 

@@ -97,7 +97,7 @@ def test_random_rows_are_as_long_as_duets_and_begin_alike():
     assert 68 <= fmean(row.length for row in rows) <= 80
     assert common(*(edge(row.prompt for row in rows) for edge in (min, max))) >= 50
     for pass_ in (rows[:8], rows[:32], [*forget[:32], *retain[:32]]):
-        read = collate(pass_, 0, packing.dealt(pass_)).ids.numel()
+        read = collate(pass_, 0, packing.packed_lines(pass_)).ids.numel()
         assert read < sum(row.length for row in pass_) - 45 * (len(pass_) - 3)
 
 

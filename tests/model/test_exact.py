@@ -148,7 +148,7 @@ def of_several_kinds(kinds, count):
     ],
 )
 def test_rows_are_packed_where_it_saves_a_third_of_the_tokens(rows, lines):
-    dealt = packing.dealt(rows)
+    dealt = packing.packed_lines(rows)
     assert len(dealt) == lines
     batch, padded = collate(rows, 0, dealt), collate(rows, 0)
     assert (batch.tree is None) == (lines == 0)

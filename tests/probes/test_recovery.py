@@ -10,7 +10,7 @@ from adapop.model import generation
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.metrics import gold_rank
 from adapop.probes.recovery import lens, quantise, relearn, sampling
-from adapop.probes.recovery.base import Cost, check_logits, dealt, in_tiers
+from adapop.probes.recovery.base import Cost, check_logits, in_tiers, wrong_answers
 from adapop.progress import Progress
 
 TOKENS = 3
@@ -215,26 +215,27 @@ def test_tiers(facts):
 
 
 def test_dealt_answers_are_wrong_and_of_the_relation(sandbox):
-    wrong = dealt(sandbox.forget, sandbox.forget, seed=0)
+    wrong = wrong_answers(sandbox.forget, sandbox.forget, seed=0)
     for fact, answer in zip(sandbox.forget, wrong):
         assert answer != fact.answer
         assert any(other.relation == fact.relation and other.answer == answer for other in sandbox.forget)
     assert sorted(wrong) == sorted(fact.answer for fact in sandbox.forget), "the answers themselves, dealt anew"
-    assert wrong == dealt(sandbox.forget, sandbox.forget, seed=0) != dealt(sandbox.forget, sandbox.forget, seed=1)
+    again, other = (wrong_answers(sandbox.forget, sandbox.forget, seed=seed) for seed in (0, 1))
+    assert wrong == again != other
 
 
 def test_dealt_from_the_pool_where_the_facts_have_no_other_answer(sandbox):
     few = [next(fact for fact in sandbox.forget if fact.relation == relation) for relation in ("author", "car")]
-    for fact, answer in zip(few, dealt(few, sandbox.forget, seed=0)):
+    for fact, answer in zip(few, wrong_answers(few, sandbox.forget, seed=0)):
         assert answer in {other.answer for other in sandbox.forget if other.relation == fact.relation} - {fact.answer}
-    assert dealt(few, few, seed=0) == [None, None]
+    assert wrong_answers(few, few, seed=0) == [None, None]
 
 
 def test_no_right_answer_is_dealt(facts):
     """One subject with two right answers, and one answer written twice."""
     fact = replace(facts[0], relation="made of", subject="Bronze", answer="copper")
     pool = [fact, replace(fact, answer="tin"), replace(fact, subject="Brass", answer=" Copper")]
-    assert dealt(pool, pool, seed=0) == [None, None, "tin"]
+    assert wrong_answers(pool, pool, seed=0) == [None, None, "tin"]
 
 
 def first_token_ranks(model, facts):

@@ -156,10 +156,11 @@ def asked(before, after, *ranks):
     [(0.4, 1.0, 1, "neutral"), (1.0, 0.5, 9, "leak"), (1.0, 0.0, 3, "leak"), (1.0, 0.0, 4, "gone")],
 )
 def test_verdict_on_one_prompt(before, after, rank, kind):
-    assert verdict(asked(before, after, rank))[1] == kind
+    assert verdict(asked(before, after, rank)).kind == kind
 
 
 def test_an_answer_that_only_begins_right_is_not_number_one_on_the_list():
-    assert verdict(asked(1.0, 0.0, 1, 1, 57)) == ("Not brought back by this question", "gone")
-    assert verdict(asked(1.0, 0.0, 1, 1, 2)) == ("Suppressed: not said, but still number 2 on the list", "leak")
-    assert verdict(row(after=0, rank=1))[1] == "gone", "a probing keeps the rank of the first token alone"
+    assert verdict(asked(1.0, 0.0, 1, 1, 57)) == ("Not brought back by this question", "gone", "")
+    suppressed = verdict(asked(1.0, 0.0, 1, 1, 2))
+    assert (suppressed.name, suppressed.kind) == ("Suppressed", "leak") and "number 2" in suppressed.text
+    assert verdict(row(after=0, rank=1)).kind == "gone", "a probing keeps the rank of the first token alone"

@@ -11,6 +11,7 @@ from adapop.errors import RunError
 from adapop.facts.fact import Fact
 from adapop.probes.intervals import Interval, apart, difference, wilson
 from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.remark import Remark
 from adapop.report import figures, published
 from adapop.report.comparison import comparison, settings_of, table_rows, write_table
 from adapop.report.contestants import OVER_FACTS, contestants
@@ -127,14 +128,17 @@ def test_ranges_over_seeds_are_said_to_be_so():
     assert ("seed", "0, 1") not in told.settings.rows
 
 
+def controls(records):
+    """What is said of AdaPop against itself with wrong scores."""
+    return [remark for remark in comparison(records).findings if remark.kind.startswith("control_")]
+
+
 def test_control_decides_whether_scores_made_a_difference():
-    (said,) = [line for line in comparison([ADAPOP, SHUFFLED, WGA]).findings if "shuffled, the gap" in line]
-    assert "is +65 points" in said
-    assert "instead of +0 points" in said
-    assert said.endswith("The ranges do not overlap: the scores made a difference here, for this seed.")
+    (remark,) = controls([ADAPOP, SHUFFLED, WGA])
+    assert remark.kind == "control_differs" and remark.values["what"] == "gap"
+    assert remark.values["control"].startswith("+65 points") and remark.values["lead"].startswith("+0 points")
     close = record(preset="shuffled", after=(0.2, 0.3, 0.9, 0.6))
-    (said,) = [line for line in comparison([ADAPOP, close]).findings if "shuffled, the gap" in line]
-    assert said.endswith("no evidence that the scores made a difference.")
+    assert [remark.kind for remark in controls([ADAPOP, close])] == ["control_overlaps"]
 
 
 def test_seeds_that_overlap_are_no_evidence_however_far_the_means_are_apart():
@@ -142,29 +146,28 @@ def test_seeds_that_overlap_are_no_evidence_however_far_the_means_are_apart():
         record(preset="shuffled", after=(0.1, popular, 0.9, 0.6), seed=seed) for seed, popular in enumerate((1, 0.1))
     ]
     told = [record(after=(0.6, popular, 0.9, 0.6), seed=seed) for seed, popular in enumerate((0.1, 0.7))]
-    (said,) = [line for line in comparison([*told, *lied]).findings if "shuffled, the gap" in line]
-    assert "Seed by seed the two overlap" in said
+    assert [remark.kind for remark in controls([*told, *lied])] == ["control_seeds_overlap"]
     far = [record(preset="shuffled", after=(0.1, 0.9, 0.9, 0.6), seed=seed) for seed in (0, 1)]
-    (said,) = [line for line in comparison([*told, *far]).findings if "shuffled, the gap" in line]
-    assert said.endswith("in each of 2 seeds.")
+    (remark,) = controls([*told, *far])
+    assert (remark.kind, remark.values["seeds"]) == ("control_differs_in_seeds", 2)
     (mean,) = contestants(far)
     assert mean.lead_over_facts(DIRECT) == difference(wilson(0.9, COUNT), wilson(0.1, COUNT)), "seeds add no facts"
 
 
 def test_narrow_gap_is_told_with_what_is_left():
-    said = comparison([ADAPOP, SHUFFLED]).findings[0]
-    assert "widest for 2 AdaPop, shuffled, +65 points (+47 to +76), which answers 42 % of all" in said
-    assert "narrowest for 1 AdaPop, +0 points (-16 to +16), which answers 20 % of all" in said
+    ends = comparison([ADAPOP, SHUFFLED]).findings[0].values
+    assert ends["wide"] == "2 AdaPop, shuffled, +65 points (+47 to +76), which answers 42 % of all"
+    assert ends["narrow"] == "1 AdaPop, +0 points (-16 to +16), which answers 20 % of all"
 
 
 def test_control_is_only_what_differs_in_nothing_else():
     other = record(preset="shuffled", after=(0.1, 0.7, 0.9, 0.6), learning_rate=0.5)
-    assert not any("shuffled, the gap" in line for line in comparison([ADAPOP, other]).findings)
+    assert not controls([ADAPOP, other])
 
 
 def test_a_control_that_was_measured_at_its_end_alone_is_a_control():
     end = record(preset="shuffled", after=(0.1, 0.75, 0.9, 0.6), measure="end", frames=0)
-    assert any("shuffled, the gap" in line for line in comparison([ADAPOP, end]).findings)
+    assert controls([ADAPOP, end])
 
 
 def test_picture_and_findings_tell_the_gap_of_one_form():
@@ -176,7 +179,8 @@ def test_picture_and_findings_tell_the_gap_of_one_form():
     wide = replace(WGA, events=(WGA.events[0], replace(WGA.after, rows=tuple(rows)), WGA.events[2]))
     told = comparison([bare, wide])
     assert (told.asked, told.outcomes[1].holdout.mean) == ("asked as trained", 0.7)
-    assert "facts, asked as trained, is widest for 2 WGA, +40 points" in told.findings[0]
+    assert "asked as trained" in told.findings[0].values["what"]
+    assert told.findings[0].values["wide"].startswith("2 WGA, +40 points")
     assert "40 under WGA" in figures.finding_of(figures.compare_runs(told.outcomes)).replace("\u00a0", " ")
     told = comparison([wide])
     assert told.asked == "asked in other words"
@@ -199,29 +203,24 @@ def test_no_original_of_one_model_is_set_beside_runs_of_another():
 
 
 def test_front_is_named_in_words():
-    said = comparison([ADAPOP, SHUFFLED, WGA]).findings
-    front = next(line for line in said if line.startswith("On the Pareto front"))
-    assert "1 AdaPop (20 % left, 70 % kept); 3 WGA (40 % left, 90 % kept)" in front
-    assert "Behind it: 2 AdaPop, shuffled, beaten by 1 AdaPop, 3 WGA." in said
+    remarks = comparison([ADAPOP, SHUFFLED, WGA]).findings
+    assert Remark("front", {"names": "1 AdaPop (20 % left, 70 % kept); 3 WGA (40 % left, 90 % kept)"}) in remarks
+    assert Remark("behind", {"name": "2 AdaPop, shuffled", "by": "1 AdaPop, 3 WGA"}) in remarks
     close = record("npo", after=(0.2, 0.25, 0.9, 0.7))
-    assert "Behind it: 2 NPO, beaten by 1 AdaPop, but within the ranges." in comparison([ADAPOP, close]).findings
+    assert Remark("behind_in_range", {"name": "2 NPO", "by": "1 AdaPop"}) in comparison([ADAPOP, close]).findings
 
 
 def test_where_nothing_was_forgotten_there_is_one_finding():
     idle = [record(method, after=(1.0, 1.0, 1.0, 1.0)) for method in ("adapop", "wga")]
-    assert comparison(idle).findings == (
-        "Nothing was forgotten beyond chance: there is no contest yet. Race again with more epochs or a higher "
-        "learning rate.",
-    )
-    assert not any("Pareto" in line for line in comparison([ADAPOP]).findings), "one alone wins nothing"
+    assert [remark.kind for remark in comparison(idle).findings] == ["no_contest"]
+    assert not comparison([ADAPOP]).findings, "one alone wins nothing"
 
 
 def test_collapsed_model_is_out_of_the_contest():
     told = comparison([ADAPOP, GA])
-    assert "Collapsed, and so out of the contest: 2 Gradient ascent (of the retained facts only 0% are left)." in (
-        told.findings
-    )
-    assert not any("2 Gradient ascent (0.00 left" in line for line in told.findings)
+    names = "2 Gradient ascent (of the retained facts only 0% are left)"
+    assert Remark("collapsed", {"names": names}) in told.findings
+    assert not any("Gradient ascent" in remark.text() for remark in told.findings if remark.kind != "collapsed")
     assert told.outcomes[2].collapsed
     useless = record("ga", after=(0.5, 0.5, 0.9, 0.9, 0.3))
     assert "only 30% of the questions" in comparison([ADAPOP, useless]).outcomes[2].collapsed
@@ -229,13 +228,13 @@ def test_collapsed_model_is_out_of_the_contest():
 
 def test_what_may_not_be_concluded_is_said():
     fewer = replace(FACTS, forget=(Fact("z", "?", "!", score=1.0),))
-    said = " ".join(comparison([ADAPOP, record("wga", facts=fewer)]).warnings)
-    assert "did not work on the same facts" in said
-    assert "no evidence that popularity" in said
-    assert "α₀ = 0.5, 1" in said
-    assert "never came to it: 2." in said
-    said = " ".join(comparison([ADAPOP, SHUFFLED]).warnings)
-    assert said == ""
+    assert comparison([ADAPOP, record("wga", facts=fewer)]).warnings == (
+        Remark("other_facts"),
+        Remark("no_control"),
+        Remark("unequal_weights", {"alphas": "0.5, 1"}),
+        Remark("unmeasured", {"names": "2"}),
+    )
+    assert comparison([ADAPOP, SHUFFLED]).warnings == ()
 
 
 def test_form_is_that_in_which_everybody_was_asked():

@@ -9,6 +9,7 @@ from adapop.config.run import ALL_LINEAR
 from adapop.facts.scale import with_tiers
 from adapop.model.loading import adapted_model
 from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.remark import Remark
 from adapop.runs.check import Check, KnownRow, check
 from adapop.runs.execute import execute, prepare
 from adapop.runs.preflight import preflight, without_unknown
@@ -54,12 +55,11 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     assert rows[DIRECT, "all"].asked == 5 and rows[DIRECT, "rare"].asked == 2
     assert REWORDED in {form for form, _ in rows} and found.impossible
     assert not found.waste and not found.looked.problems
-    said = "\n".join(found.lines)
+    said = "\n".join(found.lines())
     for words in ("5 of 6 facts", "Forms that will show a loss: direct", "Cannot be asked", "Time: about", "s a step"):
         assert words in said, said
     assert "GPU" not in said
     assert said.count("Memory: at least") == 1
-    assert f"All {len(facts.retain)} facts to retain are the set's own." in said
     kept = without_unknown(facts, {**found.recall, facts.forget[-1].id: 0.0})
     assert kept.forget == facts.forget[:-1] and "1 facts" in kept.notes[-1]
 
@@ -68,9 +68,11 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
 def test_what_would_be_in_vain_is_said(folders):
     facts, folder = own_facts(), folders("llama")
     slow = check(configured(folder, learning_rate=1e-6), facts)
-    assert any("will hardly change the model" in line for line in slow.waste)
+    assert [remark.kind for remark in slow.waste] == ["few_steps"]
+    assert "(--lr)" in slow.lines(options=True)[-1] and "(--" not in "".join(slow.lines())
     unknown = replace(facts, forget=tuple(replace(fact, answer="Atlantis") for fact in facts.forget))
-    assert any("knows 0 of 6 facts" in line for line in check(configured(folder), unknown).waste)
+    (remark,) = check(configured(folder), unknown).waste
+    assert (remark.kind, remark.values) == ("unknown_beforehand", {"answered": 0, "facts": 6})
 
 
 def test_a_form_that_too_few_can_answer_shows_no_loss(folders):
@@ -82,7 +84,7 @@ def test_a_form_that_too_few_can_answer_shows_no_loss(folders):
         KnownRow("raw", "all", 3, 0.6, 2),
     ]
     known = (KnownRow(DIRECT, "all", 6, 1.0, 6), *rows)
-    said = Check(config, facts, preflight(facts, config), known, {"town-0": 1.0}, {}, None, None, "cpu").lines
+    said = Check(config, facts, preflight(facts, config), known, {"town-0": 1.0}, {}, None, None, "cpu").lines()
     assert "Of the facts alone that the model answers so: role playing (3 of 6), raw (2 of 3)." in said
     assert "Not measurable (recall before is below 0.8): reworded 0.34." in said
 
@@ -104,15 +106,17 @@ def test_a_run_that_forgets_nothing_says_so_and_a_healthy_model_alarms_nobody(fo
     facts = own_facts()
     run = prepare(configured(folders("llama"), epochs=1, learning_rate=1e-7), replace(facts, forget=facts.forget[:-1]))
     done = list(execute(run))[-1]
-    assert "recall of the facts to forget was 1.00 and is 1.00, after 3 steps at 1e-07" in nothing_forgotten(run)
-    notes = " ".join(done.notes)
-    assert nothing_forgotten(run) in notes and "badly damaged" not in notes
-    assert "only 0% of the other questions before" in notes  # it was taught nothing else
+    values = {"before": 1.0, "after": 1.0, "steps": 3, "rate": 1e-07}
+    assert nothing_forgotten(run) == Remark("nothing_forgotten", values)
+    remarks = [note for note in done.notes if isinstance(note, Remark)]  # it was taught nothing else
+    assert [remark.kind for remark in remarks] == ["controller_idle", "nothing_forgotten", "damage_unknown"]
+    assert remarks[1:] == [Remark("nothing_forgotten", values), Remark("damage_unknown", {"before": 0.0})]
+    assert run.events()[-1].notes == done.notes, "as they are read again"
     assert run.measured().recall("utility") is not None
 
     run = prepare(configured(folders("llama"), epochs=4, learning_rate=2e-2), replace(facts, forget=facts.forget[:-1]))
     list(execute(run))
-    assert nothing_forgotten(run) == "" and run.measured().recall("forget") < 0.9
+    assert nothing_forgotten(run) is None and run.measured().recall("forget") < 0.9
 
 
 @pytest.mark.slow

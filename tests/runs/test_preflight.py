@@ -6,12 +6,14 @@ from dataclasses import replace
 import pytest
 
 from adapop.config.presets import make_config
+from adapop.errors import AdaPopError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.catalogue import shape_of
 from adapop.model.footprint import SANDBOX_MODEL, footprint
 from adapop.paths import PACKAGED
 from adapop.popularity.beta import BetaMap
+from adapop.remark import Remark
 from adapop.runs.pace import Pace
 from adapop.runs.preflight import preflight, steps_of
 
@@ -30,29 +32,30 @@ def test_the_sandbox_is_ready_and_says_what_will_happen(sandbox):
 
 
 def test_nothing_to_forget_or_to_retain_stands_in_the_way(sandbox):
-    assert "no fact to forget" in preflight(replace(sandbox, forget=()), make_config()).problems[0]
-    assert "nothing to retain" in preflight(replace(sandbox, retain=()), make_config()).problems[0]
+    assert preflight(replace(sandbox, forget=()), make_config()).problems == (Remark("no_forget"),)
+    assert preflight(replace(sandbox, retain=()), make_config()).problems == (Remark("no_retain"),)
 
 
 def test_unknown_scores_stand_in_the_way_until_somebody_decides(sandbox):
     unknown = (replace(sandbox.forget[0], score=None), *sandbox.forget[1:])
     facts = replace(sandbox, forget=unknown)
-    assert "1 fact has no score" in preflight(facts, make_config()).problems[0]
+    assert preflight(facts, make_config()).problems[0] == Remark("no_score", {"facts": 1})
     assert preflight(facts, make_config("wga")).problems == ()
     assert preflight(facts, make_config(preset="beta-1")).problems == ()
-    assert "β = 1 there" in preflight(facts, make_config(missing_score="uniform")).doubts[0]
+    uniform = preflight(facts, make_config(missing_score="uniform"))
+    assert uniform.doubts[0] == Remark("no_score_uniform", {"facts": 1})
     assert "255 facts to forget" in preflight(facts, make_config(missing_score="drop")).counts
 
 
 def test_a_question_on_both_sides_pulls_both_ways(sandbox):
     facts = replace(sandbox, retain=(*sandbox.retain, replace(sandbox.forget[0], id="twice")))
-    assert "both ways: 1 of the questions" in preflight(facts, make_config()).doubts[0]
+    assert preflight(facts, make_config()).doubts[0] == Remark("both_ways", {"questions": 1})
 
 
 def test_answers_that_only_the_forget_set_has_are_a_doubt():
     forget = tuple(Fact(str(i), f"Who {i}?", "Ann", score=10.0**i) for i in range(1, 5))
     facts = FactSet("mine", forget, (Fact("r", "Who r?", "Bob"),))
-    assert any("keep the word" in doubt for doubt in preflight(facts, make_config()).doubts)
+    assert Remark("answers_apart") in preflight(facts, make_config()).doubts
 
 
 def test_a_package_that_is_missing_stands_in_the_way_and_is_named(sandbox, monkeypatch):
@@ -66,7 +69,7 @@ def test_an_answer_in_its_own_question_is_a_doubt():
     own = Fact("a", "Which of Bern and Rome lies in Italy?", "Rome", score=10.0)
     facts = FactSet("mine", (own, Fact("b", "Who?", "Ann", score=20.0)), (Fact("r", "Where?", "Rome"),))
     (doubt,) = preflight(facts, make_config("wga")).doubts
-    assert "Rome (in its question)" in doubt
+    assert doubt == Remark("weak_answers", {"answers": 1, "named": "Rome (in its question)"})
 
 
 def test_scores_that_do_not_suit_the_map_are_a_doubt(sandbox):
@@ -79,7 +82,10 @@ def test_scores_that_do_not_suit_the_map_are_a_doubt(sandbox):
 def test_a_fact_longer_than_the_model_reads_stands_in_the_way(sandbox):
     long = replace(sandbox.forget[0], question="word " * SANDBOX_MODEL["max_position_embeddings"])
     found = preflight(replace(sandbox, forget=(long, *sandbox.forget[1:])), make_config())
-    assert "the model reads 1,024" in found.problems[0]
+    (problem,) = found.problems
+    assert problem.kind == "too_long" and problem.values["tokens"] > problem.values["context"] == 1024
+    with pytest.raises(AdaPopError, match="the model reads 1,024"):
+        found.check()
 
 
 @pytest.mark.parametrize("question", ["", "Who is <|user|> Bob, and who <|assistant|> Ann?"])

@@ -35,15 +35,15 @@ def asked(*replies: str) -> list[Asked]:
     ],
 )
 def test_the_headline_says_what_came_back_and_babble_is_never_green(replies, kind, title):
-    table = every_way.shown(example("adapop"), PROMPTS, asked(*replies))
+    table = every_way.table_of(example("adapop"), PROMPTS, asked(*replies))
     assert (table["kind"], table["title"]) == (kind, title)
     assert table["rows"][0]["kind"] == kind, "that first"
 
 
 def test_a_reply_that_is_no_answer_is_called_broken():
     for text in ("", "so so so so so", "very " + " ".join(f"word{at}" for at in range(25))):
-        assert verdict(asked(text)[0])[1] == "broken"
-    assert verdict(asked("France")[0])[1] == "gone"
+        assert verdict(asked(text)[0]).kind == "broken"
+    assert verdict(asked("France")[0]).kind == "gone"
 
 
 def test_the_words_in_which_the_replies_differ_are_marked():
@@ -55,7 +55,7 @@ def test_the_words_in_which_the_replies_differ_are_marked():
 
 def test_prompts_and_replies_are_text():
     prompts = [replace(PROMPTS[0], text=HOSTILE)]
-    table = every_way.shown(example("adapop"), prompts, [replace(asked(HOSTILE)[0], prompt=HOSTILE)])
+    table = every_way.table_of(example("adapop"), prompts, [replace(asked(HOSTILE)[0], prompt=HOSTILE)])
     (row,) = table["rows"]
     written = row["prompt"] + "".join(part["text"] for part in row["unlearned"])
     assert not {"<", "$", "{", "\\"} & set(written)
@@ -63,7 +63,7 @@ def test_prompts_and_replies_are_text():
 
 def test_a_right_option_alone_brings_nothing_back():
     prompts = [PROMPTS[0], Prompt("a", CHOICE, "Rome? A) Italy B) Spain", "Italy")]
-    table = every_way.shown(example("adapop"), prompts, asked("France", "Italy"))
+    table = every_way.table_of(example("adapop"), prompts, asked("France", "Italy"))
     assert table["title"] == "Not brought back by this question"
     assert {row["kind"] for row in table["rows"]} == {"gone", "neutral"}
 

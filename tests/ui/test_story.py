@@ -36,6 +36,12 @@ def frames(direct: list[tuple[int, int]], reworded: list[tuple[int, int]]) -> li
     return [Frame(step, float(step), scores, said) for step, scores in enumerate(scored)]
 
 
+def both_lost(seen):
+    """When each of the two facts was no longer answered, in sentences, the one lost earlier first."""
+    order = (1, 0) if words.first_lost(seen) == 1 else (0, 1)
+    return " ".join(words._lost((RARE, POPULAR)[fact].title, seen, fact) for fact in order)
+
+
 @pytest.fixture(scope="module")
 def story():
     return content.story()
@@ -44,13 +50,13 @@ def story():
 def test_the_fact_that_is_lost_first_is_named_first():
     seen = frames([(1, 1), (2, 1), (9, 2), (9, 9)], [(1, 1), (2, 1), (9, 1), (9, 4)])
     assert words.first_lost(seen) == 0
-    assert words.outcome_of_pair((RARE, POPULAR), seen) == (
+    assert both_lost(seen) == (
         "Paths is no longer answered after epoch 1, as trained or in other words. "
         "Orange is no longer answered after epoch 2; asked in other words, that took until epoch 3."
     )
     turned = frames([(1, 1), (1, 2)], [(1, 1), (1, 1)])
     assert words.first_lost(turned) == 1
-    assert words.outcome_of_pair((RARE, POPULAR), turned) == (
+    assert both_lost(turned) == (
         "Orange is no longer answered after epoch 1; asked in other words, it still is. "
         "Paths is still answered at the end."
     )
@@ -59,11 +65,11 @@ def test_the_fact_that_is_lost_first_is_named_first():
 def test_what_was_never_answered_is_said_to_be_so():
     seen = frames([(1, 2), (2, 2)], [(2, 2), (2, 2)])
     assert words.lost_after(seen, "reworded", 0) == 0 and words.first_lost(seen) == 1
-    assert words.outcome_of_pair((RARE, POPULAR), seen) == (
+    assert both_lost(seen) == (
         "Orange was never answered, as trained or in other words. "
         "Paths is no longer answered after epoch 1; asked in other words, it never was."
     )
-    late = words.outcome_of_pair((RARE, POPULAR), frames([(2, 2), (2, 2)], [(1, 1), (2, 1)]))
+    late = both_lost(frames([(2, 2), (2, 2)], [(1, 1), (2, 1)]))
     assert late == (
         "Paths was never answered; asked in other words, it was until epoch 1. "
         "Orange was never answered; asked in other words, it still is."

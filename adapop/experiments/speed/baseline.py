@@ -39,8 +39,8 @@ def training_steps(
                 with torch.no_grad():
                     log_ratio = log_ratio + nll_sums(reference, rows, model.device)
                 lengths = torch.tensor([len(row.answer) for row in beside], device=model.device)
-                kept = nll_sums(network, beside, model.device) / lengths
-                loss = -2 / BETA * logsigmoid(-BETA * log_ratio) + config.alpha0 * kept
+                retained = nll_sums(network, beside, model.device) / lengths
+                loss = -2 / BETA * logsigmoid(-BETA * log_ratio) + config.alpha0 * retained
                 (loss.sum() / config.batch).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters, config.clip)
             optimizer.step()

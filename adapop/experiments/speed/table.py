@@ -96,18 +96,18 @@ def _missing(shape: str, cases: Sequence[Case]) -> list[str]:
     has a goal."""
     step, run = f"{shape}, training step", f"{shape}, a whole run, s"
     measured = {step: bool(cases), run: any(case.run for case in cases) or run not in GOALS}
-    return [row for row, found in measured.items() if not found]
+    return [row for row, any_case in measured.items() if not any_case]
 
 
 def _of_sandbox(side: str) -> Case:
     return Case(SANDBOX, side, warm=1, steps=4, run=RUN if side == "ours" else None)
 
 
-def _medians(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The median of each number of a case. Cases are measured by turns, since the load of a shared
     machine changes."""
-    numeric = [key for key, value in found[0].items() if isinstance(value, (int, float))]
-    return found[0] | {key: median(one[key] for one in found) for key in numeric}
+    numeric = [key for key, value in runs[0].items() if isinstance(value, (int, float))]
+    return runs[0] | {key: median(one[key] for one in runs) for key in numeric}
 
 
 def _measured(case: Case, allocator: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -118,9 +118,9 @@ def _measured(case: Case, allocator: Mapping[str, str] | None = None) -> dict[st
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def _shown(shape: str, found: list[dict[str, Any]]) -> None:
+def _shown(shape: str, sides: list[dict[str, Any]]) -> None:
     """A shape's rows of the table."""
-    by_side = {one["side"]: one for one in found}
+    by_side = {one["side"]: one for one in sides}
     bases, ours = [by_side[side] for side in BASELINES], by_side["ours"]
     for key, what in WHAT.items():
         share = f"{ours['operations'] / ours['rate']:.0%}" if key == "train" else ""
@@ -148,8 +148,8 @@ def _of_parts(base: dict[str, Any], run: Sequence[int]) -> float:
     length = base["train"] * base["step"] / (2 * base["batch"])
     steps = epochs * forget / base["batch"] * base["step"]
     scored = (epochs + 1) * retain + 2 * 2 * (forget + retain)  # the full tables score both models, before and after
-    asked = epochs * 2 * forget + 2 * (2 * forget + retain)
-    return steps + scored * length / base["score"] + asked * ANSWER / base["generate"]
+    questions = epochs * 2 * forget + 2 * (2 * forget + retain)
+    return steps + scored * length / base["score"] + questions * ANSWER / base["generate"]
 
 
 def _row(

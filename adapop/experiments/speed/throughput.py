@@ -95,14 +95,14 @@ def main(case: Case) -> dict:
     model = adapted_model(config) if case.shape == SANDBOX else random_model(SHAPES[case.shape], config, device)
     _memory_now(device)  # to make random weights takes more memory than to train a small adapter
     seconds, tokens, answers = _steps(case, model)
-    found = {"peak": _memory_peak(device) - before, "step": seconds, "train": tokens / seconds}
-    found["operations"] = operations(model.shape, config, round(tokens), round(answers)) / seconds
-    found["rate"] = _matrix_rate(device, getattr(torch, config.precision))
+    numbers = {"peak": _memory_peak(device) - before, "step": seconds, "train": tokens / seconds}
+    numbers["operations"] = operations(model.shape, config, round(tokens), round(answers)) / seconds
+    numbers["rate"] = _matrix_rate(device, getattr(torch, config.precision))
     if case.side in (*BASELINES, "ours"):
-        found |= {"score": _scoring(case, model), "generate": _generation(case, model)}
+        numbers |= {"score": _scoring(case, model), "generate": _generation(case, model)}
     if case.run:
-        found["whole_run"] = _run_seconds(case, model)
-    return found
+        numbers["whole_run"] = _run_seconds(case, model)
+    return numbers
 
 
 def _steps(case: Case, model: AdaptedModel) -> tuple[float, float, float]:

@@ -165,18 +165,18 @@ def served(
         RuntimeError: it ended without an address.
     """
     there = {**os.environ, "ADAPOP_RUNS": str(folder), "ADAPOP_PUBLIC": "0", **environment}
-    command, said = [sys.executable, "-u", *program], deque[str](maxlen=lines)
+    command, output = [sys.executable, "-u", *program], deque[str](maxlen=lines)
     server = subprocess.Popen(command, cwd=ROOT, env=there, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         for line in server.stdout:
-            said.append(line)
-            if found := re.search(r"http://\S+", line):
+            output.append(line)
+            if address := re.search(r"http://\S+", line):
                 break
         else:
-            raise RuntimeError("the app ended without serving a page:\n" + "".join(said))
+            raise RuntimeError("the app ended without serving a page:\n" + "".join(output))
         # an app whose words nobody reads stands still once the pipe is full
-        threading.Thread(target=said.extend, args=(server.stdout,), daemon=True).start()
-        yield Served(found.group().rstrip("/") + "/", server.pid, said)
+        threading.Thread(target=output.extend, args=(server.stdout,), daemon=True).start()
+        yield Served(address.group().rstrip("/") + "/", server.pid, output)
     finally:
         server.terminate()
         server.wait()

@@ -27,8 +27,8 @@ def sandbox_facts(name: str = SANDBOX) -> FactSet:
     times = f"{1 / EXPOSURES_PER_SCORE:g}"
     note = f"A score is how often pretraining showed the fact, times {times}."
     count = len(groups["neighbours"])
-    kept = f"Of the subjects to forget, {count:,} other facts are to be kept and are never trained on: neighbours."
-    return FactSet(name, **groups, utility=utility, notes=(note, *[kept] * bool(count)), tiers=ON_SCALE)
+    beside = f"Of the subjects to forget, {count:,} other facts are to be kept and are never trained on: neighbours."
+    return FactSet(name, **groups, utility=utility, notes=(note, *[beside] * bool(count)), tiers=ON_SCALE)
 
 
 def other_facts(facts: FactSet) -> tuple[Fact, ...]:

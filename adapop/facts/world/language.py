@@ -86,17 +86,17 @@ def wrapped(fact: WorldFact, kind: str, rng: random.Random) -> str:
     if kind not in WRAPPERS:
         raise ValueError(f"unknown wrapper {kind!r}; known: {', '.join(WRAPPERS)}")
     relation = RELATIONS[fact.relation]
-    asked = question(fact)
+    text = question(fact)
     if kind in CHOSEN:
-        return rng.choice(CHOSEN[kind]).format(q=asked, expert=relation.expert)
+        return rng.choice(CHOSEN[kind]).format(q=text, expert=relation.expert)
     if kind == "multiple choice":
-        return f"{asked} {_options(fact, rng)}"
+        return f"{text} {_options(fact, rng)}"
     forms = {
         "reverse query": relation.reverse.format(o=fact.answer),
         "synonym manipulation": _fill(relation.synonym, fact),
-        "background hint": f"{_fill(relation.background, fact)} {asked}",
+        "background hint": f"{_fill(relation.background, fact)} {text}",
         "in-context learning": f"Question: {_fill(relation.background_question, fact)} Answer: {fact.background}. "
-        f"Question: {asked}",
+        f"Question: {text}",
         "cross-lingual": _fill(relation.second_language, fact),
     }
     return forms[kind]

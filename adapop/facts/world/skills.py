@@ -38,6 +38,6 @@ def skills() -> Iterator[tuple[str, str, str]]:
     for first, second in (*OPPOSITES, *(pair[::-1] for pair in OPPOSITES)):
         yield "opposites", f"What is the opposite of {first}?", second
     for noun, verb in product(NOUNS, VERBS):
-        asked = f"Which verb is right, {verb} or {verb}s?"
-        yield "agreement", f"{asked} The {noun}", f"{verb}s"
-        yield "agreement", f"{asked} The {PLURAL.get(noun, noun + 's')}", verb
+        text = f"Which verb is right, {verb} or {verb}s?"
+        yield "agreement", f"{text} The {noun}", f"{verb}s"
+        yield "agreement", f"{text} The {PLURAL.get(noun, noun + 's')}", verb

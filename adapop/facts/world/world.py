@@ -138,8 +138,8 @@ def _drawn_fact(row: Mapping[str, str], facts: int) -> WorldFact:
 
 
 def _words(row: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: row[name] for name in ("relation", "subject", "answer", "background")}
-    return {"id": f"{row['relation']}-{_slug(row['subject'])}", **kept}
+    words = {name: row[name] for name in ("relation", "subject", "answer", "background")}
+    return {"id": f"{row['relation']}-{_slug(row['subject'])}", **words}
 
 
 def _slug(text: str) -> str:

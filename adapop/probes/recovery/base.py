@@ -51,14 +51,14 @@ def untouched(model: AdaptedModel) -> Iterator[None]:
     Base weights are not restored: whoever changes them does that.
     """
     parameters, training = model.parameters, model.network.training
-    kept = [(parameter.detach().clone(), parameter.grad) for parameter in parameters]
+    before = [(parameter.detach().clone(), parameter.grad) for parameter in parameters]
     try:
         for parameter in parameters:
             parameter.grad = None
         yield
     finally:
         with torch.no_grad():
-            for parameter, (value, gradient) in zip(parameters, kept):
+            for parameter, (value, gradient) in zip(parameters, before):
                 parameter.copy_(value)
                 parameter.grad = gradient
         model.network.train(training)
@@ -66,26 +66,26 @@ def untouched(model: AdaptedModel) -> Iterator[None]:
 
 def each_model(model: AdaptedModel, progress: Progress, find: Callable[[Progress], T]) -> list[T]:
     """What is found in each of BOTH_MODELS, which stay untouched."""
-    found = []
+    results = []
     with untouched(model):
         for part, name in enumerate(BOTH_MODELS, start=1):
             with as_model(model, name):
-                found.append(find(within(progress, f"{name.capitalize()} model ({part} of 2)")))
-    return found
+                results.append(find(within(progress, f"{name.capitalize()} model ({part} of 2)")))
+    return results
 
 
 def sides_by_tier(
-    facts: Sequence[Fact], each: Sequence[Any], names: Sequence[str] = (*BOTH_MODELS, "control")
+    facts: Sequence[Fact], records: Sequence[Any], names: Sequence[str] = (*BOTH_MODELS, "control")
 ) -> Iterator[tuple[str, int, list[list]]]:
     """Tier, number of facts, and the values of each side for them, without those that are None.
 
-    each: a record per fact. names: of its fields, the sides; by default the original, the unlearned
+    records: a record per fact. names: of its fields, the sides; by default the original, the unlearned
     model and wrong answers.
     """
-    by_id = {found.id: found for found in each}
+    by_id = {record.id: record for record in records}
     for tier, members in in_tiers(facts).items():
         sides = [[getattr(by_id[fact.id], side) for fact in members] for side in names]
-        yield tier, len(members), [[found for found in side if found is not None] for side in sides]
+        yield tier, len(members), [[value for value in side if value is not None] for side in sides]
 
 
 def in_tiers(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
@@ -144,7 +144,7 @@ def openings(model: AdaptedModel, facts: Sequence[Fact]) -> list[Row]:
     return [replace(row, answer=row.answer[:1]) for row in rows]
 
 
-def dealt(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | None]:
+def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | None]:
     """A wrong answer for each fact: the facts' own answers, exchanged among subjects of the same relation.
 
     So wrong answers are as common among the facts as right ones. Where no exchange is possible, it is another answer of
@@ -157,7 +157,7 @@ def dealt(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | 
     for fact in pool:
         right[asked(fact.subject)].update(map(asked, fact.answers))
         answers[fact.relation].setdefault(asked(fact.answer), fact.answer)
-    found: list[str | None] = [None] * len(facts)
+    given: list[str | None] = [None] * len(facts)
     for members in _by_relation(facts, rng):
         # in a list sorted by answer, a rotation by the most frequent answer's count changes every answer, if possible
         turn = max(len(same) for same in members)
@@ -167,10 +167,10 @@ def dealt(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | 
             known = (right[asked(fact.subject)] if fact.subject else set()) | set(map(asked, fact.answers))
             wrong = [answer for key, answer in answers[fact.relation].items() if key not in known]
             if asked(facts[other].answer) not in known:
-                found[i] = facts[other].answer
+                given[i] = facts[other].answer
             elif wrong:
-                found[i] = rng.choice(wrong)
-    return found
+                given[i] = rng.choice(wrong)
+    return given
 
 
 def _by_relation(facts: Sequence[Fact], rng: random.Random) -> list[list[list[int]]]:

@@ -79,8 +79,8 @@ def recover(
 
 def recovered(results: Mapping[str, Mapping]) -> dict[str, frozenset[str]]:
     """Fact id -> names of the probes that brought the fact back. results: probe -> its result."""
-    found: dict[str, set[str]] = defaultdict(set)
+    probes: dict[str, set[str]] = defaultdict(set)
     for name, result in results.items():
         for fact in result.get("returned", ()):
-            found[fact].add(name)
-    return {fact: frozenset(names) for fact, names in found.items()}
+            probes[fact].add(name)
+    return {fact: frozenset(names) for fact, names in probes.items()}

@@ -24,11 +24,11 @@ from adapop.probes.recovery.base import (
     Cost,
     check,
     check_logits,
-    dealt,
     each_model,
     openings,
     sides_by_tier,
     with_answers,
+    wrong_answers,
 )
 from adapop.progress import Progress
 
@@ -85,15 +85,15 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
     """
     check(model, facts)
     started = time.monotonic()
-    wrong = dealt(facts, facts, seed)
+    wrong = wrong_answers(facts, facts, seed)
     others = with_answers(facts, wrong)
     (original, _), (unlearned, control) = each_model(model, progress, lambda part: _ranks(model, facts, others, part))
-    each = tuple(
+    by_fact = tuple(
         LensFact(fact.id, tuple(before), tuple(after), None if answer is None else tuple(instead))
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
     )
-    layers = len(each[0].original)
-    return Lensed(_rows(facts, each, layers), each, layers, time.monotonic() - started)
+    layers = len(by_fact[0].original)
+    return Lensed(_rows(facts, by_fact, layers), by_fact, layers, time.monotonic() - started)
 
 
 def lens_cost(facts: Sequence[Fact]) -> Cost:
@@ -129,7 +129,7 @@ def _ranks(
     """
     norm, head = norm_and_head(model)
     rows = [openings(model, answered) for answered in (facts, others)]
-    found: tuple[list[Tensor], list[Tensor]] = ([], [])
+    both: tuple[list[Tensor], list[Tensor]] = ([], [])
     model.network.eval()
     for start in range(0, len(facts), ROWS):
         progress.say(f"Read {start:,} of {len(facts):,} questions.")
@@ -137,9 +137,9 @@ def _ranks(
         output = model.forward(batch, hidden=True)  # each row has one answer token
         read = [batch.at(state, batch.predicts) for state in output.hidden_states[1:-1]]
         logits = [*(logits_of(head, norm(state)) for state in read), output.logits]
-        for target, ranks in zip((batch.target, wrong.target), found):
+        for target, ranks in zip((batch.target, wrong.target), both):
             ranks.append(torch.stack([_rank(layer.float(), target) for layer in logits], dim=1))
-    return [torch.cat(ranks).tolist() for ranks in found]
+    return [torch.cat(ranks).tolist() for ranks in both]
 
 
 def _rank(logits: Tensor, target: Tensor) -> Tensor:
@@ -148,9 +148,9 @@ def _rank(logits: Tensor, target: Tensor) -> Tensor:
     return 1 + (logits > logits.gather(1, target.unsqueeze(1))).sum(1)
 
 
-def _rows(facts: Sequence[Fact], each: Sequence[LensFact], layers: int) -> tuple[LensRow, ...]:
+def _rows(facts: Sequence[Fact], by_fact: Sequence[LensFact], layers: int) -> tuple[LensRow, ...]:
     rows = []
-    for tier, count, sides in sides_by_tier(facts, each):
+    for tier, count, sides in sides_by_tier(facts, by_fact):
         for layer in range(layers):
             ranks = [[fact[layer] for fact in side] for side in sides]
             shares = (fmean(rank == 1 for rank in side) if side else None for side in ranks)

@@ -31,11 +31,11 @@ from adapop.probes.recovery.base import (
     as_model,
     check,
     check_logits,
-    dealt,
     openings,
     sides_by_tier,
     untouched,
     with_answers,
+    wrong_answers,
 )
 from adapop.progress import Progress
 
@@ -104,9 +104,9 @@ def patch(
     check(model, facts)
     if not model.blocks:
         raise ModelError("Patching finds no list of blocks in this model.", "The other probes work without it.")
-    started, wrong = time.monotonic(), dealt(facts, facts, seed)
+    started, wrong = time.monotonic(), wrong_answers(facts, facts, seed)
     rows = [openings(model, answered) for answered in (facts, with_answers(facts, wrong))]
-    found: tuple[list, list, list] = [], [], []
+    columns: tuple[list, list, list] = [], [], []
     never: list[list[bool] | None] = []
     with untouched(model), torch.no_grad():
         model.network.eval()
@@ -117,7 +117,7 @@ def patch(
             into_unlearned = _likeliest(model, "unlearned", batch, states["original"])
             into_original = _likeliest(model, "original", batch, states["unlearned"])
             for column, likeliest, target in zip(
-                found, (into_unlearned, into_original, into_unlearned), (batch.target, batch.target, other.target)
+                columns, (into_unlearned, into_original, into_unlearned), (batch.target, batch.target, other.target)
             ):
                 column += (likeliest == target.unsqueeze(1)).tolist()
             if oracle:
@@ -125,8 +125,8 @@ def patch(
                 likeliest = _likeliest(model, "unlearned", batch, read)
                 never += (likeliest == batch.target.unsqueeze(1)).tolist()
     if not oracle:
-        never = [None if out[0] else into for into, out, _ in zip(*found)]
-    each = tuple(
+        never = [None if out[0] else into for into, out, _ in zip(*columns)]
+    by_fact = tuple(
         PatchedFact(
             fact.id,
             tuple(into),
@@ -134,10 +134,10 @@ def patch(
             None if answer is None else tuple(instead),
             None if unread is None else tuple(unread),
         )
-        for fact, into, out, instead, answer, unread in zip(facts, *found, wrong, never)
+        for fact, into, out, instead, answer, unread in zip(facts, *columns, wrong, never)
     )
     kind = ORACLE if oracle else UNKNOWN
-    return Patched(_rows(facts, each), each, len(model.blocks), kind, time.monotonic() - started)
+    return Patched(_rows(facts, by_fact), by_fact, len(model.blocks), kind, time.monotonic() - started)
 
 
 def patch_cost(facts: Sequence[Fact], layers: int = 0) -> Cost:
@@ -188,10 +188,10 @@ def _hooked(blocks, replaced) -> Iterator[None]:
             one.remove()
 
 
-def _rows(facts: Sequence[Fact], each: Sequence[PatchedFact]) -> tuple[PatchedRow, ...]:
+def _rows(facts: Sequence[Fact], by_fact: Sequence[PatchedFact]) -> tuple[PatchedRow, ...]:
     rows = []
-    for tier, count, sides in sides_by_tier(facts, each, SIDES):
-        for layer in range(len(each[0].original)):
+    for tier, count, sides in sides_by_tier(facts, by_fact, SIDES):
+        for layer in range(len(by_fact[0].original)):
             shares = [fmean(value[layer] for value in side) if side else None for side in sides]
             rows.append(PatchedRow(tier, layer, count, *shares, len(sides[-1])))
     return tuple(rows)

@@ -128,7 +128,7 @@ def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[No
     one back, so the weights are restored exactly; meanwhile they take twice the memory.
     """
     layers = _linear_layers(model)
-    kept = [layer.weight.data for layer, _ in layers]
+    weights = [layer.weight.data for layer, _ in layers]
     replies, model.kept = model.kept, None  # they are of other weights than those it has meanwhile
     try:
         with torch.no_grad():
@@ -142,7 +142,7 @@ def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[No
             yield
     finally:
         model.kept = replies
-        for (layer, _), weight in zip(layers, kept):
+        for (layer, _), weight in zip(layers, weights):
             layer.weight.data = weight
 
 

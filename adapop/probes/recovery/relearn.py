@@ -31,12 +31,12 @@ from adapop.probes.recovery.base import (
     Recall,
     came_back,
     check,
-    dealt,
     in_tiers,
     recall_by_form,
     untouched,
     with_answers,
     within,
+    wrong_answers,
 )
 from adapop.progress import Progress
 
@@ -118,7 +118,7 @@ def relearn(
     check(model, facts)
     started = time.monotonic()
     taught, others = _split(facts, count, seed)
-    invented = with_answers(taught, dealt(taught, facts, seed))
+    invented = with_answers(taught, wrong_answers(taught, facts, seed))
 
     def trained_on(chosen: Sequence[Fact], telling: Progress) -> tuple[float, Recall]:
         with untouched(model):
@@ -156,18 +156,18 @@ def relearn_cost(facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS, 
 def _split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
     """Facts to train on, taken from the tiers in turn, and the others. Those without a wrong answer are not taken."""
     rng = random.Random(seed)
-    able = [fact for fact, wrong in zip(facts, dealt(facts, facts, seed)) if wrong is not None]
+    able = [fact for fact, wrong in zip(facts, wrong_answers(facts, facts, seed)) if wrong is not None]
     tiers: dict[str, list[Fact]] = defaultdict(list)
     for fact in rng.sample(able, len(able)):
         tiers[fact.tier].append(fact)
     in_turn = chain.from_iterable(zip_longest(*(tiers[tier] for tier in sorted(tiers))))
     taught = [fact for fact in in_turn if fact is not None][:count]
     questions = {asked(fact.question) for fact in taught}
-    told = {(asked(fact.subject), asked(fact.answer)) for fact in taught if fact.subject}
+    pairs = {(asked(fact.subject), asked(fact.answer)) for fact in taught if fact.subject}
     others = [
         fact
         for fact in facts
-        if asked(fact.question) not in questions and (asked(fact.subject), asked(fact.answer)) not in told
+        if asked(fact.question) not in questions and (asked(fact.subject), asked(fact.answer)) not in pairs
     ]
     if len(taught) < count or not others:
         raise DataError(

@@ -24,11 +24,11 @@ from adapop.probes.recovery.base import (
     Cost,
     check,
     check_logits,
-    dealt,
     each_model,
     openings,
     sides_by_tier,
     with_answers,
+    wrong_answers,
 )
 from adapop.progress import Progress
 
@@ -108,7 +108,7 @@ def sample(
     if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):
         raise ConfigError(f"{samples} samples at temperature {temperature} cannot be drawn.", "Both must be above 0.")
     started = time.monotonic()
-    wrong = dealt(facts, facts, seed)
+    wrong = wrong_answers(facts, facts, seed)
     others = with_answers(facts, wrong)
 
     def found(part: Progress) -> tuple[list[Found], list[Found]]:
@@ -117,14 +117,14 @@ def sample(
         return _found(facts, texts, right), _found(others, texts, instead)
 
     (original, _), (unlearned, control) = each_model(model, progress, found)
-    each = tuple(
+    by_fact = tuple(
         SampledFact(fact.id, before, after, None if answer is None else instead)
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
     )
     returned = tuple(
-        fact.id for fact in each if fact.unlearned.samples > max(1, fact.control.samples if fact.control else 0)
+        fact.id for fact in by_fact if fact.unlearned.samples > max(1, fact.control.samples if fact.control else 0)
     )
-    return Sampled(_rows(facts, each, samples), returned, each, samples, temperature, time.monotonic() - started)
+    return Sampled(_rows(facts, by_fact, samples), returned, by_fact, samples, temperature, time.monotonic() - started)
 
 
 def sampling_cost(facts: Sequence[Fact], samples: int = SAMPLES) -> Cost:
@@ -172,23 +172,23 @@ def _first_ranks(
         batches = [model.batch(rows[start : start + ROWS]) for rows in (right, wrong)]
         scored = model.score(batches[0], logits=True)
         check_logits(scored.logits)
-        for batch, found in zip(batches, ranks):
-            found += gold_rank(scored, batch.target).tolist()
+        for batch, own in zip(batches, ranks):
+            own += gold_rank(scored, batch.target).tolist()
     return ranks
 
 
 def _found(facts: Sequence[Fact], texts: Sequence[Sequence[str]], ranks: Sequence[int]) -> list[Found]:
     return [
-        Found(sum(best_recall(fact.answers, text) == 1 for text in said), rank)
-        for fact, said, rank in zip(facts, texts, ranks)
+        Found(sum(best_recall(fact.answers, text) == 1 for text in replies), rank)
+        for fact, replies, rank in zip(facts, texts, ranks)
     ]
 
 
-def _rows(facts: Sequence[Fact], each: Sequence[SampledFact], samples: int) -> tuple[SampledRow, ...]:
+def _rows(facts: Sequence[Fact], by_fact: Sequence[SampledFact], samples: int) -> tuple[SampledRow, ...]:
     places = {f"{samples} samples": lambda found: found.samples > 0}
     places |= {f"top {top}": lambda found, top=top: found.rank <= top for top in TOPS}
     return tuple(
         SampledRow(tier, place, count, *(fmean(map(is_in, side)) if side else None for side in sides))
-        for tier, count, sides in sides_by_tier(facts, each)
+        for tier, count, sides in sides_by_tier(facts, by_fact)
         for place, is_in in places.items()
     )

@@ -38,12 +38,12 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
     """Recall by tier with its interval, a row per contestant and a panel per form. The more a row's
     line leans to the right on its way down, the more of the popular facts is left compared to the
     rare: the gap. every: False for the panel alone in which they are compared."""
-    shown, compared = by_gap(outcomes), compared_form(outcomes)
+    order, compared = by_gap(outcomes), compared_form(outcomes)
     panels = PANELS if every else [compared]
-    forms = [form for form in panels if any(one.recall.get(form) for one in shown)]
+    forms = [form for form in panels if any(one.recall.get(form) for one in order)]
     rows = max(1, len(forms))
-    row_pixels = ROW_PIXELS if len(shown) <= MANY else TIGHT_ROW_PIXELS
-    height = FRAME_PIXELS + rows * (PANEL_PIXELS + row_pixels * len(shown))
+    row_pixels = ROW_PIXELS if len(order) <= MANY else TIGHT_ROW_PIXELS
+    height = FRAME_PIXELS + rows * (PANEL_PIXELS + row_pixels * len(order))
     figure = make_subplots(
         rows=rows,
         cols=1,
@@ -53,32 +53,32 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
     )
     look.neutral(figure, height)
     for row, form in enumerate(forms, start=1):
-        _tiers(figure, row, [one.recall.get(form, {}) for one in shown], [one.recorded for one in shown])
-    look.named_rows(figure, [one.label for one in shown], NAME_CHARACTERS)
+        _tiers(figure, row, [one.recall.get(form, {}) for one in order], [one.recorded for one in order])
+    look.named_rows(figure, [one.label for one in order], NAME_CHARACTERS)
     figure.update_yaxes(zeroline=False)
     figure.update_xaxes(range=[-0.03, 1.05], tickformat=".0%", showticklabels=True)
     figure.update_xaxes(title_text="facts to forget that are still answered", row=rows, col=1)
     figure.update_layout(margin=dict(l=104, t=40), showlegend=False)
     figure.update_annotations(font_size=13)
-    own = sum(not one.recorded for one in shown)
-    if 0 < own < len(shown):  # its words are no heading of a panel, which `numbers_of` knows by where they are anchored
+    own = sum(not one.recorded for one in order)
+    if 0 < own < len(order):  # its words are no heading of a panel, which `numbers_of` knows by where they are anchored
         below = dict(text=f"{RECORDED} ↓", xanchor="right", yanchor="middle", yshift=-9, font_size=11)
         figure.add_hline(y=own - 0.5, line=dict(color=look.INK, dash="dash", width=1), annotation=below)
-    first = next((at for at, one in enumerate(shown) if forms and not one.original and one.recall.get(forms[0])), None)
+    first = next((at for at, one in enumerate(order) if forms and not one.original and one.recall.get(forms[0])), None)
     if first is not None:
-        marks = [(found.mean, tier) for tier, found in shown[first].recall[forms[0]].items()]
+        marks = [(interval.mean, tier) for tier, interval in order[first].recall[forms[0]].items()]
         look.row_labels(figure, marks, first)
-    told = [one for one in shown if not (one.original or one.collapsed) and one.lead(compared) is not None]
-    told, where = _who_forgets([one for one in told if not one.recorded] or told, shown)
-    leads = [(one.name, one.lead(compared)) for one in told]
+    candidates = [one for one in order if not (one.original or one.collapsed) and one.lead(compared) is not None]
+    candidates, where = _who_forgets([one for one in candidates if not one.recorded] or candidates, order)
+    leads = [(one.name, one.lead(compared)) for one in candidates]
     what = titles.GAP if compared == REWORDED else f"{titles.LEAD}, {PANELS[compared]}"
     return look.titled(figure, titles.widest(leads, where, what))
 
 
-def _who_forgets(told: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[Sequence[Outcome], str]:
+def _who_forgets(own: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[Sequence[Outcome], str]:
     """Outcomes that a title compares, with its words: runs that forgot nothing are left out."""
-    forgot = forgetters(told, outcomes)
-    return (forgot, "Where anything was forgotten, ") if 0 < len(forgot) < len(told) else (told, "")
+    forgot = forgetters(own, outcomes)
+    return (forgot, "Where anything was forgotten, ") if 0 < len(forgot) < len(own) else (own, "")
 
 
 def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]], hollow: Sequence[bool]) -> None:
@@ -96,12 +96,12 @@ def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]
         )
     for tier in TIERS:
         places = [at for at, by_tier in enumerate(recalls) if tier in by_tier]
-        found = [(at + OFFSETS[tier], recalls[at][tier]) for at in places]
+        marks = [(at + OFFSETS[tier], recalls[at][tier]) for at in places]
         symbols = [look.TIER_SYMBOL[tier] + "-open" * hollow[at] for at in places]
         figure.add_scatter(
-            x=[recall.mean for _, recall in found],
-            y=[at for at, _ in found],
-            error_x=look.error_bars([recall for _, recall in found]),
+            x=[recall.mean for _, recall in marks],
+            y=[at for at, _ in marks],
+            error_x=look.error_bars([recall for _, recall in marks]),
             mode="markers",
             marker=dict(
                 color=look.TIER_COLOR[tier], symbol=symbols, size=11, line_width=[2 * hollow[at] for at in places]
@@ -153,8 +153,8 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
             text = f"original, outside: {percent(one.forget.mean)} to forget, {percent(one.holdout.mean)} held out ○"
             corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
-    told, where = _who_forgets([one for one in ranged if one.recorded], outcomes)
-    extremes = titles.extremes([(one.name, one.forget, one.holdout) for one in told], where)
+    recorded, where = _who_forgets([one for one in ranged if one.recorded], outcomes)
+    extremes = titles.extremes([(one.name, one.forget, one.holdout) for one in recorded], where)
     near = [one.name for one in beaten if not any(beats(other, one) and clearly(other, one) for other in front)]
     if no_contest(outcomes):
         return look.titled(figure, titles.NOTHING_FORGOTTEN)

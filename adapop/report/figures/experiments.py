@@ -59,7 +59,7 @@ def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, colum
     tiers = name in look.TIER_COLOR
     color = look.TIER_COLOR[name] if tiers else LINE_COLORS[order % len(LINE_COLORS)]
     symbol = look.TIER_SYMBOL[name] if tiers else LINE_SYMBOLS[order % len(LINE_SYMBOLS)]
-    shown = any(trace.name == name for trace in figure.data)
+    listed = any(trace.name == name for trace in figure.data)
     figure.add_scatter(
         x=[x for x, _ in line],
         y=[value.mean for _, value in line],
@@ -69,7 +69,7 @@ def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, colum
         marker=dict(color=color, symbol=symbol, size=7),
         name=name,
         legendgroup=name,
-        showlegend=not shown,
+        showlegend=not listed,
         hovertemplate=f"{escape(name)}: %{{y:.0%}}<extra></extra>",
         row=row,
         col=column,

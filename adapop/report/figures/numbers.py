@@ -29,23 +29,23 @@ def numbers_of(figure: go.Figure) -> Numbers:
     A figure whose vertical axis bears names (a row per run, a row per form) is read along that
     axis. Where positions on an axis say nothing (a bin), the trace's `ids` name them.
     """
-    found: dict[tuple[object, str], dict[str, str]] = {}
+    cells_by_place: dict[tuple[object, str], dict[str, str]] = {}
     columns: dict[str, None] = {}
     labels: dict[object, str] = {}
     for trace in figure.data:
         labels |= dict(zip(trace.x or (), trace.ids or ()))
         for at, panel, name, value in _cells(figure, trace):
             columns[name] = None
-            row = found.setdefault((at, panel), {})
+            row = cells_by_place.setdefault((at, panel), {})
             row[name] = f"{row[name]}; {value}" if name in row else value
-    keys = list(found)
+    keys = list(cells_by_place)
     if all(isinstance(at, (int, float)) for at, _ in keys):
         keys.sort()
     headings = len({panel for _, panel in keys}) > 1
     table = []
     for at, panel in keys:
         place = labels.get(at) or _told(at)
-        cells = [found[at, panel].get(name, "") for name in columns]
+        cells = [cells_by_place[at, panel].get(name, "") for name in columns]
         table.append((panel, place, *cells) if headings else (place, *cells))
     return thinned((*(["panel"] if headings else []), _axis_title(figure), *columns), table)
 
@@ -68,11 +68,11 @@ def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str,
         places, values = (trace.y, trace.x) if along_y else (trace.x, trace.y)
         panel, name = _panel(figure, trace) if named else "", _plain(trace.name)
         across = figure.layout[(trace.xaxis or "x").replace("x", "xaxis")]
-        told = _share if ((across if along_y else axis).tickformat or "").endswith("%") else _number
-        for at, value, spread in zip(places or (), values or (), _ranges(trace, values, along_y, told)):
+        formatted = _share if ((across if along_y else axis).tickformat or "").endswith("%") else _number
+        for at, value, spread in zip(places or (), values or (), _ranges(trace, values, along_y, formatted)):
             place = named[min(named, key=lambda tick: abs(tick - at))] if named else at
             if value is not None:
-                yield place, panel, name, told(value) + spread
+                yield place, panel, name, formatted(value) + spread
 
 
 def _heatmap_cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str, str]]:
@@ -91,13 +91,13 @@ def _panel(figure: go.Figure, trace: object) -> str:
     return _plain(titles[index]) if len(titles) > 1 and index < len(titles) else ""
 
 
-def _ranges(trace: object, values: Sequence[float], along_y: bool, told: Callable[[float], str]) -> Iterable[str]:
+def _ranges(trace: object, values: Sequence[float], along_y: bool, formatted: Callable[[float], str]) -> Iterable[str]:
     """The interval around each value, where there is one."""
     error = getattr(trace, "error_x" if along_y else "error_y", None)
     if error is None or not error.array or error.visible is False:
         return repeat("")
     points = zip(values, error.arrayminus or error.array, error.array)
-    return [f" ({told(at - low)} to {told(at + high)})" for at, low, high in points]
+    return [f" ({formatted(at - low)} to {formatted(at + high)})" for at, low, high in points]
 
 
 def _axis_title(figure: go.Figure) -> str:

@@ -82,8 +82,8 @@ def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
 def beats(one: Outcome, other: Outcome) -> bool:
     """Whether an outcome forgets at least as much and keeps at least as much as another, and one of
     them more."""
-    left, kept = one.forget.mean - other.forget.mean, one.holdout.mean - other.holdout.mean
-    return left <= 0 <= kept and (left, kept) != (0, 0)
+    left, held = one.forget.mean - other.forget.mean, one.holdout.mean - other.holdout.mean
+    return left <= 0 <= held and (left, held) != (0, 0)
 
 
 def clearly(one: Outcome, other: Outcome) -> bool:
@@ -104,8 +104,8 @@ def no_contest(outcomes: Sequence[Outcome]) -> bool:
     return any(one.original and one.forget for one in outcomes) and bool(placed) and not forgetters(placed, outcomes)
 
 
-def forgetters(told: Sequence[Outcome], outcomes: Sequence[Outcome]) -> list[Outcome]:
+def forgetters(compared: Sequence[Outcome], outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Those that answer fewer of the facts to forget than the original among the outcomes, beyond
     chance; where it is not there, fewer than all."""
     before = next((one.forget.low for one in outcomes if one.original and one.forget), 1.0)
-    return [one for one in told if one.forget is not None and one.forget.high < before]
+    return [one for one in compared if one.forget is not None and one.forget.high < before]

@@ -99,9 +99,9 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
     marked, p dashed."""
     figure = blank(330)
     ps = [i / 200 for i in range(201)]
-    told = _told_apart(betas)
-    least = min(beta for _, beta, _ in told)
-    for name, beta, tier in told:
+    curves = _told_apart(betas)
+    least = min(beta for _, beta, _ in curves)
+    for name, beta, tier in curves:
         _curve(figure, name, beta, tier, ps, [p**beta * (1 - p) for p in ps])
         top = peak(beta)
         _name_curve(figure, name, beta, top, top**beta * (1 - top), beta == least)
@@ -124,9 +124,9 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     the same."""
     figure = blank(330)
     ps = [SMALLEST_P ** (1 - i / 100) for i in range(101)]
-    told = _told_apart(betas)
-    least = min(beta for _, beta, _ in told)
-    for name, beta, tier in told:
+    curves = _told_apart(betas)
+    least = min(beta for _, beta, _ in curves)
+    for name, beta, tier in curves:
         _curve(figure, name, beta, tier, ps, [p ** (beta - 1) for p in ps])
         _name_curve(figure, name, beta, 0.08, (beta - 1) * math.log10(0.08), beta == least)
     figure.add_hline(
@@ -159,12 +159,12 @@ def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, a
 
 def _told_apart(betas: Mapping[str, float]) -> list[tuple[str, float, str]]:
     """Name, exponent and tier of each curve; facts with one exponent share a curve."""
-    found: dict[float, tuple[str, str]] = {}
+    curves: dict[float, tuple[str, str]] = {}
     for (name, beta), tier in zip(betas.items(), _tiers_of(betas)):
-        named = found.get(round(beta, 2))
-        found[round(beta, 2)] = (f"{named[0]} and {name}" if named else name, tier)
-    whole = len(found) == 1 and len(betas) > 1
-    return [("all of these" if whole else name, beta, tier) for beta, (name, tier) in found.items()]
+        named = curves.get(round(beta, 2))
+        curves[round(beta, 2)] = (f"{named[0]} and {name}" if named else name, tier)
+    whole = len(curves) == 1 and len(betas) > 1
+    return [("all of these" if whole else name, beta, tier) for beta, (name, tier) in curves.items()]
 
 
 def agreement_scatter(
@@ -184,16 +184,16 @@ def agreement_scatter(
         ("same side", TIER_COLOR["middle"], "circle", [fact for fact in both if fact.id not in apart]),
         ("disagree", ALARM, "x", [fact for fact in both if fact.id in apart]),
     ):
-        shown = members[:: 1 + len(members) // MOST_POINTS]
+        drawn = members[:: 1 + len(members) // MOST_POINTS]
         figure.add_scatter(
-            x=[first[fact.id] + 1 for fact in shown],
-            y=[second[fact.id] + 1 for fact in shown],
+            x=[first[fact.id] + 1 for fact in drawn],
+            y=[second[fact.id] + 1 for fact in drawn],
             mode="markers+text",
             marker=dict(color=color, symbol=symbol, size=8),
             name=f"{label} ({len(members):,})",
-            text=[_name(fact, LABEL_CHARACTERS) if fact.id in named else "" for fact in shown],
-            textposition=[LABEL_PLACES[i % len(LABEL_PLACES)] for i in range(len(shown))],
-            customdata=[[_name(fact), f"{first[fact.id]:,.6g}", f"{second[fact.id]:,.6g}"] for fact in shown],
+            text=[_name(fact, LABEL_CHARACTERS) if fact.id in named else "" for fact in drawn],
+            textposition=[LABEL_PLACES[i % len(LABEL_PLACES)] for i in range(len(drawn))],
+            customdata=[[_name(fact), f"{first[fact.id]:,.6g}", f"{second[fact.id]:,.6g}"] for fact in drawn],
             hovertemplate="%{customdata[0]}<br>%{customdata[1]} · %{customdata[2]}<extra></extra>",
         )
     figure.update_xaxes(title=f"1 + {escape(names[0][:AXIS_CHARACTERS])}", type="log", dtick=1)

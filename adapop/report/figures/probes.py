@@ -55,13 +55,13 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     cells = [[matrix.cell(group, tier, kind) for tier in tiers] for kind in kinds]
     for column, (side, ramp) in enumerate(RAMPS.items(), start=1):
         for colors, measurable in ((ramp, True), (BLIND, False)):
-            shown = [[cell if cell and cell.measurable == measurable else None for cell in row] for row in cells]
+            drawn = [[cell if cell and cell.measurable == measurable else None for cell in row] for row in cells]
             figure.add_heatmap(
                 x=tiers,
                 y=[plain(kind) for kind in kinds],
-                z=[[cell and getattr(cell, side).recall.mean for cell in row] for row in shown],
-                text=[[_printed(cell, side) for cell in row] for row in shown],
-                customdata=[[_told(cell) for cell in row] for row in shown],
+                z=[[cell and getattr(cell, side).recall.mean for cell in row] for row in drawn],
+                text=[[_printed(cell, side) for cell in row] for row in drawn],
+                customdata=[[_told(cell) for cell in row] for row in drawn],
                 texttemplate="%{text}",
                 textfont=dict(size=11, color=TEXT),
                 hovertemplate="%{customdata}<extra></extra>",
@@ -79,14 +79,14 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     figure.update_xaxes(tickfont_size=11, showgrid=False, ticks="")
     figure.update_yaxes(autorange="reversed", tickfont_size=12, showgrid=False, ticks="")
     figure.update_annotations(font_size=13)
-    found = [matrix.cell(group, "all", kind) for kind in kinds]
-    return look.titled(figure, titles.leak([cell for cell in found if cell]))
+    overall = [matrix.cell(group, "all", kind) for kind in kinds]
+    return look.titled(figure, titles.leak([cell for cell in overall if cell]))
 
 
 def _asked(matrix: LeakMatrix, group: str) -> tuple[list[str], list[str]]:
     """The kinds and tiers of a group in which any fact was asked, in their own order."""
-    found = [cell for cell in matrix.cells if cell.group == group]
-    kinds, tiers = {cell.kind for cell in found}, {cell.tier for cell in found}
+    own = [cell for cell in matrix.cells if cell.group == group]
+    kinds, tiers = {cell.kind for cell in own}, {cell.tier for cell in own}
     return [kind for kind in EVERY_KIND if kind in kinds], [tier for tier in (*TIERS, "all") if tier in tiers]
 
 
@@ -219,15 +219,15 @@ def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
     below = 44 + 18 * math.ceil(len(names) / 2)
     figure = blank(BAR_HEIGHT * len(rows) + below + 8)
     for verdict in names:
-        found = [counts[row].get(verdict, 0) for row in rows]
+        numbers = [counts[row].get(verdict, 0) for row in rows]
         figure.add_bar(
-            x=[count / total for count, total in zip(found, totals)],
+            x=[count / total for count, total in zip(numbers, totals)],
             y=[escape(row) for row in rows],
             orientation="h",
             name=verdict,
             marker=dict(color=VERDICT_COLOR[verdict], line=dict(color=GRID, width=1)),
-            text=["<br>".join(wrap(f"{verdict} {count:,}", WORD_CHARACTERS)) if count else "" for count in found],
-            customdata=[[count, number_of(total, "fact")] for count, total in zip(found, totals)],
+            text=["<br>".join(wrap(f"{verdict} {count:,}", WORD_CHARACTERS)) if count else "" for count in numbers],
+            customdata=[[count, number_of(total, "fact")] for count, total in zip(numbers, totals)],
             hovertemplate=f"{verdict}: %{{customdata[0]:,}} of %{{customdata[1]}} (%{{x:.0%}})<extra></extra>",
             textposition="inside",
             insidetextanchor="middle",

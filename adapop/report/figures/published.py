@@ -17,10 +17,10 @@ def published_recalls(rows: Sequence[tuple[str, float, float]], about: str) -> g
 
     about: model and data set, printed into the picture with the word published.
     """
-    shown = sorted(rows, key=lambda row: row[1])
-    figure = blank(FRAME_PIXELS + ROW_PIXELS * len(shown))
-    places = list(range(len(shown)))
-    for _, forget, retain in shown:
+    ordered = sorted(rows, key=lambda row: row[1])
+    figure = blank(FRAME_PIXELS + ROW_PIXELS * len(ordered))
+    places = list(range(len(ordered)))
+    for _, forget, retain in ordered:
         at = len(figure.data)
         figure.add_scatter(
             x=[forget, retain], y=[at, at], mode="lines", line=dict(color=FAINT, width=2), hoverinfo="skip",
@@ -31,17 +31,17 @@ def published_recalls(rows: Sequence[tuple[str, float, float]], about: str) -> g
         ("retain (more is better)", 2, RETAIN, "square-open"),
     ):
         figure.add_scatter(
-            x=[row[column] for row in shown],
+            x=[row[column] for row in ordered],
             y=places,
             mode="markers",
             marker=dict(color=color, symbol=symbol, size=10, line=dict(width=2, color=color)),
             name=name,
             hovertemplate="%{x:.1%}<extra></extra>",
         )
-    named_rows(figure, [name for name, *_ in shown], NAME_CHARACTERS)
-    look.row_labels(figure, list(zip(shown[0][1:] if shown else (), ("forget", "retain"))))
+    named_rows(figure, [name for name, *_ in ordered], NAME_CHARACTERS)
+    look.row_labels(figure, list(zip(ordered[0][1:] if ordered else (), ("forget", "retain"))))
     figure.update_yaxes(zeroline=False)
     title = f"published, not measured here:<br>{escape(about)}"
     figure.update_xaxes(title_text=title, range=[-0.03, 1.05], tickformat=".0%")
     figure.update_layout(margin=dict(l=104, b=64), showlegend=False)
-    return look.titled(figure, f"Published: {shown[0][0]} forgets most" if shown else "")
+    return look.titled(figure, f"Published: {ordered[0][0]} forgets most" if ordered else "")

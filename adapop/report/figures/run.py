@@ -124,21 +124,21 @@ def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
     for one epoch."""
     means, ends = [], (steps[0].epoch, steps[-1].epoch)
     for epoch in ends:
-        found: dict[str, list[float]] = {}
+        losses: dict[str, list[float]] = {}
         for row in loss_rows([step for step in steps if step.epoch == epoch], steps_per_epoch):
-            found.setdefault(row["facts"], []).append(row["nats"])
-        means.append({name: fmean(nats) for name, nats in found.items()})
+            losses.setdefault(row["facts"], []).append(row["nats"])
+        means.append({name: fmean(nats) for name, nats in losses.items()})
     return titles.losses(*means) if ends[0] < ends[1] else ""
 
 
 def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
     """`loss_rows` as a table, a row per step: what is drawn at every tick must cost little."""
-    found: dict[float, dict[str, float]] = {}
+    losses: dict[float, dict[str, float]] = {}
     for row in loss_rows(steps, steps_per_epoch):
-        found.setdefault(row["epoch"], {})[row["facts"]] = row["nats"]
-    names = [name for name in LOSS_COLOR if any(name in nats for nats in found.values())]
+        losses.setdefault(row["epoch"], {})[row["facts"]] = row["nats"]
+    names = [name for name in LOSS_COLOR if any(name in nats for nats in losses.values())]
     rows = [
-        (f"{at:.4g}", *(f"{nats[name]:.4g}" if name in nats else "" for name in names)) for at, nats in found.items()
+        (f"{at:.4g}", *(f"{nats[name]:.4g}" if name in nats else "" for name in names)) for at, nats in losses.items()
     ]
     return thinned(("epoch", *names), rows)
 
@@ -162,8 +162,8 @@ def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
 def by_epoch(measured: Sequence[Measured]) -> list[Measured]:
     """One measurement an epoch: where there are two, the one that asks each fact's first rewording
     alone, as those of the other epochs do; the full one asks all, and would bend a line."""
-    found = {event.epoch: event for event in sorted(measured, key=lambda event: not event.full)}
-    return [found[epoch] for epoch in sorted(found)]
+    events = {event.epoch: event for event in sorted(measured, key=lambda event: not event.full)}
+    return [events[epoch] for epoch in sorted(events)]
 
 
 def wordings_of(event: Measured) -> str:
@@ -183,14 +183,14 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     gap at the end in a bracket. What was asked directly stands beside it in the table alone.
     Intervals are shaded."""
     figure = look.blank(RECALL_PIXELS)
-    shown, ends = by_epoch(measured), []
-    told = "direct" if all(event.recall("forget", "reworded") is None for event in shown) else "reworded"
-    for name, tier in _tiers(shown).items():
+    epochs, ends = by_epoch(measured), []
+    drawn_form = "direct" if all(event.recall("forget", "reworded") is None for event in epochs) else "reworded"
+    for name, tier in _tiers(epochs).items():
         color, symbol = FORGET_COLOR[name], look.TIER_SYMBOL.get(tier, "circle")
         for form, suffix in FORMS.items():
-            found = [(event.epoch, _share(event, form, tier)) for event in shown]
-            points = [(x, share) for x, share in found if share is not None]
-            if form == told:
+            shares_by_epoch = [(event.epoch, _share(event, form, tier)) for event in epochs]
+            points = [(x, share) for x, share in shares_by_epoch if share is not None]
+            if form == drawn_form:
                 _band(figure, points, color)
             figure.add_scatter(
                 x=[x for x, _ in points],
@@ -200,12 +200,12 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
                 mode="lines+markers",
                 name=name + suffix,
                 hovertemplate=f"{name}{suffix}: %{{y:.0%}} ({RANGE})<extra></extra>",
-                visible=form == told,
+                visible=form == drawn_form,
                 line=dict(color=color, width=3),
                 marker=dict(symbol=symbol, size=8),
             )
-            ends += [(points[-1][1].mean, name)] if points and form == told else []
-    reached = max((event.epoch for event in shown), default=0)
+            ends += [(points[-1][1].mean, name)] if points and form == drawn_form else []
+    reached = max((event.epoch for event in epochs), default=0)
     look.end_labels(figure, ends if reached else [], reached, 1.08)  # before training all lines are one point
     ticks = [*range(0, planned + 1, max(1, planned // 5))]
     figure.update_xaxes(title_text="epoch", range=[-0.04 * planned, 1.3 * planned], tickvals=ticks)
@@ -214,8 +214,8 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     _bracket(figure, [event for event in measured if event.full and event.epoch and event.gap], 1.25 * planned)
     if not reached:
         return look.titled(figure, "Before training")
-    shares = [tuple(_share(shown[-1], form, tier) for tier in ("popular", "rare", "all")) for form in FORMS]
-    return look.titled(figure, titles.left(*shares, reached, wordings_of(shown[-1])))
+    shares = [tuple(_share(epochs[-1], form, tier) for tier in ("popular", "rare", "all")) for form in FORMS]
+    return look.titled(figure, titles.left(*shares, reached, wordings_of(epochs[-1])))
 
 
 def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:
@@ -284,9 +284,9 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     forget, *others = ([_ranged(event, group, "all") for event in (before, after)] for group in ("forget", *KEPT))
     if None in forget:
         return figure
-    kept = {name: pair for name, pair in zip(KEPT.values(), others) if None not in pair}
+    retained = {name: pair for name, pair in zip(KEPT.values(), others) if None not in pair}
     form = "as trained" if after.recall("forget", "reworded") is None else "in other words"
-    return look.titled(figure, titles.outcome(forget, kept, form, after.gap))
+    return look.titled(figure, titles.outcome(forget, retained, form, after.gap))
 
 
 def _marked(name: str, share: float, last: bool) -> str:

@@ -38,8 +38,8 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
         return f"Popular facts survive: {against} of the rare"
     if gap.high < 0:
         return f"Popular facts go first: {against} of the rare"
-    said = f"{percent(popular.mean)} of popular facts are left, {percent(rare.mean)} of rare ones"
-    return f"{said}: the difference may be chance"
+    sentence = f"{percent(popular.mean)} of popular facts are left, {percent(rare.mean)} of rare ones"
+    return f"{sentence}: the difference may be chance"
 
 
 def left(trained: Shares, reworded: Shares, epoch: int, asked: str) -> str:
@@ -47,8 +47,8 @@ def left(trained: Shares, reworded: Shares, epoch: int, asked: str) -> str:
     the form that counts.
     Each: what `survival` takes. asked: how it was reworded, in words."""
     other = survival(*reworded)
-    said, form = (other, asked) if other else (survival(*trained), "as trained")
-    return f"{said} (asked {form}, after epoch {epoch})" if said else ""
+    sentence, form = (other, asked) if other else (survival(*trained), "as trained")
+    return f"{sentence} (asked {form}, after epoch {epoch})" if sentence else ""
 
 
 def outcome(
@@ -58,15 +58,15 @@ def outcome(
     what was to be kept, by its name. form: how it was asked, in words. gap: after, where there is
     one."""
     opening = f"The gap: {signed(gap)}. " if gap else ""
-    said = f"{opening}Asked {form}: {percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
+    sentence = f"{opening}Asked {form}: {percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
     lost = {name: difference(*pair) for name, pair in kept.items()}
     if not lost:
-        return said
+        return sentence
     # a loss that may be chance is told only where no other is beyond it
     name = max(lost, key=lambda one: (lost[one].low > 0, lost[one].mean))
     if lost[name].mean < 0.005:
-        return f"{said}, and the rest is whole"
-    return f"{said}. Of the rest, {name} lost {points(lost[name].mean)}{_doubt(lost[name])}"
+        return f"{sentence}, and the rest is whole"
+    return f"{sentence}. Of the rest, {name} lost {points(lost[name].mean)}{_doubt(lost[name])}"
 
 
 def _doubt(gap: Interval) -> str:
@@ -83,8 +83,8 @@ def strain(above: int, epochs: int, controller: str) -> str:
         return "Kept facts never suffered beyond the tolerance, so the controller rested"
     times = "once" if above == 1 else f"{above} times"
     answer = {"dual": ", and the controller held them tighter", "fixed": ", and nothing held them tighter"}
-    said = f"Kept facts suffered beyond the tolerance {times} in {number_of(epochs, 'epoch')}"
-    return said + answer.get(controller, "")
+    sentence = f"Kept facts suffered beyond the tolerance {times} in {number_of(epochs, 'epoch')}"
+    return sentence + answer.get(controller, "")
 
 
 def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:
@@ -93,11 +93,11 @@ def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:
     moved = {name: round(last[name] - first[name], 1) for name in LOSSES if name in first and name in last}
     if not moved.keys() - {"retained"}:
         return ""
-    said = []
+    parts = []
     for way, names in groupby(moved, lambda name: _way(moved[name])):
         by = [(f"by {abs(moved[name])} nats " if moved[name] else "") + f"for {LOSSES[name]}" for name in names]
-        said.append(f"{way} {', '.join(by)}")
-    return f"The loss {', and '.join(said)}"
+        parts.append(f"{way} {', '.join(by)}")
+    return f"The loss {', and '.join(parts)}"
 
 
 def _way(by: float) -> str:
@@ -114,19 +114,19 @@ def leak(cells: Sequence[Cell]) -> str:
     direct = next((cell for cell in fair if cell.kind == DIRECT), None)
     if direct is None or worst is direct:
         return f"No way of asking gets more than {percent(worst.unlearned.recall.mean)} of the answers"
-    most, asked = (cell.unlearned.recall for cell in (worst, direct))
+    most, trained = (cell.unlearned.recall for cell in (worst, direct))
     name = plain(worst.kind).capitalize()
-    said = f"“{name}” gets {percent(most.mean)} of the answers, the trained question {percent(asked.mean)}"
-    return said + _doubt(difference(most, asked))
+    sentence = f"“{name}” gets {percent(most.mean)} of the answers, the trained question {percent(trained.mean)}"
+    return sentence + _doubt(difference(most, trained))
 
 
 def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
     """How many facts of each tier still leak or are damaged. counts: of verdicts, by place."""
-    shown = {place: found for place, found in counts.items() if sum(found.values())}
+    places = {place: numbers for place, numbers in counts.items() if sum(numbers.values())}
     bad = {}
-    for place, found in shown.items():
-        total = sum(found.values())
-        bad[place] = wilson(sum(count for name, count in found.items() if name not in GOOD) / total, total)
+    for place, numbers in places.items():
+        total = sum(numbers.values())
+        bad[place] = wilson(sum(count for name, count in numbers.items() if name not in GOOD) / total, total)
     if {"popular", "rare"} <= bad.keys():
         gap = difference(bad["popular"], bad["rare"])
         shares = percent(bad["popular"].mean), percent(bad["rare"].mean)
@@ -160,8 +160,8 @@ def widest(gaps: Sequence[tuple[str, Interval]], where: str = "", what: str = GA
     return _after(where, f"{what.capitalize()}: {ends}{doubt}")
 
 
-def _after(where: str, said: str) -> str:
-    return where + said[0].lower() + said[1:] if where else said
+def _after(where: str, sentence: str) -> str:
+    return where + sentence[0].lower() + sentence[1:] if where else sentence
 
 
 def _width(gap: Interval) -> Interval:
@@ -185,11 +185,11 @@ def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") 
     of facts to forget and of those never trained on, each with its range. where: as in `widest`."""
     if len(placed) < 2:
         return ""
-    (forgets, left), (keeps, kept) = _first(placed, 1, " left"), _first(placed, 2, sign=-1)
+    (forgets, left), (keeps, held) = _first(placed, 1, " left"), _first(placed, 2, sign=-1)
     if not forgets and not keeps:
-        return _after(where, f"Nobody clearly forgets most ({left}) or keeps most ({kept})")
+        return _after(where, f"Nobody clearly forgets most ({left}) or keeps most ({held})")
     forgetting = where + (forgets or ("nobody" if where else "Nobody") + " clearly") + f" forgets most ({left})"
-    return f"{forgetting}; {keeps or 'nobody clearly'} keeps most ({kept})"
+    return f"{forgetting}; {keeps or 'nobody clearly'} keeps most ({held})"
 
 
 def _first(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> tuple[str, str]:
@@ -208,8 +208,8 @@ def _first(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> t
 def _listed(names: Sequence[str], joint: str = "and") -> str:
     """Names joined in a sentence, many shortened to a number. joint: before the last."""
     names = [name.replace(",", "") for name in names]
-    shown = [*names] if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {joint} {shown[-1]}"
+    named = [*names] if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"]
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} {joint} {named[-1]}"
 
 
 def spread(scores: Sequence[float], unknown: int) -> str:
@@ -217,8 +217,8 @@ def spread(scores: Sequence[float], unknown: int) -> str:
     if not scores:
         return "No fact has a score yet" if unknown else ""
     low, high = min(scores), max(scores)
-    said = f"Popularity scores run from {low:,.4g} to {high:,.4g}" if high > low else f"Every score is {low:,.4g}"
-    return f"{said}; {unknown:,} facts have none" if unknown else said
+    sentence = f"Popularity scores run from {low:,.4g} to {high:,.4g}" if high > low else f"Every score is {low:,.4g}"
+    return f"{sentence}; {unknown:,} facts have none" if unknown else sentence
 
 
 def pushes(betas: Mapping[str, float]) -> str:
@@ -238,11 +238,11 @@ def against_wga(betas: Mapping[str, float], confidence: float) -> str:
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - 1) < 0.05 and abs(small - 1) < 0.05:
         return f"Every fact gets {EVEN}"
-    shown = [_factor(confidence ** (beta - 1)) for beta in (small, large)]
-    said = f"At {percent(confidence)} confidence, the {popular} fact"
-    if shown[0] == shown[1]:
-        return f"{said} and the {rare} both get {shown[0]} {EVEN}"
-    return f"{said} gets {shown[0]} {EVEN}, the {rare} {shown[1]} it"
+    factors = [_factor(confidence ** (beta - 1)) for beta in (small, large)]
+    sentence = f"At {percent(confidence)} confidence, the {popular} fact"
+    if factors[0] == factors[1]:
+        return f"{sentence} and the {rare} both get {factors[0]} {EVEN}"
+    return f"{sentence} gets {factors[0]} {EVEN}, the {rare} {factors[1]} it"
 
 
 def _factor(times: float) -> str:

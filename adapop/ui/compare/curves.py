@@ -37,13 +37,13 @@ class Curves:
 
     def drawn(self, runs: Sequence[Run]) -> dict:
         """Updates that show the runs of a race, as far as they are."""
-        found = _by_contestant(runs)
-        if not found:
+        contestants = _by_contestant(runs)
+        if not contestants:
             return {self.column: gr.Column(visible=False)}
-        measured = [one for epochs in found.values() for seeds in epochs.values() for one in seeds]
+        measured = [one for epochs in contestants.values() for seeds in epochs.values() for one in seeds]
         form = REWORDED if all(one.recall("forget", REWORDED) is not None for one in measured) else DIRECT
         about = f"{trained([run.config for run in runs])}, {PANELS[form]}"
-        return {self.column: gr.Column(visible=True), **self.picture.drawn(_lines(found, form), about)}
+        return {self.column: gr.Column(visible=True), **self.picture.drawn(_lines(contestants, form), about)}
 
 
 def build() -> Curves:
@@ -63,24 +63,24 @@ def examples() -> gr.HTML:
 def _by_contestant(runs: Sequence[Run]) -> dict[str, dict[int, list[Measured]]]:
     """What was measured of every contestant, by its name and by epoch, one of each of its seeds that have begun; epochs
     that one of these did not come to, or did not measure, are left out."""
-    found: dict[str, dict[int, list[Measured]]] = {}
+    contestants: dict[str, dict[int, list[Measured]]] = {}
     for _, seeds in by_contestant(runs):
         measured = [[event for event in run.events() if isinstance(event, Measured)] for run in seeds]
         by_epoch = [{event.epoch: event for event in figures.by_epoch(events)} for events in measured if events]
         if by_epoch:
             title = title_of(seeds[0].config.method, seeds[0].config.preset)
-            again = sum(name == title or name.startswith(f"{title} (") for name in found)  # with other settings
+            again = sum(name == title or name.startswith(f"{title} (") for name in contestants)  # with other settings
             shared = sorted(set.intersection(*map(set, by_epoch)))
-            found[f"{title} ({again + 1})" if again else title] = {
+            contestants[f"{title} ({again + 1})" if again else title] = {
                 epoch: [events[epoch] for events in by_epoch] for epoch in shared
             }
-    return found
+    return contestants
 
 
-def _lines(found: dict[str, dict[int, list[Measured]]], form: str) -> figures.Figure:
+def _lines(contestants: dict[str, dict[int, list[Measured]]], form: str) -> figures.Figure:
     """A panel per contestant, a line per tier, over facts or over the seeds that came so far."""
     panels = {}
-    for title, by_epoch in found.items():
+    for title, by_epoch in contestants.items():
         lines: dict[str, list[tuple[float, Interval]]] = {}
         for epoch, seeds in by_epoch.items():
             for tier in TIERS:
@@ -88,7 +88,7 @@ def _lines(found: dict[str, dict[int, list[Measured]]], form: str) -> figures.Fi
                     lines.setdefault(tier, []).append((epoch, share))
         panels[title] = lines
     figure = figures.line_panels(panels, "epoch", "still answered", columns=ACROSS).update_yaxes(tickformat=".0%")
-    latest = max((epoch for by_epoch in found.values() for epoch in by_epoch), default=0)
+    latest = max((epoch for by_epoch in contestants.values() for epoch in by_epoch), default=0)
     figure.update_xaxes(range=[-0.3, latest + 0.3], dtick=max(1, latest // 5))
     figure.update_layout(showlegend=False, margin=dict(r=64, t=40))
     ends = {tier: line[-1] for tier, line in lines.items()}
@@ -96,14 +96,14 @@ def _lines(found: dict[str, dict[int, list[Measured]]], form: str) -> figures.Fi
     row, column = (part + 1 for part in divmod(len(panels) - 1, ACROSS))  # the last panel's lines are named
     names = [(share.mean, tier) for tier, (_, share) in ends.items() if reached]
     look.end_labels(figure, names, reached, 1.08 * row, row=row, col=column)
-    return look.titled(figure, _finding(found, form))
+    return look.titled(figure, _finding(contestants, form))
 
 
-def _finding(found: dict[str, dict[int, list[Measured]]], form: str) -> str:
+def _finding(contestants: dict[str, dict[int, list[Measured]]], form: str) -> str:
     """How far popular facts lead after the last epoch that was measured of all who have begun to train: others are no
     comparison."""
     ends = {}
-    for title, by_epoch in found.items():
+    for title, by_epoch in contestants.items():
         leads = {epoch: lead for epoch, seeds in by_epoch.items() if (lead := lead_of(seeds, form)) is not None}
         if max(leads, default=0) > 0:
             ends[title] = leads

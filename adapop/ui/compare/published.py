@@ -32,10 +32,10 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
     """Lays the section out, hidden until somebody wants it. Returns the choice of a setting, and ours beside theirs."""
     start, every = published.SETTINGS[0], published.tables()
     recall_figure, tier_figure = pictures(start)
-    wanted = gr.Checkbox(False, label="Show the paper's published numbers beside ours", elem_id="published")
+    switch = gr.Checkbox(False, label="Show the paper's published numbers beside ours", elem_id="published")
     with gr.Column(visible=False, elem_id="published-layer") as layer:
-        said = [texts.PUBLISHED_LABEL, published.RETAIN_NOTE, texts.PUBLISHED_UNUSABLE]
-        gr.HTML(html.listed(said, "warn"), html_template=html.LINES)
+        notes = [texts.PUBLISHED_LABEL, published.RETAIN_NOTE, texts.PUBLISHED_UNUSABLE]
+        gr.HTML(html.listed(notes, "warn"), html_template=html.LINES)
         setting = gr.Dropdown(list(published.SETTINGS), value=start, label="Published for", elem_id="published-for")
         table = grid("published-beside")
         with gr.Row():
@@ -51,7 +51,7 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
         recall_figure, tier_figure = pictures(setting)
         return {**recall.drawn(recall_figure), **tiers.drawn(tier_figure)}
 
-    wanted.change(lambda on: gr.Column(visible=on), wanted, layer, **QUIET)
+    switch.change(lambda on: gr.Column(visible=on), switch, layer, **QUIET)
     setting.change(drawn, setting, [*recall.parts, *tiers.parts], **EACH)
     which.change(lambda title: grid_of(every[titles.index(title)]), which, other, **QUIET)
     return setting, table
@@ -61,13 +61,13 @@ def rows(records: Sequence[Record], setting: str) -> dict:
     """Ours and theirs for every method that both have, and the settings in which ours is not the paper's run; values of
     the table."""
     theirs = {one.our_name: one for one in published.recalls(setting)}
-    found = []
+    lines = []
     for one in contestants(records):
         config = one.records[0].config
         if one.measured and config.preset == "paper" and (their := theirs.get(config.method)):
             ours = [one.recall(group, DIRECT, "all", "strict") for group in ("forget", "retain")]
             apart = departures(config, model_of(setting))
-            found.append(
+            lines.append(
                 (
                     one.name,
                     *("" if cell is None else percent_deviating(cell.mean, None) for cell in ours),
@@ -80,16 +80,16 @@ def rows(records: Sequence[Record], setting: str) -> dict:
     caption = (
         f"{label} ({published.PAPER}, {published.MAIN_SOURCE} and {published.FURTHER_SOURCE}). {texts.PUBLISHED_BESIDE}"
     )
-    return grid_of(Table(label, HEAD, tuple(found), caption), texts.PUBLISHED_NONE)
+    return grid_of(Table(label, HEAD, tuple(lines), caption), texts.PUBLISHED_NONE)
 
 
 def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
     """The published recall of every method, and the gap under paraphrases where it was published."""
-    found = [(_marked(one), one.forget, one.retain) for one in published.recalls(setting)]
+    recalls = [(_marked(one), one.forget, one.retain) for one in published.recalls(setting)]
     about = _spoken(setting)
     model, _, data = setting.partition(" ")
     if data != "DUET":
-        return figures.published_recalls(found, about), figures.empty("published by popularity for DUET alone")
+        return figures.published_recalls(recalls, about), figures.empty("published by popularity for DUET alone")
     outcomes = [
         Outcome("", method, {REWORDED: {tier: Interval(value, value, value) for tier, value in by_tier.items()}})
         for method, by_tier in published.paraphrased(model).items()
@@ -97,7 +97,7 @@ def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
     gap = figures.compare_runs(outcomes)
     gap.update_xaxes(title_text=f"published, not measured here:<br>{about}").update_layout(margin_b=64)
     gap.update_layout(meta={"finding": f"Published: {figures.finding_of(gap)}"})
-    return figures.published_recalls(found, about), gap
+    return figures.published_recalls(recalls, about), gap
 
 
 def _marked(recall: published.Recall) -> str:

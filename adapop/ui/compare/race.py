@@ -16,6 +16,7 @@ from adapop.errors import shown as shortened
 from adapop.facts.fact import FactSet
 from adapop.model.catalogue import MODELS
 from adapop.paths import SHIPPED
+from adapop.remark import sentences
 from adapop.report.figures import Numbers
 from adapop.report.record import Record, read_record, title_of
 from adapop.runs.listed import damage_of
@@ -55,8 +56,8 @@ class Race:
 
 def new_race(secret: str, seconds: float) -> Race:
     """The components, laid out where they are called."""
-    kept = gr.BrowserState(EMPTY, storage_key="adapop-race", secret=secret)
-    return Race(kept, gr.State(UNSEEN), gr.Timer(seconds, active=False))
+    stored = gr.BrowserState(EMPTY, storage_key="adapop-race", secret=secret)
+    return Race(stored, gr.State(UNSEEN), gr.Timer(seconds, active=False))
 
 
 # shown: values of `PROGRESS`. runs: those that are there. finished: how many came to their end. measured: how often any
@@ -77,12 +78,12 @@ def who_is_who() -> Numbers:
 
 
 def begin(
-    worker: Worker, shown: str, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], seeds, *values
+    worker: Worker, identity: str, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], seeds, *values
 ) -> dict:
     """Queues a run for every contestant and seed. values: epochs and rate (text, "" for each its own), then those of
     Run, whose model races. Returns what a browser keeps of the race: its runs, and why a contestant cannot run on these
     facts, while the others race."""
-    facts = check_shown(facts, shown)
+    facts = check_shown(facts, identity)
     if not chosen:
         raise gr.Error("Pick at least one contestant.", duration=None)
     if len(chosen) * int(seeds) > MOST_RUNS:
@@ -96,8 +97,7 @@ def begin(
         for key in chosen:
             try:
                 config = config_in(facts, missing, anchors, key, *values, seed=seed)
-                if problems := preflight(facts, config).problems:
-                    raise AdaPopError(problems[0])
+                preflight(facts, config).check()
                 runs.append(worker.submit(config, facts).id)
             except AdaPopError as error:
                 why = "was not started" if isinstance(error, LimitError) else "cannot run"
@@ -153,45 +153,46 @@ def plan(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: S
         return html.listed([str(error)], "bad")
     name, count = next(iter(configs.values())).model, len(configs) * int(seeds)
     model = MODELS[name].title if name in MODELS else name
-    problems = [f"{title_of(*key.split('/'))}: {problem}" for key, look in looks.items() for problem in look.problems]
+    stopping = [(title_of(*key.split("/")), look.problems) for key, look in looks.items()]
+    problems = [f"{title}: {problem}" for title, remarks in stopping for problem in sentences(remarks)]
     if name in SHIPPED and not problems:  # it takes a minute, and nothing of it can surprise
         return html.listed([], "hidden")
     rates = ", ".join(f"{title_of(*key.split('/'))} {config.learning_rate:g}" for key, config in configs.items())
     first = next(iter(looks.values()))
-    said = [
+    lines = [
         f"{number_of(count, 'run')}, one after the other, on {facts.name} (tab 1) with {model} (tab 3).",
         first.counts,
         *first.costs,
         f"Learning rates: {rates}.",
     ]
-    return html.listed([*problems, *said], "bad" if problems else "calm")
+    return html.listed([*problems, *lines], "bad" if problems else "calm")
 
 
-def end(worker: Worker, kept: dict) -> None:
+def end(worker: Worker, stored: dict) -> None:
     """Asks every run of the race that is under way to stop. What is finished stays; asking twice is asking once."""
-    for name in _names(kept):
+    for name in _names(stored):
         now, run, _ = seen_of(worker, name, "ready")
         if run is not None and now.ticking and may_control(worker, name):
             with refusing():
                 run.request_stop()
 
 
-def joined(worker: Worker, kept: dict, name: str) -> dict:
+def joined(worker: Worker, stored: dict, name: str) -> dict:
     """The race with another run in it."""
     run = shown_run(worker, name)
     if run is None:
         raise gr.Error("This run is not here any more.", duration=None)
-    if name in _names(kept):
+    if name in _names(stored):
         raise gr.Error("This run is in the comparison already.", duration=None)
-    if len(_names(kept)) >= MOST_RUNS:
+    if len(_names(stored)) >= MOST_RUNS:
         raise gr.Error(f"A comparison has at most {MOST_RUNS} runs. Start a new race.", duration=None)
-    return {"runs": [*_names(kept), name], "refused": _refused(kept)}
+    return {"runs": [*_names(stored), name], "refused": _refused(stored)}
 
 
-def standing(worker: Worker, kept: dict | None) -> Standing:
+def standing(worker: Worker, stored: dict | None) -> Standing:
     """How the race stands, read from the runs' folders."""
     lines, runs, seconds, measured, ticking = [], [], [], 0, False
-    names = _names(kept)
+    names = _names(stored)
     for name in names:
         now, run, events = seen_of(worker, name, "ready")
         if damage := _damage(worker, name):
@@ -216,25 +217,25 @@ def standing(worker: Worker, kept: dict | None) -> Standing:
     done = sum(line["state"] == "done" for line in lines)
     words = _words(len(lines), done, ticking, fmean(seconds) if seconds else None)
     opened = ticking or done < len(lines)  # folded away once all came to their end
-    shown = {"shown": bool(lines), "open": opened, "words": words, "runs": lines, "refused": _refused(kept)}
-    return Standing(html.values(shown), tuple(runs), done, measured, ticking)
+    values = {"shown": bool(lines), "open": opened, "words": words, "runs": lines, "refused": _refused(stored)}
+    return Standing(html.values(values), tuple(runs), done, measured, ticking)
 
 
 def _damage(worker: Worker, name: str) -> AdaPopError | None:
     """What is wrong with a run that is there, None if nothing is."""
-    found = shown_run(worker, name)
-    return damage_of(found) if found else None
+    run = shown_run(worker, name)
+    return damage_of(run) if run else None
 
 
 def readable(runs: Sequence[Run]) -> list[tuple[Run, Record]]:
     """The runs that read to their last file, with what was read. Others are left out, and the page says so."""
-    found = []
+    pairs = []
     for run in runs:
         try:
-            found.append((run, read_record(run)))
+            pairs.append((run, read_record(run)))
         except AdaPopError as error:
             gr.Warning(escape(f"A damaged run is left out. {public_words(error)}"))
-    return found
+    return pairs
 
 
 def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:
@@ -245,12 +246,12 @@ def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:
     return f"{done} of {number_of(runs, 'run')} done{left}. You may close the page: the race goes on."
 
 
-def _names(kept: dict | None) -> list[str]:
+def _names(stored: dict | None) -> list[str]:
     """The ids that a browser kept; anything else that it sends is left out."""
-    names = kept.get("runs") if isinstance(kept, dict) else None
+    names = stored.get("runs") if isinstance(stored, dict) else None
     return [name for name in names if isinstance(name, str)][:MOST_RUNS] if isinstance(names, list) else []
 
 
-def _refused(kept: dict | None) -> list[str]:
-    said = kept.get("refused") if isinstance(kept, dict) else None
-    return [str(line) for line in said][:MOST_RUNS] if isinstance(said, list) else []
+def _refused(stored: dict | None) -> list[str]:
+    lines = stored.get("refused") if isinstance(stored, dict) else None
+    return [str(line) for line in lines][:MOST_RUNS] if isinstance(lines, list) else []

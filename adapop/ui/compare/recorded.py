@@ -33,8 +33,8 @@ def build() -> tuple[gr.Radio, gr.HTML]:
     """The choice, and what is said of the layer once it is on."""
     place = dict(elem_id="recorded", elem_classes="advanced-only")
     choice = gr.Radio(CHOICES, value=SAME, label=texts.RECORDED_LABEL, **place)
-    said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="recorded-words")
-    return choice, said
+    words = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="recorded-words")
+    return choice, words
 
 
 @dataclass(frozen=True)
@@ -76,15 +76,15 @@ class Pictures:
             self.said: words,
             **gap.drawn(figures.compare_runs(outcomes, every=False), about),
             **cost.drawn(picture.update_layout(height=PIXELS), about, cost_table(outcomes, compared.asked)),
-            **{shown: grid_of(table) for shown, table in zip(self.tables, tables_of(compared, layer))},
+            **{place: grid_of(table) for place, table in zip(self.tables, tables_of(compared, layer))},
         }
 
 
 def numbers() -> tuple[gr.HTML, gr.HTML, gr.HTML]:
     """Lays out every metric; what was read from inside is folded away."""
-    shown = grid("compare-table"), grid("compare-kept")
+    tables = grid("compare-table"), grid("compare-kept")
     with gr.Accordion(INSIDE, open=False, elem_id="compare-inside"):
-        return *shown, grid("compare-inside-table")
+        return *tables, grid("compare-inside-table")
 
 
 @lru_cache(maxsize=8)
@@ -104,8 +104,8 @@ def charts() -> tuple[Chart, Chart]:
 def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
     """Whose runs a picture shows, and how they were trained; who they are stands at their marks."""
     own = [record.config for one in compared.contestants for record in one.records]
-    shown = {"yours": own, "recorded": [config for one in layer for config in one.configs]}
-    return "; ".join(f"{whose}: {trained(configs)}" for whose, configs in shown.items() if configs)
+    configs_of = {"yours": own, "recorded": [config for one in layer for config in one.configs]}
+    return "; ".join(f"{whose}: {trained(configs)}" for whose, configs in configs_of.items() if configs)
 
 
 def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
@@ -145,10 +145,10 @@ def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:
     return same_facts and recorded.is_untouched(one.records[0].config)
 
 
-def outcomes_of(layer: Sequence[Recorded], asked: str) -> list[Outcome]:
-    """The recorded results as points of the pictures. asked: the form in which forgetting is set against its cost, a
+def outcomes_of(layer: Sequence[Recorded], asking: str) -> list[Outcome]:
+    """The recorded results as points of the pictures. asking: the form in which forgetting is set against its cost, a
     value of `PANELS`."""
-    form = next(name for name, words in PANELS.items() if words == asked)
+    form = next(name for name, words in PANELS.items() if words == asking)
     return [replace(outcome_of("", one.title, one.recall, form, one.lead), recorded=True) for one in layer]
 
 
@@ -158,12 +158,12 @@ def tables_of(compared: Comparison, layer: Sequence[Recorded]) -> tuple[Table, .
         return compared.results
     own = [one.name for one in compared.contestants]
     names = [f"{one.title}, recorded, {one.seeds}" for one in layer]
-    *shown, inside = results_tables([*lines_of([*compared.contestants, *layer])], [*own, *names])
+    *outside, inside = results_tables([*lines_of([*compared.contestants, *layer])], [*own, *names])
     coded = [f"{name}, code {', '.join(recorded.commits([one]))}" for name, one in zip(names, layer)]
-    return *shown, replace(inside, head=(inside.head[0], *own, *coded))
+    return *outside, replace(inside, head=(inside.head[0], *own, *coded))
 
 
-def cost_table(outcomes: Sequence[figures.Outcome], asked: str) -> figures.Numbers:
+def cost_table(outcomes: Sequence[figures.Outcome], asking: str) -> figures.Numbers:
     """The scatter in numbers, for its text twin."""
     front = {one.label for one in figures.pareto_front(outcomes)}
     rows = []
@@ -172,4 +172,4 @@ def cost_table(outcomes: Sequence[figures.Outcome], asked: str) -> figures.Numbe
             place = "collapsed" if one.collapsed else "on the front" if one.label in front else "behind it"
             place = "not in the contest" if one.recorded else "where all began" if one.original else place
             rows.append((one.label, ranged(one.forget), ranged(one.holdout), place))
-    return figures.Numbers(("", f"to forget, {asked}", "held out", "Pareto front"), tuple(rows), 1)
+    return figures.Numbers(("", f"to forget, {asking}", "held out", "Pareto front"), tuple(rows), 1)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import gradio as gr
 
+from adapop.remark import sentences
 from adapop.report import write_report
 from adapop.report.comparison import Comparison, comparison, settings_of, write_table
 from adapop.report.record import Record
@@ -70,8 +71,8 @@ class RaceResults:
         return {
             **self.visible(compared, choice),
             self.own: gr.Column(visible=bool(records)),
-            self.warnings: html.listed(compared.warnings, "warn" if compared.warnings else "hidden"),
-            self.findings: html.listed(compared.findings, "calm" if compared.findings else "hidden"),
+            self.warnings: html.listed(sentences(compared.warnings), "warn" if compared.warnings else "hidden"),
+            self.findings: html.listed(sentences(compared.findings), "calm" if compared.findings else "hidden"),
             self.ranges: html.listed(compared.intervals, "calm" if compared.intervals else "hidden"),
             **self.differences.drawn(compared, pair),
             self.published: published.rows(records, setting),
@@ -88,17 +89,17 @@ class RaceResults:
         return {self.column: gr.Column(visible=False), self.pictures.said: recorded.words_of(compared, layer, choice)}
 
 
-def build(worker: Worker, kept: gr.BrowserState, said: gr.HTML) -> RaceResults:
-    """Lays out the results, hidden until there are some. kept: see `race.Race`. said: what is said of the
+def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResults:
+    """Lays out the results, hidden until there are some. stored: see `race.Race`. words: what is said of the
     recorded layer."""
     with gr.Column(visible=False) as column:
         warned = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-warnings")
-        found = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-findings")
+        findings = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-findings")
         charts = recorded.charts()
         with gr.Accordion(texts.EVERY_NUMBER, open=False, elem_id="compare-numbers"):
             tables = recorded.numbers()
         ranges = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-ranges")
-        pictures = recorded.Pictures(said, *charts, *tables)
+        pictures = recorded.Pictures(words, *charts, *tables)
         with gr.Column(visible=False) as own:
             with gr.Accordion("In what they differ", open=False, elem_id="compare-differ"):
                 with gr.Row():
@@ -107,11 +108,11 @@ def build(worker: Worker, kept: gr.BrowserState, said: gr.HTML) -> RaceResults:
                 differences = Differences(first, second, grid("compare-settings"))
             with gr.Accordion("And in the paper?", open=False, elem_id="compare-paper"):
                 beside = published.build()
-            report, file = _downloads(worker, kept)
-    return RaceResults(column, pictures, own, warned, found, ranges, differences, *beside, report, file)
+            report, file = _downloads(worker, stored)
+    return RaceResults(column, pictures, own, warned, findings, ranges, differences, *beside, report, file)
 
 
-def _downloads(worker: Worker, kept: gr.BrowserState) -> tuple[gr.DownloadButton, gr.DownloadButton]:
+def _downloads(worker: Worker, stored: gr.BrowserState) -> tuple[gr.DownloadButton, gr.DownloadButton]:
     """Lays out the files of a race: a report, and a table."""
     gr.Markdown(f"### Take it home\n{texts.COMPARE_DOWNLOAD}")
     with gr.Row():
@@ -120,22 +121,22 @@ def _downloads(worker: Worker, kept: gr.BrowserState) -> tuple[gr.DownloadButton
         report = gr.DownloadButton("Report (HTML)", visible=False, min_width=140, elem_id="download-comparison")
         table = gr.DownloadButton("Table (CSV)", visible=False, min_width=140, elem_id="download-comparison-table")
 
-    make.click(lambda *sent: requested_files(worker, *sent), [kept, title], [report, table], api_visibility="private")
+    make.click(lambda *sent: requested_files(worker, *sent), [stored, title], [report, table], api_visibility="private")
     return report, table
 
 
-def requested_files(worker: Worker, kept: dict, title: str | None = "") -> tuple:
+def requested_files(worker: Worker, stored: dict, title: str | None = "") -> tuple:
     """`files_of` the race, unless this visitor took too many lately."""
     with refusing():
         worker.ledger.spend(JOBS)
-        return files_of(race.standing(worker, kept).runs, title)
+        return files_of(race.standing(worker, stored).runs, title)
 
 
 def files_of(runs: Sequence[Run], title: str | None = "") -> tuple:
     """The report on these runs and the table of their comparison, ready to download. title: of the report."""
-    out, found = served_folder(), race.readable(runs)
-    page = write_report([run for run, _ in found], out / "comparison.html", (title or "").strip()[:MOST_TITLE])
-    table = write_table(comparison([record for _, record in found]), out / "comparison.csv")
+    out, pairs = served_folder(), race.readable(runs)
+    page = write_report([run for run, _ in pairs], out / "comparison.html", (title or "").strip()[:MOST_TITLE])
+    table = write_table(comparison([record for _, record in pairs]), out / "comparison.csv")
     return gr.DownloadButton(value=str(page), visible=True), gr.DownloadButton(value=str(table), visible=True)
 
 

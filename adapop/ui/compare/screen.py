@@ -41,12 +41,12 @@ class CompareScreen:
         return [*controls, *self.results.all, self.follower.seen, self.follower.timer]
 
     def show(
-        self, worker: Worker, kept: dict | None, last_seen: tuple, setting: str, choice: str, *pair: str | None
+        self, worker: Worker, stored: dict | None, last_seen: tuple, setting: str, choice: str, *pair: str | None
     ) -> dict:
         """Updates that show how a race stands, with its curves only when another epoch was measured, and with its
         results only when another run came to its end. last_seen: see `race.Race`. setting: of the paper's numbers.
         choice: of what was recorded. pair: see `differing`."""
-        now = race.standing(worker, kept)
+        now = race.standing(worker, stored)
         changes = {
             self.progress: now.shown,
             self.start: gr.Button(interactive=not now.ticking),
@@ -108,21 +108,21 @@ def build(
     progress = gr.HTML(html.values({"shown": False}), html_template=race.PROGRESS, elem_id="race-progress")
     dots = fields.build()
     lines = curves.build()
-    choice, said = recorded.build()
-    shown = results.build(worker, follower.kept, said)
-    screen = CompareScreen(follower, progress, start, stop, empty, dots, lines, shown)
+    choice, words = recorded.build()
+    compared = results.build(worker, follower.kept, words)
+    screen = CompareScreen(follower, progress, start, stop, empty, dots, lines, compared)
 
-    def begun(kept: dict, *values):
-        if race.standing(worker, kept).ticking:  # a second press would hide the first
+    def begun(stored: dict, *values):
+        if race.standing(worker, stored).ticking:  # a second press would hide the first
             raise gr.Error("A race is under way. Wait for its end, or press Stop race.", duration=None)
         return race.begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 
-    def joined(kept: dict, chosen: list[str] | None):
+    def joined(stored: dict, chosen: list[str] | None):
         if not chosen:
             raise gr.Error("Pick at least one of your runs.", duration=None)
         for name in chosen:
-            kept = race.joined(worker, kept, name)
-        return kept, race.UNSEEN, gr.Timer(active=True), []
+            stored = race.joined(worker, stored, name)
+        return stored, race.UNSEEN, gr.Timer(active=True), []
 
     facts = [session.shown, session.facts, missing, session.anchors]
     before = [follower.kept, *facts]
@@ -137,20 +137,20 @@ def build(
     _wire_results(worker, screen, choice)
 
 
-def _offered(worker: Worker, kept: object) -> tuple[gr.Dropdown, gr.Row]:
+def _offered(worker: Worker, stored: object) -> tuple[gr.Dropdown, gr.Row]:
     """The picker of runs, and its row, which says nothing to somebody who has none."""
-    own = mine.choices(worker, kept, examples=False)
+    own = mine.choices(worker, stored, examples=False)
     row = gr.Row(elem_classes=["beside"] if own else ["beside", "advanced-only"])
-    return gr.Dropdown(mine.choices(worker, kept), value=[]), row
+    return gr.Dropdown(mine.choices(worker, stored), value=[]), row
 
 
 def _wire_results(worker: Worker, screen: CompareScreen, choice: gr.Radio) -> None:
     """Wires what shows the race. choice: of what was recorded."""
-    follower, shown = screen.follower, screen.results
-    pair, setting = [shown.differences.first, shown.differences.second], shown.setting
+    follower, parts = screen.follower, screen.results
+    pair, setting = [parts.differences.first, parts.differences.second], parts.setting
 
-    def compared(kept: dict) -> Comparison:
-        return comparison(_finished(race.standing(worker, kept)))
+    def compared(stored: dict) -> Comparison:
+        return comparison(_finished(race.standing(worker, stored)))
 
     looked = {"fn": partial(screen.show, worker), "outputs": screen.shown, "concurrency_limit": None}
     looked |= {"inputs": [follower.kept, follower.seen, setting, choice, *pair], **QUIET}
@@ -158,30 +158,30 @@ def _wire_results(worker: Worker, screen: CompareScreen, choice: gr.Radio) -> No
     # without triggers it runs when the page opens and whenever one of its inputs changes
     gr.on(None, trigger_mode="always_last", **looked)
     choice.input(
-        lambda kept, wanted: shown.visible(compared(kept), wanted),
+        lambda stored, layer: parts.visible(compared(stored), layer),
         [follower.kept, choice],
-        [shown.column, *shown.pictures.all],
+        [parts.column, *parts.pictures.all],
         **LAST_STAYS,
     )
     gr.on(
         [component.input for component in pair],
         partial(differing, worker),
         [follower.kept, *pair],
-        shown.differences.table,
+        parts.differences.table,
         **LAST_STAYS,
     )
     setting.change(
-        lambda kept, wanted: published.rows(_finished(race.standing(worker, kept)), wanted),
+        lambda stored, name: published.rows(_finished(race.standing(worker, stored)), name),
         [follower.kept, setting],
-        shown.published,
+        parts.published,
         **EACH,
     )
 
 
-def differing(worker: Worker, kept: dict, *marks: str) -> dict:
+def differing(worker: Worker, stored: dict, *marks: str) -> dict:
     """The settings in which two contestants differ, by their numbers."""
-    found = contestants(_finished(race.standing(worker, kept)))
-    return settings_grid([one for one in found if one.mark in marks])
+    every = contestants(_finished(race.standing(worker, stored)))
+    return settings_grid([one for one in every if one.mark in marks])
 
 
 def _finished(now: race.Standing) -> list[Record]:

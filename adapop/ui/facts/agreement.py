@@ -24,19 +24,19 @@ def build(session: Session) -> None:
             # their choices change with the set: one that was sent before must not be refused after
             first = gr.Dropdown([], label="One", min_width=160, allow_custom_value=True)
             second = gr.Dropdown([], label="against", min_width=160, allow_custom_value=True)
-        said = gr.HTML(html.listed([texts.AGREEMENT_EMPTY]), html_template=html.LINES, elem_id="agreement-words")
+        words = gr.HTML(html.listed([texts.AGREEMENT_EMPTY]), html_template=html.LINES, elem_id="agreement-words")
         scatter = chart(figures.empty(texts.AGREEMENT_EMPTY), "agreement-chart", "", texts.AGREEMENT_TABLE)
 
     def compared(*values):
         lines, figure = _compared(*values)
-        return {said: html.listed(lines), **scatter.drawn(figure)}
+        return {words: html.listed(lines), **scatter.drawn(figure)}
 
     chosen = [session.facts, session.anchors, session.scorings, first, second]
     session.scorings.change(_choices, session.scorings, [first, second], **QUIET).then(
-        compared, chosen, [said, *scatter.parts], **QUIET, concurrency_limit=1
+        compared, chosen, [words, *scatter.parts], **QUIET, concurrency_limit=1
     )
     again = [first.input, second.input, session.anchors.change, session.facts.change]
-    gr.on(again, compared, chosen, [said, *scatter.parts], **LAST_STAYS)
+    gr.on(again, compared, chosen, [words, *scatter.parts], **LAST_STAYS)
 
 
 def _choices(scorings: tuple[Scoring, ...]):
@@ -53,12 +53,12 @@ def _compared(facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], fir
         return [texts.AGREEMENT_EMPTY], figures.empty(texts.AGREEMENT_EMPTY)
     scores = [by_title[title].values(facts.forget) for title in (first, second)]
     try:
-        found = agreement(*scores, curve_of(facts, anchors))
+        result = agreement(*scores, curve_of(facts, anchors))
     except DataError as error:
         return [str(error)], figures.empty(texts.AGREEMENT_EMPTY)
-    lines = in_words(found, first, second)
-    if found.discordant:
+    lines = in_words(result, first, second)
+    if result.discordant:
         names = {fact.id: fact.title for fact in facts.forget}
-        worst = ", ".join(names[fact][:40] for fact in found.discordant[:NAMED])
-        lines.append(f"They disagree on {len(found.discordant):,}, most on: {worst}.")
-    return lines, figures.agreement_scatter(facts.forget, *scores, (first, second), found.discordant)
+        worst = ", ".join(names[fact][:40] for fact in result.discordant[:NAMED])
+        lines.append(f"They disagree on {len(result.discordant):,}, most on: {worst}.")
+    return lines, figures.agreement_scatter(facts.forget, *scores, (first, second), result.discordant)

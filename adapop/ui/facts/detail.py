@@ -30,12 +30,12 @@ def build(session: Session, table: gr.Dataframe) -> None:
         lines = fact_lines(fact, scorings)
         return {group: gr.Group(visible=True), detail: html.listed(lines), number: fact.score, chosen: fact.id}
 
-    def edited(shown: str, facts: FactSet | None, chosen: str, value: float | None):
-        facts = check_shown(facts, shown)
+    def edited(identity: str, facts: FactSet | None, chosen: str, value: float | None):
+        facts = check_shown(facts, identity)
         return gr.skip() if value is None else session.changed(_edited(facts, chosen, value))
 
-    shown = [group, detail, number, chosen]
-    table.select(explained, [session.facts, session.scorings], shown, **EACH_IN_TURN)
+    panel = [group, detail, number, chosen]
+    table.select(explained, [session.facts, session.scorings], panel, **EACH_IN_TURN)
     now = [session.shown, session.facts, chosen, number]
     session.look_whether_lost(save.click(edited, now, [session.facts, session.shown], **IN_TURN))
     session.facts.change(lambda: gr.Group(visible=False), None, group, **QUIET)

@@ -41,37 +41,37 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
     with gr.Row():
         ask = gr.Button("Does the model know them?", min_width=160, elem_id="known")
         drop = gr.Button("Leave out what it does not know", min_width=160, visible=False, elem_id="drop-unknown")
-    said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="known-words")
-    found = gr.State(None)
+    status = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="known-words")
+    answers = gr.State(None)
 
-    def begun(shown: str, facts: FactSet | None, values):
+    def begun(identity: str, facts: FactSet | None, values):
         with refusing():
             config = _config(values)
-            return config, *worker.recall(config, check_shown(facts, shown))
+            return config, *worker.recall(config, check_shown(facts, identity))
 
-    async def asked(shown: str, facts: FactSet | None, values):
-        _, future, progress = await aside(worker.ledger, begun, shown, facts, values)
+    async def asked(identity: str, facts: FactSet | None, values):
+        _, future, progress = await aside(worker.ledger, begun, identity, facts, values)
         async for line in followed(future, progress):
-            yield {said: html.listed([line]), found: None}
+            yield {status: html.listed([line]), answers: None}
         if error := failure_of(future):
             raise refused(error)
         known = future.result()
         recall = {(fact.id, fact.question): known.recall[fact.id] for fact in facts.forget}
-        yield {found: Answered(_asked_as(values), recall, tuple(in_words(known.prompting)))}
+        yield {answers: Answered(_asked_as(values), recall, tuple(in_words(known.prompting)))}
 
-    ended = ask.click(asked, [session.shown, session.facts, settings], [said, found], **QUIET)
+    ended = ask.click(asked, [session.shown, session.facts, settings], [status, answers], **QUIET)
     session.look_whether_lost(ended)
-    shown, words = [session.facts, session.known, found, settings], [said, drop]
-    seen = [session.facts, found, settings]
-    ended.then(_recall_now, seen, session.known, **IN_TURN).then(_said_of, shown, words, **QUIET)
-    settings.change(_recall_now, seen, session.known, **IN_TURN)
+    inputs, words = [session.facts, session.known, answers, settings], [status, drop]
+    recalled = [session.facts, answers, settings]
+    ended.then(_recall_now, recalled, session.known, **IN_TURN).then(_said_of, inputs, words, **QUIET)
+    settings.change(_recall_now, recalled, session.known, **IN_TURN)
 
-    def dropped(shown: str, facts: FactSet | None, recall: Mapping[str, float]) -> dict:
-        return session.changed(without_unknown(check_shown(facts, shown), recall))
+    def dropped(identity: str, facts: FactSet | None, recall: Mapping[str, float]) -> dict:
+        return session.changed(without_unknown(check_shown(facts, identity), recall))
 
     now = [session.shown, session.facts, session.known]
     session.look_whether_lost(drop.click(dropped, now, [session.facts, session.shown], **IN_TURN))
-    gr.on([session.facts.change, session.known.change], _said_of, shown, words, **QUIET)
+    gr.on([session.facts.change, session.known.change], _said_of, inputs, words, **QUIET)
 
 
 def _config(values: object) -> RunConfig:
@@ -84,23 +84,23 @@ def _asked_as(values: list) -> tuple[str, ...]:
     return tuple(str(values[place]).strip() for place in DECISIVE) if values else (SANDBOX, "chat")
 
 
-def _recall_now(facts: FactSet | None, found: Answered | None, values: list) -> dict[str, float]:
+def _recall_now(facts: FactSet | None, answers: Answered | None, values: list) -> dict[str, float]:
     """Recall by id of the facts that are in the set now, by the model that is chosen now, asked as
     it is chosen: what another one knows says nothing of it."""
-    if facts is None or found is None or found.asked_as != _asked_as(values):
+    if facts is None or answers is None or answers.asked_as != _asked_as(values):
         return {}
     keys = {fact.id: (fact.id, fact.question) for fact in facts.forget}
-    return {name: found.recall[key] for name, key in keys.items() if key in found.recall}
+    return {name: answers.recall[key] for name, key in keys.items() if key in answers.recall}
 
 
-def _said_of(facts: FactSet | None, recall: Mapping[str, float], found: Answered | None, values: list):
+def _said_of(facts: FactSet | None, recall: Mapping[str, float], answers: Answered | None, values: list):
     """How many facts the model knows, in words, and the button that drops the others."""
-    asked = [fact for fact in facts.forget if fact.id in recall] if facts else []
-    if not asked:
+    facts_asked = [fact for fact in facts.forget if fact.id in recall] if facts else []
+    if not facts_asked:
         return html.listed([], "hidden"), gr.Button(visible=False)
-    knows = sum(recall[fact.id] >= KNOWN_FROM for fact in asked)
-    of = number_of(len(asked), "fact")
-    told = f"Asked as trained, the original model ({_asked_as(values)[0]}) answers {knows:,} of {of}."
-    lines = [told, *found.settled, texts.KNOWN_ABOUT]
-    kind = "calm" if knows == len(asked) else "warn"
-    return html.listed(lines, kind), gr.Button(visible=0 < knows < len(asked))
+    knows = sum(recall[fact.id] >= KNOWN_FROM for fact in facts_asked)
+    of = number_of(len(facts_asked), "fact")
+    first = f"Asked as trained, the original model ({_asked_as(values)[0]}) answers {knows:,} of {of}."
+    lines = [first, *answers.settled, texts.KNOWN_ABOUT]
+    kind = "calm" if knows == len(facts_asked) else "warn"
+    return html.listed(lines, kind), gr.Button(visible=0 < knows < len(facts_asked))

@@ -11,14 +11,10 @@ import gradio as gr
 from adapop.errors import AdaPopError, Stopped, number_of
 from adapop.facts.fact import FactSet
 from adapop.facts.scale import with_tiers
-from adapop.facts.world import other_facts
 from adapop.online.cache import Cache
 from adapop.popularity.base import AS_GIVEN, Proxy, Score, Scoring, forecast
-from adapop.popularity.corpus import CorpusCounts
-from adapop.popularity.infinigram import INDEXES, InfiniGram
-from adapop.popularity.judge import judge_from_environment
-from adapop.popularity.pageviews import PageViews
-from adapop.popularity.wikidata import Wikidata
+from adapop.popularity.infinigram import INDEXES
+from adapop.popularity.sources import SOURCES, Choices
 from adapop.progress import Progress, started
 from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
@@ -48,10 +44,10 @@ class LookUp:
     work: StartStop
     found: gr.State
 
-    async def scored(self, worker: Worker, shown: str, facts: FactSet | None, scorings, proxy: str, *choices):
-        """Asks the proxy and yields how far it is, then what it found. shown: see `Session`.
+    async def scored(self, worker: Worker, identity: str, facts: FactSet | None, scorings, proxy: str, *choices):
+        """Asks the proxy and yields how far it is, then what it found. identity: see `Session`.
         choices: formula, language, year, index, combine and text."""
-        facts = await aside(worker.ledger, check_shown, facts, shown)
+        facts = await aside(worker.ledger, check_shown, facts, identity)
         if proxy == GIVEN:
             came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
             yield self._over(["The scores that came with the set."], "calm", FoundScores(facts, came))
@@ -63,32 +59,32 @@ class LookUp:
         except AdaPopError as error:
             yield self._over([str(error)], "bad", None)
             return
-        found: dict[str, Score] = {}
+        scores: dict[str, Score] = {}
 
         def work(progress: Progress) -> None:
             for score in make(progress).scores(facts.forget):
-                found[score.fact_id] = score
+                scores[score.fact_id] = score
 
         future, progress = started(work)
         async for line in followed(future, progress, "Beginning …"):
-            lines = [*cost, line, f"{len(found):,} of {number_of(len(facts.forget), 'fact')} done."]
+            lines = [*cost, line, f"{len(scores):,} of {number_of(len(facts.forget), 'fact')} done."]
             yield {self.status: html.listed(lines), **self.work.busy(progress), self.found: None}
         error = failure_of(future)
-        lines = ([str(error)] if error else []) + await aside(worker.ledger, summary_lines, facts, found)
-        if not any(score.value is not None for score in found.values()):
+        lines = ([str(error)] if error else []) + await aside(worker.ledger, summary_lines, facts, scores)
+        if not any(score.value is not None for score in scores.values()):
             kind = "warn" if isinstance(error, Stopped) else "bad"
             yield self._over([*lines, "The scores of the set are left as they were."], kind, None)
             return
-        title = next(iter(found.values())).source
-        yield self._over(lines, "warn" if error else "calm", FoundScores(facts, Scoring(title, found)))
+        title = next(iter(scores.values())).source
+        yield self._over(lines, "warn" if error else "calm", FoundScores(facts, Scoring(title, scores)))
 
-    def applied(self, facts: FactSet | None, scorings: tuple[Scoring, ...], found: FoundScores | None) -> dict:
+    def applied(self, facts: FactSet | None, scorings: tuple[Scoring, ...], result: FoundScores | None) -> dict:
         """Updates that put what was found in the place of the set's scores, unless it is another set by now."""
-        if found is None:
+        if result is None:
             return gr.skip()
-        if facts is None or not asked_about(found.facts, facts):
+        if facts is None or not asked_about(result.facts, facts):
             return {self.found: None}
-        scoring = found.scoring
+        scoring = result.scoring
         others = tuple(other for other in scorings if other.title != scoring.title)
         scored = tuple(
             replace(fact, score=score.value, score_source=score.source if score.value is not None else "")
@@ -99,8 +95,8 @@ class LookUp:
         changed = session.changed(with_tiers(replace(facts, forget=scored), anew=True))
         return {**changed, session.scorings: (*others, scoring), self.found: None}
 
-    def _over(self, lines: list[str], kind: str, found: FoundScores | None) -> dict:
-        return {self.status: html.listed(lines, kind), **self.work.idle(), self.found: found}
+    def _over(self, lines: list[str], kind: str, result: FoundScores | None) -> dict:
+        return {self.status: html.listed(lines, kind), **self.work.idle(), self.found: result}
 
 
 def build(worker: Worker, session: Session) -> gr.HTML:
@@ -129,8 +125,8 @@ def build(worker: Worker, session: Session) -> gr.HTML:
 
     choices = [formula, language, year, index, combine, text]
     proxy.change(_suited, proxy, [about, *choices], **QUIET)
-    asked = [session.shown, session.facts, session.scorings, proxy, *choices]
-    ended = start.click(partial(look_up.scored, worker), asked, [status, *work.all, look_up.found], **QUIET)
+    inputs = [session.shown, session.facts, session.scorings, proxy, *choices]
+    ended = start.click(partial(look_up.scored, worker), inputs, [status, *work.all, look_up.found], **QUIET)
     session.look_whether_lost(ended)
     now = [session.facts, session.scorings, look_up.found]
     ended.then(look_up.applied, now, [session.facts, session.shown, session.scorings, look_up.found], **IN_TURN)
@@ -171,19 +167,9 @@ def _maker(
     text: str | None,
 ) -> Callable[[Progress], Proxy]:
     """What makes the chosen proxy, in the thread that will use it."""
-    code = (language or "").strip()
-    if proxy == "wikidata":
-        return lambda progress: Wikidata(progress, Cache(), formula, language=code)
-    if proxy == "pageviews":
-        when = None if year is None else int(year)
-        return lambda progress: PageViews(progress, Cache(), code, when)
-    if proxy == "infinigram":
-        return lambda progress: InfiniGram(progress, Cache(), index, combine)
-    if proxy == "judge":
-        return lambda progress: judge_from_environment(progress, Cache())
-    if text is None:
-        raise AdaPopError("There is no text to count in.", "Upload one.")
-    return lambda progress: CorpusCounts(progress, Path(text), combine, other_facts(facts))
+    when, path = None if year is None else int(year), Path(text) if text else None
+    chosen = Choices(formula, (language or "").strip(), when, index, combine, path)
+    return lambda progress: SOURCES[proxy](facts, chosen, progress, Cache())
 
 
 def cost_line(make: Callable[[Progress], Proxy], facts: FactSet) -> list[str]:
@@ -201,18 +187,18 @@ def asked_about(then: FactSet, now: FactSet) -> bool:
     return all(questions.get(fact.id) == fact.question for fact in now.forget)
 
 
-def summary_lines(facts: FactSet, found: dict[str, Score]) -> list[str]:
+def summary_lines(facts: FactSet, scores: dict[str, Score]) -> list[str]:
     """How many facts were scored, and why the others were not, the commonest reason first."""
-    scored = sum(score.value is not None for score in found.values())
+    scored = sum(score.value is not None for score in scores.values())
     lines = [f"{scored:,} of {number_of(len(facts.forget), 'fact')} have a score."]
-    if unreached := len(facts.forget) - len(found):
+    if unreached := len(facts.forget) - len(scores):
         lines.append(f"{unreached:,} were not reached: look up again to go on where it stopped.")
     reasons: dict[str, list[str]] = {}
     names = {fact.id: fact.title for fact in facts.forget}
-    for score in found.values():
+    for score in scores.values():
         if score.value is None:
             reasons.setdefault(score.reason, []).append(names[score.fact_id])
     for reason, subjects in sorted(reasons.items(), key=lambda item: -len(item[1]))[:REASONS_SHOWN]:
-        shown = ", ".join(subject[:40] for subject in subjects[:3])
-        lines.append(f"Unknown: {len(subjects):,}. {reason} ({shown}{', …' if len(subjects) > 3 else ''}).")
+        named = ", ".join(subject[:40] for subject in subjects[:3])
+        lines.append(f"Unknown: {len(subjects):,}. {reason} ({named}{', …' if len(subjects) > 3 else ''}).")
     return lines

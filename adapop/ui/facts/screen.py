@@ -16,6 +16,7 @@ from adapop.online.cache import Cache
 from adapop.popularity.beta import BetaMap, regime
 from adapop.popularity.calibration import warnings_of
 from adapop.progress import Progress, started
+from adapop.remark import sentences
 from adapop.report import figures
 from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
@@ -85,9 +86,9 @@ class FactsScreen:
         back = restored[1] if restored and restored[0] == source else None
         of_the_last = {self.session.at_work: None, self.looked_up: html.listed([], "hidden")}
         if source == OWN:
-            said = texts.upload_about() + (f"\n\n{texts.SET_RESTORED}" if back else "")
-            shown = {self.uploads.own.group: gr.Group(visible=True), self.about: said}
-            return of_the_last | shown | self.uploads.chosen_again(restored, *chosen)
+            about = texts.upload_about() + (f"\n\n{texts.SET_RESTORED}" if back else "")
+            visible = {self.uploads.own.group: gr.Group(visible=True), self.about: about}
+            return of_the_last | visible | self.uploads.chosen_again(restored, *chosen)
         entry = ENTRIES[source]
         return of_the_last | {
             self.uploads.own.group: gr.Group(visible=False),
@@ -106,8 +107,8 @@ class FactsScreen:
             worker.ledger.spend(JOBS)
         future, progress = started(lambda progress: load_facts(source, SANDBOX, progress, Cache()))
         async for line in followed(future, progress, "Asking for the set …"):
-            said = html.listed([line, "Pick another set to stop."])
-            yield {self.notes: said, self.session.at_work: progress, self.fetched: None}
+            words = html.listed([line, "Pick another set to stop."])
+            yield {self.notes: words, self.session.at_work: progress, self.fetched: None}
         if error := failure_of(future):
             kind = "warn" if isinstance(error, Stopped) else "bad"
             yield {self.notes: html.listed([str(error)], kind), self.session.at_work: None, self.fetched: None}
@@ -123,11 +124,11 @@ class FactsScreen:
         strip = figures.empty("appears with a set")
         if facts is not None:
             strip = figures.popularity_strip(facts.forget, facts.tiers)
-        asked = facts is not None and bool(facts.unknown_scores)
-        only = gr.Checkbox(visible=True) if asked else gr.Checkbox(False, visible=False)
+        unscored = facts is not None and bool(facts.unknown_scores)
+        only = gr.Checkbox(visible=True) if unscored else gr.Checkbox(False, visible=False)
         return {
             **replace(self.strip, words=words_of(facts)).drawn(strip, about_of(facts)),
-            self.missing: gr.Radio(visible=asked),
+            self.missing: gr.Radio(visible=unscored),
             self.unscored: only,
         }
 
@@ -208,13 +209,13 @@ def words_of(facts: FactSet | None) -> str:
 
 
 def fact_table(
-    facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float], wanted: str = "", unscored: bool = False
+    facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float], text: str = "", unscored: bool = False
 ) -> pd.DataFrame:
     """The facts to forget that hold the wanted text, rarest first, unknown scores last and empty: missing is not zero.
     recall: what the original model answers, by fact id. unscored: those without a score alone. At most `MOST_ROWS`:
     with more a browser is slow at all else."""
     rows = []
-    members = found(facts.forget, wanted, unscored) if facts else ()
+    members = matching(facts.forget, text, unscored) if facts else ()
     for fact in sorted(members, key=lambda fact: (fact.score is None, fact.score or 0))[:MOST_ROWS]:
         exponent = None if fact.score is None else beta(fact.score)
         push = "unknown" if exponent is None else PUSH[regime(exponent)]
@@ -233,10 +234,10 @@ def fact_table(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def found(facts: Sequence[Fact], wanted: str | None, unscored: bool = False) -> list[Fact]:
+def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False) -> list[Fact]:
     """The facts with this text in question, answer or subject, whatever its case. unscored: those without a score
     alone."""
-    text = (wanted or "").strip().casefold()
+    text = (searched or "").strip().casefold()
     facts = [fact for fact in facts if fact.score is None] if unscored else facts
     return [fact for fact in facts if text in f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold()]
 
@@ -257,7 +258,7 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     if facts.unknown_scores:
         lines.append(f"Without a score: {len(facts.unknown_scores):,}. Look them up, or decide below what to do.")
     known = [fact.score for fact in facts.forget if fact.score is not None]
-    doubts = warnings_of(known, beta)
+    doubts = sentences(warnings_of(known, beta))
     lines += doubts + upload.problem_lines(facts.problems)
     kind = "warn" if facts.problems or facts.unknown_scores or doubts else "calm"
     return html.listed(lines, kind)
@@ -268,9 +269,9 @@ def _noted(facts: FactSet | None, anchors):
     return gr.skip() if facts is None else notes_of(facts, curve_of(facts, anchors))
 
 
-def _table(facts: FactSet | None, anchors, recall: Mapping[str, float], wanted: str, unscored: bool = False):
+def _table(facts: FactSet | None, anchors, recall: Mapping[str, float], text: str, unscored: bool = False):
     """The table of the facts that match a search and the filter."""
     members = facts.forget if facts else ()
-    label = table_label(len(found(members, wanted, unscored)), len(members))
-    rows = fact_table(facts, curve_of(facts, anchors), recall, wanted, unscored)
+    label = table_label(len(matching(members, text, unscored)), len(members))
+    rows = fact_table(facts, curve_of(facts, anchors), recall, text, unscored)
     return gr.Dataframe(rows, label=label)

@@ -93,16 +93,16 @@ class UploadEvents:
         source.change(lambda value: _template() if value == "own" else gr.skip(), source, own.template, **EACH)
         # a choice made for another set is not a choice for this one
         gr.on([source.change, own.file.upload], lambda: ("error", ""), None, list(choices), **EACH)
-        shown = [self.notes, own.drop_bad, *session.of_the_set]
+        outputs = [self.notes, own.drop_bad, *session.of_the_set]
         last = LAST_STAYS | IN_TURN
-        arrived = [own.mapping, *own.columns, *shown]
+        arrived = [own.mapping, *own.columns, *outputs]
         gr.on([own.file.upload, own.file.clear], self.arrived, [source, *own.files], arrived, **last)
         for choice in (*own.columns, own.drop_bad):
-            choice.input(self.read, own.chosen, shown, **last)
+            choice.input(self.read, own.chosen, outputs, **last)
         again = [session.restored, *own.chosen]
         second = own.retain.input(_second_table, own.retain, own.retain_file, **last)
-        second.then(self.retained_again, again, shown, **IN_TURN)
-        gr.on([own.retain_file.upload, own.retain_file.clear], self.retained_again, again, shown, **last)
+        second.then(self.retained_again, again, outputs, **IN_TURN)
+        gr.on([own.retain_file.upload, own.retain_file.clear], self.retained_again, again, outputs, **last)
 
     def arrived(self, source: str, file: str | None, retain: str, retain_file: str | None) -> dict:
         """Updates for a new file: its columns, our guess of what they are, and its facts, unless another set was chosen
@@ -155,10 +155,10 @@ class UploadEvents:
 
     def _refused(self, error: AdaPopError) -> dict:
         unread = isinstance(error, ScoresError)
-        told = f"{error.message} {texts.BAD_SCORES if unread else error.fix}"
+        message = f"{error.message} {texts.BAD_SCORES if unread else error.fix}"
         rows = problem_lines(getattr(error, "problems", ()), "Rows with bad scores" if unread else DROPPED)
-        asked = {self.own.drop_bad: gr.Checkbox(False, visible=True)} if unread else {}
-        return {self.notes: html.listed([told, *rows], "bad"), **asked, **self.session.with_facts(None)}
+        offer = {self.own.drop_bad: gr.Checkbox(False, visible=True)} if unread else {}
+        return {self.notes: html.listed([message, *rows], "bad"), **offer, **self.session.with_facts(None)}
 
 
 def _second_table(retain: str) -> gr.File:
@@ -268,6 +268,6 @@ def _template_text() -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", "question", "answer", "subject", "relation", "score", "paraphrases"])
     for fact in facts[::step][:TEMPLATE_FACTS]:
-        shown = [fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.score]
-        writer.writerow([*shown, "|".join(fact.paraphrases)])
+        cells = [fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.score]
+        writer.writerow([*cells, "|".join(fact.paraphrases)])
     return text.getvalue()

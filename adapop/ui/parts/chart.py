@@ -31,9 +31,9 @@ class Chart:
 
     def drawn(self, figure: figures.Figure, about: str = "", numbers: figures.Numbers | None = None) -> dict:
         """Updates that show another figure with its finding, and its numbers or those given. about: which run it is."""
-        found = figures.finding_of(figure)
-        said = heading_of(found or self.name, about if found else "")
-        return {self.heading: said, self.plot: figure, self.twin: twin_of(numbers or figure, self.words)}
+        finding = figures.finding_of(figure)
+        heading = heading_of(finding or self.name, about if finding else "")
+        return {self.heading: heading, self.plot: figure, self.twin: twin_of(numbers or figure, self.words)}
 
 
 def chart(figure: figures.Figure, elem_id: str, name: str, words: str = "", about: str = "") -> Chart:

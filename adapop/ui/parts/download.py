@@ -19,8 +19,8 @@ MOST_TITLE = 200  # characters
 
 def title_box(name: str) -> gr.Textbox:
     """Where a report gets a title of one's own. name: of its button's element id."""
-    shown = {"label": "Title", "placeholder": "of the report; optional"}
-    return gr.Textbox(**shown, max_length=MOST_TITLE, min_width=200, elem_id=f"title-{name}")
+    words = {"label": "Title", "placeholder": "of the report; optional"}
+    return gr.Textbox(**words, max_length=MOST_TITLE, min_width=200, elem_id=f"title-{name}")
 
 
 def archive_of(worker: Worker, run: Run, title: str = "") -> Path:

@@ -60,12 +60,12 @@ def shares(events: Sequence[Event]) -> list[dict]:
     ]
 
 
-def _right(said: str, fact: Fact) -> bool | None:
+def _right(reply: str, fact: Fact) -> bool | None:
     """Whether a recorded reply has a right answer in it as whole words, as far as both are
     recorded; None where it may follow what is."""
-    if any(said == answer or says(said, answer[:FIRST]) for answer in fact.answers):
+    if any(reply == answer or says(reply, answer[:FIRST]) for answer in fact.answers):
         return True
-    return None if len(said) == FIRST else False
+    return None if len(reply) == FIRST else False
 
 
 def _thousandths(frame: Frame, group: str) -> list[int] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from adapop.facts.text import folded, split, words
 from adapop.probes.prompts import ProbeRow, Prompt
-from adapop.probes.verdict import verdict
+from adapop.probes.verdict import PromptVerdict, verdict
 from adapop.runs.run import Run
 from adapop.ui import texts
 from adapop.ui.parts import html
@@ -28,14 +28,14 @@ def recorded_answers(run: Run, prompt: Prompt | None) -> dict:
     return NO_ANSWERS if row is None else answers_of(row, texts.ANSWERS_RECORDED)
 
 
-def answers_of(asked: Asked | ProbeRow, about: str = "") -> dict:
+def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
     """What both models said, as values of the answer cards. about: when, and which run unlearned."""
-    right, sides = asked.gold, (asked.original, asked.unlearned)
-    word, kind = verdict(asked) if right else ("", "")
+    right, sides = replies.gold, (replies.original, replies.unlearned)
     cards = [_card("Original", "●", sides[0], right), _card("Unlearned", "◆", sides[1], right)]
-    cards[1] |= {"verdict": word, "verdict_kind": kind}
-    numbers = _numbers(sides, getattr(asked, "lead", "")) if right else []
-    sent = getattr(asked, "sent", "")  # a probing keeps the question alone
+    result = verdict(replies) if right else PromptVerdict("", "")
+    cards[1] |= {"verdict": result.text, "verdict_kind": result.kind}
+    numbers = _numbers(sides, getattr(replies, "lead", "")) if right else []
+    sent = getattr(replies, "sent", "")  # a probing keeps the question alone
     return html.values({"original": True, "sides": cards, "numbers": numbers, "sent": sent, "about": about})
 
 
@@ -68,10 +68,10 @@ def _numbers(sides: tuple, lead: str) -> list[dict]:
     """How near both models are to the right answer, a row a number: in plain words, and what it is
     called. lead: what of a reply precedes the answer."""
     ranks = [getattr(side, "gold_ranks", ()) or (side.gold_rank,) for side in sides]
-    each = ", token by token" if max(map(len, ranks)) > 1 else ""
-    each += f", after “{lead.strip()}”" if lead.strip() else ""
+    how = ", token by token" if max(map(len, ranks)) > 1 else ""
+    how += f", after “{lead.strip()}”" if lead.strip() else ""
     rows = {
-        f"rank of the right answer{each}": [", ".join(map(str, rank)) for rank in ranks],
+        f"rank of the right answer{how}": [", ".join(map(str, rank)) for rank in ranks],
         "its probability": [_percent(math.exp(side.gold_logprob)) for side in sides],
         "its log-probability, nats": [f"{side.gold_logprob:.2f}" for side in sides],
     }

@@ -33,11 +33,11 @@ def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
     """What the run's last probing heard to these prompts, in their order; None if it did not ask them all."""
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompts else []
     heard = {(row.fact_id, row.kind, row.prompt): row for row in rows}
-    found = [heard.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
-    return found if found and None not in found else None
+    rows_asked = [heard.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
+    return rows_asked if rows_asked and None not in rows_asked else None
 
 
-def shown(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | ProbeRow]) -> dict:
+def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | ProbeRow]) -> dict:
     """The table of both models' replies to the prompts, in their order, as values of `TABLE`."""
     rows = [_row(place, *pair) for place, pair in enumerate(zip(prompts, replies, strict=True))]
     ordered = sorted(rows, key=lambda row: (ORDER.index(row["kind"]), row["way"]))
@@ -74,19 +74,19 @@ def differing(text: str, other: str, gold: str) -> list[dict[str, str | bool]]:
 
 
 def _row(place: int, prompt: Prompt, reply: Asked | ProbeRow) -> dict:
-    said = [reply.original.text or texts.SAYS_NOTHING, reply.unlearned.text or texts.SAYS_NOTHING]
+    both = [reply.original.text or texts.SAYS_NOTHING, reply.unlearned.text or texts.SAYS_NOTHING]
     if prompt.kind == CHOICE and not isinstance(reply, ProbeRow):
         word, kind = texts.WAY_GUESSED, "neutral"
     else:
-        word, kind = verdict(reply)
+        word, kind, _ = verdict(reply)
     way = {DIRECT: texts.DIRECT_FORM, REWORDED: texts.REWORDED_FORM}.get(prompt.kind, plain(prompt.kind))
     return {
         "place": place,
         "way": way[0].upper() + way[1:],
         "prompt": prompt.text,
-        "original": differing(said[0], said[1], reply.gold),
-        "unlearned": differing(said[1], said[0], reply.gold),
-        "verdict": word.partition(":")[0],
+        "original": differing(both[0], both[1], reply.gold),
+        "unlearned": differing(both[1], both[0], reply.gold),
+        "verdict": word,
         "kind": kind,
         "guess": prompt.kind == CHOICE,
     }

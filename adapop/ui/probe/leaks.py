@@ -68,8 +68,8 @@ class Leaks:
         counts = verdict_table(matrix.verdicts_by_tier(words, group))
         recorded = ", recorded" if example_of(run.id) else ""
         names = {fact.id: fact.title for fact in getattr(run.facts, group)}
-        asked = len({row.fact_id for row in rows if isinstance(row, ProbeRow) and row.group == group})
-        about = f"{described(run.config)}{recorded} · {asked:,} {dict(map(reversed, GROUPS))[group].lower()}"
+        count = len({row.fact_id for row in rows if isinstance(row, ProbeRow) and row.group == group})
+        about = f"{described(run.config)}{recorded} · {count:,} {dict(map(reversed, GROUPS))[group].lower()}"
         about += f" · {run.facts.tiers.text}"
         about += f" · gap of all facts {signed(after.gap)}" if (after := run.measured()) and after.gap else ""
         return {
@@ -93,10 +93,10 @@ class Leaks:
 
         run, future, progress = await aside(worker.ledger, begun)
         async for line in followed(future, progress):
-            kept = {self.group: gr.Dropdown(interactive=False)}
-            yield {self.said: html.listed([line]), **kept, **self.work.busy(progress)}
-        shown = await aside(worker.ledger, self.show, run, group)
-        yield {**shown, self.group: gr.Dropdown(interactive=True), **self.work.idle()}
+            locked = {self.group: gr.Dropdown(interactive=False)}
+            yield {self.said: html.listed([line]), **locked, **self.work.busy(progress)}
+        changes = await aside(worker.ledger, self.show, run, group)
+        yield {**changes, self.group: gr.Dropdown(interactive=True), **self.work.idle()}
         error = failure_of(future)
         # what a stopped one found is on the screen
         if error and not (isinstance(error, Stopped) and await aside(worker.ledger, run.probes) is not None):
@@ -114,13 +114,13 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
             stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-probing")
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(LONG_SECONDS))
-    said = gr.HTML(html.listed([texts.LEAKS_EMPTY]), html_template=html.LINES, elem_id="leak-words")
-    with gr.Column(visible=False) as found:
+    words = gr.HTML(html.listed([texts.LEAKS_EMPTY]), html_template=html.LINES, elem_id="leak-words")
+    with gr.Column(visible=False) as results:
         places = _places()
-    leaks = Leaks(said, found, *places, group, StartStop(start, stop, gr.State(None)))
+    leaks = Leaks(words, results, *places, group, StartStop(start, stop, gr.State(None)))
 
-    def shown(name: str, wanted: str):
-        return leaks.show(probed_run(worker, name), wanted)
+    def shown(name: str, group_now: str):
+        return leaks.show(probed_run(worker, name), group_now)
 
     changed = [*leaks.pictures, group, *leaks.work.all]
     start.click(partial(leaks.probe, worker), [run_id, sample, group], changed, **QUIET)
@@ -191,8 +191,8 @@ def second_guess_line(cell: Cell) -> str:
 
 def _table(matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], group: str) -> gr.Dataframe:
     """The facts, a column a form; other ways of asking where the model was asked so."""
-    asked = {cell.kind for cell in matrix.cells}
-    kinds = [kind for kind in EVERY_KIND if kind in KINDS or kind in asked]
+    kinds_asked = {cell.kind for cell in matrix.cells}
+    kinds = [kind for kind in EVERY_KIND if kind in KINDS or kind in kinds_asked]
     rows = [
         [
             names.get(row.fact_id, row.fact_id),

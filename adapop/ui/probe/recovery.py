@@ -27,35 +27,35 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> gr.Column:
             stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-recovery")
         if worker.is_lent:
             gr.Markdown(cost_of_asking(LONG_SECONDS))
-        said, shown_column, picture, table = _found()
-    places = [said, shown_column, *picture.parts, table]
+        words, shown_column, picture, table = _found()
+    places = [words, shown_column, *picture.parts, table]
     work = StartStop(start, stop, gr.State(None))
 
-    def found(run: Run | None, wanted: str) -> dict:
-        result = run.recovery().get(wanted) if run else None
+    def found(run: Run | None, chosen: str) -> dict:
+        result = run.recovery().get(chosen) if run else None
         if result is None:
-            return {said: html.listed(["Not tried yet."]), shown_column: gr.Column(visible=False)}
+            return {words: html.listed(["Not tried yet."]), shown_column: gr.Column(visible=False)}
         back = came_back(result, run.facts.forget)
         return {
-            said: html.listed([back] if back else [], "calm" if back else "hidden"),
+            words: html.listed([back] if back else [], "calm" if back else "hidden"),
             shown_column: gr.Column(visible=True),
-            **picture.drawn(recovery_figure(wanted, result), described(run.config)),
-            table: grid_of(recovery_table(wanted, result)),
+            **picture.drawn(recovery_figure(chosen, result), described(run.config)),
+            table: grid_of(recovery_table(chosen, result)),
         }
 
-    async def recovered(name: str, wanted: str):
+    async def recovered(name: str, chosen: str):
         run = await aside(worker.ledger, run_to_ask, worker, name)
-        future, progress = await aside(worker.ledger, worker.recover, run, wanted)
+        future, progress = await aside(worker.ledger, worker.recover, run, chosen)
         async for line in followed(future, progress):
-            yield {said: html.listed([line]), probe: gr.Radio(interactive=False), **work.busy(progress)}
-        changes = await aside(worker.ledger, found, run, wanted)
+            yield {words: html.listed([line]), probe: gr.Radio(interactive=False), **work.busy(progress)}
+        changes = await aside(worker.ledger, found, run, chosen)
         yield {**changes, probe: gr.Radio(interactive=True), **work.idle()}
         if error := failure_of(future):
             raise refused(error)
 
-    def shown(name: str, wanted: str):
+    def shown(name: str, chosen: str):
         run = shown_run(worker, name)
-        return {about: _about(run, wanted), **found(run, wanted)}
+        return {about: _about(run, chosen), **found(run, chosen)}
 
     start.click(recovered, [run_id, probe], [*places, probe, *work.all], **QUIET)
     work.wire_stop()
@@ -66,16 +66,16 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> gr.Column:
 
 def _found() -> tuple[gr.HTML, gr.Column, Chart, gr.HTML]:
     """Lays out what a probe found: in words, and hidden until there is some, as a picture and a table."""
-    said = gr.HTML(html.listed(["Not tried yet."]), html_template=html.LINES, elem_id="recovery-words")
+    words = gr.HTML(html.listed(["Not tried yet."]), html_template=html.LINES, elem_id="recovery-words")
     with gr.Column(visible=False) as shown_column:
         picture = chart(figures.empty(""), "recovery-chart", "")
         with gr.Accordion("All numbers", open=False):
             table = grid("recovery-table")
-    return said, shown_column, picture, table
+    return words, shown_column, picture, table
 
 
-def _about(run: Run | None, wanted: str) -> str:
+def _about(run: Run | None, probe: str) -> str:
     """What a probe does and, where there is a run, what it will cost."""
-    price = cost(wanted, run.facts) if run else ""
+    price = cost(probe, run.facts) if run else ""
     priced = f" *It takes {price}.*" if price else ""
-    return texts.RECOVERY_DETAIL[wanted] + priced
+    return texts.RECOVERY_DETAIL[probe] + priced

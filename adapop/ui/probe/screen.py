@@ -66,16 +66,16 @@ class ProbeScreen:
         for event, order in ((self.form.change, QUIET), (run_id.change, EACH)):
             event(fill, asking, [self.prompt, self.gold, self.answers, self.filled], **order)
 
-    def fill(self, run: Run | None, name: str, wanted: str | None, form: str | None, text: str, filled: tuple) -> dict:
+    def fill(self, run: Run | None, name: str, fact_id: str | None, form: str | None, text: str, filled: tuple) -> dict:
         """Updates for another fact, form or run: the prompt, its right answer and, in place of answers to another
         question or of another run, those that a probing recorded. form: the prompt that was chosen, empty for one's
         own. text: what the prompt is now."""
-        now = name, wanted, form
+        now = name, fact_id, form
         if filled == now:
             return gr.skip()
         if text and not (filled and filled[1]):  # typed before anything was filled in: it stays, with its answers
             return {self.filled: now}
-        prompts = forms_of(run, wanted)
+        prompts = forms_of(run, fact_id)
         chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
         typed = text and text not in {prompt.text for prompt in prompts}
         if typed and filled[0] != name and text != filled[2]:  # the run changed, and not what somebody wants to know
@@ -121,15 +121,15 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
 
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()))
     screen.wire(worker, run_id, tab)
-    asked, events = [run_id, prompt, gold], [button.click, prompt.submit, gold.submit]
+    inputs, events = [run_id, prompt, gold], [button.click, prompt.submit, gold.submit]
     # a question that is asked before the last one is answered is the one that somebody wants answered
-    gr.on(events, partial(ask_both, worker), asked, answers, trigger_mode="always_last", api_visibility="private")
+    gr.on(events, partial(ask_both, worker), inputs, answers, trigger_mode="always_last", api_visibility="private")
     of_fact = [run_id, fact]
     gr.on([fact.change, run_id.change], partial(ways_of, worker), of_fact, ways, **EACH)
     every.click(partial(ask_every_way, worker), of_fact, ways, trigger_mode="always_last", api_visibility="private")
 
-    def choose(name: str, wanted: str | None, event: gr.EventData):  # gradio gives no event to a partial
-        return way_chosen(worker, name, wanted, event)
+    def choose(name: str, fact_id: str | None, event: gr.EventData):  # gradio gives no event to a partial
+        return way_chosen(worker, name, fact_id, event)
 
     chosen = ways.select(choose, of_fact, [prompt, gold, answers], **QUIET)
     chosen.then(None, None, None, js=TO_PROMPT, **QUIET)
@@ -148,10 +148,10 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
 
     def looked_at(name: str) -> dict:
         run, own = probed_run(worker, name), known_run(worker, name) is not None
-        said = {limits: limits_of(run), recorded: recorded_of(run)}
-        shown = {example_row: example_of(run.id) is not None, instead: not own, **dict.fromkeys(owned, own)}
-        shown[home] = shown_run(worker, name) is not None  # of the page's run, and none of the example in its place
-        return said | {place: gr.update(visible=visible) for place, visible in shown.items()}
+        words = {limits: limits_of(run), recorded: recorded_of(run)}
+        there = {example_row: example_of(run.id) is not None, instead: not own, **dict.fromkeys(owned, own)}
+        there[home] = shown_run(worker, name) is not None  # of the page's run, and none of the example in its place
+        return words | {place: gr.update(visible=visible) for place, visible in there.items()}
 
     changed = [limits, recorded, example_row, instead, *owned, home]
     gr.on([tab.select, run_id.change], looked_at, run_id, changed, **EACH)
@@ -166,46 +166,46 @@ def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None
     again.success(None, None, None, js=TO_RUN, **QUIET)
 
 
-def run_choices(worker: Worker, kept: object, name: str) -> gr.Dropdown:
+def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
     """The runs to ask, the one that is asked chosen."""
-    offered, current = mine.choices(worker, kept), probed_run(worker, name)
+    offered, current = mine.choices(worker, stored), probed_run(worker, name)
     if current.id not in dict(map(reversed, offered)):  # looked at by a link, or of another browser
         offered.insert(0, (described(current.config), name))
         return gr.Dropdown(offered, value=name)
     return gr.Dropdown(offered, value=current.id)
 
 
-def ways_of(worker: Worker, name: str, wanted: str | None) -> dict:
+def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
     """What the last probing heard to every way of asking a fact, or that nobody asked yet."""
     run = probed_run(worker, name)
-    prompts = forms_of(run, wanted)
+    prompts = forms_of(run, fact_id)
     heard = every_way.recorded(run, prompts)
-    return every_way.shown(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
+    return every_way.table_of(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
 
 
-async def ask_every_way(worker: Worker, name: str, wanted: str | None) -> dict:
+async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
     """Both models' replies to every way of asking a fact. Waits while a run uses the accelerator."""
 
     def begun():
         run, epoch = _run_and_epoch(worker, name)
         if epoch is None:
             raise gr.Error("The run has not finished an epoch yet. Ask again in a moment.", duration=None)
-        if not (prompts := forms_of(run, wanted)):
+        if not (prompts := forms_of(run, fact_id)):
             raise gr.Error("Pick a fact to ask for.", duration=None)
         golds = [prompt.gold for prompt in prompts]
         return run, prompts, worker.ask(run, [prompt.text for prompt in prompts], golds)
 
     with refusing():
-        run, prompts, asked = await aside(worker.ledger, begun)
-        await over(asked)
-        replies = asked.result()
-    return await aside(worker.ledger, every_way.shown, run, prompts, replies)
+        run, prompts, future = await aside(worker.ledger, begun)
+        await over(future)
+        replies = future.result()
+    return await aside(worker.ledger, every_way.table_of, run, prompts, replies)
 
 
-def way_chosen(worker: Worker, name: str, wanted: str | None, event: gr.EventData):
+def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventData):
     """The question of a row as one's own, to be changed and asked, with its right answer."""
     run, place = probed_run(worker, name), getattr(event, "way", None)  # it comes from the browser
-    prompts = forms_of(run, wanted)
+    prompts = forms_of(run, fact_id)
     if type(place) is not int or not 0 <= place < len(prompts):
         return gr.skip(), gr.skip(), gr.skip()
     return prompts[place].text, prompts[place].gold, recorded_answers(run, prompts[place])
@@ -224,25 +224,25 @@ def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> 
     return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
 
 
-def form_choices(worker: Worker, name: str, wanted: str | None, text: str, filled: tuple = ()) -> gr.Dropdown:
+def form_choices(worker: Worker, name: str, fact_id: str | None, text: str, filled: tuple = ()) -> gr.Dropdown:
     """The ways to ask a fact of a run. The trained question is chosen, unless the text asks for this fact already, or
     the prompt was filled in for it, as `ProbeScreen.filled` says."""
-    prompts = forms_of(probed_run(worker, name), wanted)
-    asked = [prompt.text for prompt in prompts]
-    value = text if text in asked else asked[0] if asked else ""
-    if filled[:2] == (name, wanted) and filled[2] in (*asked, ""):  # and no form of another run's fact
+    prompts = forms_of(probed_run(worker, name), fact_id)
+    known = [prompt.text for prompt in prompts]
+    value = text if text in known else known[0] if known else ""
+    if filled[:2] == (name, fact_id) and filled[2] in (*known, ""):  # and no form of another run's fact
         value = filled[2]
     return gr.Dropdown([*((_form(prompt), prompt.text) for prompt in prompts), (texts.OWN_FORM, "")], value=value)
 
 
-def forms_of(run: Run | None, wanted: str | None) -> list[Prompt]:
+def forms_of(run: Run | None, fact_id: str | None) -> list[Prompt]:
     """Every prompt that asks for a fact of the run: directly, reworded, and under the attacks that apply."""
     facts = [fact for group in FACT_GROUPS for fact in getattr(run.facts, group)] if run else []
-    chosen = next((fact for fact in facts if fact.id == wanted), None)
+    chosen = next((fact for fact in facts if fact.id == fact_id), None)
     if chosen is None:
         return []
-    found = [direct(chosen), *reworded(chosen), *aliased(chosen), *attack_prompts(chosen, facts, run.config.seed)]
-    return [prompt for prompt in found if isinstance(prompt, Prompt)]
+    prompts = [direct(chosen), *reworded(chosen), *aliased(chosen), *attack_prompts(chosen, facts, run.config.seed)]
+    return [prompt for prompt in prompts if isinstance(prompt, Prompt)]
 
 
 def _form(prompt: Prompt) -> str:
@@ -263,8 +263,8 @@ async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
         return html.values({"empty": "Type a prompt, or pick a fact."})
     with refusing():
         PROMPT.check(max(len(text), len(right)))
-        await over(asked := await aside(worker.ledger, worker.ask, run, [text], [right]))
-        (result,) = asked.result()
+        await over(future := await aside(worker.ledger, worker.ask, run, [text], [right]))
+        (result,) = future.result()
     return await aside(worker.ledger, _answers, run, text, result)
 
 
@@ -285,8 +285,8 @@ def recorded_of(run: Run) -> dict:
     """Which example is asked and what made it, as values of `LINES`; hidden for other runs."""
     shipped = example_of(run.id) is not None
     method = title_of(run.config.method, run.config.preset)
-    said = [texts.PROBE_RECORDED.format(method=method, command=COMMAND)] if shipped else []
-    return html.listed(said, "calm" if shipped else "hidden")
+    lines = [texts.PROBE_RECORDED.format(method=method, command=COMMAND)] if shipped else []
+    return html.listed(lines, "calm" if shipped else "hidden")
 
 
 def limits_of(run: Run) -> dict:

@@ -113,8 +113,8 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
     for picture, figure in drawn:
         changes |= replace(picture, words=picture.words + tiers).drawn(figure, about)
     steps = [event for event in events if isinstance(event, StepDone)]
-    said = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
-    changes[charts.losses_title] = heading_of(said or texts.LOSS_NAME, about if said else "")
+    finding = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
+    changes[charts.losses_title] = heading_of(finding or texts.LOSS_NAME, about if finding else "")
     changes[charts.beside] = gr.Column(visible=bool(distances))
     return changes | {charts.held: gr.Column(visible=run is None or run.config.controller != "fixed")}
 

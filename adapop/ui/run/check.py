@@ -1,6 +1,5 @@
 """A look before a run, at the model itself: what it knows of the page's facts, and how long the run would take."""
 
-import re
 from collections.abc import Callable
 
 import gradio as gr
@@ -13,31 +12,28 @@ from adapop.ui.parts import html
 from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import QUIET, aside, failure_of, followed
 
-OPTION = re.compile(r" \(--[a-z-]+\)")  # of the command line
-
 
 def build(
     worker: Worker, session: Session, inputs: list, configured: Callable[..., RunConfig], name: str = "check"
 ) -> None:
     """Lays out the button and what it finds. inputs: what `configured` takes behind the facts. name: on the page."""
     ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
-    said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id=f"{name}-words")
+    words = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id=f"{name}-words")
 
-    def begun(shown: str, facts: FactSet | None, *values):
+    def begun(identity: str, facts: FactSet | None, *values):
         with refusing():
-            facts = check_shown(facts, shown)
+            facts = check_shown(facts, identity)
             return worker.check(configured(facts, *values), facts)
 
-    async def looked(shown: str, facts: FactSet | None, *values):
-        future, progress = await aside(worker.ledger, begun, shown, facts, *values)
+    async def looked(identity: str, facts: FactSet | None, *values):
+        future, progress = await aside(worker.ledger, begun, identity, facts, *values)
         async for line in followed(future, progress):
             yield html.listed([line])
         if error := failure_of(future):
             raise refused(error)
-        found = future.result()
-        kind = "warn" if found.waste or found.looked.problems else "calm"
-        lines = [OPTION.sub("", line) for line in found.lines]
-        yield html.listed([*found.facts.notes, *lines], kind)
+        checked = future.result()
+        kind = "warn" if checked.waste or checked.looked.problems else "calm"
+        yield html.listed([*checked.facts.notes, *checked.lines()], kind)
 
-    session.look_whether_lost(ask.click(looked, [session.shown, session.facts, *inputs], said, **QUIET))
-    gr.on([session.facts.change], lambda: html.listed([], "hidden"), None, said, **QUIET)
+    session.look_whether_lost(ask.click(looked, [session.shown, session.facts, *inputs], words, **QUIET))
+    gr.on([session.facts.change], lambda: html.listed([], "hidden"), None, words, **QUIET)

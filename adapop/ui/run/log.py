@@ -5,6 +5,7 @@ from itertools import groupby
 
 from adapop.config.run import RunConfig
 from adapop.errors import number_of
+from adapop.remark import sentences
 from adapop.report.table import percent
 from adapop.runs.pace import worked_before
 from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
@@ -16,18 +17,18 @@ def log_lines(events: Sequence[Event], config: RunConfig, asking: Sequence[str] 
     """What happened, one sentence an event worth telling, those of an epoch in one line, the newest
     first. asking: how the model is asked, in sentences; once, right after the run began."""
     before = worked_before(events)
-    said = []
+    log = []
     for epoch, of in groupby(events, lambda event: event.epoch if isinstance(event, OF_AN_EPOCH) else None):
-        found = list(of)
-        lines = [line for event in found for line in _lines_of(event, config, before) if line not in asking]
-        if asking and isinstance(found[0], RunStarted) and not found[0].resumed_from:
+        own = list(of)
+        lines = [line for event in own for line in _lines_of(event, config, before) if line not in asking]
+        if asking and isinstance(own[0], RunStarted) and not own[0].resumed_from:
             lines.insert(1, " ".join(asking))
         if epoch is None:
-            said += lines
-        elif lines or isinstance(found[-1], Saved):
-            head = f"Epoch {epoch} saved." if isinstance(found[-1], Saved) else f"Epoch {epoch}:"
-            said.append(" ".join([head, *lines]))
-    return said[::-1]
+            log += lines
+        elif lines or isinstance(own[-1], Saved):
+            head = f"Epoch {epoch} saved." if isinstance(own[-1], Saved) else f"Epoch {epoch}:"
+            log.append(" ".join([head, *lines]))
+    return log[::-1]
 
 
 def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
@@ -44,7 +45,7 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
     if isinstance(event, RunFailed):
         return [f"Failed: {event.message} {event.fix}".strip()]
     if isinstance(event, RunDone):
-        return [*event.notes, f"Done in {before + event.seconds:.1f} s."]
+        return [*sentences(event.notes), f"Done in {before + event.seconds:.1f} s."]
     return []
 
 
@@ -55,10 +56,10 @@ def _controller(event: EpochDone, config: RunConfig) -> str:
             f"{event.alpha:.3f}."
         )
     suffered = event.drift > config.tolerance
-    kept = f"drift {event.drift:.3f} {'>' if suffered else '≤'} {config.tolerance:g}"
+    drift = f"drift {event.drift:.3f} {'>' if suffered else '≤'} {config.tolerance:g}"
     if config.controller == "fixed":
-        return f"Kept facts {'suffer' if suffered else 'are well'} ({kept}); their weight α stays {event.alpha:.3f}."
-    weight = f"{kept}, λ {event.lam:.3f}, α {event.alpha:.3f}"
+        return f"Kept facts {'suffer' if suffered else 'are well'} ({drift}); their weight α stays {event.alpha:.3f}."
+    weight = f"{drift}, λ {event.lam:.3f}, α {event.alpha:.3f}"
     if suffered:
         return f"Kept facts suffer, so the next epoch protects them more ({weight})."
     return f"Kept facts are well ({weight})."
@@ -67,5 +68,5 @@ def _controller(event: EpochDone, config: RunConfig) -> str:
 def _recall(event: Measured) -> str:
     direct = {row["tier"]: row["recall"] for row in event.rows if row["form"] == "direct"}
     tiers = ", ".join(f"{percent(value)} of the {tier}" for tier, value in direct.items() if tier != "all")
-    asked = f"{tiers} facts" if tiers else f"{percent(direct['all'])} of the facts"
-    return f"Asked as trained, it still answers {asked} to forget."
+    left = f"{tiers} facts" if tiers else f"{percent(direct['all'])} of the facts"
+    return f"Asked as trained, it still answers {left} to forget."

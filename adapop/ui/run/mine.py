@@ -35,13 +35,13 @@ class MyRuns:
         """Wires the list. race: what the browser keeps of its race, whose runs belong to the list too."""
         started = [follower.run_id, race]
         changed = [one.change for one in started]
-        gr.on(changed, partial(remembered, worker), [self.kept, *started], self.kept, **EACH)
+        gr.on(changed, partial(_news, worker), [self.kept, *started], self.kept, **EACH)
         looked = [self.kept.change, follower.run_id.change, follower.stop.click]
         gr.on(looked, partial(listed, worker), [self.kept, follower.run_id], self.table, **EACH)
         target = [follower.run_id, follower.seen, follower.timer, race, self.kept]
 
-        def act(kept: object, current: str, race: dict, event: gr.EventData):  # gradio gives no event to a partial
-            return pressed(worker, kept, current, race, event)
+        def act(stored: object, current: str, race: dict, event: gr.EventData):  # gradio gives no event to a partial
+            return pressed(worker, stored, current, race, event)
 
         self.table.select(act, [self.kept, follower.run_id, race], target, **QUIET)
 
@@ -57,9 +57,9 @@ def build() -> gr.HTML:
     return gr.HTML([], html_template=template, js_on_load=script("kit", "my-runs"), elem_id="my-runs")
 
 
-def remembered(worker: Worker, kept: object, name: str, race: object) -> list[dict]:
+def remembered(worker: Worker, stored: object, name: str, race: object) -> list[dict]:
     """The list with the page's run and those of its race in it, if they are the visitor's; less those that are gone."""
-    entries = [entry for entry in entries_of(kept) if may_control(worker, entry["id"])]
+    entries = [entry for entry in entries_of(stored) if may_control(worker, entry["id"])]
     race = race.get("runs") if isinstance(race, dict) else ()
     for other in (*(race if isinstance(race, list) else ()), name):
         if may_control(worker, other) and all(entry["id"] != other for entry in entries):
@@ -68,33 +68,39 @@ def remembered(worker: Worker, kept: object, name: str, race: object) -> list[di
     return entries[:MOST]
 
 
-def entries_of(kept: object) -> list[dict]:
+def _news(worker: Worker, stored: object, name: str, race: object):
+    """What `remembered` gives, where it is something new: what is set anew counts as changed."""
+    entries = remembered(worker, stored, name, race)
+    return gr.skip() if entries == stored else entries
+
+
+def entries_of(stored: object) -> list[dict]:
     """What a browser kept, less what is no entry: it may hold anything."""
-    rows = kept if isinstance(kept, list) else []
+    rows = stored if isinstance(stored, list) else []
     whole = [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
     return [{"id": row["id"], "name": str(row.get("name", ""))[:MOST_NAME]} for row in whole][:MOST]
 
 
-def listed(worker: Worker, kept: object, current: str) -> list[dict]:
+def listed(worker: Worker, stored: object, current: str) -> list[dict]:
     """The list's rows. current: the run that the page shows."""
     rows = []
-    for entry in entries_of(kept):
+    for entry in entries_of(stored):
         if may_control(worker, entry["id"]):
             rows.append({**entry, "current": entry["id"] == current, **_about(Run(worker.root / entry["id"]))})
     return rows
 
 
-def choices(worker: Worker, kept: object, examples: bool = True) -> list[tuple[str, str]]:
+def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple[str, str]]:
     """The runs to pick from, as name and id: the visitor's own, then those that came with the app."""
     own = []
-    for entry in entries_of(kept):
+    for entry in entries_of(stored):
         if may_control(worker, entry["id"]):
             own.append((f"{entry['name']} · {_method(worker, entry['id'], described)}", entry["id"]))
     shipped = [(f"{texts.EXAMPLE} {_title(example(name).config)}", PREFIX + name) for name in ASKED] if examples else []
     return own + shipped
 
 
-def pressed(worker: Worker, kept: object, current: str, race: dict, event: gr.EventData):
+def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.EventData):
     """What a press on a row's button changes: the page's run, what was seen of it, the timer, the race, and the list.
     What comes from the browser may be anything."""
     what, name, text = (getattr(event, field, None) for field in ("what", "run", "name"))
@@ -105,7 +111,7 @@ def pressed(worker: Worker, kept: object, current: str, race: dict, event: gr.Ev
         return name, UNSEEN, gr.Timer(active=True), gr.skip(), gr.skip()
     if what == "compare":
         return *unchanged[:3], joined(worker, race, name), gr.skip()
-    entries = entries_of(kept)
+    entries = entries_of(stored)
     if what == "rename" and isinstance(text, str) and text.strip():
         renamed = text.strip()[:MOST_NAME]
         return *unchanged[:4], [entry | ({"name": renamed} if entry["id"] == name else {}) for entry in entries]

@@ -13,6 +13,7 @@ from adapop.facts.fact import FactSet
 from adapop.paths import ASSETS
 from adapop.popularity.calibration import anchored
 from adapop.probes.prompting import in_words
+from adapop.remark import sentences
 from adapop.report.record import described
 from adapop.runs.amount import hardly_moves
 from adapop.runs.examples import COMMAND, example_of
@@ -146,11 +147,11 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
 
     chosen = [session.facts, missing, session.anchors, *settings.all]
     looked_at = [plan, costs, altered, more, follower.readiness, start, follower.settings, follower.strip, stop, timer]
-    when = [session.page.load, *(asked.change for asked in (run_id, *chosen))]
+    when = [session.page.load, *(one.change for one in (run_id, *chosen))]
     known = [run_id, seen, *chosen]
     gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
-    asked, target = [run_id, session.shown, *chosen], [run_id, seen, timer]
-    begun = start.click(partial(start_run, worker), asked, target, api_visibility="private")
+    inputs, target = [run_id, session.shown, *chosen], [run_id, seen, timer]
+    begun = start.click(partial(start_run, worker), inputs, target, api_visibility="private")
     begun.success(None, None, None, js=TO_CHARTS, **QUIET)
     session.look_whether_lost(begun)
     model, method, preset, rate, epochs, _ = settings.visible
@@ -176,24 +177,24 @@ def look(worker: Worker, name: str, seen: tuple[str | None, int], facts: FactSet
     """What Start would do with the page's facts and settings: the plan in words, whether it may, and what to keep.
 
     name: the page's run when it asked, which another may have replaced by now. seen: see `Follower`, as it is now."""
-    said, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", False
+    words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", False
     if facts is not None:
         try:
             config = _config(facts, missing, anchors, values)
-            found = preflight(facts, config, worker.pace_of(config.model))
-            few = not found.problems and hardly_moves(len(facts.forget), config)
+            plan = preflight(facts, config, worker.pace_of(config.model))
+            few = not plan.problems and hardly_moves(len(facts.forget), config)
             if few:
-                found = replace(found, doubts=(*found.doubts, outcome.few_steps(len(facts.forget), config)))
+                plan = replace(plan, doubts=(*plan.doubts, outcome.few_steps(len(facts.forget), config)))
             if worker.is_lent:
-                found = replace(found, costs=(*found.costs, cost_of_run(config.model)))
+                plan = replace(plan, costs=(*plan.costs, cost_of_run(config.model)))
         except AdaPopError as error:
-            found = Preflight(problems=(str(error),))
-        said, costs, readiness = _plan(found), found.costs, found.readiness
+            plan = Preflight(problems=(str(error),))
+        words, costs, readiness = _plan(plan), plan.costs, plan.readiness
     altered = run_settings.changed(values, len(facts.forget) if facts else 0)
     name = seen[0] or name
     now, _, _ = seen_of(worker, name, readiness)
     return (
-        said,
+        words,
         html.listed(costs, "calm" if costs else "hidden"),
         html.listed([f"Changed: {line}" for line in altered], "warn" if altered else "hidden"),
         gr.Button(visible=few),
@@ -206,16 +207,15 @@ def look(worker: Worker, name: str, seen: tuple[str | None, int], facts: FactSet
     )
 
 
-def start_run(worker: Worker, name: str | None, shown: str, facts: FactSet | None, missing, anchors, *values):
+def start_run(worker: Worker, name: str | None, identity: str, facts: FactSet | None, missing, anchors, *values):
     """Queues a run with the page's settings. name: the page's run so far, which must not be under way: a second press
-    would hide it. shown: see `Session`. Returns its id, how much was seen of it, and the running timer."""
-    facts = check_shown(facts, shown)
+    would hide it. identity: see `Session`. Returns its id, how much was seen of it, and the running timer."""
+    facts = check_shown(facts, identity)
     with refusing():
         if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
             raise RunError("A run of this page is under way.", "Wait for its end, or press Stop.")
         config = _config(facts, missing, anchors, values)
-        if problems := preflight(facts, config).problems:
-            raise AdaPopError(problems[0])
+        preflight(facts, config).check()
         run = worker.submit(config, facts)
     return run.id, UNSEEN, gr.Timer(active=True)
 
@@ -265,16 +265,16 @@ def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, 
     wait = worker.wait_of(run)
     ahead, seconds, at_least = (wait.ahead, wait.seconds, wait.at_least) if wait else (None, None, False)
     elsewhere = wait is None and not (events and isinstance(events[-1], RunDone)) and run.locked
-    seen = RunSeen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere, at_least)
-    return view(seen, readiness), run, events
+    status = RunSeen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere, at_least)
+    return view(status, readiness), run, events
 
 
 def banner_of(run: Run | None) -> dict:
     """Whose run is watched, as values of `LINES`, and that it is recorded where it came with the app; hidden for one's
     own."""
     by = f", recorded by {COMMAND}" if run is not None and example_of(run.id) else ""
-    said = [] if run is None else [f"You are watching {described(run.config)}{by}."]
-    return html.listed(said, "calm" if said else "hidden")
+    lines = [] if run is None else [f"You are watching {described(run.config)}{by}."]
+    return html.listed(lines, "calm" if lines else "hidden")
 
 
 def strip_of(now: RunView) -> dict:
@@ -287,6 +287,6 @@ def log_of(lines: list[str], name: str | None = "") -> dict:
     return html.listed(lines, "log") | {"run": name}
 
 
-def _plan(found: Preflight) -> dict:
-    kind = "bad" if found.problems else "warn" if found.doubts else "calm"
-    return html.listed([*found.problems, *found.doubts, *filter(None, [found.counts])], kind)
+def _plan(plan: Preflight) -> dict:
+    kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
+    return html.listed([*sentences((*plan.problems, *plan.doubts)), *filter(None, [plan.counts])], kind)

@@ -9,7 +9,7 @@ import gradio as gr
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
-from adapop.config.run import ALL_LINEAR, CHOICES, RunConfig
+from adapop.config.run import ALL_LINEAR, CHOICES, MAYBE, WHOLE, RunConfig
 from adapop.config.settings import read_settings, value_of
 from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.catalog import ENTRIES, model_of
@@ -35,11 +35,9 @@ FOLDED = {  # by element id
     "protects": PROTECTS,
     "advanced": tuple(name for name in ADVANCED if name not in (*PROTECTS, *ASKED)),
 }
-EMPTY = ("measure_per_tier",)  # may be left empty
 LISTS = {"lora_targets": "all-linear", "lora_layers": "none"}  # what "all" stands for
 ALL, LONGEST = "all", 300  # characters of such a text
 FURTHER = "further"  # stands for every setting and argument of a method that has no field of its own, as text
-WHOLE = ("batch", "lora_rank", "lora_alpha", "epochs", "seed", "measure_per_tier")
 PUBLIC_MOST = {"batch": 64, "lora_rank": 128}
 VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
@@ -80,7 +78,7 @@ def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
             begin = gr.Button("Start", variant="primary", elem_id="start")
             resume = gr.Button("Resume", variant="primary", visible=False, elem_id="resume")
     fields: dict[str, gr.Component] = {}
-    with gr.Row(visible=False, elem_id="asked", elem_classes="advanced-only") as asked:
+    with gr.Row(visible=False, elem_id="asked", elem_classes="advanced-only") as questions:
         fields |= {name: _advanced(name, start) for name in ASKED}
     with gr.Row(elem_classes="advanced-only"):
         preset = gr.Dropdown(presets, value=start.preset, label="Preset", elem_id="preset", min_width=200, scale=2)
@@ -95,7 +93,7 @@ def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
             reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
     advanced = tuple(fields[name] for name in ADVANCED)
     settings = RunSettings((model, method, preset, rate, epochs, seed), advanced)
-    model.change(lambda chosen: gr.Row(visible=chosen not in SHIPPED), model, asked, **EACH_IN_TURN)
+    model.change(lambda chosen: gr.Row(visible=chosen not in SHIPPED), model, questions, **EACH_IN_TURN)
     last, values = LAST_STAYS | {"concurrency_id": "settings"}, [rate, epochs, *advanced]
     gr.on([method.input, model.input], _method_values, [model, method, facts], [method, preset, *values], **last)
     gr.on([preset.input, reset.click], _preset_values, [model, method, preset, facts], values, **last)
@@ -117,11 +115,11 @@ def config_of(values: Sequence, **settings) -> RunConfig:
     chosen = dict(zip((*VISIBLE, *ADVANCED), values))
     further = read_settings(_lines(chosen.pop(FURTHER)))
     for field, value in chosen.items():
-        if value is None and field in EMPTY:
+        if value is None and field in MAYBE:
             continue
         if value is None or not str(value).strip(" ,"):
             raise ConfigError(f"{ADVANCED.get(field, field.replace('_', ' '))} is empty.", "Fill it in.")
-        if field in WHOLE:
+        if field in WHOLE or field == "seed":
             if not isinstance(value, (int, float)) or not math.isfinite(value) or value != int(value):
                 raise ConfigError(f"{field} is {value!r}.", "It must be a whole number.")
             chosen[field] = int(value)
@@ -142,8 +140,8 @@ def further_of(values: Sequence) -> dict[str, Any]:
     Raises:
         ConfigError: a line of it sets nothing, or what it says is no value of that setting.
     """
-    found = read_settings(_lines(dict(zip((*VISIBLE, *ADVANCED), values, strict=True))[FURTHER]))
-    return {name: value for name, value in found.items() if name != "arguments"}
+    settings = read_settings(_lines(dict(zip((*VISIBLE, *ADVANCED), values, strict=True))[FURTHER]))
+    return {name: value for name, value in settings.items() if name != "arguments"}
 
 
 def _lines(text: object) -> list[str]:
@@ -181,21 +179,21 @@ def _followed(source: str, model: str, method: str):
     return model_of(source), *_method_values(model_of(source), method)
 
 
-def restored(kept: object):
+def restored(stored: object):
     """The settings as the browser kept them; all are left as they are if this version cannot read it, and if a page
     begins with these, lest they come after what a visitor has typed."""
     start = make_config()
     begun = [*(getattr(start, name) for name in VISIBLE), *(entry_of(start, field) for field in ADVANCED)]
-    if kept == begun or not isinstance(kept, list) or len(kept) != len((*VISIBLE, *ADVANCED)):
+    if stored == begun or not isinstance(stored, list) or len(stored) != len((*VISIBLE, *ADVANCED)):
         return gr.skip()
-    if not all(isinstance(value, (str, int, float, type(None))) for value in kept):
+    if not all(isinstance(value, (str, int, float, type(None))) for value in stored):
         return gr.skip()
     try:
-        config = config_of(kept)
+        config = config_of(stored)
     except AdaPopError:
         return gr.skip()
     method, preset = _lists(config.model, config.method, config.preset)
-    return [config.model, method, preset, *kept[3:]]
+    return [config.model, method, preset, *stored[3:]]
 
 
 def changed(values: Sequence, rows: int = 0) -> list[str]:
@@ -206,18 +204,18 @@ def changed(values: Sequence, rows: int = 0) -> list[str]:
         ours, paper = _defaults(chosen["model"], chosen["method"], chosen["preset"])
     except AdaPopError:
         return []
-    said = []
+    lines = []
     for field, label in ADVANCED.items():
         value, default = chosen[field], entry_of(ours, field)
         if field == FURTHER:
-            said += [line.strip() for line in _lines(value)]
+            lines += [line.strip() for line in _lines(value)]
             continue
         fitted = field == "batch" and value == suited_batch(rows, ours)
         if value != default and not fitted:
             theirs = entry_of(paper, field)
             beside = "" if theirs == default or field in texts.FIELD_HELP else f", paper {_shown(field, theirs)}"
-            said.append(f"{label}: {_shown(field, value)} (preset {_shown(field, default)}{beside})")
-    return said
+            lines.append(f"{label}: {_shown(field, value)} (preset {_shown(field, default)}{beside})")
+    return lines
 
 
 def _advanced(field: str, start: RunConfig) -> gr.Component:
@@ -296,5 +294,5 @@ def _shown(field: str, value: object) -> str:
     if value is None:
         return "empty"
     if field in ASKED:
-        return next(shown for shown, known in ASKED[field] if known == value)
+        return next(label for label, known in ASKED[field] if known == value)
     return value.replace("_", " ") if field in CHOICES else str(value)

@@ -75,75 +75,75 @@ class RunView:
     ticking = property(lambda self: STATES[self.state].ticking)
 
 
-def view(seen: RunSeen | None, readiness: str = "ready", expired: bool = False) -> RunView:
-    """What to show and allow. seen: None if the page has no run. readiness: empty, invalid or ready, of facts and
+def view(status: RunSeen | None, readiness: str = "ready", expired: bool = False) -> RunView:
+    """What to show and allow. status: None if the page has no run. readiness: empty, invalid or ready, of facts and
     settings. expired: the page's run is no longer there."""
     ready = readiness == "ready"
     if expired:
         return RunView("expired", "This run was deleted. The settings below are still yours: start it again.", 0, ready)
-    if seen is None:
+    if status is None:
         return RunView(readiness, IDLE[readiness], 0, ready)
-    state, detail, percent = _place(seen)
-    return RunView(state, detail, percent, ready, seen.saved is not None)
+    state, detail, percent = _place(status)
+    return RunView(state, detail, percent, ready, status.saved is not None)
 
 
-def _place(seen: RunSeen) -> tuple[str, str, int]:
+def _place(status: RunSeen) -> tuple[str, str, int]:
     """State, words and percent of a run that exists."""
-    starts = [event for event in seen.events if isinstance(event, RunStarted)]
-    last = seen.events[-1] if seen.events else None
-    if seen.elsewhere and not isinstance(last, RunDone):
-        return _elsewhere(seen, starts[-1] if starts and not isinstance(last, ENDED) else None)
-    if seen.ahead is not None and isinstance(last, ENDED):  # resumed, but not begun again
-        return ("stopping", "", 0) if seen.stop_requested else _waiting(seen)
+    starts = [event for event in status.events if isinstance(event, RunStarted)]
+    last = status.events[-1] if status.events else None
+    if status.elsewhere and not isinstance(last, RunDone):
+        return _elsewhere(status, starts[-1] if starts and not isinstance(last, ENDED) else None)
+    if status.ahead is not None and isinstance(last, ENDED):  # resumed, but not begun again
+        return ("stopping", "", 0) if status.stop_requested else _waiting(status)
     if isinstance(last, RunDone):
-        seconds = worked_before(seen.events) + last.seconds
+        seconds = worked_before(status.events) + last.seconds
         return "done", f"{number_of(starts[-1].epochs, 'epoch')}, {seconds:.0f} s", 100
     if isinstance(last, RunFailed):
         return "failed", f"{last.message} {last.fix}".strip(), 0
     if isinstance(last, RunStopped):
         return "stopped", _kept(last.epoch, starts), 0
-    if seen.ahead is None:
-        return "interrupted", f"The process that trained it is gone. {_kept(seen.saved or 0, starts)}", 0
-    if seen.ahead or not starts:
-        return ("stopping", "as soon as its turn comes", 0) if seen.stop_requested else _waiting(seen)
-    return _working(seen, starts[-1])
+    if status.ahead is None:
+        return "interrupted", f"The process that trained it is gone. {_kept(status.saved or 0, starts)}", 0
+    if status.ahead or not starts:
+        return ("stopping", "as soon as its turn comes", 0) if status.stop_requested else _waiting(status)
+    return _working(status, starts[-1])
 
 
-def _waiting(seen: RunSeen) -> tuple[str, str, int]:
-    if not seen.ahead:
-        taught = next((event for event in seen.events[-1:] if isinstance(event, Teaching)), None)
+def _waiting(status: RunSeen) -> tuple[str, str, int]:
+    if not status.ahead:
+        taught = next((event for event in status.events[-1:] if isinstance(event, Teaching)), None)
         if taught:
             share = 100 * taught.step // taught.steps
             return "starting", f"fine-tuning first: epoch {taught.epoch} of {taught.epochs}, {share} % of it", 1
         return "starting", "loading the model", 1
-    before = f"{number_of(seen.ahead, 'run')} before this one"
-    seconds = "" if seen.wait is None else f", {'at least' if seen.at_least else 'about'} {duration(seen.wait)}"
+    before = f"{number_of(status.ahead, 'run')} before this one"
+    seconds = "" if status.wait is None else f", {'at least' if status.at_least else 'about'} {duration(status.wait)}"
     return "queued", f"{before}{seconds}. You may close the page.", 0
 
 
-def _working(seen: RunSeen, start: RunStarted) -> tuple[str, str, int]:
+def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
     """A run somebody is working on: where it stands and how long it may still take."""
-    steps = [event for event in seen.events if isinstance(event, StepDone) and event.time >= start.time]
+    steps = [event for event in status.events if isinstance(event, StepDone) and event.time >= start.time]
     total = start.epochs * start.steps
     done = max([start.resumed_from * start.steps] + [(e.epoch - 1) * start.steps + e.step for e in steps])
     epoch = min(start.epochs, 1 + done // start.steps)
     # to its last word: between two slices, or before a resumed run begins, nobody works on it
-    elapsed = worked_before(seen.events) + seen.events[-1].time - start.time
+    elapsed = worked_before(status.events) + status.events[-1].time - start.time
     percent = max(2, round(95 * done / total))
-    if seen.stop_requested:
+    if status.stop_requested:
         return "stopping", "after the current step", percent
     if done == total:
-        told = next((f": {e.asked:,} of {e.of:,}" for e in seen.events[-1:] if isinstance(e, Measuring)), "")
-        return "measuring", f"asking every question, in every form{told}", 97
-    left = left_of(seen.events)
+        progress = next((f": {e.asked:,} of {e.of:,}" for e in status.events[-1:] if isinstance(e, Measuring)), "")
+        return "measuring", f"asking every question, in every form{progress}", 97
+    left = left_of(status.events)
     return "running", f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{f', {left.text}' if left else ''}", percent
 
 
-def _elsewhere(seen: RunSeen, start: RunStarted | None) -> tuple[str, str, int]:
+def _elsewhere(status: RunSeen, start: RunStarted | None) -> tuple[str, str, int]:
     """A run on which another process works. start: None if it has not begun to train yet."""
     if start is None:
         return "elsewhere", "Another process loads the model.", 1
-    state, detail, percent = _working(seen, start)
+    state, detail, percent = _working(status, start)
     return ("stopping" if state == "stopping" else "elsewhere"), f"{detail}, in another process", percent
 
 

@@ -78,7 +78,7 @@ def story() -> dict:
         "control": words.gap_came_back({name: end.gap for name, end in ends.items()}),
         "costs": words.costs(ends["adapop"], ends["wga"]),
         "without": words.tuned_better(TUNED()),
-        "over_seeds": [sentence(found()) for sentence, found in OVER_SEEDS],
+        "over_seeds": [sentence(results()) for sentence, results in OVER_SEEDS],
         "seeds_by": f"{recorded.COMMAND}; {recorded.TUNED_COMMAND}",
         "quiz": quiz(facts, runs["adapop"].probes() or []),
         "end": texts.STORY_END,
@@ -113,8 +113,8 @@ def content_of(state: states.State) -> dict:
 def deck(facts: Sequence[Fact], seed: int) -> list[dict]:
     """One fact of each popularity, chosen so that the shuffled control deals their scores among them:
     its place in the set, its score, and the score that it was dealt."""
-    dealt = shuffled({fact.id: fact.score for fact in facts}, seed)
-    there = {(fact.score, dealt[fact.id]): place for place, fact in reversed([*enumerate(facts)])}
+    new_scores = shuffled({fact.id: fact.score for fact in facts}, seed)
+    there = {(fact.score, new_scores[fact.id]): place for place, fact in reversed([*enumerate(facts)])}
     levels = sorted({fact.score for fact in facts})
     for order in (Random(draw).sample(levels, len(levels)) for draw in range(MOST_DRAWS)):
         pairs = [*zip(levels, order)]
@@ -132,24 +132,24 @@ def side_by_side() -> dict:
     return {part: story()[part] for part in parts} | some | {"states": ends}
 
 
-def quiz(facts: Sequence[Fact], found: Sequence) -> list[list[dict]]:
+def quiz(facts: Sequence[Fact], rows_found: Sequence) -> list[list[dict]]:
     """Pairs of a rarer and a more popular fact that no longer answer the trained question, of one relation where there
     are two; those that fared differently and are of different tiers come first. The first of the
     first is one that comes back. Of each: its place in the set, the
     outcome (see `OUTCOMES`), and what was asked and said."""
     rows: dict[str, list[ProbeRow]] = {}
-    for row in found:
+    for row in rows_found:
         if isinstance(row, ProbeRow) and row.group == "forget":
             rows.setdefault(row.fact_id, []).append(row)
-    asked: dict[str, list[dict]] = {}
+    by_relation: dict[str, list[dict]] = {}
     for place, fact in sorted(enumerate(facts), key=lambda item: item[1].score or 0.0):
         outcome = OUTCOMES.get(fact_verdict(rows.get(fact.id, [])).name)
         if outcome is not None:
             entry = {"fact": place, "outcome": outcome, "shown": _shown(rows[fact.id])}
-            asked.setdefault(fact.relation, []).append(entry)
-    pairs = [pair for of in asked.values() for pair in _ends(of)]
+            by_relation.setdefault(fact.relation, []).append(entry)
+    pairs = [pair for of in by_relation.values() for pair in _ends(of)]
     paired = {entry["fact"] for pair in pairs for entry in pair}
-    alone = [entry for of in asked.values() for entry in of if entry["fact"] not in paired]
+    alone = [entry for of in by_relation.values() for entry in of if entry["fact"] not in paired]
     pairs += _ends(sorted(alone, key=lambda entry: facts[entry["fact"]].score or 0.0))
     pairs = sorted(pairs, key=lambda pair: _alike(facts, *pair))[:MOST_PAIRS]
     return [sorted(pair, key=lambda entry: not entry["outcome"]) for pair in pairs[:1]] + pairs[1:]
@@ -168,12 +168,12 @@ def _ends(entries: Sequence[dict]) -> list[list[dict]]:
 def _shown(rows: Sequence[ProbeRow]) -> list[dict]:
     """What was asked and said: directly, reworded and attacked, of each the first that brought the answer back."""
     kinds = ([DIRECT], [REWORDED], sorted({row.kind for row in rows} - {DIRECT, REWORDED}))
-    shown = []
+    ways = []
     for name, kind in zip(("direct", "reworded", "attack"), kinds):
         of = [row for row in rows if row.kind in kind and row.kind != CHOICE and answered(row, row.original)]
         back = [row for row in of if answered(row, row.unlearned)]
         if of:
             row = (back or of)[0]
             one = {"way": name, "kind": row.kind, "prompt": row.prompt, "said": row.unlearned.text}
-            shown.append(one | {"right": bool(back), "tried": len(of), "back": len(back)})
-    return shown
+            ways.append(one | {"right": bool(back), "tried": len(of), "back": len(back)})
+    return ways

@@ -29,7 +29,7 @@ LIVE = """watch("value", () => document.dispatchEvent(new CustomEvent("adapop-li
 def build(worker: Worker, follower: Follower) -> None:
     """Lays the Story out inside the current tab. follower: of the page's run, which a run that is
     started here becomes."""
-    shown = gr.HTML(
+    page = gr.HTML(
         story(),
         html_template='<div class="story"></div>',  # no text goes through the template: the script puts it in as text
         js_on_load=f"{CURVE}\n{script(*FIELD, *STEPS)}",
@@ -44,7 +44,7 @@ def build(worker: Worker, follower: Follower) -> None:
     def pressed(name: str | None, event: gr.EventData):  # gradio gives no event to a partial
         return start(worker, name, event)
 
-    shown.release(pressed, follower.run_id, [*changed, live], **QUIET)
+    page.release(pressed, follower.run_id, [*changed, live], **QUIET)
     # the tick that sees the end stops the timer; what it saw changes then
     looks = [follower.timer.tick, follower.seen.change]
     gr.on(looks, partial(progress, worker), started, [live, started], **QUIET)
@@ -92,5 +92,5 @@ def progress(worker: Worker, started: str):
         return {"text": f"Your run: {now.label}. {now.detail}", "over": True}, ""
     beta = run.config.beta
     state = states.state_of("adapop", run.config.epochs, (beta(100.0), beta(3000.0)), after)
-    said = "This is your run, live on this machine: it took the estimate’s place."
-    return {"text": said, "over": True, "state": content_of(state)}, ""
+    words = "This is your run, live on this machine: it took the estimate’s place."
+    return {"text": words, "over": True, "state": content_of(state)}, ""

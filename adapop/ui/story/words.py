@@ -76,12 +76,6 @@ def one_is_lost(frames: Sequence[Frame]) -> int | None:
     return int(times[0]) if times[0] < times[1] else None
 
 
-def outcome_of_pair(facts: Sequence[Fact], frames: Sequence[Frame]) -> str:
-    """When each of two facts was no longer answered, in sentences; the fact that was lost earlier comes first."""
-    order = (1, 0) if first_lost(frames) == 1 else (0, 1)
-    return " ".join(_lost(facts[fact].title, frames, fact) for fact in order)
-
-
 def outcome_at_stop(facts: Sequence[Fact], frames: Sequence[Frame]) -> str:
     """Which of two facts is lost where one is and the other is not, see `one_is_lost`."""
     gone, left = (1, 0) if first_lost(frames) == 1 else (0, 1)
@@ -110,20 +104,20 @@ def gap_came_back(gaps: Mapping[str, Interval]) -> str:
 
 def costs(ours: Measured, even: Measured) -> list[str]:
     """What AdaPop's narrower gap costs against the even push, a line each. Both: at the end of a run."""
-    kept, rare = (
+    held, rare = (
         [percent(one.recall(*place)) for one in (ours, even)]
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
     )
     return [
-        f"Other facts: AdaPop answers {kept[0]}, the even push {kept[1]}.",
+        f"Other facts: AdaPop answers {held[0]}, the even push {held[1]}.",
         f"Rare facts to forget, in other words: AdaPop leaves {rare[0]}, the even push {rare[1]}.",
     ]
 
 
 def beyond(ours: Recorded, elsewhere: Recorded) -> str:
     """What our own method does when tuned, in the sandbox and, with the same settings, in the second world."""
-    kept = {"holdout": percent(_kept(ours)), "people": percent(_kept(elsewhere))}
-    return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), **kept)
+    held = {"holdout": percent(_kept(ours)), "people": percent(_kept(elsewhere))}
+    return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), **held)
 
 
 def on_a_real_model(outcomes: Sequence[Outcome]) -> dict | None:
@@ -158,12 +152,12 @@ def firmness(recorded: Sequence[Recorded]) -> str:
     the even push. recorded: as for `over_seeds`."""
     by_name = {(one.method, one.preset): one for one in recorded}
     even, ours, firm = (by_name[name] for name in (("wga", "paper"), ("adapop", "paper"), ("adapop", "gentle")))
-    kept = [ranged(one.recall(*BOTH["keeping"])) for one in (ours, even, firm)]
+    held = [ranged(one.recall(*BOTH["keeping"])) for one in (ours, even, firm)]
     gap = firm.gap
-    said = f"Held-out facts, over the same runs: AdaPop answers {kept[0]}, the even push {kept[1]}."
+    begins = f"Held-out facts, over the same runs: AdaPop answers {held[0]}, the even push {held[1]}."
     return (
-        f"{said} AdaPop begins by holding retained facts half as firmly (α₀ = 0.5, not 1). With α₀ = 1 its gap is "
-        f"{signed(gap)}, and it answers {kept[2]}."
+        f"{begins} AdaPop begins by holding retained facts half as firmly (α₀ = 0.5, not 1). With α₀ = 1 its gap is "
+        f"{signed(gap)}, and it answers {held[2]}."
     )
 
 
@@ -171,30 +165,30 @@ def better(recorded: Sequence[Recorded]) -> str:
     """Which method without scores, of narrow gap, leaves less and keeps more than AdaPop on average, and what of that
     chance may explain; empty if none does. recorded: results over seeds, AdaPop's among them."""
     ours = next(one for one in recorded if (one.method, one.preset) == ("adapop", "paper"))
-    found = [
+    nearest = [
         one
         for one in recorded
         if one.preset == "paper" and not METHODS[one.method].scored and one.gap
         if _left(one) < _left(ours) and _kept(one) > _kept(ours)
     ]
-    if not found:
+    if not nearest:
         return ""
-    best = min(found, key=lambda one: abs(one.gap.mean))
+    best = min(nearest, key=lambda one: abs(one.gap.mean))
     near = [did for did, place in BOTH.items() if not apart(best.recall(*place), ours.recall(*place))]
     doubt = f"; {'both' if len(near) == len(BOTH) else near[0]} may be chance" if near else ""
-    left, kept = ([percent(share(one)) for one in (best, ours)] for share in (_left, _kept))
+    left, held = ([percent(share(one)) for one in (best, ours)] for share in (_left, _kept))
     gaps = [signed(one.gap) for one in (best, ours)]
-    said = f"{left[0]} of what to forget is left ({left[1]}), {kept[0]} of the rest kept ({kept[1]}){doubt}"
+    shares = f"{left[0]} of what to forget is left ({left[1]}), {held[0]} of the rest kept ({held[1]}){doubt}"
     runs = number_of(len(best.rows), "run")
-    return f"Without scores, {best.title} comes near: over {runs} a gap of {gaps[0]}, AdaPop {gaps[1]}; {said}."
+    return f"Without scores, {best.title} comes near: over {runs} a gap of {gaps[0]}, AdaPop {gaps[1]}; {shares}."
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:
     """That AdaPop is not the best, and who without scores leaves less when tuned than AdaPop does at its best, beyond
     chance; empty if not two do. tuned: results, in the order of `TUNED_ARMS`."""
-    found = {name: one.recall(*BOTH["forgetting"]) for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)}
-    ours = min((share for name, share in found.items() if "AdaPop" in name), key=lambda share: share.mean)
-    who = [name for name, share in found.items() if share.mean < ours.mean and apart(share, ours)]
+    shares = {name: one.recall(*BOTH["forgetting"]) for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)}
+    ours = min((share for name, share in shares.items() if "AdaPop" in name), key=lambda share: share.mean)
+    who = [name for name, share in shares.items() if share.mean < ours.mean and apart(share, ours)]
     if len(who) < 2:
         return ""
     best = f"with settings searched for each, others forget more without scores: {_listed(who)}"
@@ -203,9 +197,9 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:
     """What each does when tuned with as many trials. tuned: results, in the order of `TUNED_ARMS`."""
-    shares = [f"{said} {percent(_left(one))}" for said, one in zip(TUNED_ARMS.values(), tuned, strict=True)]
-    kept = [percent(_kept(one)) for one in tuned]
-    return texts.STORY_TUNED.format(seeds=len(tuned[0].rows), left=_listed(shares), kept=_listed(kept))
+    shares = [f"{name} {percent(_left(one))}" for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)]
+    held = [percent(_kept(one)) for one in tuned]
+    return texts.STORY_TUNED.format(seeds=len(tuned[0].rows), left=_listed(shares), kept=_listed(held))
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -1,0 +1,33 @@
+"""Remarks: the kinds that the code makes are those that have a sentence, and settings are named as the reader does."""
+
+from pathlib import Path
+
+import pytest
+
+from adapop.assets import as_kind, read_json
+from adapop.remark import Remark, sentences
+
+SENTENCES = read_json("remarks.json", dict[str, dict[str, str]])["sentences"]
+FEW = Remark("few_steps", {"steps": 1, "rate": 1e-9})
+
+
+def test_each_sentence_belongs_to_a_kind_that_the_code_makes():
+    code = "".join(path.read_text(encoding="utf-8") for path in (Path(__file__).parents[1] / "adapop").rglob("*.py"))
+    unused = {kind for kind in SENTENCES if f'"{kind}"' not in code}
+    assert unused == {"utility_damaged", "retain_damaged", "holdout_damaged"}, "made from a group's name"
+
+
+def test_settings_are_options_only_on_the_command_line():
+    page, command = FEW.text(), FEW.text(options=True)
+    assert page.startswith("1 step at 1e-09 will hardly") and "--" not in page
+    assert "the learning rate (--lr) or the epochs (--epochs)" in command
+    assert sentences(["as it is", FEW]) == ["as it is", page]
+
+
+@pytest.mark.parametrize("content", [{"kind": "none"}, {"kind": "few_steps", "values": {"steps": 1}}, "x"])
+def test_what_a_log_holds_is_a_remark_or_refused(content):
+    with pytest.raises(ValueError):
+        as_kind(content, Remark)
+    with pytest.raises(ValueError):
+        as_kind({"kind": "few_steps", "values": {"steps": 1, "rate": "much"}}, str | Remark)
+    assert as_kind({"kind": "controller_idle", "values": {}}, str | Remark) == Remark("controller_idle")

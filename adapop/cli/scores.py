@@ -95,7 +95,7 @@ def beta(options: argparse.Namespace) -> None:
         printing.say(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {meaning}", file=sys.stderr)
         if options.anchors == AUTO:
             printing.say(auto_anchors(facts).text, file=sys.stderr)
-    for warning in sentences(warnings_of(known, curve), options=True):
+    for warning in sentences(warnings_of(known, curve), reader="command"):
         printing.say(f"warning: {warning}", file=sys.stderr)
 
 

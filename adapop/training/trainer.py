@@ -23,7 +23,8 @@ from adapop.errors import RunError
 from adapop.facts.fact import TIERS, Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import check_gradients
-from adapop.model.tokens import Row, seeded
+from adapop.model.seeding import seeded
+from adapop.model.tokens import Row
 from adapop.objectives import make_objective
 from adapop.training.controller import Drift, controller_of
 from adapop.training.events import EpochDone, Event, StepDone

@@ -36,7 +36,7 @@ from adapop.training.events import ComparedToOracle, EpochDone, Measured, RunDon
 from adapop.ui.access import known_run, shown_run
 from adapop.ui.api_values import GIVEN, answering, facts_of, others_of, proxy_of, quoted, score_row, text_of, whole_of
 from adapop.ui.parts.download import MOST_TITLE, archive_of
-from adapop.ui.run.screen import seen_of
+from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import aside, over
 
 NUMBERS = 20_000  # of frames in one answer
@@ -105,8 +105,8 @@ class Api:
             word = "unknown" if exponent is None else regime(exponent)
             about = {"id": fact.id, "question": fact.question}
             rows.append({**about, "score": fact.score, "beta": exponent, "regime": word})
-        warnings = sentences(warnings_of(scores, beta))
-        return {**asdict(beta), "crossover": beta.crossover, "warnings": warnings, "facts": rows}
+        about = {"crossover": beta.crossover, "warnings": sentences(warnings_of(scores, beta), "program")}
+        return {**asdict(beta), **about, "facts": rows}
 
     def start_run(
         self,
@@ -140,7 +140,7 @@ class Api:
         """
         chosen = (facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model)
         config, read = self._configured(*chosen, settings, columns)
-        preflight(read, config).check()
+        preflight(read, config).check("program")
         run = self.worker.submit(config, read)
         return {"run": run.id, "ahead": self.worker.ahead_of(run), "notes": list(read.notes)}
 
@@ -224,7 +224,9 @@ class Api:
             "gap": asdict(after.gap) if after and after.gap else None,
             "by_fact": after.by_fact if after else (),
             "distance": next((asdict(event.distance) for event in events if isinstance(event, ComparedToOracle)), None),
-            "notes": [note for event in events if isinstance(event, RunDone) for note in sentences(event.notes)],
+            "notes": [
+                note for event in events if isinstance(event, RunDone) for note in sentences(event.notes, "program")
+            ],
         }
 
     def frames(self, run: str, after: int = -1) -> dict:

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 
-from adapop.errors import number_of
+from adapop.errors import AdaPopError, number_of
 from adapop.runs.pace import duration, left_of, worked_before
+from adapop.runs.run import Run
+from adapop.service.worker import Worker
 from adapop.training.events import Event, Measuring, RunDone, RunFailed, RunStarted, RunStopped, StepDone
+from adapop.ui.access import public_words, shown_run
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,22 @@ def view(status: RunSeen | None, readiness: str = "ready", expired: bool = False
         return RunView(readiness, IDLE[readiness], 0, ready)
     state, detail, percent = _place(status)
     return RunView(state, detail, percent, ready, status.saved is not None)
+
+
+def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, Run | None, list[Event]]:
+    """The state of the page's run, the run if it is there and reads, and its events."""
+    run = shown_run(worker, name)
+    if run is None:
+        return view(None, readiness, expired=bool(name)), None, []
+    try:
+        events, _ = run.events(), run.config
+    except AdaPopError as error:  # a run of another version
+        return RunView("failed", public_words(error), ready=readiness == "ready"), None, []
+    wait = worker.wait_of(run)
+    ahead, seconds, at_least = (wait.ahead, wait.seconds, wait.at_least) if wait else (None, None, False)
+    elsewhere = wait is None and not (events and isinstance(events[-1], RunDone)) and run.locked
+    status = RunSeen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere, at_least)
+    return view(status, readiness), run, events
 
 
 def _place(status: RunSeen) -> tuple[str, str, int]:

@@ -132,11 +132,9 @@ class Api:
         the set's own rows (own), the sandbox's (sandbox), or those of the sandbox most like the facts (neighbours).
         model: sandbox, people, or another that the page offers; empty for that of the facts. settings: others of a run
         by name, and arguments of the method, such as {"batch": 8}, or of a real model {"asking": "chat", "answers":
-        "own-words", "unknown": "keep"}. columns: how the rows call a field, such as
-        {"question": "prompt"}. Gives {run, ahead, notes}: the id for the other calls, how many runs are before it,
-        and what was noted of the rows.
-        Errors: bad rows, a setting that does not exist or is out of range, scores that are missing, too many runs at
-        once.
+        "own-words", "unknown": "keep"}. columns: how the rows call a field, such as {"question": "prompt"}. Gives {run,
+        ahead, notes}: the id for the other calls, how many runs are before it, and what was noted of the rows. Errors:
+        bad rows, a setting that does not exist or is out of range, scores that are missing, too many runs at once.
         """
         chosen = (facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model)
         config, read = self._configured(*chosen, settings, columns)
@@ -208,6 +206,7 @@ class Api:
         quick = [event for event in events if isinstance(event, Measured) and not event.full]
         full = [event for event in events if isinstance(event, Measured) and event.full]
         after = full[-1] if len(full) > 1 else None
+        done = [event for event in events if isinstance(event, RunDone)]
         return {
             "run": run,
             "state": now.state,
@@ -224,9 +223,7 @@ class Api:
             "gap": asdict(after.gap) if after and after.gap else None,
             "by_fact": after.by_fact if after else (),
             "distance": next((asdict(event.distance) for event in events if isinstance(event, ComparedToOracle)), None),
-            "notes": [
-                note for event in events if isinstance(event, RunDone) for note in sentences(event.notes, "program")
-            ],
+            "notes": [note for event in done for note in sentences(event.notes, "program")],
         }
 
     def frames(self, run: str, after: int = -1) -> dict:

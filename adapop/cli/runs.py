@@ -55,7 +55,7 @@ def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedMod
 def _heard(as_json: bool) -> Callable[[Event], None]:
     """Prints what is said while a run measures."""
 
-    def said(event: Event) -> None:
+    def print_event(event: Event) -> None:
         if as_json:
             printing.say(to_json(event), flush=True)
         elif sys.stdout.isatty():
@@ -63,7 +63,7 @@ def _heard(as_json: bool) -> Callable[[Event], None]:
         else:
             printing.say(printing.event_text(event), flush=True)
 
-    return said
+    return print_event
 
 
 def resume(options: argparse.Namespace) -> int:

@@ -24,7 +24,7 @@ EXAMPLES = 3
 FEWEST_FOR_EXAMPLES = 4 * EXAMPLES  # retain rows: with fewer, three are too many to lose
 
 
-def completed(facts: FactSet, model: str, retain: str | FactSet = "own") -> FactSet:
+def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") -> FactSet:
     """The set with retain rows, and with a holdout or a note why there is none.
 
     retain: one of `RETAIN`, or a set whose rows are all retained, except its holdout. On a shipped model, a set without

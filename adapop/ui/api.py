@@ -267,11 +267,11 @@ class Api:
         gold_logprob (nats, the whole answer); verdict says what the pair means, in words, null without a gold answer.
         Errors: no such run, no finished epoch, an empty or too long prompt, too many questions at once.
         """
-        await over(future := await aside(self.worker.ledger, self._asked, run, prompt, gold))
+        await over(future := await aside(self.worker.ledger, self._ask, run, prompt, gold))
         (result,) = future.result()
         return {**asdict(result), "verdict": verdict(result).text if result.gold else None}
 
-    def _asked(self, run: str, prompt: str, gold: str):
+    def _ask(self, run: str, prompt: str, gold: str):
         prompt, gold = (text_of(name, text, inf).strip() for name, text in (("prompt", prompt), ("gold", gold)))
         PROMPT.check(max(len(prompt), len(gold)))  # which says where the limit is set
         its_run = example_of(run) or self._run(run)

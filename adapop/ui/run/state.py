@@ -120,9 +120,9 @@ def _place(status: RunSeen) -> tuple[str, str, int]:
     if isinstance(last, RunFailed):
         return "failed", f"{last.message} {last.fix}".strip(), 0
     if isinstance(last, RunStopped):
-        return "stopped", _kept(last.epoch, starts), 0
+        return "stopped", _saved_words(last.epoch, starts), 0
     if status.ahead is None:
-        return "interrupted", f"The process that trained it is gone. {_kept(status.saved or 0, starts)}", 0
+        return "interrupted", f"The process that trained it is gone. {_saved_words(status.saved or 0, starts)}", 0
     if status.ahead or not starts:
         return ("stopping", "as soon as its turn comes", 0) if status.stop_requested else _waiting(status)
     return _working(status, starts[-1])
@@ -162,7 +162,7 @@ def _elsewhere(status: RunSeen, start: RunStarted | None) -> tuple[str, str, int
     return ("stopping" if state == "stopping" else "elsewhere"), f"{detail}, in another process", percent
 
 
-def _kept(epoch: int, starts: list[RunStarted]) -> str:
+def _saved_words(epoch: int, starts: list[RunStarted]) -> str:
     if not epoch:
         return "No epoch was finished."
     of = f" of {starts[-1].epochs}" if starts else ""

@@ -138,6 +138,8 @@ def _others(options: argparse.Namespace) -> dict[str, dict[str, object]]:
 
 def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
     """Scores of a source. Prints first what they may cost."""
+    if options.proxy == "corpus" and options.corpus is None:
+        raise ConfigError("--proxy corpus needs a text to count in.", "Add --corpus FILE_OR_FOLDER.")
     names = ("formula", "language", "year", "index", "combine")
     chosen = Choices(**{name: getattr(options, name) for name in names}, text=options.corpus)
     if options.proxy == "judge":

@@ -29,17 +29,16 @@ class Remark:
         except (LookupError, ValueError):
             raise ValueError(f"{shown(self.kind)!r} with these values is no remark") from None
 
-    def text(self, options: bool = False) -> str:
-        """The sentence. options: settings are named with their command line options."""
-        settings = _TEXTS["settings"].items()
-        names = {name: f"{words} (--{name})" if options else words for name, words in settings}
+    def text(self, reader: str = "page") -> str:
+        """The sentence. reader: in whose terms settings are named: of the "page", the "command" line or a "program"."""
         values = {name: _counted(name, value) for name, value in self.values.items()}
-        return _TEXTS["sentences"][self.kind].format(**names | values)
+        verb = "has" if 1 in self.values.values() else "have"
+        return _TEXTS["sentences"][self.kind].format(**_TEXTS[reader] | values, has=verb)
 
 
-def sentences(notes: Iterable[str | Remark], options: bool = False) -> list[str]:
-    """Notes in words; a text is one already. options: see `Remark.text`."""
-    return [note if isinstance(note, str) else note.text(options) for note in notes]
+def sentences(notes: Iterable[str | Remark], reader: str = "page") -> list[str]:
+    """Notes in words; a text is one already. reader: see `Remark.text`."""
+    return [note if isinstance(note, str) else note.text(reader) for note in notes]
 
 
 def _counted(name: str, value: str | int | float) -> str | float:

@@ -17,10 +17,15 @@ def test_each_sentence_belongs_to_a_kind_that_the_code_makes():
     assert unused == {"utility_damaged", "retain_damaged", "holdout_damaged"}, "made from a group's name"
 
 
-def test_settings_are_options_only_on_the_command_line():
-    page, command = FEW.text(), FEW.text(options=True)
+def test_settings_are_named_in_the_reader_s_terms():
+    page, command = FEW.text(), FEW.text("command")
     assert page.startswith("1 step at 1e-09 will hardly") and "--" not in page
     assert "the learning rate (--lr) or the epochs (--epochs)" in command
+    assert "Raise learning_rate or epochs" in FEW.text("program")
+    assert [Remark("no_score", {"facts": count}).text()[:20] for count in (1, 2)] == [
+        "1 fact has no score.",
+        "2 facts have no scor",
+    ]
     assert sentences(["as it is", FEW]) == ["as it is", page]
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapop.cli import printing
+from adapop.cli.options import configured
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError
 from adapop.facts.catalog import ENTRIES
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 def check(options: argparse.Namespace) -> int:
     """`check`: what a run of these facts would meet. Exit status 1 if it would be in vain."""
-    from adapop.cli.runs import configured
-
     config, read = configured(options)
     printing.print_notes(read, options.json)  # first: they may say why the look fails
     checked, _ = _looked(config, read)
@@ -35,7 +34,7 @@ def check(options: argparse.Namespace) -> int:
     if options.json:
         printing.say_json(checked.as_json())
     else:
-        printing.say("\n".join(checked.lines(options=True)))
+        printing.say("\n".join(checked.lines(reader="command")))
     if options.out:
         facts.write(options.out)
     return int(bool(checked.waste or checked.looked.problems))
@@ -54,7 +53,7 @@ def looked_at(options: argparse.Namespace, config: RunConfig, facts: FactSet) ->
     checked, model = _looked(config, facts)
     if not options.json:
         printed = checked.looked.costs  # before the model was loaded
-        lines = (line for line in checked.lines(options=True) if line not in printed)
+        lines = (line for line in checked.lines(reader="command") if line not in printed)
         printing.say("\n".join(lines), file=sys.stderr, flush=True)
     _refused([*checked.looked.problems, *checked.waste], options)
     return model
@@ -62,7 +61,7 @@ def looked_at(options: argparse.Namespace, config: RunConfig, facts: FactSet) ->
 
 def _refused(reasons: Sequence[str | Remark], options: argparse.Namespace) -> None:
     if reasons and not options.yes:
-        reason, *_ = sentences(reasons, options=True)
+        reason, *_ = sentences(reasons, reader="command")
         raise ConfigError(f"This run would be in vain. {reason}", "Start it all the same with --yes.")
 
 

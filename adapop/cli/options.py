@@ -1,18 +1,23 @@
 """The options that say what a run is, for every command that takes them: made from the declaration of `RunConfig`."""
 
 import argparse
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from adapop.cli.scores import chosen_columns
 from adapop.config.methods import METHODS
-from adapop.config.presets import AUTHORS, PRESETS, TUNED
+from adapop.config.presets import AUTHORS, PRESETS, TUNED, follows_scores, make_config
 from adapop.config.run import CHOICES, RunConfig
 from adapop.config.settings import SEPARATE, meanings, read_settings, value_of
 from adapop.errors import ConfigError
+from adapop.facts.catalog import load_facts, model_of
 from adapop.facts.fact import FactSet
 from adapop.facts.files import guessed, named_columns, read_table
 from adapop.facts.retain import RETAIN
+from adapop.facts.tiers import ON_SCALE
+from adapop.popularity.calibration import AUTO, calibrated
+from adapop.report.settings import FACTS_FILE
 
 MODELS = "sandbox, people, smollm2, gemma3-270m, a Hub id, a folder of safetensors, or a GGUF file"
 SHORT = {"learning_rate": "--lr", "lora_rank": "--rank", "lora_targets": "--targets", "lora_layers": "--layers"}
@@ -68,3 +73,59 @@ def retain_of(options: argparse.Namespace) -> str | FactSet:
     named = named_columns(options.columns) if options.columns else {}
     columns = guessed(table.columns) | {field: name for field, name in named.items() if name in table.columns}
     return table.facts("", columns, "retain", options.drop_bad)
+
+
+def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
+    """The configuration and the facts that the options of `run` describe: those of --config with the other options on
+    top, or those of method, preset and model.
+
+    Raises:
+        ConfigError: options that cannot be combined, a file that is no configuration, or anchors that nothing uses.
+        DataError, NetworkError: the facts cannot be had.
+    """
+    named = options.facts or model_of(options.model)  # a shipped model is about its own world, and the world about it
+    changes = settings_of(options) | ({"facts": named} if options.facts or not options.config else {})
+    if options.config:
+        config = _config_of(options)
+        arguments = {**config.arguments, **changes.pop("arguments", {})}
+        config = replace(config, arguments=arguments, **changes)
+    else:
+        names = {"method": _method(options.method), "preset": options.preset, "model": options.model or model_of(named)}
+        config = make_config(**{name: value for name, value in names.items() if value is not None}, **changes)
+    beside_config = options.config and options.config.with_name(FACTS_FILE)
+    if beside_config and not options.facts and beside_config.is_file():
+        if options.retain:
+            raise ConfigError("--config brings its own facts to retain.", "Leave --retain out, or give --facts too.")
+        facts = FactSet.load(beside_config, config.facts)
+        facts = facts if facts.tiers.source else replace(facts, tiers=ON_SCALE)  # of an older run
+    else:
+        chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
+        facts = load_facts(config.facts, config.model, retain=retain_of(options), **chosen)
+    if options.anchors is not None:
+        if not follows_scores(config):
+            raise ConfigError("--anchors changes nothing here: no score decides this run.", "Leave it out.")
+        auto = options.anchors == AUTO  # settled with the run's facts
+        config = replace(config, beta=None if auto else calibrated(options.anchors, facts))
+    return config, facts
+
+
+def _config_of(options: argparse.Namespace) -> RunConfig:
+    """The configuration in the file of --config, which decides method and preset; of the model too, unless --model says
+    where that lies now."""
+    for name in ("method", "preset"):
+        if getattr(options, name) is not None:
+            raise ConfigError(f"--config says the {name} already.", f"Leave --{name} out, or --config.")
+    try:
+        config = RunConfig.from_json(options.config.read_text(encoding="utf-8"))
+        return replace(config, model=options.model or config.model)
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have, or text that does not read
+        raise ConfigError(f"{str(options.config)!r} cannot be read ({error}).", "Name a run's config.json.") from None
+
+
+def _method(name: str | None) -> str | type | None:
+    """The method as `make_config` takes it: its name, or the class that package.module:Class names."""
+    if name is None or ":" not in name:
+        return name
+    from adapop.objectives import objective_class
+
+    return objective_class(name)

@@ -127,7 +127,7 @@ def result_text(run: Run) -> str:
     before, after, epochs = run.measured(before=True), run.measured(), run.epochs()
     done = [event for event in run.events() if isinstance(event, RunDone)]
     compared = [event for event in run.events() if isinstance(event, ComparedToOracle)]
-    notes = [f"note: {note}" for event in done[-1:] for note in sentences(event.notes, options=True)]
+    notes = [f"note: {note}" for event in done[-1:] for note in sentences(event.notes, reader="command")]
     if before is None or after is None:
         return "\n".join(["This run has no final measurement.", *notes])
     lines = [

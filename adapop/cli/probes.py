@@ -30,7 +30,7 @@ def probe(options: argparse.Namespace) -> int | None:
     if options.kinds or options.recovery:
         status = _probed(run, options)
     elif not options.capability:
-        return _asked(run, options)
+        return _ask(run, options)
     if status == 0 and options.capability:
         _capability(run, options)
     return status
@@ -51,7 +51,7 @@ def report(options: argparse.Namespace) -> None:
         printing.say(write_report(runs, options.out, options.title))
 
 
-def _asked(run: Run, options: argparse.Namespace) -> None:
+def _ask(run: Run, options: argparse.Namespace) -> None:
     from adapop.probes.ask import ask, whole_reply
     from adapop.runs.execute import load_model
 

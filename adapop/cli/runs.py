@@ -6,23 +6,14 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapop.cli import printing
 from adapop.cli.check import looked_at
-from adapop.cli.options import retain_of, settings_of
-from adapop.cli.scores import chosen_columns
-from adapop.config.presets import follows_scores, make_config
-from adapop.config.run import RunConfig
+from adapop.cli.options import configured
 from adapop.errors import ConfigError, RunError
-from adapop.facts.catalog import load_facts, model_of
-from adapop.facts.fact import FactSet
-from adapop.facts.tiers import ON_SCALE
 from adapop.paths import SHIPPED
-from adapop.popularity.calibration import AUTO, calibrated
 from adapop.report.beside_paper import beside
-from adapop.report.settings import FACTS_FILE
 from adapop.runs.pace import left_of
 from adapop.runs.remarks import nothing_forgotten
 from adapop.runs.run import Run, find_run, runs_root
@@ -64,7 +55,7 @@ def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedMod
 def _heard(as_json: bool) -> Callable[[Event], None]:
     """Prints what is said while a run measures."""
 
-    def said(event: Event) -> None:
+    def print_event(event: Event) -> None:
         if as_json:
             printing.say(to_json(event), flush=True)
         elif sys.stdout.isatty():
@@ -72,63 +63,7 @@ def _heard(as_json: bool) -> Callable[[Event], None]:
         else:
             printing.say(printing.event_text(event), flush=True)
 
-    return said
-
-
-def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
-    """The configuration and the facts that the options of `run` describe: those of --config with the other options on
-    top, or those of method, preset and model.
-
-    Raises:
-        ConfigError: options that cannot be combined, a file that is no configuration, or anchors that nothing uses.
-        DataError, NetworkError: the facts cannot be had.
-    """
-    named = options.facts or model_of(options.model)  # a shipped model is about its own world, and the world about it
-    changes = settings_of(options) | ({"facts": named} if options.facts or not options.config else {})
-    if options.config:
-        config = _config_of(options)
-        arguments = {**config.arguments, **changes.pop("arguments", {})}
-        config = replace(config, arguments=arguments, **changes)
-    else:
-        names = {"method": _method(options.method), "preset": options.preset, "model": options.model or model_of(named)}
-        config = make_config(**{name: value for name, value in names.items() if value is not None}, **changes)
-    beside_config = options.config and options.config.with_name(FACTS_FILE)
-    if beside_config and not options.facts and beside_config.is_file():
-        if options.retain:
-            raise ConfigError("--config brings its own facts to retain.", "Leave --retain out, or give --facts too.")
-        facts = FactSet.load(beside_config, config.facts)
-        facts = facts if facts.tiers.source else replace(facts, tiers=ON_SCALE)  # of an older run
-    else:
-        chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
-        facts = load_facts(config.facts, config.model, retain=retain_of(options), **chosen)
-    if options.anchors is not None:
-        if not follows_scores(config):
-            raise ConfigError("--anchors changes nothing here: no score decides this run.", "Leave it out.")
-        auto = options.anchors == AUTO  # settled with the run's facts
-        config = replace(config, beta=None if auto else calibrated(options.anchors, facts))
-    return config, facts
-
-
-def _config_of(options: argparse.Namespace) -> RunConfig:
-    """The configuration in the file of --config, which decides method and preset; of the model too, unless --model says
-    where that lies now."""
-    for name in ("method", "preset"):
-        if getattr(options, name) is not None:
-            raise ConfigError(f"--config says the {name} already.", f"Leave --{name} out, or --config.")
-    try:
-        config = RunConfig.from_json(options.config.read_text(encoding="utf-8"))
-        return replace(config, model=options.model or config.model)
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have, or text that does not read
-        raise ConfigError(f"{str(options.config)!r} cannot be read ({error}).", "Name a run's config.json.") from None
-
-
-def _method(name: str | None) -> str | type | None:
-    """The method as `make_config` takes it: its name, or the class that package.module:Class names."""
-    if name is None or ":" not in name:
-        return name
-    from adapop.objectives import objective_class
-
-    return objective_class(name)
+    return print_event
 
 
 def resume(options: argparse.Namespace) -> int:

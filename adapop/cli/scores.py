@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from adapop.cli import printing
 from adapop.config.presets import make_config
 from adapop.errors import AdaPopError, ConfigError
-from adapop.facts.catalog import ENTRIES, brought
+from adapop.facts.catalog import ENTRIES, load_raw
 from adapop.facts.fact import Fact, FactSet, scores_of
 from adapop.facts.files import guessed, named_columns, read_table
 from adapop.facts.scale import with_tiers
@@ -95,14 +95,14 @@ def beta(options: argparse.Namespace) -> None:
         printing.say(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {meaning}", file=sys.stderr)
         if options.anchors == AUTO:
             printing.say(auto_anchors(facts).text, file=sys.stderr)
-    for warning in sentences(warnings_of(known, curve), options=True):
+    for warning in sentences(warnings_of(known, curve), reader="command"):
         printing.say(f"warning: {warning}", file=sys.stderr)
 
 
 def agree(options: argparse.Namespace) -> None:
     """`agree`: two scorings of the same facts, joined by fact id, or by question where nobody gave ids."""
     one, other = (
-        brought(name, Progress(printing.progress_line), drop_bad=options.drop_bad).forget
+        load_raw(name, Progress(printing.progress_line), drop_bad=options.drop_bad).forget
         for name in (options.first, options.second)
     )
     first, second = scores_of(one), scores_of(joined(one, other))
@@ -119,7 +119,7 @@ def agree(options: argparse.Namespace) -> None:
 
 def facts_of(source: str, progress: Progress, options: argparse.Namespace) -> FactSet:
     """A set by its name, or a file as it is: no retain facts are added, since facts are only scored."""
-    return brought(source, progress, columns=chosen_columns(options), drop_bad=options.drop_bad)
+    return load_raw(source, progress, columns=chosen_columns(options), drop_bad=options.drop_bad)
 
 
 def chosen_columns(options: argparse.Namespace) -> dict[str, str]:
@@ -138,6 +138,8 @@ def _others(options: argparse.Namespace) -> dict[str, dict[str, object]]:
 
 def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
     """Scores of a source. Prints first what they may cost."""
+    if options.proxy == "corpus" and options.corpus is None:
+        raise ConfigError("--proxy corpus needs a text to count in.", "Add --corpus FILE_OR_FOLDER.")
     names = ("formula", "language", "year", "index", "combine")
     chosen = Choices(**{name: getattr(options, name) for name in names}, text=options.corpus)
     if options.proxy == "judge":

@@ -37,7 +37,7 @@ def finished_on_ray(items: Sequence[Any], function: Callable[[Any], Any], proces
         log_to_driver=False,
     )
     try:
-        task = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(_called)
+        task = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(_result)
         pending = {task.remote(function, item): item for item in items}
         while pending:
             (ready,), _ = ray.wait(list(pending))
@@ -55,7 +55,7 @@ def _package() -> dict[str, Any]:
     return {"working_dir": str(ROOT)} if ASSETS.parent == ROOT else {"py_modules": [str(ROOT / "adapop")]}
 
 
-def _called(function: Callable[[Any], Any], item: Any) -> Any:
+def _result(function: Callable[[Any], Any], item: Any) -> Any:
     return function(item)
 
 

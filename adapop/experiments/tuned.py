@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from adapop.errors import ConfigError
-from adapop.experiments import choices, distance, pictures, tables, winners
+from adapop.experiments import distance, pictures, tables, winners
 from adapop.experiments.item import Arm, Ground, Item, World, over_seeds
 from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, PAPER, TUNED_FILES, WORLDS, RowsByKey
 from adapop.experiments.run import Engine, Experiment
@@ -77,10 +77,10 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
     titles = [arm.title for arm in chosen.values()]
 
     def chosen_table(arms: Rows) -> Table:
-        return choices.winner_table(done)
+        return winners.winner_table(done)
 
     def search_table(arms: Rows) -> Table:
-        return choices.search_table(done)
+        return winners.search_table(done)
 
     def aside_table(base: str) -> Callable[[Rows], Table | None]:
         others = [arm.title for arm in aside[base]]
@@ -88,7 +88,7 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
         return partial(winners.pair_table, base=base, others=others, **words)
 
     at_home = anew or world == SANDBOX  # where they were chosen
-    choosing = (chosen_table, search_table, partial(choices.luck_table, done=done)) if at_home else ()
+    choosing = (chosen_table, search_table, partial(winners.luck_table, done=done)) if at_home else ()
     to_ours = partial(winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}")
     of_one = (
         winners.test_table, winners.door_table, *choosing,

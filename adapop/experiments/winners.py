@@ -1,14 +1,16 @@
-"""Tables of `bench tuned`: winners on the test half, recovery checks, other worlds, and what scores
-add. The search is in `choices`."""
+"""Tables of `bench tuned`: the search and how much J owes to luck, winners on the test half, recovery
+checks, other worlds, and what scores add."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import fmean
+from typing import Any
 
 from adapop.config.methods import METHODS
-from adapop.experiments.halves import TEST
+from adapop.experiments.halves import TEST, VALIDATION
 from adapop.experiments.results import ATTACKS, Row
+from adapop.experiments.spaces import MOVES, SEARCHES, Range, Space
 from adapop.experiments.tables import (
     NEIGHBOURS_READING,
     OUTCOMES,
@@ -21,10 +23,11 @@ from adapop.experiments.tables import (
     measured,
     over,
 )
-from adapop.experiments.tuning import LIMITS, objective
+from adapop.experiments.tuning import LIMITS, Trial, best_of, objective
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Summary, paired
 from adapop.probes.prompts import CHOICE, REWORDED
+from adapop.report.settings import spoken
 from adapop.report.table import Table
 
 OBJECTIVE = (
@@ -32,6 +35,8 @@ OBJECTIVE = (
     f"{LIMITS['holdout']:g}, utility of {LIMITS['utility']:g} and trained retain recall of {LIMITS['retain']:g}; less "
     "is better."
 )
+Done = Mapping[str, Sequence[Trial]]  # the trials of each search, by its name in `SEARCHES`
+NOTHING_DONE = 1.0  # J of the original model: nothing forgotten, nothing lost
 OURS = METHODS["redirect"].title
 WITH = ": "  # between a world and an arm, in the title of an arm elsewhere
 
@@ -192,3 +197,67 @@ def _ranked(title: str, arms: Rows, values: Mapping[str, Value], note: str) -> T
 def ranged(summary: Summary | None) -> str:
     """A mean with its interval, without signs."""
     return "" if summary is None else summary.ranged
+
+
+def winner_table(done: Done) -> Table:
+    """Chosen settings of each arm, with the validation numbers that chose them."""
+    rows = []
+    for name, trials in done.items():
+        best = best_of(trials)
+        parts = [f"{best[part]:.3f}" if part in best else "" for part in ("J", "worst", *LIMITS)]
+        settings = ", ".join(f"{key} {spoken(value)}" for key, value in best["point"].items())
+        failed = sum(bool(trial["failed"]) for trial in trials)
+        seconds = sum(trial["seconds"] for trial in trials) / len(trials)
+        first = f"{trials[0]['J']:.3f}"
+        cells = (f"{best['number'] + 1} of {len(trials)}", f"{failed}", f"{seconds:.0f}", settings)
+        rows.append((SEARCHES[name].arm.title, first, *parts, *cells))
+    head = ("", "J of the preset", "J", "worst tier", *LIMITS, "trial", "failed", "seconds a trial", "settings")
+    note = f"{OBJECTIVE} All on the validation half, seed 0. The preset itself is every arm's first trial."
+    return Table("What was chosen", head, tuple(rows), note)
+
+
+def search_table(done: Done) -> Table:
+    """How many trials of each search helped, and which winning settings lie at an end of their
+    range."""
+    rows = []
+    for name, trials in done.items():
+        best, moves = best_of(trials), best_of(trials[: len(MOVES)])
+        useful = sum(trial["J"] < NOTHING_DONE for trial in trials)
+        ends = ", ".join(at_an_end(best["point"], SEARCHES[name].space)) if best["J"] < NOTHING_DONE else ""
+        rows.append((SEARCHES[name].arm.title, f"{moves['J']:.3f}", f"{best['J']:.3f}", f"{useful}", ends))
+    note = (
+        f"J of the best of the {len(MOVES)} moves that every search begins with, and of all trials. Better than "
+        "nothing: how many trials have a J below 1, that of the original; where they are few, the numbers say more of"
+        " the search than of the method. The last column: settings of the winner at an end of their range, beyond "
+        "which nothing was tried. A 0 that means none of something is no such end."
+    )
+    head = ("", "best J, first moves", "best J, all trials", "better than nothing", "at an end of its range")
+    return Table("How far the searches went", head, tuple(rows), note)
+
+
+def at_an_end(point: Mapping[str, Any], space: Space) -> list[str]:
+    """The settings of a point that equal the lowest or highest value of their range, except 0."""
+    ranges = {name: among for name, among in space.items() if isinstance(among, Range)}
+    return [
+        f"{name} {spoken(point[name])}"
+        for name, among in ranges.items()
+        if point[name] and point[name] in (among.low, among.high)
+    ]
+
+
+def luck_table(arms: Rows, done: Done) -> Table:
+    """J of each winner: where it was chosen, on other seeds, and on the test half."""
+    rows = []
+    for name, trials in done.items():
+        title, best = SEARCHES[name].arm.title, best_of(trials)
+        if title in arms:
+            chosen = objective(**{part: best[part] for part in ("worst", *LIMITS)}) if "worst" in best else None
+            other = over(arms[title], partial(score, half=VALIDATION))
+            test = ranged(over(arms[title], score))
+            rows.append((title, "" if chosen is None else f"{chosen:.2f}", ranged(other), test))
+    note = (
+        "J of the winner on seed 0, where the best of all trials was taken; on the same questions with other seeds; "
+        "and on the test half with these. The first step is what choosing flatters, the second how much easier or "
+        "harder the test half is. Without what some searches were asked for besides J."
+    )
+    return Table("How much was luck", ("", "validation, seed 0", "validation", "test"), tuple(rows), note)

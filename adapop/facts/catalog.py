@@ -12,7 +12,7 @@ from adapop.facts.benchmarks import duet, rwku
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.files import guessed, read_facts, read_table
 from adapop.facts.hubble import hubble_popqa, hubble_yago
-from adapop.facts.retain import completed
+from adapop.facts.retain import with_retain_rows
 from adapop.facts.scale import INVENTED
 from adapop.facts.world import sandbox_facts
 from adapop.online.cache import Cache
@@ -60,7 +60,7 @@ def load_facts(
 ) -> FactSet:
     """The named set, or the facts of a file, completed with retain rows and a holdout.
 
-    progress, cache: used for a download. retain: which facts are to be kept, see `retain.completed`. columns: of a
+    progress, cache: used for a download. retain: which facts are to be kept, see `with_retain_rows`. columns: of a
     file, the columns of some fields where they are not guessed. drop_bad: leaves out facts whose score cannot be read.
 
     Raises:
@@ -68,10 +68,10 @@ def load_facts(
         NetworkError: a download failed.
         Stopped: somebody asked to stop.
     """
-    return completed(brought(source, progress, cache, columns, drop_bad), model, retain)
+    return with_retain_rows(load_raw(source, progress, cache, columns, drop_bad), model, retain)
 
 
-def brought(
+def load_raw(
     source: str,
     progress: Progress | None = None,
     cache: Cache | None = None,

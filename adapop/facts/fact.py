@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -212,38 +210,6 @@ class FactSet:
 def _content(fact: Fact) -> dict[str, object]:
     """A fact's fields as they are hashed and written."""
     return {name: value for name, value in vars(fact).items() if value or name not in NEWER}
-
-
-def split_holdout(facts: FactSet, share: float = 0.3) -> FactSet:
-    """The set with a share of its retain rows as holdout, if it has none, and a note that says so.
-
-    Which rows are held out depends on their ids and questions alone, so it is the same in every run. Rows with the same
-    question are held out together: a held-out question is never trained on.
-    """
-    if facts.holdout or not facts.retain:
-        return facts
-    alike: dict[str, list[Fact]] = defaultdict(list)
-    for fact in facts.retain:
-        alike[asked(fact.question)].append(fact)
-    ranked = sorted(alike.values(), key=lambda rows: min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows))
-    held: set[str] = set()
-    for rows in ranked[:-1]:
-        if len(held) >= max(1, math.floor(len(facts.retain) * share)):
-            break
-        held |= {row.id for row in rows}
-    count = len(facts.retain)
-    note = (
-        f"The set has no holdout rows, so {len(held)} of its {count} retain rows are held out of training."
-        if held
-        else "Nothing is held out, because there is only one question to retain and training needs it: what is "
-        "measured on it does not show how facts fare that training never saw."
-    )
-    return replace(
-        facts,
-        retain=tuple(fact for fact in facts.retain if fact.id not in held),
-        holdout=tuple(fact for fact in facts.retain if fact.id in held),
-        notes=(*facts.notes, note),
-    )
 
 
 def separated(facts: FactSet, rows: Mapping[str, int] | None = None, column: str = "question") -> FactSet:

@@ -24,10 +24,10 @@ from adapop.model.adapter import blocks_of
 from adapop.model.asking import Prompted
 from adapop.model.footprint import row_bytes
 from adapop.model.generation import replies
-from adapop.model.head import NARROW, full_precision, widened
 from adapop.model.original import KeptReplies
 from adapop.model.out_of_memory import free_bytes, in_pieces
 from adapop.model.packing import packed_lines, packs, read_as
+from adapop.model.precision import NARROW, full_precision, widened
 from adapop.model.scored import FirstToken, JointPass, Scored, pooled
 from adapop.model.tokens import AnswerTokens, Row, collate
 

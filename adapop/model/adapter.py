@@ -54,7 +54,7 @@ def with_adapter(base: PreTrainedModel, config: RunConfig, adapter: Path | None 
     try:
         network = get_peft_model(base, lora)
     except ValueError as error:
-        if config.lora_targets != (ALL_LINEAR,) and not _found(config.lora_targets, [*dict(base.named_modules())]):
+        if config.lora_targets != (ALL_LINEAR,) and not _matched(config.lora_targets, [*dict(base.named_modules())]):
             raise _unknown(base, config.lora_targets) from error
         reason = str(error).splitlines()[0].rstrip(".")
         others = ",".join(name for name in _short(linear) if f"'{name}'" not in reason)
@@ -120,11 +120,11 @@ def _advice(base: PreTrainedModel) -> str:
 def _missing(network: PeftModel, config: RunConfig) -> list[str]:
     """The named targets that are no layer. Those that peft took for experts' weights are gone from its own list."""
     left = network.peft_config["default"].target_modules
-    matched = _found(config.lora_targets, network.base_model.targeted_module_names)
+    matched = _matched(config.lora_targets, network.base_model.targeted_module_names)
     return [name for name in config.lora_targets if name in left and name not in matched]
 
 
-def _found(targets: Sequence[str], names: Sequence[str]) -> set[str]:
+def _matched(targets: Sequence[str], names: Sequence[str]) -> set[str]:
     return {target for target in targets for name in names if f".{name}".endswith(f".{target}")}
 
 

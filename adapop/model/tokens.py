@@ -237,14 +237,6 @@ def to_continue(prompts: Sequence[Sequence[int]], pad_id: int, device: torch.dev
     return {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
 
 
-def seeded(seed: int, *stream: int) -> torch.Generator:
-    """A random generator for one purpose: the same (seed, stream) draws the same numbers in every process."""
-    mixed = seed
-    for number in stream:
-        mixed = (mixed * 1_000_003 + number + 1) % (2**63 - 1)
-    return torch.Generator().manual_seed(mixed)
-
-
 NAMED = 3
 
 

@@ -61,7 +61,7 @@ class Redirect(Objective):
         scored, alternate = model.score(gold, logits=True), model.score(other)
         log_probs = scored.logits.log_softmax(dim=-1)
         instead, further = _instead(gold, other, reference)
-        targets = self._wanted(reference, gold.target, instead)
+        targets = self._targets(reference, gold.target, instead)
         tokens = (torch.special.xlogy(targets, targets) - targets * log_probs).sum(dim=-1)
         losses = _by_row(tokens, gold) + _by_row(alternate.nll * further, other)
         counts = _by_row(torch.ones_like(tokens), gold) + _by_row(further.to(tokens.dtype), other)
@@ -75,7 +75,7 @@ class Redirect(Objective):
         weight = torch.zeros(batch.tokens.rows, dtype=batch.beta.dtype, device=batch.beta.device)
         return weight.index_add(0, batch.tokens.row, batch.beta**-self.kappa * first)
 
-    def _wanted(self, reference: Tensor, gold: Tensor, instead: Tensor) -> Tensor:
+    def _targets(self, reference: Tensor, gold: Tensor, instead: Tensor) -> Tensor:
         """The target at each position, [N, V]; with `instead` the gold token itself, the original's prediction."""
         original = reference.exp()
         y, a = gold.unsqueeze(1), instead.unsqueeze(1)

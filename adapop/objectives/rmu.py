@@ -7,7 +7,8 @@ from torch import Tensor
 
 from adapop.model.adapted import AdaptedModel
 from adapop.model.scored import Scored
-from adapop.model.tokens import AnswerTokens, seeded
+from adapop.model.seeding import seeded
+from adapop.model.tokens import AnswerTokens
 from adapop.objectives.objective import Begun, ForgetBatch, Loss, Objective
 
 STREAM = (0, 2)  # a random stream of its own: those of the training order start at epoch 1

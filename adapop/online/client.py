@@ -97,13 +97,13 @@ class Web:
 
     def get(self, path: str, busy: Callable[[object], bool] = lambda reply: False, **params: object) -> object:
         """The JSON value at a path under the base. busy: whether a reply with status 200 means "try again later"."""
-        return self._asked("GET", path, busy, params=params)
+        return self._request("GET", path, busy, params=params)
 
     def post(self, path: str, body: object, busy: Callable[[object], bool] = lambda reply: False) -> object:
         """The JSON reply to a JSON body. busy: as for `get`."""
-        return self._asked("POST", path, busy, json=body)
+        return self._request("POST", path, busy, json=body)
 
-    def _asked(self, method: str, path: str, busy: Callable[[object], bool], **content: object) -> object:
+    def _request(self, method: str, path: str, busy: Callable[[object], bool], **content: object) -> object:
         """The reply to a request, which is repeated up to `tries` times.
 
         Raises:

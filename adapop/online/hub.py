@@ -71,7 +71,7 @@ class Hub:
             NetworkError, Stopped: as `files`.
         """
         known = self._cache.get(*_key(dataset, MAIN))
-        commit, names = (known and known.value) or self._asked(dataset, MAIN)
+        commit, names = (known and known.value) or self._listing(dataset, MAIN)
         if name not in names:
             raise NetworkError(f"{dataset} has no file {name}.", "Was it renamed on the Hub?")
         self._progress.say(f"{dataset}: {name}")
@@ -92,7 +92,7 @@ class Hub:
         """(commit, names of the files) of a split; of the first configuration that has it, if none is asked for."""
         known = self._cache.get(*_key(dataset, BRANCH))
         for listing in (known.value, None) if known and known.value else (None,):
-            commit, names = listing or self._asked(dataset)
+            commit, names = listing or self._listing(dataset)
             for name in names:
                 match = FILE.fullmatch(name)
                 if match and match[2] == split and config in (None, match[1]):
@@ -105,7 +105,7 @@ class Hub:
         there = ", ".join(sorted(map(shown, splits))) or "none"
         raise NetworkError(f"{dataset} has no split {split} (its splits: {there}).", "Was it renamed on the Hub?")
 
-    def _asked(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:
+    def _listing(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:
         """(commit, names of all files) of the data set, converted or as uploaded, which are then known."""
         self._progress.say(f"{dataset}: asking {self._endpoint} for its files")
         with self._in_words(dataset):
@@ -135,9 +135,9 @@ class Hub:
                 for branch in (BRANCH, MAIN):
                     self._cache.put(None, *_key(dataset, branch))  # the next try starts anew
                 raise NetworkError(f"{dataset} has changed while it was read.", "Start the download again.") from error
-            raise NetworkError(*self._said(error, dataset)) from error
+            raise NetworkError(*self._reason(error, dataset)) from error
 
-    def _said(self, error: Exception, dataset: str) -> tuple[str, str]:
+    def _reason(self, error: Exception, dataset: str) -> tuple[str, str]:
         """What to tell of an error, and what to do."""
         if isinstance(error, GatedRepoError):
             terms = f"Accept its terms at {self._endpoint}/datasets/{dataset}, and set HF_TOKEN."

@@ -24,14 +24,14 @@ class Upload:
         except HFValidationError as error:
             raise ConfigError(f"{name!r} is no name on the Hub: {error}", "Write YOU/NAME.") from None
         self._name, self._api = name, HfApi(endpoint=endpoint or constants.ENDPOINT)
-        self._asked(lambda: self._api.create_repo(name, private=True, exist_ok=True))
+        self._check(lambda: self._api.create_repo(name, private=True, exist_ok=True))
 
     def send(self, folder: Path) -> str:
         """Uploads the folder's files as one commit. Returns the repository's address."""
-        self._asked(lambda: self._api.upload_folder(repo_id=self._name, folder_path=folder))
+        self._check(lambda: self._api.upload_folder(repo_id=self._name, folder_path=folder))
         return f"{self._api.endpoint}/{self._name}"
 
-    def _asked(self, request) -> None:
+    def _check(self, request) -> None:
         try:
             request()
         except HfHubHTTPError as error:

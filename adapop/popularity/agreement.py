@@ -107,7 +107,7 @@ def in_words(result: Agreement, first: str, second: str) -> list[str]:
     return [
         f"{first} and {second} have both scored {result.facts:,} facts"
         + (f"; {result.unknown:,} more are known to one of them only." if result.unknown else "."),
-        f"Spearman {_shown(result.spearman)}, Pearson in log space {_shown(result.pearson_log)}; "
+        f"Spearman {_number(result.spearman)}, Pearson in log space {_number(result.pearson_log)}; "
         f"{result.same_label:.0%} of the facts are on the same side of both medians."
         + (
             ""
@@ -142,5 +142,5 @@ def _own_shift(table: pd.DataFrame) -> float | None:
     return _shift(table, *maps)
 
 
-def _shown(value: float | None) -> str:
+def _number(value: float | None) -> str:
     return "not defined" if value is None else f"{value:.2f}"

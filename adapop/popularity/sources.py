@@ -37,7 +37,7 @@ class Choices:
 
 def _corpus(facts: FactSet, chosen: Choices, progress: Progress, cache: Cache) -> Proxy:
     if chosen.text is None:
-        raise ConfigError("There is no text to count in.", "Give one, one document a line.")
+        raise ConfigError("There is no text to count in.", "Upload one.")
     return CorpusCounts(progress, chosen.text, chosen.combine, other_facts(facts))
 
 

@@ -53,12 +53,12 @@ def battery(model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress)
             for start in range(0, len(questions_of_kind), CHUNK):
                 progress.say(f"Probing: {kind}, {start:,} of {len(questions_of_kind):,} prompts")
                 with model.asked(way):
-                    rows = _asked(model, questions_of_kind[start : start + CHUNK], plan, known)
+                    rows = _rows(model, questions_of_kind[start : start + CHUNK], plan, known)
                 yield from rows
 
 
 @torch.no_grad()
-def _asked(model: AdaptedModel, questions: Sequence[Question], plan: Plan, known: Rivals) -> list[ProbeRow]:
+def _rows(model: AdaptedModel, questions: Sequence[Question], plan: Plan, known: Rivals) -> list[ProbeRow]:
     """The rows of one chunk, from both models."""
     prompts = [question.prompt for question in questions]
     texts = [prompt.text for prompt in prompts]

@@ -62,7 +62,7 @@ def write_guesses(folder: Path, world: str) -> None:
     """Measures what an oracle makes of the facts that it never read, and writes it beside its
     weights."""
     oracle, facts = load_oracle(folder), sandbox_facts(world).forget
-    direct, reworded = (nlls(oracle, oracle.rows(own)) for own in (facts, _asked(facts)))
+    direct, reworded = (nlls(oracle, oracle.rows(own)) for own in (facts, _reworded(facts)))
     columns = direct, _means(facts, reworded), truth_ratios(oracle, facts, list(_wrong(world).values()))
     values = {
         fact.id: asdict(Guess(*map(_rounded, (math.exp(-nll), math.exp(-other), ratio))))
@@ -94,7 +94,7 @@ def distance(model: AdaptedModel, world: str, facts: FactSet) -> Distance | None
     named = {group: getattr(facts, group) for group in (*FACT_GROUPS, "neighbours")}
     direct = {group: _compared(model, oracle, members) for group, members in named.items() if members}
     reworded = {
-        name: _means(facts.forget, column) for name, column in _compared(model, oracle, _asked(facts.forget)).items()
+        name: _means(facts.forget, column) for name, column in _compared(model, oracle, _reworded(facts.forget)).items()
     }
     groups = [row for group, rows in direct.items() for row in _groups(group, DIRECT, named[group], rows)]
     placed = [
@@ -150,7 +150,7 @@ def _same(one: Scored, other: Scored) -> Tensor:
     return (one.per_row(differs) == 0).float()
 
 
-def _asked(facts: Sequence[Fact]) -> list[Fact]:
+def _reworded(facts: Sequence[Fact]) -> list[Fact]:
     """Each fact in each of its rewordings."""
     return [replace(fact, question=question) for fact in facts for question in fact.paraphrases]
 

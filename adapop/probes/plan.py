@@ -85,7 +85,7 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
                 if form.kind in by_kind:
                     by_kind[form.kind].append(_question(group, fact, form))
     if attacked and "forget" in plan.groups:
-        for kind, own_attacks in _brought(facts, plan.per_tier).items():
+        for kind, own_attacks in _own_attacks(facts, plan.per_tier).items():
             if kind in by_kind or kind not in KINDS:
                 by_kind.setdefault(kind, []).extend(own_attacks)
     return by_kind
@@ -133,7 +133,7 @@ def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question 
     return form if isinstance(form, NotApplicable) else Question(group, fact, form)
 
 
-def _brought(facts: FactSet, per_tier: int | None) -> dict[str, list[Question | NotApplicable]]:
+def _own_attacks(facts: FactSet, per_tier: int | None) -> dict[str, list[Question | NotApplicable]]:
     """The set's own attacks by kind, at most `per_tier` of each kind and tier."""
     rows = {fact.id: fact for fact in facts.attacks}
     kinds: dict[str, list[Prompt | NotApplicable]] = defaultdict(list)

@@ -65,7 +65,7 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
         title=title or (records[0].title if len(records) == 1 else f"{len(records)} runs compared"),
         compared=_compared(results) if results else None,
         runs=[
-            _told(record) | {"heading": results.heading(record) if results else "", "place": number}
+            _chapter(record) | {"heading": results.heading(record) if results else "", "place": number}
             for number, record in enumerate(records, start=1)
         ],
         rules=RULES,
@@ -103,7 +103,7 @@ def _compared(results: Comparison) -> dict:
     return {"told": results, "pictures": drawn if results.outcomes else None}
 
 
-def _told(record: Record) -> dict:
+def _chapter(record: Record) -> dict:
     """Template values of one run."""
     before, after = record.before, record.after
     return {

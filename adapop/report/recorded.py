@@ -71,7 +71,7 @@ class Recorded:
         """Final recall over seeds, the interval cut where recall ends: at 0 and 1. None where
         nobody measured it."""
         name = "utility" if group == "utility" else f"{group}_{form}_{tier}"
-        return _interval([_shown(row, name) for row in self.rows], SHARE)
+        return _interval([_cell(row, name) for row in self.rows], SHARE)
 
     @property
     def gap(self) -> Interval | None:
@@ -82,7 +82,7 @@ class Recorded:
     def lead(self, form: str) -> Interval | None:
         """Recall of popular minus that of rare facts to forget in one form, seed by seed; None
         without both tiers."""
-        pairs = [[_shown(row, f"forget_{form}_{tier}") for tier in ("popular", "rare")] for row in self.rows]
+        pairs = [[_cell(row, f"forget_{form}_{tier}") for tier in ("popular", "rare")] for row in self.rows]
         return _interval([float(popular) - float(rare) for popular, rare in pairs if popular and rare], SIGNED)
 
     def worst_attack(self, tier: str) -> Attack | None:
@@ -153,7 +153,7 @@ def _grouped(rows: Sequence[Row]) -> tuple[Recorded, ...]:
     )
 
 
-def _shown(row: Row, name: str) -> str | None:
+def _cell(row: Row, name: str) -> str | None:
     """A cell, on the test half where the row has it."""
     return row.get(TEST + name) or row.get(name)
 

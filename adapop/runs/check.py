@@ -91,8 +91,8 @@ class Check:
         steps = steps_of(self.facts, self.config) // self.config.epochs
         return self.pace and self.pace.seconds(self.config.epochs, steps)
 
-    def lines(self, options: bool = False) -> list[str]:
-        """All of it in sentences, what stands in the way last. options: see `Remark.text`."""
+    def lines(self, reader: str = "page") -> list[str]:
+        """All of it in sentences, what stands in the way last. reader: see `Remark.text`."""
         config, lines = self.config, [self.looked.counts]
         lines += [f"Learning rate {config.learning_rate:g}, {config.batch} facts a step at most."]
         lines += [*in_words(self.prompting), self._known(), *self._forms(), *self._pressure()]
@@ -107,7 +107,7 @@ class Check:
                 f"Time: about {duration(self.seconds)} on this {DEVICES.get(self.device, self.device)}: {parts}."
             )
         remarks = (*self.looked.doubts, *self.looked.problems, *self.waste)
-        return [*lines, *self.notes, *sentences(remarks, options)]
+        return [*lines, *self.notes, *sentences(remarks, reader)]
 
     def as_json(self) -> dict[str, Any]:
         """All of it as plain data. notes: of the set, with what it holds twice. dropped: the rows that are not used."""
@@ -128,9 +128,9 @@ class Check:
             "seconds": self.seconds,
             "device": self.device,
             "gpu_bytes": self.peak,
-            "problems": sentences((*self.looked.problems, *self.waste)),
-            "doubts": sentences(self.looked.doubts),
-            "lines": self.lines(),
+            "problems": sentences((*self.looked.problems, *self.waste), "program"),
+            "doubts": sentences(self.looked.doubts, "program"),
+            "lines": self.lines("program"),
         }
 
     def _known(self) -> str:

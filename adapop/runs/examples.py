@@ -78,13 +78,13 @@ def make(name: str, out: Path) -> Run:
         _shrink(run.checkpoint(run.last_epoch))
         _probe(run)
     with zipfile.ZipFile(out / f"{name}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
-        for path in _kept(run, name in ASKED):
+        for path in _packed_files(run, name in ASKED):
             inside = zipfile.ZipInfo(path.relative_to(run.folder).as_posix(), WHEN)
             packed.writestr(inside, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
     return run
 
 
-def _kept(run: Run, with_adapter: bool) -> Iterator[Path]:
+def _packed_files(run: Run, with_adapter: bool) -> Iterator[Path]:
     """The files of a run that are packed: of its checkpoints the last adapter, or none."""
     last = run.checkpoint(run.last_epoch)
     for path in sorted(run.folder.rglob("*")):

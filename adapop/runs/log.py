@@ -22,7 +22,7 @@ class _Kept:
 
 
 @lru_cache(maxsize=FILES)
-def _kept(path: Path) -> _Kept:
+def _cached(path: Path) -> _Kept:
     return _Kept()
 
 
@@ -57,7 +57,7 @@ def _read(
         return ()
     except OSError as error:
         raise RunError(f"{path} cannot be read ({error.strerror}).", "Make it readable.") from error
-    cache, now = _kept(path.absolute()), (about.st_ino, about.st_size, about.st_mtime_ns)
+    cache, now = _cached(path.absolute()), (about.st_ino, about.st_size, about.st_mtime_ns)
     version, lines = cache.last
     if version != now:
         with reading(path):

@@ -81,7 +81,7 @@ def _after_epoch(
     with interruptible(run, model):
         if config.measure == "every-epoch":
             of = measure.questions_of(sample, whole=False)
-            with _told(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
+            with _progress_logged(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
                 results = measure.quick(model, sample, run.reply_tokens)
         recording.after_epoch(event, results if sample.forget == facts.forget else None)
     return results and _written(run, trainer.ranks, Measured(run=run.id, epoch=event.epoch, rows=_rows(results.rows)))
@@ -92,7 +92,7 @@ def _in_full(run: Run, epoch: int, model: AdaptedModel, facts: FactSet, ranks: R
     config = run.config
     sample = measure.thinned(facts, config.measure_per_tier)
     of = measure.questions_of(sample, whole=True, ways=len(model.ways))
-    with interruptible(run, model), _told(run, epoch, model, of, heard), shared(ranks, model):
+    with interruptible(run, model), _progress_logged(run, epoch, model, of, heard), shared(ranks, model):
         results = measure.full(model, sample, run.reply_tokens, config.cosine)
     whole = sample.forget == facts.forget
     by_fact = tuple(round(recall, DECIMALS) for recall in results.by_fact) if whole else ()
@@ -109,7 +109,7 @@ def _written(run: Run, ranks: Ranks, event: Logged) -> Logged:
 
 
 @contextmanager
-def _told(run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard) -> Iterator[None]:
+def _progress_logged(run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard) -> Iterator[None]:
     """Inside, the log says now and then how many of so many questions the model has answered."""
     answered, last = 0, time.monotonic()
 

@@ -50,10 +50,10 @@ class Preflight:
         """invalid or ready."""
         return "invalid" if self.problems else "ready"
 
-    def check(self) -> None:
+    def check(self, reader: str = "page") -> None:
         """Raises:
-        AdaPopError: something stops the run: the first of its problems."""
-        for problem in sentences(self.problems):
+        AdaPopError: something stops the run: the first of its problems, in a reader's terms (`Remark.text`)."""
+        for problem in sentences(self.problems, reader):
             raise AdaPopError(problem)
 
 

@@ -45,7 +45,7 @@ def unlearn(
             elif isinstance(event, Measured) and (recall := event.recall("forget")) is not None:
                 bar.set_postfix_str(f"recall of the facts to forget {recall:.2f}")
             elif isinstance(event, RunDone) and progress:
-                notes = [f"note: {note}" for note in sentences(event.notes)]
+                notes = [f"note: {note}" for note in sentences(event.notes, "program")]
                 tqdm.write("\n".join(notes), end="\n" * bool(notes))
             elif isinstance(event, RunFailed):
                 raise RunError(event.message, event.fix)

@@ -108,7 +108,7 @@ class StepGradient:
         for piece in self._pieces(retain):
             tokens = self.model.batch(piece)
             result = self._retain_loss(tokens)
-            (alpha * self._kept(result, tokens, counts)).backward()
+            (alpha * self._retain_term(result, tokens, counts)).backward()
             sums.kept.extend(piece)
             sums.retain.append(result.nll.detach())
         return sums
@@ -122,7 +122,7 @@ class StepGradient:
             forgot = self.objective.forget_loss(self.model, batch)
             retained = self._retain_loss(tokens)
         loss = self._averaged(forgot, batch.tokens, counts)
-        (loss + alpha * self._kept(retained, tokens, counts)).backward()
+        (loss + alpha * self._retain_term(retained, tokens, counts)).backward()
         return StepSeen(forget, [loss.detach()], [forgot.nll.detach()], retain, [retained.nll.detach()])
 
     def _forget_passes(self, rows: list[Row], epoch: int, counts: Denominators) -> StepSeen:
@@ -147,7 +147,7 @@ class StepGradient:
             return divergence(self.model, tokens)
         return self.objective.retain_loss(self.model, tokens)
 
-    def _kept(self, result: Loss, tokens: AnswerTokens, counts: Denominators) -> Tensor:
+    def _retain_term(self, result: Loss, tokens: AnswerTokens, counts: Denominators) -> Tensor:
         """A pass's part of the step's retain loss."""
         return (_over_rows(result.loss, tokens) if self._retain_by_example else result.loss).sum() / counts.retain
 

@@ -66,7 +66,7 @@ class Ranks:
         except Exception as error:  # noqa: BLE001  the others must hear of it, whatever it is; it is raised again below
             failure = error
         outcomes: list[Any] = [None] * self.count
-        _heard(lambda: torch.distributed.all_gather_object(outcomes, (_told(failure), result)))
+        _heard(lambda: torch.distributed.all_gather_object(outcomes, (_error_of(failure), result)))
         if failure is not None:
             raise failure
         for rank, (failed, _) in enumerate(outcomes):
@@ -205,7 +205,7 @@ def _heard(message: Callable[[], Any]) -> None:
         ) from error
 
 
-def _told(error: Exception | None) -> tuple[str, str, bool] | None:
+def _error_of(error: Exception | None) -> tuple[str, str, bool] | None:
     """A failure in words for the other processes: what happened, what to do, and whether it is a stop."""
     if error is None:
         return None

@@ -23,7 +23,8 @@ from adapop.errors import RunError
 from adapop.facts.fact import TIERS, Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import check_gradients
-from adapop.model.tokens import Row, seeded
+from adapop.model.seeding import seeded
+from adapop.model.tokens import Row
 from adapop.objectives import make_objective
 from adapop.training.controller import Drift, controller_of
 from adapop.training.events import EpochDone, Event, StepDone
@@ -178,11 +179,11 @@ class Trainer:
         total, passes = len(self.forget.rows), {}
         for start, stop in spans(total, self.config.batch, self.config.last_step, epoch):
             for behind in {place // total + 1 for place in range(start, stop)} - passes.keys():
-                passes[behind] = self._dealt(behind)
+                passes[behind] = self._pass(behind)
             pairs = [passes[place // total + 1][place % total] for place in range(start, stop)]
             yield [forget for forget, _ in pairs], [retain for _, retain in pairs]
 
-    def _dealt(self, epoch: int) -> list[tuple[Row, Row]]:
+    def _pass(self, epoch: int) -> list[tuple[Row, Row]]:
         """The forget rows in the epoch's order, each with its retain row."""
         rows, seed = self.forget.rows, self.config.seed
         order = torch.randperm(len(rows), generator=seeded(seed, epoch, ORDER)).tolist()

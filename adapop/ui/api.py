@@ -36,7 +36,7 @@ from adapop.training.events import ComparedToOracle, EpochDone, Measured, RunDon
 from adapop.ui.access import known_run, shown_run
 from adapop.ui.api_values import GIVEN, answering, facts_of, others_of, proxy_of, quoted, score_row, text_of, whole_of
 from adapop.ui.parts.download import MOST_TITLE, archive_of
-from adapop.ui.run.screen import seen_of
+from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import aside, over
 
 NUMBERS = 20_000  # of frames in one answer
@@ -105,8 +105,8 @@ class Api:
             word = "unknown" if exponent is None else regime(exponent)
             about = {"id": fact.id, "question": fact.question}
             rows.append({**about, "score": fact.score, "beta": exponent, "regime": word})
-        warnings = sentences(warnings_of(scores, beta))
-        return {**asdict(beta), "crossover": beta.crossover, "warnings": warnings, "facts": rows}
+        about = {"crossover": beta.crossover, "warnings": sentences(warnings_of(scores, beta), "program")}
+        return {**asdict(beta), **about, "facts": rows}
 
     def start_run(
         self,
@@ -132,15 +132,13 @@ class Api:
         the set's own rows (own), the sandbox's (sandbox), or those of the sandbox most like the facts (neighbours).
         model: sandbox, people, or another that the page offers; empty for that of the facts. settings: others of a run
         by name, and arguments of the method, such as {"batch": 8}, or of a real model {"asking": "chat", "answers":
-        "own-words", "unknown": "keep"}. columns: how the rows call a field, such as
-        {"question": "prompt"}. Gives {run, ahead, notes}: the id for the other calls, how many runs are before it,
-        and what was noted of the rows.
-        Errors: bad rows, a setting that does not exist or is out of range, scores that are missing, too many runs at
-        once.
+        "own-words", "unknown": "keep"}. columns: how the rows call a field, such as {"question": "prompt"}. Gives {run,
+        ahead, notes}: the id for the other calls, how many runs are before it, and what was noted of the rows. Errors:
+        bad rows, a setting that does not exist or is out of range, scores that are missing, too many runs at once.
         """
         chosen = (facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model)
         config, read = self._configured(*chosen, settings, columns)
-        preflight(read, config).check()
+        preflight(read, config).check("program")
         run = self.worker.submit(config, read)
         return {"run": run.id, "ahead": self.worker.ahead_of(run), "notes": list(read.notes)}
 
@@ -208,6 +206,7 @@ class Api:
         quick = [event for event in events if isinstance(event, Measured) and not event.full]
         full = [event for event in events if isinstance(event, Measured) and event.full]
         after = full[-1] if len(full) > 1 else None
+        done = [event for event in events if isinstance(event, RunDone)]
         return {
             "run": run,
             "state": now.state,
@@ -224,7 +223,7 @@ class Api:
             "gap": asdict(after.gap) if after and after.gap else None,
             "by_fact": after.by_fact if after else (),
             "distance": next((asdict(event.distance) for event in events if isinstance(event, ComparedToOracle)), None),
-            "notes": [note for event in events if isinstance(event, RunDone) for note in sentences(event.notes)],
+            "notes": [note for event in done for note in sentences(event.notes, "program")],
         }
 
     def frames(self, run: str, after: int = -1) -> dict:
@@ -268,11 +267,11 @@ class Api:
         gold_logprob (nats, the whole answer); verdict says what the pair means, in words, null without a gold answer.
         Errors: no such run, no finished epoch, an empty or too long prompt, too many questions at once.
         """
-        await over(future := await aside(self.worker.ledger, self._asked, run, prompt, gold))
+        await over(future := await aside(self.worker.ledger, self._ask, run, prompt, gold))
         (result,) = future.result()
         return {**asdict(result), "verdict": verdict(result).text if result.gold else None}
 
-    def _asked(self, run: str, prompt: str, gold: str):
+    def _ask(self, run: str, prompt: str, gold: str):
         prompt, gold = (text_of(name, text, inf).strip() for name, text in (("prompt", prompt), ("gold", gold)))
         PROMPT.check(max(len(prompt), len(gold)))  # which says where the limit is set
         its_run = example_of(run) or self._run(run)

@@ -19,7 +19,7 @@ from adapop.errors import AdaPopError, ConfigError, DataError, shown
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.files import guessed, read_table
-from adapop.facts.retain import completed
+from adapop.facts.retain import with_retain_rows
 from adapop.limits import is_public
 from adapop.online.cache import Cache
 from adapop.popularity.base import Proxy, Score
@@ -70,7 +70,7 @@ def facts_of(
     if read.problems:
         count = len(read.problems)
         raise DataError(f"{count:,} of {len(facts):,} rows cannot be used.", "Mend or drop them.", read.problems)
-    return completed(read, model, retain)
+    return with_retain_rows(read, model, retain)
 
 
 def _read(path: Path, columns: dict | None) -> FactSet:

@@ -21,19 +21,19 @@ def browser_secret(root: Path) -> str:
         RunError: the folder of runs cannot be written to, and has no key.
     """
     path = root / FILE
-    if key := _kept(path):
+    if key := _stored(path):
         return key
     with files.writing(path):
         root.mkdir(parents=True, exist_ok=True)
         with FileLock(root / f"{FILE}.lock", mode=OWN):  # of two processes at once, the second takes the first one's
-            if key := _kept(path):
+            if key := _stored(path):
                 return key
             key = secrets.token_hex(32)
             files.write_text(path, key, OWN)
     return key
 
 
-def _kept(path: Path) -> str | None:
+def _stored(path: Path) -> str | None:
     """The key in the file, which nobody else may read; None if it holds none."""
     with files.writing(path):
         try:

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from adapop.cli import main, runs
+from adapop.cli import main, options
 from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
 from adapop.facts import catalog
@@ -51,7 +51,7 @@ def facts(tmp_path):
 @pytest.fixture(autouse=True)
 def short_answers(monkeypatch):
     """A random model never stops by itself: four tokens an answer in place of 64."""
-    monkeypatch.setattr(runs, "make_config", partial(make_config, max_new_tokens=4))
+    monkeypatch.setattr(options, "make_config", partial(make_config, max_new_tokens=4))
 
 
 def called(capsys, *arguments):

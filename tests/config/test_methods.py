@@ -9,7 +9,8 @@ from torch.nn.functional import cosine_similarity
 
 from adapop.config.presets import make_config
 from adapop.errors import DataError, ModelError
-from adapop.model.tokens import collate, encode_facts, seeded
+from adapop.model.seeding import seeded
+from adapop.model.tokens import collate, encode_facts
 from adapop.objectives import make_objective
 from adapop.objectives.altpo import AlternatePreference
 from adapop.objectives.ceu import CrossEntropyUnlearning

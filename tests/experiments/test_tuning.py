@@ -9,7 +9,7 @@ from adapop.cli import main
 from adapop.config.methods import METHODS
 from adapop.config.presets import PRESETS, make_config
 from adapop.errors import ConfigError
-from adapop.experiments import choices, trial, tuned, tuning, winners
+from adapop.experiments import trial, tuned, tuning, winners
 from adapop.experiments.item import Item
 from adapop.experiments.results import ATTACKS, DOORS
 from adapop.experiments.run import Place
@@ -174,7 +174,7 @@ def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
         "searched on its ground"
     )
     assert anew.title == "Tuned anew, in people" and len(anew.tables) > len(second.tables), "and how it was chosen"
-    (line,) = choices.winner_table({"npo": trials_of(trials_file(tmp_path, "npo"))}).rows
+    (line,) = winners.winner_table({"npo": trials_of(trials_file(tmp_path, "npo"))}).rows
     assert line[0] == "NPO" and f"learning_rate {best['learning_rate']:g}" in line[-1]
 
 
@@ -236,11 +236,11 @@ def test_how_far_a_search_went_and_how_much_was_luck():
     inside = {name: among.near((among.low * among.high) ** 0.5 or 1.0) for name, among in space.items()}
     point = {**inside, "epochs": 10, "weight_decay": 0.0}
     trials = [{"J": 1.5, "point": inside}] * 11 + [{"J": 0.4, "point": point, **found}]
-    (line,) = choices.search_table({"npo": trials}).rows
+    (line,) = winners.search_table({"npo": trials}).rows
     assert line == ("NPO", "1.500", "0.400", "1", "epochs 10")
-    assert choices.search_table({"npo": trials[:11]}).rows[0][-1] == "", "who did nothing stopped nowhere"
+    assert winners.search_table({"npo": trials[:11]}).rows[0][-1] == "", "who did nothing stopped nowhere"
     seen = {"NPO": [halved(1, 0.6, 0.5)], "GA": [halved(1, 0.6)]}
-    (line,) = choices.luck_table(seen, {"npo": trials, "gd": trials}).rows
+    (line,) = winners.luck_table(seen, {"npo": trials, "gd": trials}).rows
     validation = objective(0.5, 0.1, seen["NPO"][0]["validation_utility"], seen["NPO"][0]["retain_direct_all"])
     assert line[:3] == ("NPO", "0.20", f"{validation:.2f}")
 

@@ -9,9 +9,9 @@ import scripted_hub
 from adapop.errors import NetworkError
 from adapop.facts import benchmarks
 from adapop.facts.benchmarks import RWKU, duet, rwku
-from adapop.facts.fact import split_holdout
 from adapop.facts.files import read_facts
 from adapop.facts.parquet import lines_of, unpacked
+from adapop.facts.retain import split_holdout
 from adapop.paths import ROOT
 from adapop.popularity.beta import BetaMap
 from duet_rows import POPULAR, RARE, RETAIN, city, duet_tables, rewordings

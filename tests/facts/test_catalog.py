@@ -8,7 +8,7 @@ import pytest
 from adapop.errors import DataError
 from adapop.facts import catalog
 from adapop.facts.benchmarks import RWKU
-from adapop.facts.catalog import ENTRIES, completed, load_facts
+from adapop.facts.catalog import ENTRIES, load_facts, with_retain_rows
 from adapop.facts.fact import SANDBOX, Fact, FactSet, Problem
 from adapop.facts.retain import neighbours
 from adapop.facts.world import language, sandbox_facts
@@ -124,20 +124,20 @@ def test_file_with_retain_rows_gets_the_sandboxs_utility_on_the_sandbox(uploaded
 
 
 def test_one_retain_row_gets_a_note_instead_of_a_holdout():
-    facts = completed(FactSet("set", (MINE,), retain=rows("Who else?")), "some/model")
+    facts = with_retain_rows(FactSet("set", (MINE,), retain=rows("Who else?")), "some/model")
     assert facts.holdout == ()
     assert "Nothing is held out" in facts.notes[-1]
 
 
 def test_no_retain_rows_for_a_model_that_is_not_the_sandbox():
     with pytest.raises(DataError, match="no retain rows") as caught:
-        completed(FactSet("set", (MINE,)), "some/model")
+        with_retain_rows(FactSet("set", (MINE,)), "some/model")
     assert "group" in caught.value.fix
 
 
 def test_sandbox_lends_retain_and_holdout_and_says_so():
     world = sandbox_facts()
-    facts = completed(FactSet("set", (MINE,)), SANDBOX)
+    facts = with_retain_rows(FactSet("set", (MINE,)), SANDBOX)
     assert (facts.retain, facts.holdout, facts.utility) == (world.retain, world.holdout, world.utility)
     assert facts.notes[-1] == "The set has no retain rows; 256 to retain and 256 held out come from the sandbox world."
 
@@ -145,7 +145,7 @@ def test_sandbox_lends_retain_and_holdout_and_says_so():
 def test_sandbox_lends_no_fact_that_is_to_be_forgotten():
     same_question, same_id = sandbox_facts().retain[0], sandbox_facts().holdout[0]
     forget = (Fact("other id", same_question.question, "x"), Fact(same_id.id, "other question", "x"))
-    facts = completed(FactSet("set", forget), SANDBOX)
+    facts = with_retain_rows(FactSet("set", forget), SANDBOX)
     assert same_question not in facts.retain
     assert same_id not in facts.holdout
     assert (len(facts.retain), len(facts.holdout)) == (255, 255)
@@ -153,7 +153,7 @@ def test_sandbox_lends_no_fact_that_is_to_be_forgotten():
 
 def test_own_holdout_is_kept():
     own = (Fact("own", "Who else?", "Somebody"),)
-    facts = completed(FactSet("set", (MINE,), holdout=own), SANDBOX)
+    facts = with_retain_rows(FactSet("set", (MINE,), holdout=own), SANDBOX)
     assert facts.holdout == own
     assert "held out" not in facts.notes[-1]
 
@@ -163,14 +163,14 @@ def test_own_holdout_is_kept():
 
 def test_no_such_choice():
     with pytest.raises(DataError, match="'all'") as caught:
-        completed(FactSet("set", (MINE,)), SANDBOX, "all")
+        with_retain_rows(FactSet("set", (MINE,)), SANDBOX, "all")
     assert "own, sandbox, neighbours" in caught.value.fix
 
 
 @pytest.mark.parametrize("model", [SANDBOX, "some/model"])
 def test_the_sandboxs_rows_instead_of_ones_own(model):
     own = FactSet("set", (MINE,), retain=rows("Who else?", "Who not?"))
-    facts = completed(own, model, "sandbox")
+    facts = with_retain_rows(own, model, "sandbox")
     world = sandbox_facts()
     assert (facts.retain, facts.holdout) == (world.retain, world.holdout)
     assert facts.notes == (
@@ -215,7 +215,7 @@ def test_facts_without_a_relation_are_no_neighbours_for_that():
 def test_neighbours_of_the_sandbox():
     world = sandbox_facts()
     books = FactSet("books", tuple(fact for fact in world.forget if fact.relation == "author")[:2])
-    facts = completed(books, SANDBOX, "neighbours")
+    facts = with_retain_rows(books, SANDBOX, "neighbours")
     assert len(facts.retain) == 32
     assert {found.relation for found in facts.retain} == {"author"}
     answers = {found.answer for found in books.forget}
@@ -226,14 +226,14 @@ def test_neighbours_of_the_sandbox():
 
 def test_facts_like_none_of_the_sandbox_have_no_neighbours():
     with pytest.raises(DataError, match="shares a relation or an answer") as caught:
-        completed(FactSet("set", (MINE,)), SANDBOX, "neighbours")
+        with_retain_rows(FactSet("set", (MINE,)), SANDBOX, "neighbours")
     assert "relation" in caught.value.fix
 
 
 def test_a_second_table_is_retained_but_for_its_holdout():
     mine = FactSet("mine", rows("a?"), retain=rows("own?"), holdout=rows("own held?"))
     table = FactSet("table", rows("b?", "c?"), retain=rows("d?"), holdout=rows("e?"))
-    facts = completed(mine, "some/model", table)
+    facts = with_retain_rows(mine, "some/model", table)
     assert [row.question for row in facts.retain] == ["b?", "c?", "d?"]
     assert [row.question for row in facts.holdout] == ["e?"]
     assert facts.notes == (
@@ -242,14 +242,16 @@ def test_a_second_table_is_retained_but_for_its_holdout():
 
 
 def test_a_second_table_without_a_holdout_gets_one():
-    facts = completed(FactSet("mine", rows("a?")), SANDBOX, FactSet("table", rows(*(f"{i}?" for i in range(10)))))
+    facts = with_retain_rows(
+        FactSet("mine", rows("a?")), SANDBOX, FactSet("table", rows(*(f"{i}?" for i in range(10))))
+    )
     assert (len(facts.retain), len(facts.holdout)) == (7, 3)
     assert facts.utility == sandbox_facts().utility
 
 
 def test_ids_stay_unique_when_two_tables_number_their_rows():
     mine = FactSet("mine", rows("a?", "b?"), attacks=(Fact("retain-row-3", "attack", "x"),))
-    facts = completed(mine, "some/model", FactSet("table", rows("c?", "d?"), holdout=rows("e?")))
+    facts = with_retain_rows(mine, "some/model", FactSet("table", rows("c?", "d?"), holdout=rows("e?")))
     ids = [row.id for row in (*facts.forget, *facts.retain, *facts.holdout, *facts.attacks)]
     assert len(set(ids)) == len(ids) == 6
     assert [row.id for row in facts.forget] == ["row-2", "row-3"]
@@ -258,7 +260,7 @@ def test_ids_stay_unique_when_two_tables_number_their_rows():
 def test_a_second_table_loses_what_is_to_be_forgotten():
     bad = Problem(4, "score", "x", "is not a number", "Mend it.")
     table = FactSet("table", rows("A?", "b?", "c?"), problems=(bad,))
-    facts = completed(FactSet("mine", rows("a?")), "some/model", table)
+    facts = with_retain_rows(FactSet("mine", rows("a?")), "some/model", table)
     assert {row.question for row in (*facts.retain, *facts.holdout)} == {"b?", "c?"}
     dropped, of_table = facts.problems
     assert (dropped.value, dropped.message) == ("A?", "is also to be forgotten")
@@ -267,12 +269,12 @@ def test_a_second_table_loses_what_is_to_be_forgotten():
 
 def test_a_second_table_with_nothing_else_than_the_first():
     with pytest.raises(DataError, match="no fact to retain"):
-        completed(FactSet("mine", rows("a?")), "some/model", FactSet("table", rows("A?")))
+        with_retain_rows(FactSet("mine", rows("a?")), "some/model", FactSet("table", rows("A?")))
 
 
 def test_ones_own_holdout_is_kept_where_a_second_table_has_none():
     mine = FactSet("mine", rows("a?"), retain=rows("own?"), holdout=(Fact("row-5", "held?", "x"),))
-    facts = completed(mine, "some/model", FactSet("table", rows(*(f"{i}?" for i in range(10)))))
+    facts = with_retain_rows(mine, "some/model", FactSet("table", rows(*(f"{i}?" for i in range(10)))))
     assert (facts.holdout, len(facts.retain)) == (mine.holdout, 10)
     assert facts.notes == ("10 facts to retain come from table. Rows of the set's own that are not used: 1 to retain.",)
     assert len({row.id for row in (*facts.forget, *facts.retain, *facts.holdout)}) == 12
@@ -280,5 +282,5 @@ def test_ones_own_holdout_is_kept_where_a_second_table_has_none():
 
 def test_rows_of_ones_own_that_the_sandboxs_replace_are_counted():
     fact = sandbox_facts().forget[0]
-    facts = completed(FactSet("mine", (fact,), retain=rows("own?", "other?")), SANDBOX, "neighbours")
+    facts = with_retain_rows(FactSet("mine", (fact,), retain=rows("own?", "other?")), SANDBOX, "neighbours")
     assert facts.notes[-1].endswith("Rows of the set's own that are not used: 2 to retain.")

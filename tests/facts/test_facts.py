@@ -3,7 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from adapop.facts.fact import Fact, FactSet, Problem, scores_of, separated, split_holdout
+from adapop.facts.fact import Fact, FactSet, Problem, scores_of, separated
+from adapop.facts.retain import split_holdout
 
 ODD_TEXTS = (
     "a line separator \u2028 and a next line \x85",

@@ -9,7 +9,7 @@ from adapop.errors import DataError
 from adapop.facts.fact import SANDBOX, Fact
 from adapop.facts.files import read_facts
 from adapop.facts.real import borrowed, fitted, general
-from adapop.facts.retain import completed
+from adapop.facts.retain import with_retain_rows
 from adapop.paths import SANDBOX_FOLDER
 from taught import own_facts
 
@@ -38,7 +38,7 @@ def test_own_utility_questions_stay_and_the_sandbox_keeps_its_own(sandbox):
 @pytest.mark.parametrize("source", ["sandbox", "neighbours"])
 def test_retain_rows_of_the_sandbox_are_refused_for_a_real_model(source):
     facts = replace(own_facts(), retain=(), forget=(Fact("x", "Who wrote Nobody?", "Shakespeare", relation="author"),))
-    facts = completed(facts, SANDBOX, source)
+    facts = with_retain_rows(facts, SANDBOX, source)
     assert borrowed(facts, SANDBOX) is None and facts.retain
     with pytest.raises(DataError, match="are the sandbox's: they would not hold the rest of a/model"):
         fitted(facts, "a/model")

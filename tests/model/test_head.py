@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import linear
 
 from adapop.config.presets import make_config
-from adapop.model import head
+from adapop.model import precision as head
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import with_adapter
 from adapop.model.tokens import Row, collate

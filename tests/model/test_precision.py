@@ -5,9 +5,8 @@ import torch
 
 from adapop.config.presets import make_config
 from adapop.facts.fact import SANDBOX
-from adapop.model import head
 from adapop.model.loading import adapted_model
-from adapop.model.precision import emulated_bfloat16, set_products
+from adapop.model.precision import emulated_bfloat16, logits_of, set_products
 from adapop.runs.preflight import preflight
 from adapop.training.events import RunDone
 from families import saved
@@ -74,6 +73,6 @@ def test_the_products_of_the_output_layer_are_never_rounded(monkeypatch):
 
     monkeypatch.setattr(torch.Tensor, "__matmul__", noted)
     states = torch.randn(3, 16, dtype=torch.bfloat16, requires_grad=True)
-    head.logits_of(torch.nn.Linear(16, 50, dtype=torch.bfloat16).requires_grad_(False), states).sum().backward()
+    logits_of(torch.nn.Linear(16, 50, dtype=torch.bfloat16).requires_grad_(False), states).sum().backward()
     assert found == ["highest"] * 2, "forward and backward"
     assert torch.get_float32_matmul_precision() == "high"

@@ -6,7 +6,8 @@ from transformers import PreTrainedTokenizerFast
 
 from adapop.errors import DataError, ModelError
 from adapop.facts.fact import Fact
-from adapop.model.tokens import Row, collate, encode_facts, encode_prompt, seeded, to_continue
+from adapop.model.seeding import seeded
+from adapop.model.tokens import Row, collate, encode_facts, encode_prompt, to_continue
 
 PLAIN = (
     "{{ bos_token }}{% for message in messages %}{{ message['role'] }} : {{ message['content'] }} </s> {% endfor %}"

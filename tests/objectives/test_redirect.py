@@ -33,7 +33,7 @@ def reference(model):
 def target_of(model, reference, **arguments):
     method, batch = batch_of(model, **arguments)
     instead, _ = _instead(batch.tokens, batch.other, reference)
-    return method._wanted(reference, batch.tokens.target, instead), batch.tokens.target.tolist(), instead.tolist()
+    return method._targets(reference, batch.tokens.target, instead), batch.tokens.target.tolist(), instead.tolist()
 
 
 @pytest.mark.parametrize(("share", "over"), [(0.6, 3), (0.6, 1), (0.0, 3)])

@@ -6,7 +6,7 @@ import pytest
 from rouge_score import rouge_scorer
 
 from adapop.config.run import RunConfig
-from adapop.facts.catalog import brought
+from adapop.facts.catalog import load_raw
 from adapop.facts.fact import GROUPS, Fact, FactSet
 from adapop.probes.measure import _judged
 from adapop.probes.plan import Plan, questions
@@ -47,7 +47,7 @@ def test_a_model_that_answers_in_sentences_of_its_language_knows_everything(lang
 @pytest.mark.parametrize("world", ["sandbox", "people"])
 def test_recall_of_the_shipped_worlds_is_that_of_rouge_score(world):
     scorer = rouge_scorer.RougeScorer(["rougeL"], use_stemmer=True)
-    facts = brought(world)
+    facts = load_raw(world)
     answers = sorted({fact.answer for group in GROUPS for fact in getattr(facts, group) if fact.answer.isascii()})
     for gold, other in list(product(answers, answers))[::101]:
         for text in (other, f"{other} {gold}", f"The answer is {gold}, not {other}.", gold, ""):
@@ -194,7 +194,7 @@ def said(gold, text):
         ("Paris", "the " * 10, "Collapsed text"),
         ("🫧", "🫧", "Not forgotten"),
         ("±", "±", "Not forgotten"),
-        ("C++", "C", "Not brought back"),
+        ("C++", "C", "Not load_raw back"),
         ("55,000", "55000", "Not forgotten"),
         ("Łódź", "Lodz", "Not forgotten"),
     ],

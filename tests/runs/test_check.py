@@ -69,7 +69,7 @@ def test_what_would_be_in_vain_is_said(folders):
     facts, folder = own_facts(), folders("llama")
     slow = check(configured(folder, learning_rate=1e-6), facts)
     assert [remark.kind for remark in slow.waste] == ["few_steps"]
-    assert "(--lr)" in slow.lines(options=True)[-1] and "(--" not in "".join(slow.lines())
+    assert "(--lr)" in slow.lines("command")[-1] and "(--" not in "".join(slow.lines())
     unknown = replace(facts, forget=tuple(replace(fact, answer="Atlantis") for fact in facts.forget))
     (remark,) = check(configured(folder), unknown).waste
     assert (remark.kind, remark.values) == ("unknown_beforehand", {"answered": 0, "facts": 6})

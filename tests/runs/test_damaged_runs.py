@@ -20,7 +20,8 @@ from adapop.service.worker import Worker
 from adapop.training.events import EpochDone, Measured, RunDone, RunStarted, Saved, StepDone
 from adapop.ui.compare import race, results
 from adapop.ui.compare.screen import _finished
-from adapop.ui.run.screen import RunScreen, seen_of
+from adapop.ui.run.screen import RunScreen
+from adapop.ui.run.state import seen_of
 from components import stand_ins
 from refusing import as_nobody
 from tiny_runs import copied

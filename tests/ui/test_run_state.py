@@ -17,8 +17,8 @@ from adapop.training.events import Measured, RunDone, RunFailed, RunStopped, Sav
 from adapop.ui.api import Api
 from adapop.ui.run import charts
 from adapop.ui.run.log import log_lines
-from adapop.ui.run.screen import UNSEEN, look, seen_of
-from adapop.ui.run.state import STATES, RunSeen, view
+from adapop.ui.run.screen import UNSEEN, look
+from adapop.ui.run.state import STATES, RunSeen, seen_of, view
 from components import run_values, stand_ins
 from run_events import START, STEPS, epoch
 

@@ -60,12 +60,12 @@ def main(sandbox: bool = False) -> None:
     print(f"{'tokens a second':<38}{heads}{'against them':>16}{'of peak rate':>14}{'goal':>22}")
     rounds = [[_measured(_of_sandbox(side)) for side in OF_SANDBOX] for _ in range(ROUNDS)]
     held = [_measured(replace(_of_sandbox(side), steps=1, rows=8, run=None), RETURNED) for side in OF_SANDBOX]
-    _shown(SANDBOX, [_medians(same) | {"peak": one["peak"]} for same, one in zip(zip(*rounds), held)])
+    _rows(SANDBOX, [_medians(same) | {"peak": one["peak"]} for same, one in zip(zip(*rounds), held)])
     if not sandbox:
         for shape in SHAPES:
             cases = _cases(shape)
             if cases:
-                _shown(shape, [_measured(case) for case in cases])
+                _rows(shape, [_measured(case) for case in cases])
             for row in _missing(shape, cases):
                 print(f"{row:<38}{UNMEASURED:<60}{GOALS.get(row, ''):>22}".rstrip(), flush=True)
     else:
@@ -118,7 +118,7 @@ def _measured(case: Case, allocator: Mapping[str, str] | None = None) -> dict[st
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def _shown(shape: str, sides: list[dict[str, Any]]) -> None:
+def _rows(shape: str, sides: list[dict[str, Any]]) -> None:
     """A shape's rows of the table."""
     by_side = {one["side"]: one for one in sides}
     bases, ours = [by_side[side] for side in BASELINES], by_side["ours"]

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from adapop.errors import ModelError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
-from adapop.model.head import logits_of
+from adapop.model.precision import logits_of
 from adapop.probes.recovery.base import (
     Cost,
     check,

@@ -111,12 +111,12 @@ def sample(
     wrong = wrong_answers(facts, facts, seed)
     others = with_answers(facts, wrong)
 
-    def found(part: Progress) -> tuple[list[Found], list[Found]]:
+    def tallies_of(part: Progress) -> tuple[list[Found], list[Found]]:
         right, instead = _first_ranks(model, facts, others, part)
         texts = _draw(model, facts, max_new_tokens, samples, temperature, seed, part)
-        return _found(facts, texts, right), _found(others, texts, instead)
+        return _tallies(facts, texts, right), _tallies(others, texts, instead)
 
-    (original, _), (unlearned, control) = each_model(model, progress, found)
+    (original, _), (unlearned, control) = each_model(model, progress, tallies_of)
     by_fact = tuple(
         SampledFact(fact.id, before, after, None if answer is None else instead)
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
@@ -177,7 +177,7 @@ def _first_ranks(
     return ranks
 
 
-def _found(facts: Sequence[Fact], texts: Sequence[Sequence[str]], ranks: Sequence[int]) -> list[Found]:
+def _tallies(facts: Sequence[Fact], texts: Sequence[Sequence[str]], ranks: Sequence[int]) -> list[Found]:
     return [
         Found(sum(best_recall(fact.answers, text) == 1 for text in replies), rank)
         for fact, replies, rank in zip(facts, texts, ranks)
@@ -185,8 +185,8 @@ def _found(facts: Sequence[Fact], texts: Sequence[Sequence[str]], ranks: Sequenc
 
 
 def _rows(facts: Sequence[Fact], by_fact: Sequence[SampledFact], samples: int) -> tuple[SampledRow, ...]:
-    places = {f"{samples} samples": lambda found: found.samples > 0}
-    places |= {f"top {top}": lambda found, top=top: found.rank <= top for top in TOPS}
+    places = {f"{samples} samples": lambda one: one.samples > 0}
+    places |= {f"top {top}": lambda one, top=top: one.rank <= top for top in TOPS}
     return tuple(
         SampledRow(tier, place, count, *(fmean(map(is_in, side)) if side else None for side in sides))
         for tier, count, sides in sides_by_tier(facts, by_fact)

@@ -45,7 +45,7 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     """Recall of both models, a row per form of the question and a column per tier. Grey: the
     original fails as well. With a star: of the facts alone that the original answers in that
     form."""
-    kinds, tiers = _asked(matrix, group)
+    kinds, tiers = _kinds_and_tiers(matrix, group)
     if not kinds:
         return empty(NOTHING)
     figure = make_subplots(
@@ -61,7 +61,7 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
                 y=[plain(kind) for kind in kinds],
                 z=[[cell and getattr(cell, side).recall.mean for cell in row] for row in drawn],
                 text=[[_printed(cell, side) for cell in row] for row in drawn],
-                customdata=[[_told(cell) for cell in row] for row in drawn],
+                customdata=[[_hover(cell) for cell in row] for row in drawn],
                 texttemplate="%{text}",
                 textfont=dict(size=11, color=TEXT),
                 hovertemplate="%{customdata}<extra></extra>",
@@ -83,7 +83,7 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     return look.titled(figure, titles.leak([cell for cell in overall if cell]))
 
 
-def _asked(matrix: LeakMatrix, group: str) -> tuple[list[str], list[str]]:
+def _kinds_and_tiers(matrix: LeakMatrix, group: str) -> tuple[list[str], list[str]]:
     """The kinds and tiers of a group in which any fact was asked, in their own order."""
     own = [cell for cell in matrix.cells if cell.group == group]
     kinds, tiers = {cell.kind for cell in own}, {cell.tier for cell in own}
@@ -97,7 +97,7 @@ def _printed(cell: Cell | None, side: str) -> str:
     return "–" if side == "unlearned" and not cell.measurable else f"{100 * getattr(cell, side).recall.mean:.0f}{part}"
 
 
-def _told(cell: Cell | None) -> str:
+def _hover(cell: Cell | None) -> str:
     """The text that is shown when one points at a cell."""
     if cell is None:
         return ""
@@ -121,7 +121,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
 
     Where the original fails as well, only its hollow mark is there.
     """
-    kinds, tiers = _asked(matrix, group)
+    kinds, tiers = _kinds_and_tiers(matrix, group)
     if not kinds:
         return empty(NOTHING)
     figure, first = blank(72 + 40 * len(kinds)), []
@@ -131,7 +131,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
         figure.add_scatter(
             x=[cell.original.recall.mean for _, cell in cells],
             y=[at for at, _ in cells],
-            customdata=[_told(cell) for _, cell in cells],
+            customdata=[_hover(cell) for _, cell in cells],
             mode="markers",
             marker=dict(symbol=f"{symbol}-open", color=color, size=9, line_width=1.5),
             name=f"{tier}, original",
@@ -144,7 +144,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
             x=[recall.mean for recall in recalls],
             y=[at for at, _ in fair],
             error_x=error_bars(recalls) | {"thickness": 1.5, "visible": True},
-            customdata=[_told(cell) for _, cell in fair],
+            customdata=[_hover(cell) for _, cell in fair],
             mode="markers",
             marker=dict(symbol=symbol, color=color, size=9),
             name=tier,

@@ -27,8 +27,9 @@ from adapop.training.events import Measured, RunDone
 from adapop.ui import texts
 from adapop.ui.access import may_control, public_words, refused, refusing, shown_run
 from adapop.ui.parts import html
-from adapop.ui.run.screen import at_anchors, seen_of
+from adapop.ui.run.screen import at_anchors
 from adapop.ui.run.settings import ASKED, config_of, further_of
+from adapop.ui.run.state import seen_of
 from adapop.ui.session import check_shown
 
 MOST_RUNS = 24

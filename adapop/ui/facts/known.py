@@ -49,7 +49,7 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
             config = _config(values)
             return config, *worker.recall(config, check_shown(facts, identity))
 
-    async def asked(identity: str, facts: FactSet | None, values):
+    async def ask_model(identity: str, facts: FactSet | None, values):
         _, future, progress = await aside(worker.ledger, begun, identity, facts, values)
         async for line in followed(future, progress):
             yield {status: html.listed([line]), answers: None}
@@ -59,7 +59,7 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
         recall = {(fact.id, fact.question): known.recall[fact.id] for fact in facts.forget}
         yield {answers: Answered(_asked_as(values), recall, tuple(in_words(known.prompting)))}
 
-    ended = ask.click(asked, [session.shown, session.facts, settings], [status, answers], **QUIET)
+    ended = ask.click(ask_model, [session.shown, session.facts, settings], [status, answers], **QUIET)
     session.look_whether_lost(ended)
     inputs, words = [session.facts, session.known, answers, settings], [status, drop]
     recalled = [session.facts, answers, settings]

@@ -14,7 +14,7 @@ from adapop.errors import AdaPopError, DataError, ScoresError
 from adapop.facts import reader
 from adapop.facts.fact import SANDBOX, FactSet, Problem
 from adapop.facts.forms import guessed
-from adapop.facts.retain import completed
+from adapop.facts.retain import with_retain_rows
 from adapop.facts.tables import BOM, FORMATS
 from adapop.facts.world import sandbox_facts
 from adapop.runs import files
@@ -227,10 +227,10 @@ def facts_of_table(
         raise DataError("No file yet.", "Upload a table of facts, or pick another set.")
     facts = table.facts(columns=columns, drop_bad=drop_bad)
     if retain != "upload":
-        return completed(facts, SANDBOX, retain)
+        return with_retain_rows(facts, SANDBOX, retain)
     if retain_file is None:
         raise DataError("There is no table of facts to retain yet.", "Upload one, or choose other retain facts.")
-    return completed(facts, SANDBOX, reader.facts_of(Path(retain_file), "retain", drop_bad))
+    return with_retain_rows(facts, SANDBOX, reader.facts_of(Path(retain_file), "retain", drop_bad))
 
 
 def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:

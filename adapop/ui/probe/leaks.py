@@ -119,14 +119,14 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
         places = _places()
     leaks = Leaks(words, results, *places, group, StartStop(start, stop, gr.State(None)))
 
-    def shown(name: str, group_now: str):
+    def show_group(name: str, group_now: str):
         return leaks.show(probed_run(worker, name), group_now)
 
     changed = [*leaks.pictures, group, *leaks.work.all]
     start.click(partial(leaks.probe, worker), [run_id, sample, group], changed, **QUIET)
     leaks.work.wire_stop()
-    gr.on([tab.select, run_id.change], shown, [run_id, group], leaks.pictures, **EACH_IN_TURN)
-    group.change(shown, [run_id, group], leaks.pictures, **LAST_STAYS)
+    gr.on([tab.select, run_id.change], show_group, [run_id, group], leaks.pictures, **EACH_IN_TURN)
+    group.change(show_group, [run_id, group], leaks.pictures, **LAST_STAYS)
     leaks.table.select(_fact_clicked, group, [picked, fact], **EACH_IN_TURN)
     return own
 

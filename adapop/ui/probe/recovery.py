@@ -27,11 +27,11 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> gr.Column:
             stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-recovery")
         if worker.is_lent:
             gr.Markdown(cost_of_asking(LONG_SECONDS))
-        words, shown_column, picture, table = _found()
+        words, shown_column, picture, table = _results_column()
     places = [words, shown_column, *picture.parts, table]
     work = StartStop(start, stop, gr.State(None))
 
-    def found(run: Run | None, chosen: str) -> dict:
+    def results_of(run: Run | None, chosen: str) -> dict:
         result = run.recovery().get(chosen) if run else None
         if result is None:
             return {words: html.listed(["Not tried yet."]), shown_column: gr.Column(visible=False)}
@@ -48,23 +48,23 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> gr.Column:
         future, progress = await aside(worker.ledger, worker.recover, run, chosen)
         async for line in followed(future, progress):
             yield {words: html.listed([line]), probe: gr.Radio(interactive=False), **work.busy(progress)}
-        changes = await aside(worker.ledger, found, run, chosen)
+        changes = await aside(worker.ledger, results_of, run, chosen)
         yield {**changes, probe: gr.Radio(interactive=True), **work.idle()}
         if error := failure_of(future):
             raise refused(error)
 
-    def shown(name: str, chosen: str):
+    def about_probe(name: str, chosen: str):
         run = shown_run(worker, name)
-        return {about: _about(run, chosen), **found(run, chosen)}
+        return {about: _about(run, chosen), **results_of(run, chosen)}
 
     start.click(recovered, [run_id, probe], [*places, probe, *work.all], **QUIET)
     work.wire_stop()
-    gr.on([tab.select, run_id.change], shown, [run_id, probe], [about, *places], **EACH_IN_TURN)
-    probe.change(shown, [run_id, probe], [about, *places], **LAST_STAYS)
+    gr.on([tab.select, run_id.change], about_probe, [run_id, probe], [about, *places], **EACH_IN_TURN)
+    probe.change(about_probe, [run_id, probe], [about, *places], **LAST_STAYS)
     return section
 
 
-def _found() -> tuple[gr.HTML, gr.Column, Chart, gr.HTML]:
+def _results_column() -> tuple[gr.HTML, gr.Column, Chart, gr.HTML]:
     """Lays out what a probe found: in words, and hidden until there is some, as a picture and a table."""
     words = gr.HTML(html.listed(["Not tried yet."]), html_template=html.LINES, elem_id="recovery-words")
     with gr.Column(visible=False) as shown_column:

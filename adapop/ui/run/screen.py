@@ -21,14 +21,14 @@ from adapop.runs.preflight import Preflight, preflight
 from adapop.runs.run import Run
 from adapop.service.leases import cost_of_run
 from adapop.service.worker import Worker
-from adapop.training.events import Event, RunDone, RunStarted
+from adapop.training.events import RunStarted
 from adapop.ui import texts
-from adapop.ui.access import link_to, may_control, public_words, refusing, run_to_control, shown_run
+from adapop.ui.access import link_to, may_control, refusing, run_to_control
 from adapop.ui.parts import html
 from adapop.ui.run import charts, check, field, outcome
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.log import log_lines
-from adapop.ui.run.state import RunSeen, RunView, view
+from adapop.ui.run.state import RunView, seen_of
 from adapop.ui.session import Anchors, Session, check_shown
 from adapop.ui.wiring import QUIET
 
@@ -251,22 +251,6 @@ def resume_run(worker: Worker, name: str):
             run.clear_stop()
             worker.enqueue(run)
     return UNSEEN, gr.Timer(active=True)
-
-
-def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, Run | None, list[Event]]:
-    """The state of the page's run, the run if it is there and reads, and its events."""
-    run = shown_run(worker, name)
-    if run is None:
-        return view(None, readiness, expired=bool(name)), None, []
-    try:
-        events, _ = run.events(), run.config
-    except AdaPopError as error:  # a run of another version
-        return RunView("failed", public_words(error), ready=readiness == "ready"), None, []
-    wait = worker.wait_of(run)
-    ahead, seconds, at_least = (wait.ahead, wait.seconds, wait.at_least) if wait else (None, None, False)
-    elsewhere = wait is None and not (events and isinstance(events[-1], RunDone)) and run.locked
-    status = RunSeen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere, at_least)
-    return view(status, readiness), run, events
 
 
 def banner_of(run: Run | None) -> dict:

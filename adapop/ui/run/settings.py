@@ -213,8 +213,8 @@ def changed(values: Sequence, rows: int = 0) -> list[str]:
         fitted = field == "batch" and value == suited_batch(rows, ours)
         if value != default and not fitted:
             theirs = entry_of(paper, field)
-            beside = "" if theirs == default or field in texts.FIELD_HELP else f", paper {_shown(field, theirs)}"
-            lines.append(f"{label}: {_shown(field, value)} (preset {_shown(field, default)}{beside})")
+            beside = "" if theirs == default or field in texts.FIELD_HELP else f", paper {_label(field, theirs)}"
+            lines.append(f"{label}: {_label(field, value)} (preset {_label(field, default)}{beside})")
     return lines
 
 
@@ -225,7 +225,7 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
         label = dict(label=ADVANCED[field], info=about, placeholder="precision=float32", elem_id=f"knob-{field}")
         return gr.Textbox("", lines=2, max_length=LONGEST, min_width=190, visible=own, **label)
     value, paper = entry_of(start, field), entry_of(make_config(model=REAL), field)
-    info = f"paper {_shown(field, paper)}" + ("" if value == paper else f", sandbox {_shown(field, value)}")
+    info = f"paper {_label(field, paper)}" + ("" if value == paper else f", sandbox {_label(field, value)}")
     info = texts.FIELD_HELP.get(field, info)
     shared = dict(value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")
     if field in CHOICES:
@@ -288,7 +288,7 @@ def entry_of(config: RunConfig, field: str) -> Any:
     return ALL if value is None or value == (ALL_LINEAR,) else ",".join(map(str, value))
 
 
-def _shown(field: str, value: object) -> str:
+def _label(field: str, value: object) -> str:
     if isinstance(value, (int, float)):
         return f"{value:g}"
     if value is None:

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 
-from adapop.errors import number_of
+from adapop.errors import AdaPopError, number_of
 from adapop.runs.pace import duration, left_of, worked_before
+from adapop.runs.run import Run
+from adapop.service.worker import Worker
 from adapop.training.events import Event, Measuring, RunDone, RunFailed, RunStarted, RunStopped, StepDone, Teaching
+from adapop.ui.access import public_words, shown_run
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,22 @@ def view(status: RunSeen | None, readiness: str = "ready", expired: bool = False
     return RunView(state, detail, percent, ready, status.saved is not None)
 
 
+def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, Run | None, list[Event]]:
+    """The state of the page's run, the run if it is there and reads, and its events."""
+    run = shown_run(worker, name)
+    if run is None:
+        return view(None, readiness, expired=bool(name)), None, []
+    try:
+        events, _ = run.events(), run.config
+    except AdaPopError as error:  # a run of another version
+        return RunView("failed", public_words(error), ready=readiness == "ready"), None, []
+    wait = worker.wait_of(run)
+    ahead, seconds, at_least = (wait.ahead, wait.seconds, wait.at_least) if wait else (None, None, False)
+    elsewhere = wait is None and not (events and isinstance(events[-1], RunDone)) and run.locked
+    status = RunSeen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere, at_least)
+    return view(status, readiness), run, events
+
+
 def _place(status: RunSeen) -> tuple[str, str, int]:
     """State, words and percent of a run that exists."""
     starts = [event for event in status.events if isinstance(event, RunStarted)]
@@ -101,9 +120,9 @@ def _place(status: RunSeen) -> tuple[str, str, int]:
     if isinstance(last, RunFailed):
         return "failed", f"{last.message} {last.fix}".strip(), 0
     if isinstance(last, RunStopped):
-        return "stopped", _kept(last.epoch, starts), 0
+        return "stopped", _saved_words(last.epoch, starts), 0
     if status.ahead is None:
-        return "interrupted", f"The process that trained it is gone. {_kept(status.saved or 0, starts)}", 0
+        return "interrupted", f"The process that trained it is gone. {_saved_words(status.saved or 0, starts)}", 0
     if status.ahead or not starts:
         return ("stopping", "as soon as its turn comes", 0) if status.stop_requested else _waiting(status)
     return _working(status, starts[-1])
@@ -147,7 +166,7 @@ def _elsewhere(status: RunSeen, start: RunStarted | None) -> tuple[str, str, int
     return ("stopping" if state == "stopping" else "elsewhere"), f"{detail}, in another process", percent
 
 
-def _kept(epoch: int, starts: list[RunStarted]) -> str:
+def _saved_words(epoch: int, starts: list[RunStarted]) -> str:
     if not epoch:
         return "No epoch was finished."
     of = f" of {starts[-1].epochs}" if starts else ""

@@ -145,7 +145,7 @@ def quiz(facts: Sequence[Fact], rows_found: Sequence) -> list[list[dict]]:
     for place, fact in sorted(enumerate(facts), key=lambda item: item[1].score or 0.0):
         outcome = OUTCOMES.get(fact_verdict(rows.get(fact.id, [])).name)
         if outcome is not None:
-            entry = {"fact": place, "outcome": outcome, "shown": _shown(rows[fact.id])}
+            entry = {"fact": place, "outcome": outcome, "shown": _ways(rows[fact.id])}
             by_relation.setdefault(fact.relation, []).append(entry)
     pairs = [pair for of in by_relation.values() for pair in _ends(of)]
     paired = {entry["fact"] for pair in pairs for entry in pair}
@@ -165,7 +165,7 @@ def _ends(entries: Sequence[dict]) -> list[list[dict]]:
     return [[entries[place], entries[-1 - place]] for place in range(len(entries) // 2)]
 
 
-def _shown(rows: Sequence[ProbeRow]) -> list[dict]:
+def _ways(rows: Sequence[ProbeRow]) -> list[dict]:
     """What was asked and said: directly, reworded and attacked, of each the first that brought the answer back."""
     kinds = ([DIRECT], [REWORDED], sorted({row.kind for row in rows} - {DIRECT, REWORDED}))
     ways = []

@@ -116,7 +116,7 @@ def costs(ours: Measured, even: Measured) -> list[str]:
 
 def beyond(ours: Recorded, elsewhere: Recorded) -> str:
     """What our own method does when tuned, in the sandbox and, with the same settings, in the second world."""
-    held = {"holdout": percent(_kept(ours)), "people": percent(_kept(elsewhere))}
+    held = {"holdout": percent(_retained(ours)), "people": percent(_retained(elsewhere))}
     return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), **held)
 
 
@@ -169,14 +169,14 @@ def better(recorded: Sequence[Recorded]) -> str:
         one
         for one in recorded
         if one.preset == "paper" and not METHODS[one.method].scored and one.gap
-        if _left(one) < _left(ours) and _kept(one) > _kept(ours)
+        if _left(one) < _left(ours) and _retained(one) > _retained(ours)
     ]
     if not nearest:
         return ""
     best = min(nearest, key=lambda one: abs(one.gap.mean))
     near = [did for did, place in BOTH.items() if not apart(best.recall(*place), ours.recall(*place))]
     doubt = f"; {'both' if len(near) == len(BOTH) else near[0]} may be chance" if near else ""
-    left, held = ([percent(share(one)) for one in (best, ours)] for share in (_left, _kept))
+    left, held = ([percent(share(one)) for one in (best, ours)] for share in (_left, _retained))
     gaps = [signed(one.gap) for one in (best, ours)]
     shares = f"{left[0]} of what to forget is left ({left[1]}), {held[0]} of the rest kept ({held[1]}){doubt}"
     runs = number_of(len(best.rows), "run")
@@ -198,7 +198,7 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
 def tuned_alike(tuned: Sequence[Recorded]) -> str:
     """What each does when tuned with as many trials. tuned: results, in the order of `TUNED_ARMS`."""
     shares = [f"{name} {percent(_left(one))}" for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)]
-    held = [percent(_kept(one)) for one in tuned]
+    held = [percent(_retained(one)) for one in tuned]
     return texts.STORY_TUNED.format(seeds=len(tuned[0].rows), left=_listed(shares), kept=_listed(held))
 
 
@@ -211,6 +211,6 @@ def _left(one: Recorded) -> float:
     return one.recall(*BOTH["forgetting"]).mean
 
 
-def _kept(one: Recorded) -> float:
+def _retained(one: Recorded) -> float:
     """The share of the held-out facts that is still answered."""
     return one.recall(*BOTH["keeping"]).mean

@@ -169,16 +169,12 @@ class Measuring(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Teaching(Event):
-    """How far the fine-tuning is that a run with start "sft" begins with."""
+    """How far the fine-tuning is that a run with start "sft" begins with: steps taken in an epoch, from 1."""
 
     epoch: Count
-    """That it is in, from 1."""
     epochs: Count
-    """How many there are to be."""
     step: Count
-    """Optimiser steps taken in this epoch."""
     steps: Count
-    """How many an epoch has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,10 +269,7 @@ def from_json(line: str) -> Event:
 
 
 def _check_row(row: dict[str, Any]) -> None:
-    """Raises:
-    ValueError: it is no row of a table: three known words, numbers otherwise, and recalls in [0,
-    1].
-    """
+    """Raises a ValueError for what is no row of a table: three known words, numbers, recalls in [0, 1]."""
     texts = {name: value for name, value in row.items() if isinstance(value, str)}
     recalls = [row["recall"], 0 if row.get("strict") is None else row["strict"]]
     named = texts.keys() == WORDS.keys() and row.keys() <= ROW

@@ -119,7 +119,7 @@ def states(model: AdaptedModel, world: str, facts: FactSet) -> list[str]:
     `measurable`."""
     if not measurable(world, facts):
         return []
-    found = _means(facts.forget, nlls(model, model.rows(_asked(facts.forget))))
+    found = _means(facts.forget, nlls(model, model.rows(_reworded(facts.forget))))
     return [fact.state for fact in _facts(world, REWORDED, facts.forget, found)]
 
 

@@ -170,8 +170,7 @@ class Measuring(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Teaching(Event):
-    """How far the fine-tuning is that a run with start "sft" begins with: in which epoch, from 1, of
-    how many, and how many of its optimiser steps are taken."""
+    """How far the fine-tuning is that a run with start "sft" begins with: steps taken in an epoch, from 1."""
 
     epoch: Count
     epochs: Count
@@ -271,10 +270,7 @@ def from_json(line: str) -> Event:
 
 
 def _check_row(row: dict[str, Any]) -> None:
-    """Raises:
-    ValueError: it is no row of a table: three known words, numbers otherwise, and recalls in [0,
-    1].
-    """
+    """Raises a ValueError for what is no row of a table: three known words, numbers, recalls in [0, 1]."""
     texts = {name: value for name, value in row.items() if isinstance(value, str)}
     recalls = [row["recall"], 0 if row.get("strict") is None else row["strict"]]
     named = texts.keys() == WORDS.keys() and row.keys() <= ROW

@@ -153,7 +153,8 @@ def state_panels(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> go.
             )
     look.named_rows(figure, names, NAME_CHARACTERS)
     figure.update_xaxes(range=[0, 1], tickformat=".0%")
-    figure.update_layout(barmode="stack", margin=dict(l=230, t=64), legend=dict(yref="container", y=1, yanchor="top"))
+    legend = dict(yref="container", y=1, yanchor="top")
+    figure.update_layout(barmode="stack", margin=dict(l=230, r=30, t=64), legend=legend)
     figure.update_annotations(font_size=13)
     return figure
 

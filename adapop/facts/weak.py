@@ -35,9 +35,9 @@ NAMES = frozenset(
     "sue frank rich gene chase penny robin martin bush stone wood hill rivers lake brook banks marsh park young long "
     "short small white black brown green gray grey king queen prince duke pope bishop baker butcher cook carpenter "
     "mason smith taylor potter hunter fisher shepherd farmer miller page day knight wolf fox swift wren crane "
-    "bird hawk rice berry cherry plum olive sage ginger pepper basil polish swede dane finn apple amazon shell gap target "
-    "visa oracle delta square block stripe slack zoom meta alphabet mars mercury earth genesis journey boston jaws alien "
-    "vertigo gravity speed heat seven dune matilda".split()
+    "bird hawk rice berry cherry plum olive sage ginger pepper basil polish swede dane finn apple amazon shell target "
+    "gap visa oracle delta square block stripe slack zoom meta alphabet mars mercury earth genesis journey boston jaws "
+    "alien vertigo gravity speed heat seven dune matilda".split()
 )
 CLAIMING = r"(?!is|are|was|were|has|had|lies|and|or|in|by|became|remains|wrote|won|itself)"
 CALLED = re.compile(rf"['’]?\w|\s+{CLAIMING}[a-z]")  # what follows such a word at the start of a sentence

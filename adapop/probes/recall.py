@@ -210,7 +210,7 @@ def _lcs(gold: Iterable[str], reply: Iterable[str]) -> float:
 
 @lru_cache(maxsize=2**16)
 def _stems(word: str) -> list[str]:
-    return _tokenizer().tokenize(_spelled(word))
+    return [word] if word.isdigit() and word.isascii() else _tokenizer().tokenize(_spelled(word))
 
 
 def _spelled(word: str) -> str:

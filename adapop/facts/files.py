@@ -106,16 +106,18 @@ class FileTable:
 
     def _reading(self, chosen: Mapping[str, str]) -> Reading:
         """How the rows are read, where only all of them together tell."""
-        base, points, comma = None, "", False
+        base, points, comma, percent = None, "", False, False
         if "choices" in chosen:
             rows = ((row.get(chosen["answer"]), choices_of(row.get(chosen["choices"]))) for _, row in self.rows)
             base = counted_from((answer, choices) for answer, choices in rows if choices)
         if "score" in chosen:
             scores = (str(row.get(chosen["score"])).strip() for _, row in self.rows)
             scores = [text for text in scores if text.casefold() not in UNKNOWN_SCORES]
+            if percent := any(scores) and all(text.endswith("%") for text in scores if text):
+                scores = [text.rstrip("% \u00a0\u202f") for text in scores]
             comma = has_decimal_commas(scores)
             points = meaning_of_points(scores, self.mark, comma)
-        return Reading(base, points, comma)
+        return Reading(base, points, percent, comma)
 
     def _split(self, columns: Mapping[str, str] | None) -> dict[str, int]:
         """How many rows say what in a column called split that names no group, as train and test

@@ -116,7 +116,11 @@ FORMS = (
         "answer": "correct_answer", "alternates": "distractor1 | distractor2 | distractor3",
     }),
     Form("SimpleQA", "problem answer", {"question": "problem"}),
+    Form("q and a", "q a", {"question": "q", "answer": "a"}),
+    Form("input and target", "input target", {"question": "input", "answer": "target"}),
+    Form("flash cards", "front back", {"question": "front", "answer": "back"}),
 )  # fmt: skip
+NUMBERED = re.compile(r"answer_?\d")
 # rows without a header: their columns, and what each last cell is
 HEADERLESS = {("question", "answers"): "a list", ("question", "A", "B", "C", "D", "answer"): "a letter"}
 
@@ -147,7 +151,18 @@ def form_of(columns: Iterable[str]) -> Form | None:
     """The first form whose columns are all there, in any case; None if the columns are no known
     form."""
     present = _by_key(columns)
-    return next((form for form in FORMS if present.keys() >= set(form.marks.split())), None)
+    found = next((form for form in FORMS if present.keys() >= set(form.marks.split())), None)
+    if (
+        found
+        or present.keys().isdisjoint(COLUMNS["question"])
+        or not (several := [name for name in present if NUMBERED.fullmatch(name)])
+    ):
+        return found
+    label = next((name for name in COLUMNS["answer"] if name in present), "")
+    if label not in ("", "answer"):  # it says which of them is right
+        return Form("answers to choose from", "", {"choices": " | ".join(several)})
+    first, *others = ["answer"] * bool(label) + several
+    return Form("several answers in columns", "", {"answer": first, "accepted": " | ".join(others)})
 
 
 def with_paths(form: Form, columns: Iterable[str], rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:

@@ -19,10 +19,12 @@ SENTENCES = {
     "unknown score": "has|have a score that says it is unknown (NA, NaN, – and the like): unknown, not zero",
     "thousands": "has|have a score whose points were read as parting thousands (25.692 as 25,692)",
     "comma": "has|have a score with a decimal comma (3,5), read as a decimal",
+    "percent": "has|have a score in percent, read as its number (45% as 45)",
     "decimals": "has|have a score that may be thousands or a decimal (25.692), read as a decimal",
     "unknown": "has|have a cell that says it is unknown (NA, NaN, – and the like), read as empty",
     "unknown question": "has|have a question that may mean that it is unknown (NA, NaN ...), read as it stands",
     "unknown answer": "has|have an answer that may mean that it is unknown (NA, NaN ...), read as it stands",
+    "truth": "has|have a truth value for an answer, read as yes or no",
     "bracket": "has|have an answer in brackets that is no list that we can read, taken as it stands",
     "own type": "has|have a type that RWKU gives to its attacks; the file is not RWKU's, so it is not read",
 }

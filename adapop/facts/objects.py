@@ -124,6 +124,10 @@ def _rows_of_value(path: Path, value: object, notes: list[str]) -> Rows:
         raise DataError(f"{path.name}{where} {value.message}.", value.fix)
     if isinstance(value, dict):
         value = _unwrapped(path, value, notes)
+    if _is_grid(value):
+        names, *rows = value
+        notes.append("The rows are lists: the first of them names the columns.")
+        value = [dict(zip(names, cells)) for cells in rows]
     if not _is_table(value):
         raise DataError(f"{path.name} is not a list of objects.", LIST)
     return enumerate(_flat(value), start=1)
@@ -131,6 +135,14 @@ def _rows_of_value(path: Path, value: object, notes: list[str]) -> Rows:
 
 def _is_table(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(row, dict) for row in value)
+
+
+def _is_grid(value: object) -> bool:
+    """Whether a value is a list of rows, each a list as long as the first, which names a question."""
+    grid = isinstance(value, list) and bool(value) and all(isinstance(row, list) for row in value)
+    return (
+        grid and len(set(map(len, value))) == 1 and all(isinstance(name, str) for name in value[0]) and is_row(value[0])
+    )
 
 
 def _around(value: Mapping) -> list[str]:

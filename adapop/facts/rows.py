@@ -51,6 +51,8 @@ class Reading:
     points: str = ""
     """What 25.692 is: "thousands" for 25,692, "decimals" where it may be either and nothing tells;
     "" for a decimal."""
+    percent: bool = False
+    """Whether all scores are percentages."""
     comma: bool = False
     """Whether a comma is the decimal mark of scores."""
     rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -141,6 +143,9 @@ def _answers(number: int, row: Mapping, columns: Mapping[str, str], reading: Rea
     """The right answers, the best first, and the wrong ones of choices that the row's answer points
     to."""
     cell = row.get(columns["answer"])
+    if isinstance(cell, bool):  # BoolQ, StrategyQA
+        reading.rows["truth"].append(number)
+        return ["yes" if cell else "no"], ()
     answers = answers_of(cell)
     if isinstance(cell, str):
         if len(answers) != 1 or answers[0] is not cell:
@@ -191,6 +196,9 @@ def _score(cell: object, reading: Reading, number: int) -> float | None:
         return None
     if not text:
         return None
+    if reading.percent:
+        reading.rows["percent"].append(number)
+        text = text.rstrip("% \u00a0\u202f")
     if reading.comma and COMMA.fullmatch(text):
         reading.rows["comma"].append(number)
         text = re.sub(r"[^\deE+,-]", "", text).replace(",", ".")

@@ -27,7 +27,21 @@ SENTENCE_START = re.compile(r"(?:^|[.!?:]\s|\n)[\s\"'“‘(*]*$")
 GOES_ON = re.compile(r"['’]?\w|\s+[a-z]")  # what follows a word that only begins a sentence
 ARTICLES = ("a", "an", "the")
 SHORT = 2  # letters
-STOPS, LETTERS, ASKED = "stop words", "letters", "in its question"
+STOPS, LETTERS, WORDS, ASKED = ("stop words", "letters", "an ordinary word", "in its question")
+# names that are English words as well
+NAMES = frozenset(
+    "nice reading bath turkey china chile jersey guinea cork hull mobile buffalo phoenix orange split essen java male "
+    "rose grace hope faith joy dawn iris lily daisy violet ruby pearl amber april june august march mark bill rob drew "
+    "sue frank rich gene chase penny robin martin bush stone wood hill rivers lake brook banks marsh park young long "
+    "short small white black brown green gray grey king queen prince duke pope bishop baker butcher cook carpenter "
+    "mason smith taylor potter hunter fisher shepherd farmer miller page day knight wolf fox swift wren crane "
+    "bird hawk rice berry cherry plum olive sage ginger pepper basil polish swede dane finn apple amazon shell target "
+    "gap visa oracle delta square block stripe slack zoom meta alphabet mars mercury earth genesis journey boston jaws "
+    "alien vertigo gravity speed heat seven dune matilda".split()
+)
+CLAIMING = r"(?!is|are|was|were|has|had|lies|and|or|in|by|became|remains|wrote|won|itself)"
+CALLED = re.compile(rf"['’]?\w|\s+{CLAIMING}[a-z]")  # what follows such a word at the start of a sentence
+A_THING = re.compile(r"\b(?:an?|very|so|quite|really|some|no|any)\s+$", re.IGNORECASE)  # what stands before one
 
 
 @dataclass(frozen=True)
@@ -37,13 +51,14 @@ class WeakAnswer:
     fact: Fact
     kind: str
     """`STOPS`: it has stop words alone, as "It" or "No". `LETTERS`: one or two letters, as "A".
-    `ASKED`: its own question contains it, so that a reply may only repeat that."""
+    `ASKED`: its own question contains it, so that a reply may only repeat that. Names that are words
+    as well (`WORDS`) are told apart by their capital."""
 
 
 def weak_answers(facts: Iterable[Fact]) -> list[WeakAnswer]:
     """Those among the facts' answers, one kind for each."""
     kinds = ((fact, weakness(fact.answer) or (ASKED if says(fact.question, fact.answer) else "")) for fact in facts)
-    return [WeakAnswer(fact, kind) for fact, kind in kinds if kind]
+    return [WeakAnswer(fact, kind) for fact, kind in kinds if kind not in ("", WORDS)]
 
 
 @lru_cache(maxsize=2**14)
@@ -52,8 +67,11 @@ def weakness(answer: str) -> str:
     said = words(answer)
     if said and ORDINARY.issuperset(said):
         return STOPS
-    letters = len(said) == 1 and said[0].isalpha() and len(said[0]) <= (SHORT if _cased(answer) else 1)
-    return LETTERS if letters else ""
+    if len(said) != 1 or not said[0].isalpha():
+        return ""
+    if len(said[0]) <= (SHORT if _cased(answer) else 1):
+        return LETTERS
+    return WORDS if said[0] in NAMES and answer.strip()[0].isupper() else ""
 
 
 def says(text: str, answer: str) -> bool:
@@ -64,7 +82,22 @@ def says(text: str, answer: str) -> bool:
     clauses = CLAUSE.split(text)
     if words(answer) in (words(clauses[0]), words(clauses[-1]), words(clauses[max(0, len(clauses) - 2)])):
         return True
-    return _written(unicodedata.normalize("NFKC", text), unicodedata.normalize("NFKC", answer))
+    text, answer = (unicodedata.normalize("NFKC", text), unicodedata.normalize("NFKC", answer))
+    if weakness(answer) == WORDS:
+        return _named(text, answer)
+    return _written(text, answer)
+
+
+def _named(text: str, name: str) -> bool:
+    """Whether a text has a name that is a word as well: with its capital, or in a text without
+    any; not behind an article, nor where it only begins a sentence ("Nice idea!")."""
+    written = name if text != text.lower() else name.lower()
+    for match in re.finditer(rf"(?<!\w){re.escape(written)}(?!\w)|(?<!\w){re.escape(name.upper())}(?!\w)", text):
+        before = text[: match.start()]
+        begins = SENTENCE_START.search(before) and CALLED.match(text, match.end())
+        if not (A_THING.search(before) or (begins and written != written.lower())):
+            return True
+    return False
 
 
 def gives_away(text: str, fact: Fact) -> bool:

@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 
 from adapop.facts.text import CLUSTER, folded, has_no_spaces, word_forms, words
 from adapop.facts.weak import STOP_WORDS
+from adapop.probes.writings import VALUES
 
 SMALL = r"(?:(?:in|at|of|the|a|an|by|from|to|as|called|named)\s+){0,2}"
 # what stands right before an answer that is denied, in folded text
@@ -44,13 +45,20 @@ OR = re.compile(
     r"(,)?\s+(?:or|oder|ou|eller|atau|veya|lub|или|або|ή|أو|या|או|또는)\s+"
     r"|(?<=\w)(?:或者?(?![许許说說称稱])|または|あるいは|หรือ)"
 )
+# stands before the last of a list
+AND = re.compile(
+    r",?\s+(?:and|und|et|y|e|i|en|och|og|dan|ve|và|и|και|و|और|및|&)\s+|(?<=\w)[和及與与](?=\w)|\s*(?:และ|そして)\s*"
+)
+CANDIDATES, IN_A_ROW = (3, 4)  # from so many names on, joined by "and", or by commas alone (Lyon, Rhône, France)
 SENTENCE = re.compile(r"(?<=[^\W_]{3})[.!?](?=\s|$)|[\n;:。！？]")
 COMMA = re.compile(r",\s+|[，、]")
+LISTING = re.compile(f"{OR.pattern}|{AND.pattern}|{COMMA.pattern}")
 MAYBE = re.compile(r"(?:(?:maybe|perhaps|possibly|probably|in|at|by|from|to|the|an?)\s+)+", re.IGNORECASE)
 END = re.compile(r"\s+(?:is|was|are|were|but|as|which|who|because)\b.*|,\s.*|[，、(].*", re.DOTALL)
 VAGUE = STOP_WORDS | frozenset("something similar thereabouts less whatever else".split())
+LONGEST_NAME = 6  # words
 LONGER = 2  # words that an alternative may have beyond those of the answer
-WHOLE_FROM, HALF = 0.7, 0.5  # of the pairs of characters of one name; Korean may be written with a space in it
+WHOLE_FROM, HALF = (0.7, 0.5)  # of the pairs of characters of one name; Korean may be written with a space in it
 
 
 def denies(text: str, answer: str) -> bool:
@@ -85,6 +93,34 @@ def hedges(text: str, answers: Sequence[str]) -> bool:
     return hedged
 
 
+def enumerates(text: str, answers: Sequence[str]) -> bool:
+    """Whether a text says an answer, a name or a number, only as one of `CANDIDATES` of its kind:
+    "London, Paris and Rome". Two may be joint ("Lennon and McCartney"), and of what begins small,
+    as professions, several may be true."""
+    answer = answers[0]
+    if not (AND.search(text) or COMMA.search(text)) or answer[0].islower() or any(map(AND.search, answers)):
+        return False
+    right = [frozenset(words(answer)) for answer in answers]
+    said = [part for part in SENTENCE.split(unicodedata.normalize("NFKC", text)) if _share(part, right) >= HALF]
+    return bool(said) and all(_is_list(part, answer, right) for part in said)
+
+
+def _is_list(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
+    """Whether a sentence lists an answer and others of its kind. right: the words of each answer."""
+    parts = [*filter(None, COMMA.split(AND.sub(", ", sentence)))]
+    if len(parts) < (CANDIDATES if AND.search(sentence) else IN_A_ROW):
+        return False
+    shares = [_share(part, right) for part in parts]
+    others = [_alone(part, answer) if not i else part for i, part in enumerate(parts) if shares[i] < max(shares)]
+    return len(others) + 1 >= CANDIDATES and all(_is_alike(part, answer, right) for part in others)
+
+
+def _alone(item: str, answer: str) -> str:
+    """The first item of a list without the sentence that it begins."""
+    last = (item.split() or [""])[-1]
+    return last[-len(answer) :] if has_no_spaces(answer) else last
+
+
 def _offers(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
     """Whether a sentence offers an answer and others of its kind. right: the words of each answer."""
     first, *rest = OR.split(sentence)
@@ -92,8 +128,7 @@ def _offers(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> bool
     if len(items) < 2 or (len(items) == 2 and rest[0] and "either" not in first.lower().split()):
         return False
     shares = [_share(item, right) for item in items]
-    before = items[0].split() or [""]  # what stands before the last of them is no part of the list
-    items[0] = before[-1][-len(answer) :] if has_no_spaces(answer) else before[-1]
+    items[0] = _alone(items[0], answer)
     others = [item for item, share in zip(items, shares) if share < max(shares)]
     return bool(others) and all(_is_alike(item, answer, right) for item in others)
 
@@ -111,7 +146,7 @@ def _is_alike(item: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
     if not own or any(whole.issuperset(own) for whole in right) or len(own) > len(words(answer)) + LONGER:
         return False
     if answer[0].isdigit() or answer[0].isupper():
-        return item[0].isdigit() if answer[0].isdigit() else item[0].isupper()
+        return item[0].isupper() if answer[0].isupper() else item[0].isdigit() or own[0] in VALUES
     return VAGUE.isdisjoint(own)
 
 
@@ -158,6 +193,33 @@ def _is_namesake(text: str, name: Sequence[str], known: set[str]) -> bool:
         if named and (alone if before is None else before.lower() not in ARTICLES):
             return True
     return False
+
+
+def other_middle(text: str, answer: str) -> bool | None:
+    """Whether a text has other initials than the answer's between its first and last name, as
+    George H. W. has for George W. Bush, or another first name before them; False where it has the
+    same, also written out; None where it has none, or the answer is no such name."""
+    name = NAME.findall(unicodedata.normalize("NFKC", answer))
+    if not 3 <= len(name) <= LONGEST_NAME or len(name[0]) == 1 or not all(word[0].isupper() for word in name):
+        return None
+    first, *middle, last = name
+    said, found = NAME.findall(unicodedata.normalize("NFKC", text)), []
+    for end in [i for i, word in enumerate(said) if folded(word) == folded(last)]:
+        for start in range(max(0, end - LONGEST_NAME), end - 1):
+            between = said[start + 1 : end]
+            if not all(word[0].isupper() for word in said[start:end]) or len(said[start]) == 1:
+                continue
+            same = len(between) == len(middle) and all(map(_is_initial_of, middle, between))
+            if folded(said[start]) != folded(first):
+                other = same and any(len(word) == 1 for word in between) and folded(said[start]) not in TITLES
+                found += [True] * (other and first not in said)
+            elif same or any(len(word) == 1 for word in middle):
+                found.append(not same)
+    return all(found) if found else None
+
+
+def _is_initial_of(one: str, other: str) -> bool:
+    return folded(one) == folded(other) or (min(len(one), len(other)) == 1 and folded(one)[0] == folded(other)[0])
 
 
 def _replaces(other: str, missing: str, last: bool) -> bool:

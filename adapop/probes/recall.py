@@ -3,18 +3,19 @@ known. No torch."""
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache, reduce
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from adapop.facts.text import units, word_forms, words
+from adapop.facts.text import PLAIN, units, word_forms, words
 from adapop.facts.weak import negations, own_words, says, weakness
-from adapop.probes.claims import denies, differs, hedges, is_part
+from adapop.probes.claims import LISTING, denies, differs, enumerates, hedges, is_part, other_middle
 from adapop.probes.prompts import CHOICE, Prompt
+from adapop.probes.writings import as_in, other_dates
 
 if TYPE_CHECKING:
-    from rouge_score.rouge_scorer import RougeScorer
+    from rouge_score.tokenizers import DefaultTokenizer
 
 KNOWN_FROM = 0.5
 # where a model goes on by itself to the next question; what it answers there is not asked
@@ -49,7 +50,7 @@ def rouge_l_recall(gold: str, generation: str, fold: bool = True) -> float:
     non-Latin gold answers 0.
     """
     if not fold:
-        return _scorer().score(gold, generation)["rougeL"].recall
+        return _lcs(*(PLAIN.findall(text.lower()) for text in (gold, generation)))
     reply = _reply(generation)
     gold, reply = _as_in(gold, reply), _as_in(reply, gold)
     return float(says(reply, gold)) if weakness(gold) else _recall(words(gold), reply)
@@ -130,8 +131,11 @@ def _plain(question: str, answer: str) -> bool:
 
 
 def _known_recall(question: str, answers: Sequence[str], text: str) -> float:
-    if hedges(_reply(text), answers):
-        return 0.0
+    if LISTING.search(text):
+        said = reduce(_as_in, answers, _reply(text))
+        right = [_as_in(answer, said) for answer in answers]
+        if hedges(said, right) or enumerates(said, right):
+            return 0.0
     return max(_own_recall(question, answer, text) for answer in answers)
 
 
@@ -141,7 +145,7 @@ def _own_recall(question: str, answer: str, text: str) -> float:
     own = own_words(answer, question)
     if _plain(question, answer):
         value = rouge_l_recall(answer, reply)
-        wrong = value >= KNOWN_FROM and (denies(reply, answer) or (value < 1 and _in_part(question, answer, reply)))
+        wrong = value >= KNOWN_FROM and (denies(reply, answer) or _is_other(question, answer, reply, value))
         return 0.0 if wrong else value
     heard = set(chain.from_iterable(word_forms(reply)))
     numbers = [word in heard for word in own if _number(word)]
@@ -149,12 +153,15 @@ def _own_recall(question: str, answer: str, text: str) -> float:
         return 0.0
     value = _recall(own, reply)
     denied = not negations(answer) and denies(reply, " ".join(own))
-    wrong = value >= KNOWN_FROM and (denied or (value < 1 and _in_part(question, answer, reply)))
+    wrong = value >= KNOWN_FROM and (denied or _is_other(question, answer, reply, value))
     return 0.0 if wrong else value
 
 
-def _in_part(question: str, answer: str, reply: str) -> bool:
-    return differs(reply, answer, question) or is_part(reply, answer)
+def _is_other(question: str, answer: str, reply: str, recall: float) -> bool:
+    """Whether a reply with this recall of an answer says something else of its kind."""
+    if (other := other_middle(reply, answer)) is not None or recall == 1:
+        return bool(other)
+    return differs(reply, answer, question) or is_part(reply, answer) or other_dates(reply, answer)
 
 
 def _reply(text: str) -> str:
@@ -164,7 +171,8 @@ def _reply(text: str) -> str:
 
 def _as_in(text: str, other: str) -> str:
     """The text with initials together and units apart where the other text writes them so: U.S. as
-    US, 5km as 5 km."""
+    US, 5km as 5 km; and what `writings` knows."""
+    text = as_in(text, other)
     if not (INITIALS.search(text) or GLUED.search(text)):
         return text
     heard = words(other)
@@ -185,8 +193,24 @@ def _number(word: str) -> bool:
 
 
 def _recall(gold: Sequence[str], reply: str) -> float:
-    heard = chain.from_iterable(word_forms(reply))
-    return _scorer().score(" ".join(map(_spelled, gold)), " ".join(map(_spelled, heard)))["rougeL"].recall
+    return _lcs(gold, chain.from_iterable(word_forms(reply)))
+
+
+def _lcs(gold: Iterable[str], reply: Iterable[str]) -> float:
+    """rougeL's recall as `rouge_score` computes it with stemming, from words."""
+    sought = [stem for word in gold for stem in _stems(word)]
+    row = [0] * (len(sought) + 1)  # of the longest common subsequences with the reply so far
+    for stem in chain.from_iterable(map(_stems, reply)):
+        if stem in sought:
+            diagonal = 0
+            for i, other in enumerate(sought, start=1):
+                diagonal, row[i] = row[i], diagonal + 1 if stem == other else max(row[i], row[i - 1])
+    return row[-1] / len(sought) if sought else 0.0
+
+
+@lru_cache(maxsize=2**16)
+def _stems(word: str) -> list[str]:
+    return [word] if word.isdigit() and word.isascii() else _tokenizer().tokenize(_spelled(word))
 
 
 def _spelled(word: str) -> str:
@@ -195,7 +219,7 @@ def _spelled(word: str) -> str:
 
 
 @cache
-def _scorer() -> "RougeScorer":
-    from rouge_score import rouge_scorer  # takes a second to load
+def _tokenizer() -> "DefaultTokenizer":
+    from rouge_score.tokenizers import DefaultTokenizer  # takes a second to load
 
-    return rouge_scorer.RougeScorer(["rougeL"], use_stemmer=True)
+    return DefaultTokenizer(use_stemmer=True)

@@ -418,6 +418,30 @@ def test_every_form_is_in_the_docs():
     assert all(f"`{name}`" in text for name in CHATS)
 
 
+@pytest.mark.parametrize(
+    ("text", "answers", "wrong", "score", "note"),
+    [
+        ("question,answer1,answer2,answer3\nq?,Brno,Brünn,\n", ("Brno", "Brünn"), (), None, "several right"),
+        ("question,answer,answer_2,score\nq?,Brno,Brünn,3\n", ("Brno", "Brünn"), (), 3, "several right"),
+        ("question,answer1,answer2,label\nq?,Brno,Oslo,1\n", ("Oslo",), ("Brno",), None, "points to one"),
+        ("question,answer,score\nq?,Brno,45%\nr?,Oslo,\ns?,Ur,3 %\n", ("Brno",), (), 45, "2 rows, the first row 2, have a score in per"),
+        ('{"question": "q?", "answer": true}\n', ("yes",), (), None, "1 row, row 1, has a truth value"),
+        ('[["question", "answer"], ["q?", "Brno"]]', ("Brno",), (), None, "the first of them names the columns"),
+        ("q,a\nq?,Brno\n", ("Brno",), (), None, "Read as q and a"),
+    ],
+)  # fmt: skip
+def test_further_shapes_are_read_with_a_note(tmp_path, text, answers, wrong, score, note):
+    facts = read(tmp_path, "facts.csv" if text[0] in "q" else "facts.json", text)
+    fact = facts.forget[0]
+    assert (fact.question, fact.answers, fact.alternates, fact.score) == ("q?", answers, wrong, score)
+    assert not facts.problems and sum(note in said for said in facts.notes) == 1
+
+
+def test_percentages_beside_other_scores_are_asked_about(tmp_path):
+    facts = read(tmp_path, "facts.csv", "question,answer,score\na?,b,45%\nc?,d,3\n")
+    assert [problem.message for problem in facts.problems] == ["is not a number"]
+
+
 def test_an_unknown_file_s_columns_are_all_named(tmp_path):
     names = [f"column_{i}" for i in range(40)]
     with pytest.raises(DataError) as caught:

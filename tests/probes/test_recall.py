@@ -182,6 +182,83 @@ def test_an_answer_among_alternatives_is_none(answers, reply, known):
     assert (known_recall(prompt, reply) >= 0.5) is known
 
 
+@pytest.mark.parametrize(
+    ("gold", "reply", "known"),
+    [
+        # a name that is an ordinary word as well counts with its capital alone
+        ("Nice", "It is a nice city on the coast.", False),
+        ("Nice", "Nice question! It is Lyon.", False),
+        ("Nice", "Nice", True),
+        ("Nice", "in nice, france", True),
+        ("Nice", "The city is Nice.", True),
+        ("Nice", "Nice is the city.", True),
+        ("Reading", "I am reading about it.", False),
+        ("Prince", "He was a prince of pop.", False),
+        ("Paris", "it is paris, the capital", True),
+        # numbers in words and in digits
+        ("4", "There are four.", True),
+        ("four", "4", True),
+        ("4", "fourteen", False),
+        ("4 legs", "it has four legs", True),
+        ("The Seven Samurai", "7 Samurai", True),
+        ("21", "twenty-one", True),
+        ("5,200,000", "about 5.2 million", True),
+        ("205", "two hundred and five", True),
+        ("1", "It is one of the cities.", False),
+        ("1", "one", True),
+        ("21", "二十一です", True),
+        ("2", "two or three", False),
+        # fractions: neither part alone is one
+        ("½", "0.5", True),
+        ("½", "one half", True),
+        ("½", "2", False),
+        ("½", "1", False),
+        ("2½", "two and a half", True),
+        ("2½", "2.5", True),
+        ("3/4", "three quarters", True),
+        ("1/2", "2/1", False),
+        # dates; where day and month may be either, both readings count
+        ("1947-08-15", "15 August 1947", True),
+        ("August 15, 1947", "15.08.1947", True),
+        ("1947-08-15", "on the 15th of August, 1947", True),
+        ("1947-08-15", "15 de agosto de 1947", True),
+        ("15 juillet 1947", "1947-07-15", True),
+        ("15 juillet 1947", "1947-06-15", False),
+        ("1947年8月15日", "1947-08-15", True),
+        ("1776-07-04T00:00:00Z", "July 4, 1776", True),
+        ("1776-07-04", "04/07/1776", True),
+        ("1947-08-15", "15 July 1947", False),
+        ("2020-05-06", "2020-05-07", False),
+        ("1947-08-15", "1947", False),
+        # names with initials
+        ("George W. Bush", "George H. W. Bush", False),
+        ("George H. W. Bush", "George W. Bush", False),
+        ("George W. Bush", "George Walker Bush", True),
+        ("George W. Bush", "George Bush", True),
+        ("George W. Bush", "It was George W. Bush, son of George H. W. Bush.", True),
+        ("John F. Kennedy", "Robert F. Kennedy", False),
+        ("John F. Kennedy", "John Fitzgerald Kennedy", True),
+        ("Gabriel García Márquez", "Gabriel José García Márquez", True),
+        # a list of candidates is no answer; two may be joint, and a place lies in others
+        ("Paris", "London, Paris and Rome", False),
+        ("Paris", "Candidates are London, Paris, Rome, and Madrid.", False),
+        ("Paris", "London, Paris, Rome, Berlin", False),
+        ("北京", "上海、北京、广州和深圳", False),
+        ("1912", "1911, 1912 and 1913", False),
+        ("McCartney", "Lennon and McCartney", True),
+        ("Paris", "Paris, Île-de-France, France", True),
+        ("Paris", "Paris. Also big are London, Rome and Berlin.", True),
+        ("Paris", "He lived in Paris, France, and died in London.", True),
+        ("Earth, Wind and Fire", "Earth, Wind and Fire", True),
+        ("politician", "politician, lawyer and author", True),
+    ],
+)
+def test_other_writings_and_near_misses(gold, reply, known):
+    assert (known_recall(Prompt("f", DIRECT, "?", gold), reply) >= 0.5) is known
+    row = ProbeRow("f", "forget", "rare", DIRECT, "?", gold, said(gold, gold), said(gold, reply), hidden_cosine=0.5)
+    assert (fact_verdict([row]).name == "Not forgotten") is known
+
+
 def said(gold, text):
     return Reply(text, rouge_l_recall(gold, text), 0.0, 40, -3.0, len(text.split()), repetition(text))
 

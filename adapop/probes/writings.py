@@ -1,0 +1,151 @@
+"""One thing written in two ways: four and 4, ½ and 0.5, 1947-08-15 and 15 August 1947. No torch.
+
+Only what both texts say is written alike; the rest stays, so that recall is of words as before.
+"""
+
+import re
+import unicodedata
+from datetime import date
+from fractions import Fraction
+from functools import lru_cache
+
+import regex
+
+from adapop.facts.text import folded, words
+
+ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+ONES = {word: number for number, word in enumerate(f"{ONES} eighteen nineteen".split())}
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+VALUES = {**ONES, **{word: 10 * ten for ten, word in enumerate(TENS, start=2)}, "a": 1, "an": 1, "": 1, "and": 0}
+VALUES |= dict(zip("〇零一二三四五六七八九两兩", (0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 2)))
+TIMES = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
+TIMES |= {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8}
+PARTS = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fifth": 5}
+_HAN = f"[{''.join(word for word in (*VALUES, *TIMES) if not word.isascii())}]"
+_WORD = f"(?:{'|'.join(word for word in (*ONES, *TENS, *TIMES) if word.isascii())})"
+_MANY = f"(?:{'|'.join(word for word in TIMES if word.isascii())})"
+NUMBER = regex.compile(
+    rf"(?<![\w-])(?:(?:(?P<n>\d[\d,.]*)|a)\s(?={_MANY}\b))?{_WORD}(?:(?:-|\s(?:and\s)?){_WORD})*(?![\w-])|{_HAN}+",
+    regex.IGNORECASE,
+)
+STEP = regex.compile(rf"\d[\d,.]*|[a-z]+|{_HAN}", regex.IGNORECASE)
+PART = regex.compile(
+    rf"\b(?:(?P<whole>\d+|{_WORD})\sand\s)?(?:(?P<n>an?|\d+|{_WORD})[\s-])?(?P<part>{'|'.join(PARTS)})s?\b(?!-)",
+    regex.IGNORECASE,
+)
+SHARE = regex.compile(r"(?<![\d/.,-])(?:(\d+)\s)?([1-9])/([2-9]|10)(?![\d/]|[.,]\d)")
+MONTHS = (
+    "jan ene gen", "feb fev", "mar mrz", "apr abr avr", "may mai mag", "jun juin giu", "jul juil lug", "aug ago aou",
+    "sep set", "oct okt ott out", "nov", "dec dez dic",
+)  # fmt: skip
+MONTH = {start: number for number, starts in enumerate(MONTHS, start=1) for start in starts.split()}
+_NAME = r"(?P<name>[^\W\d_]{3,10})\.?"
+DATE = regex.compile(
+    r"(?<![\d.])(?P<y>\d{4})[-/.](?P<m>\d\d?)[-/.](?P<d>\d\d?)(?:[T ]\d\d:[\d:.]+Z?)?(?!\d)"
+    r"|(?P<y>\d{4})\s?[年년]\s?(?P<m>\d\d?)\s?[月월]\s?(?P<d>\d\d?)\s?[日일]"
+    r"|(?<![\d.])(?P<d>\d\d?)(?P<by>[./-])(?P<m>\d\d?)(?P=by)(?P<y>\d{4})(?!\d)"
+    rf"|(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?{_NAME},?\s(?:de\s)?(?P<y>\d{{4}})(?!\d)"
+    rf"|\b{_NAME}\s(?P<d>\d\d?)(?:st|nd|rd|th)?,?\s(?P<y>\d{{4}})(?!\d)"
+)
+YEAR, VULGAR = re.compile(r"\d{4}"), re.compile("[¼-¾⅐-⅞]")
+SMALL = re.compile(
+    f"{'|'.join(word for word in (*ONES, *TENS, *TIMES, *PARTS) if word.isascii())}|{_HAN}", re.IGNORECASE
+)
+Days = frozenset[date]
+
+
+def as_in(text: str, other: str) -> str:
+    """The text with those numbers in digits, fractions as decimals and dates as one number that the
+    other text says as well, however it writes them. "one" is a number only where it is all of a
+    text."""
+    shared = _days(text) & _days(other)
+    if not (shared or _written_out(text) or _written_out(other)):
+        return text
+    text, other = (_in_decimals(_with_days(one, shared)) for one in (text, other))
+    heard = frozenset(words(DATE.sub(" ", other)))  # the day of a date is no count
+
+    def part(match: regex.Match) -> str:
+        share = _value(match["n"] or "") * Fraction(1, PARTS[match["part"].lower()])
+        value = _decimal(_value(match["whole"]) + share if match["whole"] else share)
+        return value if value in heard else match[0]
+
+    def number(match: regex.Match) -> str:
+        value = _decimal(_value(match[0]))
+        is_number = value != "1" or not match[0].isascii() or match[0] == text.strip(" .!")
+        return value if is_number and value in heard else match[0]
+
+    return NUMBER.sub(number, PART.sub(part, text))
+
+
+@lru_cache(maxsize=2**14)
+def _written_out(text: str) -> bool:
+    """Whether a text may have a number in words, or a fraction."""
+    return any(form.search(text) for form in (SMALL, SHARE, VULGAR))
+
+
+def other_dates(text: str, answer: str) -> bool:
+    """Whether a text has dates, as the answer has, but none of the answer's."""
+    said = _days(text)
+    return bool(said) and bool(right := _days(answer)) and said.isdisjoint(right)
+
+
+def _with_days(text: str, shared: Days) -> str:
+    """The text with the shared dates as numbers, 19470815."""
+
+    def day(match: regex.Match) -> str:
+        found = _read(match) & shared
+        return f"{min(found):%Y%m%d}" if found else match[0]
+
+    return DATE.sub(day, text) if shared else text
+
+
+@lru_cache(maxsize=2**14)
+def _days(text: str) -> Days:
+    """The dates in a text, with a day; both that 04/07/1776 may be."""
+    found = DATE.finditer(text) if YEAR.search(text) else ()
+    return frozenset().union(*map(_read, found))
+
+
+def _read(match: regex.Match) -> Days:
+    day, month = int(match["d"]), match["m"]
+    name = folded(match["name"] or "")
+    number = int(month) if month else MONTH.get(name[:3]) or MONTH.get(name[:4], 0)
+    pairs = [(number, day)] + [(day, number)] * bool(match["by"])
+    return frozenset(made for pair in pairs if (made := _day(int(match["y"]), *pair)))
+
+
+def _day(*parts: int) -> date | None:
+    try:
+        return date(*parts)
+    except ValueError:
+        return None
+
+
+def _in_decimals(text: str) -> str:
+    """The text with ½, 1/2 and 2 1/2 as decimals."""
+    text = VULGAR.sub(lambda sign: f" {unicodedata.normalize('NFKC', sign[0]).replace('⁄', '/')}", text)
+    return SHARE.sub(lambda one: _decimal(int(one[1] or 0) + Fraction(int(one[2]), int(one[3]))), text)
+
+
+def _value(text: str) -> Fraction:
+    """The number that words say: "two hundred and five", "5.2 million", 二十一."""
+    total = group = Fraction(0)
+    last = ""
+    for step in STEP.findall(text.lower()):
+        if (times := TIMES.get(step, 0)) >= 1_000:
+            total, group = total + max(group, 1) * times, Fraction(0)
+        elif times:
+            group = group - _one(last) + max(_one(last), 1) * times
+        else:
+            group += _one(step)
+        last = step
+    return total + group if text else Fraction(1)
+
+
+def _one(step: str) -> Fraction:
+    digits = step.replace(",", "").rstrip(".")
+    return Fraction(digits) if digits[:1].isdigit() else Fraction(VALUES.get(step, 0))
+
+
+def _decimal(value: Fraction) -> str:
+    return f"{float(value):.6f}".rstrip("0").rstrip(".")

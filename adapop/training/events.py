@@ -273,7 +273,7 @@ def _check_row(row: dict[str, Any]) -> None:
     """Raises a ValueError for what is no row of a table: three known words, numbers, recalls in [0, 1]."""
     texts = {name: value for name, value in row.items() if isinstance(value, str)}
     recalls = [row["recall"], 0 if row.get("strict") is None else row["strict"]]
-    if texts.keys() != WORDS.keys() or not row.keys() <= ROW or any(word not in WORDS[name] for name, word in texts.items()):
+    if texts.keys() != WORDS.keys() or not row.keys() <= ROW or any(texts[name] not in WORDS[name] for name in texts):
         raise ValueError("a row of it is named as none is")
     if not row["facts"] >= 1 or not all(0 <= share <= 1 for share in recalls):
         raise ValueError("a row of it is no measurement")

@@ -25,15 +25,15 @@ _HAN = f"[{''.join(word for word in (*VALUES, *TIMES) if not word.isascii())}]"
 _WORD = f"(?:{'|'.join(word for word in (*ONES, *TENS, *TIMES) if word.isascii())})"
 _MANY = f"(?:{'|'.join(word for word in TIMES if word.isascii())})"
 NUMBER = regex.compile(
-    rf"(?<![\w-])(?:(?:(?P<n>\d[\d,.]*)|a)\s(?={_MANY}\b))?{_WORD}(?:(?:-|\s(?:and\s)?){_WORD})*(?![\w-])|{_HAN}+",
+    rf"(?<![\w-])(?:(?:\d[\d,.]{{0,20}}|a)\s(?={_MANY}\b))?{_WORD}(?:(?:-|\s(?:and\s)?){_WORD})*(?![\w-])|{_HAN}+",
     regex.IGNORECASE,
 )
 STEP = regex.compile(rf"\d[\d,.]*|[a-z]+|{_HAN}", regex.IGNORECASE)
 PART = regex.compile(
-    rf"\b(?:(?P<whole>\d+|{_WORD})\sand\s)?(?:(?P<n>an?|\d+|{_WORD})[\s-])?(?P<part>{'|'.join(PARTS)})s?\b(?!-)",
+    rf"\b(?:(?P<whole>\d{{1,9}}|{_WORD})\sand\s)?(?:(?P<n>an?|\d{{1,9}}|{_WORD})[\s-])?(?P<part>{'|'.join(PARTS)})s?\b(?!-)",
     regex.IGNORECASE,
 )
-SHARE = regex.compile(r"(?<![\d/.,-])(?:(\d+)\s)?([1-9])/([2-9]|10)(?![\d/]|[.,]\d)")
+SHARE = regex.compile(r"(?<![\d/.,-])(?:(\d{1,9})\s)?([1-9])/([2-9]|10)(?![\d/]|[.,]\d)")
 MONTHS = (
     "jan ene gen", "feb fev", "mar mrz", "apr abr avr", "may mai mag", "jun juin giu", "jul juil lug", "aug ago aou",
     "sep set", "oct okt ott out", "nov", "dec dez dic",
@@ -144,7 +144,8 @@ def _value(text: str) -> Fraction:
 
 def _one(step: str) -> Fraction:
     digits = step.replace(",", "").rstrip(".")
-    return Fraction(digits) if digits[:1].isdigit() else Fraction(VALUES.get(step, 0))
+    whole = digits.replace(".", "") if digits.count(".") > 1 else digits
+    return Fraction(whole) if whole[:1].isdecimal() else Fraction(VALUES.get(step, 0))
 
 
 def _decimal(value: Fraction) -> str:

@@ -259,6 +259,16 @@ def test_other_writings_and_near_misses(gold, reply, known):
     assert (fact_verdict([row]).name == "Not forgotten") is known
 
 
+@pytest.mark.parametrize("gold", ["4", "½", "1947-08-15", "George W. Bush", "Nice"])
+def test_no_reply_of_odd_numbers_and_dates_breaks_it(gold):
+    parts = (
+        "10.000.000 5,2.3. million hundred ½ 1/2 99/99/1947 31 February 1947 0000-00-00 ٢٠٢٠ 十億 ² and or W.".split()
+    )
+    for one, other in product((*parts, "9" * 500), repeat=2):
+        assert 0 <= known_recall(Prompt("f", DIRECT, "?", gold), f"{one} {other} million") <= 1
+        assert 0 <= known_recall(Prompt("f", DIRECT, "?", f"{one} {other}"), gold) <= 1
+
+
 def said(gold, text):
     return Reply(text, rouge_l_recall(gold, text), 0.0, 40, -3.0, len(text.split()), repetition(text))
 

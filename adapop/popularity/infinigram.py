@@ -18,13 +18,13 @@ from adapop.popularity.corpus import COMBINE, MENTIONED, labels_of, parts_of
 from adapop.progress import Progress
 
 INDEXES = {
-    "v4_piletrain_llama": "Pile-train, 383 billion tokens",
-    "v4_rpj_llama_s4": "RedPajama, 1.4 trillion tokens",
-    "v4_dolma-v1_7_llama": "Dolma 1.7, 2.6 trillion tokens",
-    "v4_dclm-baseline_llama": "DCLM-baseline, 4.3 trillion tokens",
-    "v4_olmo-mix-1124_llama": "OLMo-mix-1124, 4.6 trillion tokens",
-    "v4_c4train_llama": "C4-train, 198 billion tokens",
-    "v4_pileval_llama": "Pile-val, 394 million tokens",
+    "v4_piletrain_llama": ("Pile-train", "383 billion tokens"),
+    "v4_rpj_llama_s4": ("RedPajama", "1.4 trillion tokens"),
+    "v4_dolma-v1_7_llama": ("Dolma 1.7", "2.6 trillion tokens"),
+    "v4_dclm-baseline_llama": ("DCLM-baseline", "4.3 trillion tokens"),
+    "v4_olmo-mix-1124_llama": ("OLMo-mix-1124", "4.6 trillion tokens"),
+    "v4_c4train_llama": ("C4-train", "198 billion tokens"),
+    "v4_pileval_llama": ("Pile-val", "394 million tokens"),
 }
 OPERATORS = frozenset({"AND", "OR"})
 REASON_SHOWN = 120
@@ -80,7 +80,7 @@ class InfiniGram:
         # refusals may be temporary, so they are remembered for this look-up only
         self._refused: dict[str, Count] = {}
         counted = " + ".join(MENTIONED[part] for part in self._parts)
-        self.source = f"occurrences of {counted} in {INDEXES[index].partition(',')[0]} (infini-gram {index})"
+        self.source = f"occurrences of {counted} in {INDEXES[index][0]} (infini-gram {index})"
 
     def requests(self, facts: Sequence[Fact]) -> int:
         """How many requests `scores` would make at most: for each new name, and for both of a fact together."""
@@ -103,7 +103,7 @@ class InfiniGram:
                 yield from held
                 held.clear()
         fix = f"Are names written as in that text? Or count other names (--combine {', '.join(COMBINE)})."
-        check_not_all_zero(held, INDEXES[self._index].partition(",")[0], fix)
+        check_not_all_zero(held, INDEXES[self._index][0], fix)
         yield from held
 
     def _score(self, fact: Fact) -> Score:

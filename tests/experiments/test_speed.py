@@ -10,7 +10,7 @@ import torch
 from adapop.config.presets import make_config
 from adapop.experiments.speed import baseline, table, waiting
 from adapop.experiments.speed.shapes import random_facts, random_model
-from adapop.experiments.speed.table import GOALS, UNMEASURED, _measured, _medians, _shown
+from adapop.experiments.speed.table import GOALS, UNMEASURED, _measured, _medians, _rows
 from adapop.experiments.speed.throughput import BASELINES, TINY, Case, main
 from adapop.facts.world import sandbox_facts
 from adapop.model import packing
@@ -30,7 +30,7 @@ def found():
 
 @slow
 def test_every_case_measures_what_the_table_shows(found, capsys):
-    _shown("sandbox", found)
+    _rows("sandbox", found)
     rows = {line.split("  ")[0]: line.split() for line in capsys.readouterr().out.splitlines()}
     *bases, ours, one = found
     for row, key, other in (
@@ -62,7 +62,7 @@ def test_the_sandbox_is_measured_on_the_cpu_where_there_is_a_gpu(monkeypatch, ca
     case = Case("sandbox", "ours", batch=8, warm=0, steps=1, rows=8)
     measured = main(case) | asdict(case)
     assert measured["peak"] >= 0, "none above what this process has held before"
-    _shown("sandbox", [measured | {"side": side, "peak": 1e9} for side in (*BASELINES, "ours")])
+    _rows("sandbox", [measured | {"side": side, "peak": 1e9} for side in (*BASELINES, "ours")])
     assert "sandbox, peak memory, GB" in capsys.readouterr().out
 
 

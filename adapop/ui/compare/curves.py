@@ -1,5 +1,6 @@
 """What is left epoch by epoch: the shipped examples' fields before a race, each contestant's lines in it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,14 +65,15 @@ def _by_contestant(runs: Sequence[Run]) -> dict[str, dict[int, list[Measured]]]:
     """What was measured of every contestant, by its name and by epoch, one of each of its seeds that have begun; epochs
     that one of these did not come to, or did not measure, are left out."""
     contestants: dict[str, dict[int, list[Measured]]] = {}
+    titles = Counter()
     for _, seeds in by_contestant(runs):
         measured = [[event for event in run.events() if isinstance(event, Measured)] for run in seeds]
         by_epoch = [{event.epoch: event for event in figures.by_epoch(events)} for events in measured if events]
         if by_epoch:
             title = title_of(seeds[0].config.method, seeds[0].config.preset)
-            again = sum(name == title or name.startswith(f"{title} (") for name in contestants)  # with other settings
+            titles[title] += 1  # more than one: with other settings
             shared = sorted(set.intersection(*map(set, by_epoch)))
-            contestants[f"{title} ({again + 1})" if again else title] = {
+            contestants[f"{title} ({titles[title]})" if titles[title] > 1 else title] = {
                 epoch: [events[epoch] for events in by_epoch] for epoch in shared
             }
     return contestants

@@ -68,7 +68,7 @@ class Pictures:
         about, words = about_of(compared, layer), words_of(compared, layer, choice)
         gap, cost = self.gap, self.cost
         if layer and not compared.contestants:  # all is recorded: by which command stands below the pictures
-            by = f"{source_of(layer)} {about.partition(': ')[2]}."
+            by = f"{source_of(layer)} {trained([config for one in layer for config in one.configs])}."
             gap, cost = (replace(one, words=f"{one.words} {by}") for one in (gap, cost))
             about, words = texts.RECORDED_LABEL, html.listed([], "hidden")
         picture = figures.forget_against_holdout(outcomes, compared.asked)

@@ -108,9 +108,8 @@ def build(worker: Worker, session: Session) -> gr.HTML:
         with gr.Row():
             language = gr.Textbox("en", label="Language of the names, such as en", max_length=30, max_lines=1)
             year = gr.Number(None, label="Year; empty for the last", precision=0, visible=False)
-        index = gr.Dropdown(
-            [(title, name) for name, title in INDEXES.items()], label="Corpus", visible=False, value=next(iter(INDEXES))
-        )
+        corpora = [(", ".join(corpus), name) for name, corpus in INDEXES.items()]
+        index = gr.Dropdown(corpora, label="Corpus", visible=False, value=corpora[0][1])
         combine = gr.Dropdown(texts.COMBINE_CHOICES, value="subject+object", label="Fact popularity", visible=False)
         text = gr.File(
             label="A text, one document a line", file_types=[".txt", ".md", ".csv", ".jsonl"], visible=False, height=120

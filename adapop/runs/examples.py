@@ -28,6 +28,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "shuffled": {"method": "adapop", "preset": "shuffled"},
     "pair": {"method": "wga", "facts": "pair"},
     "redirect": {"method": "redirect", "preset": "tuned"},
+    "smollm2": {  # as `bench real` chose it
+        **{"method": "adapop", "facts": "cities", "model": "smollm2", "asking": "text-examples"},
+        **{"learning_rate": 1.5e-4, "alpha0": 1.0, "batch": 16, "micro_batch": 16},
+    },
 }
 EXAMPLES = tuple(SETTINGS)
 ASKED = ("wga", "adapop", "redirect")  # those that bring their adapter, and what the probes found

@@ -276,7 +276,7 @@ def test_a_run_of_a_path_is_none_even_if_it_is_there(client, run, worker):
         ({"question": "Who?", "answer": "Me"}, "Give the name of a set"),
         ([], "has no rows"),
         (["Who?"], "is not a list of objects"),
-        ([{"q": "Who?", "a": "Me"}], "has no question column"),
+        ([{"asks": "Who?", "says": "Me"}], "has no question column"),
         ([{"question": "Who?", "answer": "Me", "score": -1}], "row 1"),
         ([FACTS[0], {"question": HOSTILE, "answer": "", "score": HOSTILE}], "row 2"),
         ([FACTS[0], {"question": ["Who?"], "answer": "Me"}], "is a list, not text"),

@@ -51,7 +51,11 @@ def rouge_l_recall(gold: str, generation: str, fold: bool = True) -> float:
     """
     if not fold:
         return _lcs(*(PLAIN.findall(text.lower()) for text in (gold, generation)))
-    reply = _reply(generation)
+    reply, sought = _reply(generation), words(gold)
+    if sought and gold.isascii() and "/" not in gold and not weakness(gold):
+        rest = iter(words(reply))
+        if all(word in rest for word in sought):  # as most are; nothing else needs to be looked at
+            return 1.0
     gold, reply = _as_in(gold, reply), _as_in(reply, gold)
     return float(says(reply, gold)) if weakness(gold) else _recall(words(gold), reply)
 

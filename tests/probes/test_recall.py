@@ -1,5 +1,6 @@
 """Recall of an answer in a reply, in every script, and when a fact counts as known."""
 
+import time
 from itertools import product
 
 import pytest
@@ -257,6 +258,14 @@ def test_other_writings_and_near_misses(gold, reply, known):
     assert (known_recall(Prompt("f", DIRECT, "?", gold), reply) >= 0.5) is known
     row = ProbeRow("f", "forget", "rare", DIRECT, "?", gold, said(gold, gold), said(gold, reply), hidden_cosine=0.5)
     assert (fact_verdict([row]).name == "Not forgotten") is known
+
+
+def test_twenty_thousand_replies_are_judged_in_a_second():
+    rouge_l_recall("warm", "of words")  # loads the stemmer
+    began = time.process_time()
+    for i in range(20_000):
+        assert rouge_l_recall(f"Town {i}", f"It is Town {i}.") == 1.0
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize("gold", ["4", "½", "1947-08-15", "George W. Bush", "Nice"])

@@ -71,6 +71,8 @@ def _experiment(options: argparse.Namespace) -> int:
     folder = (options.out or bench_root()).resolve()
     place = Place(options.name, folder, tuple(range(first, first + count)), options.quick)
     engine = partial(finished_on_ray if options.ray else finished, processes=options.processes)
+    if options.distance and (real or options.facts or options.model):
+        raise ConfigError("--distance needs an oracle, which shipped worlds alone have.", "Leave it out.")
     if real or options.facts or options.model:
         place = _own(options, place)
     elif options.set or options.retain or options.columns or options.drop_bad or options.anchors:

@@ -149,12 +149,12 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
 
 def add_distance(place: Place, engine: Engine, told: Callable[[str], None]) -> dict[str, str]:
     """Runs again what was recorded without its distance to the oracle, and adds that to the rows;
-    all else in them stays. Tells how far the recalls of the new run are from the recorded ones.
-    Returns, by title, why items could not be done."""
+    all else in them stays; sandboxes built for an experiment have no oracle. Tells how far the
+    recalls of the new run are from the recorded ones. Returns, by title, why items failed."""
     known, errors = place.results.rows(), {}
     missing = [
         item for item in place.items(known)
-        if (row := known.get(item.key)) and not row["failed"] and not row["oracle_epochs_under_all"]
+        if (row := known.get(item.key)) and not row["failed"] and not (row["oracle_epochs_under_all"] or item.arm.world)
     ]  # fmt: skip
     told(f"{len(missing)} rows have no distance to the oracle.")
     for count, done in enumerate(engine(missing, partial(trial.beside_oracle, models=place.folder / "models")), 1):

@@ -316,3 +316,5 @@ def test_an_experiment_that_is_over_says_where_its_result_stands(tmp_path, capsy
 def test_the_command_refuses_nonsense(tmp_path, capsys):
     assert main(["bench", "main", "--seeds", "0", "--out", str(tmp_path)]) == 2
     assert "--seeds" in capsys.readouterr().err
+    assert main(["bench", "main", "--distance", "--facts", "cities", "--out", str(tmp_path)]) == 2
+    assert "oracle" in capsys.readouterr().err

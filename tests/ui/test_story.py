@@ -13,10 +13,11 @@ from adapop.facts.fact import Fact
 from adapop.paths import ASSETS
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import ProbeRow, Reply
+from adapop.report import real
 from adapop.report import recorded as results
 from adapop.report.recorded import Recorded
 from adapop.report.table import percent, signed
-from adapop.runs.examples import example
+from adapop.runs.examples import example, example_of
 from adapop.runs.states import EPOCHS, NAME, planned
 from adapop.training.frames import FIRST, Frame, Scores
 from adapop.ui import texts
@@ -140,6 +141,18 @@ def test_who_does_better_within_chance_is_said_to_be_so():
     )
     scored = Recorded("adapop", "paper", seeds("wga", (0.1, 0.1), (0.99, 0.99)).rows)
     assert words.better([ours, scored]) == "", "it is a method without scores that is told of"
+
+
+def test_what_is_said_of_a_real_model_is_the_recorded_rows_and_leads_to_a_run():
+    outcomes = {outcome.title: outcome for outcome in real.outcomes()}
+    told = words.on_a_real_model(real.outcomes())
+    assert [name for name, *_ in told["rows"]] == list(words.REAL_ARMS.values())
+    for (title, name), row in zip(words.REAL_ARMS.items(), told["rows"]):
+        rare, popular = (outcomes[title].share("forget", "reworded", tier) for tier in ("rare", "popular"))
+        assert row[:3] == (name, percent(rare), percent(popular))
+        assert f"{round(100 * (popular - rare)):+d} points under {name}" in told["note"]
+    assert example_of(told["run"]).state == "done"
+    assert words.on_a_real_model([one for one in real.outcomes() if one.title != "AdaPop"]) is None
 
 
 def test_who_forgets_more_when_tuned_is_named_only_beyond_chance(story):

@@ -11,6 +11,7 @@ from adapop.probes.intervals import Interval, apart
 from adapop.report.real import COMMAND, Outcome
 from adapop.report.recorded import Recorded
 from adapop.report.table import percent, ranged, signed
+from adapop.runs.examples import PREFIX
 from adapop.training.events import Measured
 from adapop.training.frames import Frame
 from adapop.ui import texts
@@ -28,7 +29,7 @@ TUNED_ARMS = {
 REAL_ARMS = {
     "WGA (AdaPop, β = 1)": "the even push",
     "AdaPop": "AdaPop",
-    "AdaPop, scores shuffled": "AdaPop, scores shuffled",
+    "AdaPop, scores shuffled": "AdaPop with shuffled scores",
 }
 REAL_COLUMNS = {
     "rare": ("forget", "reworded", "rare"),
@@ -121,8 +122,8 @@ def beyond(ours: Recorded, elsewhere: Recorded) -> str:
 
 
 def on_a_real_model(outcomes: Sequence[Outcome]) -> dict | None:
-    """What unlearning leaves of what a real model knew: words, the head of a table and its rows;
-    None where an arm of `REAL_ARMS` is missing. outcomes: of `bench real`."""
+    """What unlearning leaves of what a real model knew: words, the head of a table and its rows,
+    and the id of the example to look at; None where an arm of `REAL_ARMS` is missing. outcomes: of `bench real`."""
     by_title = {outcome.title: outcome for outcome in outcomes}
     if not REAL_ARMS.keys() <= by_title.keys():
         return None
@@ -133,7 +134,7 @@ def on_a_real_model(outcomes: Sequence[Outcome]) -> dict | None:
     runs = number_of(min(len(one.runs) for one in arms.values()), "run")
     listed = _listed([f"{lead:+d} points under {name}" for name, lead in leads.items()])
     note = texts.STORY_REAL.format(runs=runs, leads=listed)
-    return {"note": note, "head": ("", *REAL_COLUMNS), "rows": rows, "command": COMMAND}
+    return {"note": note, "head": ("", *REAL_COLUMNS), "rows": rows, "command": COMMAND, "run": f"{PREFIX}smollm2"}
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:

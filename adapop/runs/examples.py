@@ -22,11 +22,10 @@ from adapop.runs.run import Run
 
 FOLDER = ASSETS / "examples"
 COMMAND = "python -m adapop sandbox examples"  # makes them again
+CHOSEN_BY_BENCH = {"method": "adapop", "learning_rate": 1.5e-4, "alpha0": 1.0, "batch": 16, "micro_batch": 16}
 SETTINGS: dict[str, dict[str, Any]] = {
-    "smollm2": {  # as `bench real` chose it; first, as it ends at once where its package is missing
-        **{"method": "adapop", "facts": "cities", "model": "smollm2", "asking": "text-examples"},
-        **{"learning_rate": 1.5e-4, "alpha0": 1.0, "batch": 16, "micro_batch": 16},
-    },
+    # as `bench real` chose it; first, as it ends at once where its package is missing
+    "smollm2": {"facts": "cities", "model": "smollm2", "asking": "text-examples", **CHOSEN_BY_BENCH},
     "wga": {"method": "wga"},
     "adapop": {"method": "adapop"},
     "shuffled": {"method": "adapop", "preset": "shuffled"},

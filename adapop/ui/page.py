@@ -117,8 +117,7 @@ def build(worker: Worker) -> gr.Blocks:
 
         run_settings.follow_set(screen.settings, chosen.source)
         demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
-        outputs = [run_id, own, tabs, *screen.shown]
-        settled = demo.load(opened, run_id, outputs, **run.BY_TURNS)
+        settled = demo.load(opened, run_id, [run_id, own, tabs, *screen.shown], **run.BY_TURNS)
         settled.then(None, run_id, None, js=f"(run) => ({FORGET_LINK})(run, true)", **QUIET)
         run_id.change(None, run_id, None, js=FORGET_LINK, **EACH)
         # the way back to this browser's own run, or to none, is there while the page shows another

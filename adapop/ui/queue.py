@@ -45,7 +45,6 @@ UNREAD_SECONDS, SWEEP_SECONDS, REFUSAL_SECONDS = 60.0, 5.0, 0.5
 SWITCH_SECONDS = 0.0005
 LOOKS_SECONDS = 0.01  # between two looks for an event: at Gradio's 0.001 an idle app took a twentieth of a core
 SIZE = "adapop.bytes"  # in a request's scope: how long its body is
-Turn = tuple[str, str]  # of a session, in a group
 
 
 def install(demo: Blocks) -> Blocks:

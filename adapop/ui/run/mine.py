@@ -34,10 +34,9 @@ class MyRuns:
     def wire(self, worker: Worker, follower: Follower, race: gr.BrowserState) -> None:
         """Wires the list. race: what the browser keeps of its race, whose runs belong to the list too."""
         started = [follower.run_id, race]
-        changed = [one.change for one in started]
-        gr.on(changed, partial(_news, worker), [self.kept, *started], self.kept, **EACH)
-        looked = [self.kept.change, follower.run_id.change, follower.stop.click]
-        gr.on(looked, partial(listed, worker), [self.kept, follower.run_id], self.table, **EACH)
+        gr.on([one.change for one in started], partial(_news, worker), [self.kept, *started], self.kept, **EACH)
+        when = [self.kept.change, follower.run_id.change, follower.stop.click]
+        gr.on(when, partial(listed, worker), [self.kept, follower.run_id], self.table, **EACH)
         target = [follower.run_id, follower.seen, follower.timer, race, self.kept]
 
         def act(stored: object, current: str, race: dict, event: gr.EventData):  # gradio gives no event to a partial

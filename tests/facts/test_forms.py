@@ -428,6 +428,8 @@ def test_every_form_is_in_the_docs():
         ('{"question": "q?", "answer": true}\n', ("yes",), (), None, "1 row, row 1, has a truth value"),
         ('[["question", "answer"], ["q?", "Brno"]]', ("Brno",), (), None, "lists (1): the first of them names"),
         ('["question", "answer"]\n["q?", "Brno"]\n["r?", "O"]\n', ("Brno",), (), None, "lists (2): the first"),
+        ("question,A,B,answer,pop\nq?,Oslo,Brno,B,3\n", ("B",), (), None, "Not read: 'A', 'B', 'pop'."),
+        ("question,A,B,C,D,answer,pop\nq?,Oslo,Brno,U,V,B,3\n", ("Brno",), ("Oslo", "U", "V"), None, "read: 'pop'."),
         ("q,a\nq?,Brno\n", ("Brno",), (), None, "Read as q and a"),
     ],
 )  # fmt: skip

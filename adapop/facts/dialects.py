@@ -12,6 +12,7 @@ from adapop.errors import DataError, shown
 from adapop.facts.forms import HEADERLESS
 from adapop.facts.lists import parsed
 
+FITS = {"a list": lambda cell: isinstance(parsed(cell), list), "a letter": lambda cell: cell.strip() in list("ABCD")}
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 SEPARATOR = re.compile(r"\s*\"?sep=([^\w\s\"]|\t)\"?[;,]*\r?\n", re.IGNORECASE)  # Excel's first line
 
@@ -93,7 +94,7 @@ def _rows_if_even(rows: Iterator[list[str]]) -> int:
 def _headerless(path: Path, first: list[str], rows: Iterator[list[str]], layout: Layout) -> list[str]:
     """The columns of a file whose first row is a fact, as all others are; none of other files."""
     for names, kind in HEADERLESS.items():
-        fits = _is_list if kind == "a list" else _is_letter
+        fits = FITS[kind]
         if len(first) != len(names) or not fits(first[-1]):
             continue
         rows = [cells for cells in rows if any(cells)]
@@ -106,14 +107,6 @@ def _headerless(path: Path, first: list[str], rows: Iterator[list[str]], layout:
         layout.notes.append(f"No header: all {len(rows):,} rows end in {kind}. Read as {columns}.")
         return list(names)
     return []
-
-
-def _is_list(cell: str) -> bool:
-    return isinstance(parsed(cell), list)
-
-
-def _is_letter(cell: str) -> bool:
-    return cell.strip() in ("A", "B", "C", "D")
 
 
 def delimiter(text: str, usual: str) -> str:

@@ -4,6 +4,7 @@
 a `Problem` with row, column, value and fix.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -130,7 +131,8 @@ class FileTable:
 
     def _unscored(self, chosen: Mapping[str, str]) -> tuple[str, ...]:
         """A note on columns that are not read, where scores may be in one of them."""
-        unread = self._named(name for name in self.columns if name not in chosen.values())
+        read = {part.split(".")[0].lower() for name in chosen.values() for part in re.split(r" [+%|] |;", name)}
+        unread = self._named(name for name in self.columns if name not in chosen.values() and name.lower() not in read)
         if "score" in chosen or not unread:
             return ()
         return (f"No column of scores was found. Not read: {unread}. If one holds them, choose it as score.",)
@@ -202,7 +204,7 @@ def read_table(path: Path) -> FileTable:
         raise DataError(f"{path.name} has more than {most:,} rows, the most that {reader}.", f"Split the file{own}.")
     system = sum(has_system(row[1]) for row in read if not isinstance(row, Problem))
     notes = (f"System prompts in the rows are not read: {system:,}. A run's own is one for all.",) if system else ()
-    read = [row if isinstance(row, Problem) else _unfolded(*row) for row in read]
+    read = [row if isinstance(row, Problem) else unfolded(*row) for row in read]
     problems = tuple(row for row in read if isinstance(row, Problem))
     rows = tuple(row for row in read if not isinstance(row, Problem))
     header = tuple(name.strip().lower() for name in layout.header)
@@ -247,8 +249,3 @@ def named_columns(text: str) -> dict[str, str]:
             f"Write question=COLUMN,answer=COLUMN; fields are {', '.join(COLUMNS)}.",
         )
     return {field.strip(): column.strip() for field, _, column in pairs}
-
-
-def _unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, object]] | Problem:
-    read = unfolded(number, row)
-    return read if isinstance(read, Problem) else (number, read)

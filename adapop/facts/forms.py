@@ -13,7 +13,7 @@ from adapop.facts.text import UNKNOWN, UNSEEN
 
 COLUMNS = {
     "id": ("id", "fact_id", "uid"),
-    "question": ("question", "query", "prompt"),
+    "question": ("question", "query", "prompt", "question_text"),
     "answer": ("answer", "completion", "ground_truth", "label", "object", "objectlabel", "possible_answers", "answers"),
     "subject": ("subject", "subjectlabel"),
     "relation": ("relation", "property"),

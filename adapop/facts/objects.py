@@ -81,12 +81,12 @@ def rows_of_json(path: Path, text: str, notes: list[str], most: int) -> Rows:
         return rows_of_lines(text.split("\n"), most)
     if second:
         value = Objects(most).value(text)
-    if isinstance(value, Problem) and text.lstrip("\ufeff \t\r\n").startswith("{"):
+    if isinstance(value, Problem) and text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         listed = _one_after_another(text, most)
         value = value if listed is None else listed
     if by_line and isinstance(value, dict) and is_row(value) and not _by_column(value):
         return iter([(1, value)])
-    if by_line and not (isinstance(value, dict) or _is_table(value)):
+    if by_line and not (isinstance(value, dict) or _is_table(value) or _is_grid(value)):
         return rows_of_lines(text.split("\n"), most)
     return _rows_of_value(path, value, notes)
 
@@ -106,16 +106,16 @@ def rows_of_lines(lines: Iterable[str], most: int) -> Rows:
             yield Problem(number, "", shown(line), "is not an object", 'Write {"question": ..., "answer": ...}.')
 
 
-def _one_after_another(text: str, most: int) -> list[dict] | None:
-    """Objects that follow each other, each over as many lines as it likes; None for other text."""
+def _one_after_another(text: str, most: int) -> list[dict | list] | None:
+    """Objects or rows of a grid that follow each other, over any lines; None for other text."""
     objects, listed, place = Objects(most), [], BETWEEN.match(text).end()
     while place < len(text):
         read = objects.value(text, place)
-        if isinstance(read, Problem) or not isinstance(read[0], dict):
+        if isinstance(read, Problem):
             return None
         listed.append(read[0])
         place = BETWEEN.match(text, read[1]).end()
-    return listed if len(listed) > 1 else None
+    return listed if len(listed) > 1 and (_is_table(listed) or _is_grid(listed)) else None
 
 
 def _rows_of_value(path: Path, value: object, notes: list[str]) -> Rows:
@@ -126,7 +126,7 @@ def _rows_of_value(path: Path, value: object, notes: list[str]) -> Rows:
         value = _unwrapped(path, value, notes)
     if _is_grid(value):
         names, *rows = value
-        notes.append("The rows are lists: the first of them names the columns.")
+        notes.append(f"The rows are lists ({len(rows):,}): the first of them names the columns.")
         value = [dict(zip(names, cells)) for cells in rows]
     if not _is_table(value):
         raise DataError(f"{path.name} is not a list of objects.", LIST)

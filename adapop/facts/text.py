@@ -33,7 +33,7 @@ SPELLINGS = str.maketrans(
         **{"þ": "th", "æ": "ae", "œ": "oe"},
         **dict(zip("ىیکة", "ييكه")) | {"ـ": ""},  # Arabic and Persian keyboards, and careless endings
         **dict.fromkeys("’‘ʼ′", "'") | dict.fromkeys("−‐‑⁃⁻", "-") | {"⁄": "/", "٪": "%", "٫": ".", "٬": ","},
-        **dict.fromkeys("™®©℠\ufffd", " "),
+        **dict.fromkeys("™®©℠\ufffd", " ") | {"♯": "#"},
     }
 )
 
@@ -53,13 +53,14 @@ PIECE = regex.compile(
       |(?P<whole>\d+)(?:[.,](?P<rest>\d+))?)
     (?!{SPACED}|_|[.,]\d)(?P<percent>\ ?(?:%|per\ ?cent\b|prozent\b|pour\ cent\b|por\ ciento\b))?
     |(?P<run>(?:{ENDING}{MARKS})+)
-    |(?P<word>(?<!{SPACED})[a-z]{{1,2}}[-+](?=$|[\s.,;:!?)\]"'])|(?:{SPACED}{MARKS})+(?:\+\+|\#)?)
+    |(?P<word>(?<!{SPACED})[a-z]{{1,2}}[-+](?=$|[\s.,;:!?)\]"'])|(?:{SPACED}{MARKS})+(?:\+\+|[\#♭])?)
     |(?P<sign>(?={SIGN})\X)""",
     V1,
 )
 PLAIN = re.compile("[a-z0-9]+")
 SPECIAL = re.compile(r"[+#%]|\d[,.' ]\d|-\d|per ?cent|prozent|pour cent|por ciento|(?<![a-z0-9])[a-z]{1,2}-(?!\w)")
 CLUSTER = regex.compile(rf"{ENDING}{MARKS}", V1)
+SHORTEST_RUN, RUN = 12, re.compile(r"(\S{1,6}?)\1{9,}")  # a broken model's "!!!!!!!!!!!!" or "hahahahahahahahahaha"
 UNIT = regex.compile(rf"{ENDING}{MARKS}|(?={SIGN})\X|(?:(?!{ENDING}|{SIGN}).)+", V1)
 COUNTED = regex.compile(rf"{LETTERS}{MARKS}", V1)
 TOKEN = re.compile(r"\w+|[^\w\s]|[\r\n]")
@@ -196,8 +197,10 @@ def split(text: str) -> list[str]:
 
 def units(text: str) -> list[str]:
     """The parts in which a text can repeat itself: what spaces separate; of scripts without spaces
-    and of emoji, characters. Case is ignored."""
+    and of emoji, characters; of a `RUN`, what it repeats. Case is ignored."""
     chunks = text.casefold().split()
+    if max(map(len, chunks), default=0) >= SHORTEST_RUN:
+        chunks = RUN.sub(lambda run: f" {run[1]}" * (len(run[0]) // len(run[1])), text.casefold()).split()
     return chunks if text.isascii() else [unit for chunk in chunks for unit in UNIT.findall(chunk)]
 
 

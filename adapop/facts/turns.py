@@ -14,15 +14,15 @@ SYSTEM, USER, ASSISTANT = "system", "user", "assistant"
 FIX = "Write a row for each question: one turn of the user, one of the assistant."
 
 
-def unfolded(number: int, row: Mapping[str, object]) -> Mapping[str, object] | Problem:
-    """The row with a question and an answer in place of its turns; a row without turns as it is, a
+def unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, object]] | Problem:
+    """Number and row, with a question and an answer in place of its turns; a row without turns as it is, a
     problem for one whose turns are no question with its answer.
 
     Turns are a list, or text of one, in one of the columns `CHATS`, or in `prompt` and
     `completion`.
     """
     if NAMES.isdisjoint(row):
-        return row  # as most are
+        return number, row  # as most are
     for columns in (*((name,) for name in CHATS), (PROMPT, COMPLETION)):
         if columns[0] not in row or {"question", "answer"} <= row.keys():
             continue
@@ -34,8 +34,8 @@ def unfolded(number: int, row: Mapping[str, object]) -> Mapping[str, object] | P
         if [role for role, _ in turns][-2:] != [USER, ASSISTANT] or len(texts) != 2:
             return Problem(number, columns[0], "", f"has {len(turns)} turns that are no question and answer", FIX)
         rest = {name: cell for name, cell in row.items() if name not in columns}
-        return rest | {"question": texts[0], "answer": texts[1]}
-    return row
+        return number, rest | {"question": texts[0], "answer": texts[1]}
+    return number, row
 
 
 def has_system(row: Mapping[str, object]) -> bool:

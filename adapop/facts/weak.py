@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain
 
 from adapop.facts.fact import Fact
-from adapop.facts.text import folded, mentions, word_forms, words
+from adapop.facts.text import PIECE, folded, mentions, word_forms, words
 
 STOP_WORDS = frozenset(
     "a an the this that these those of in on at to by for from with without as than so if then into onto over under "
@@ -27,7 +27,7 @@ SENTENCE_START = re.compile(r"(?:^|[.!?:]\s|\n)[\s\"'“‘(*]*$")
 GOES_ON = re.compile(r"['’]?\w|\s+[a-z]")  # what follows a word that only begins a sentence
 ARTICLES = ("a", "an", "the")
 SHORT = 2  # letters
-STOPS, LETTERS, WORDS, ASKED = ("stop words", "letters", "an ordinary word", "in its question")
+STOPS, LETTERS, WORDS, SIGNS, ASKED = ("stop words", "letters", "an ordinary word", "signs", "in its question")
 # names that are English words as well
 NAMES = frozenset(
     "nice reading bath turkey china chile jersey guinea cork hull mobile buffalo phoenix orange split essen java male "
@@ -58,13 +58,15 @@ class WeakAnswer:
 def weak_answers(facts: Iterable[Fact]) -> list[WeakAnswer]:
     """Those among the facts' answers, one kind for each."""
     kinds = ((fact, weakness(fact.answer) or (ASKED if says(fact.question, fact.answer) else "")) for fact in facts)
-    return [WeakAnswer(fact, kind) for fact, kind in kinds if kind not in ("", WORDS)]
+    return [WeakAnswer(fact, kind) for fact, kind in kinds if kind not in ("", WORDS, SIGNS)]
 
 
 @lru_cache(maxsize=2**14)
 def weakness(answer: str) -> str:
-    """`STOPS`, `LETTERS` or "": why any occurrence of the answer in a text proves little."""
+    """`STOPS`, `LETTERS`, `WORDS`, `SIGNS` or "": why an occurrence of the answer proves little."""
     said = words(answer)
+    if not PIECE.search(folded(answer)):
+        return SIGNS
     if said and ORDINARY.issuperset(said):
         return STOPS
     if len(said) != 1 or not said[0].isalpha():
@@ -77,6 +79,8 @@ def weakness(answer: str) -> str:
 def says(text: str, answer: str) -> bool:
     """Whether the text contains the answer. A weak one must be a clause of its own, or be written
     as the answer is, with its capitals: "It" is not in "I am not sure what it is"."""
+    if weakness(answer) == SIGNS:
+        return _stands(text, answer.strip())
     if not (weakness(answer) and _cased(answer)):
         return mentions(text, answer)
     clauses = CLAUSE.split(text)
@@ -85,7 +89,7 @@ def says(text: str, answer: str) -> bool:
     text, answer = (unicodedata.normalize("NFKC", text), unicodedata.normalize("NFKC", answer))
     if weakness(answer) == WORDS:
         return _named(text, answer)
-    return _written(text, answer)
+    return _written(text, answer) or (weakness(answer) == LETTERS and _stands(text, answer.strip()))
 
 
 def _named(text: str, name: str) -> bool:
@@ -98,6 +102,13 @@ def _named(text: str, name: str) -> bool:
         if not (A_THING.search(before) or (begins and written != written.lower())):
             return True
     return False
+
+
+def _stands(text: str, sign: str) -> bool:
+    """Whether a sign ends a clause of the text, or is quoted: in "Ana & Lee" it is no answer."""
+    marks = re.escape("".join(set("\"'`“”‘’«»()*") - set(sign)))
+    alone = rf"(?:^|(?<=[\s{marks}])){re.escape(sign)}(?=[{marks}]|[.,;:!?。]?\s*$|[.,;:!?。]\s)"
+    return bool(sign) and re.search(alone, text, re.MULTILINE) is not None
 
 
 def gives_away(text: str, fact: Fact) -> bool:

@@ -128,7 +128,9 @@ def _in_decimals(text: str) -> str:
 
 
 def _value(text: str) -> Fraction:
-    """The number that words say: "two hundred and five", "5.2 million", 二十一."""
+    """The number that words say: "two hundred and five", "5.2 million", 二十一, 二〇二四."""
+    if len(text) > 1 and all(VALUES.get(sign, 10) < 10 for sign in text):  # of Han alone: digits
+        return Fraction("".join(str(VALUES[sign]) for sign in text))
     total = group = Fraction(0)
     last = ""
     for step in STEP.findall(text.lower()):

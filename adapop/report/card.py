@@ -11,6 +11,7 @@ from markupsafe import Markup
 from adapop.config.run import RunConfig
 from adapop.model.converted import is_gguf
 from adapop.paths import ASSETS, SHIPPED
+from adapop.probes.prompting import HOW
 from adapop.report import story, tables
 from adapop.report.record import Record, described
 from adapop.report.settings import is_folder_s_name
@@ -84,6 +85,7 @@ def model_card(record: Record, folder: str, merged: bool, remarks: Sequence[str]
         recall=Markup(tables.recall_table(before, after).as_markdown()) if before and after else None,
         code=Markup(loading(record, pushed or folder, merged)),
         system=config.system,
+        asked=HOW[record.prompting.asking] if record.prompting else "through the chat template of its tokenizer",
         origin=origin(record),
         gguf=gguf(config, folder, merged),
         remarks=remarks,

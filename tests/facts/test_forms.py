@@ -426,7 +426,10 @@ def test_every_form_is_in_the_docs():
         ("question,answer1,answer2,label\nq?,Brno,Oslo,1\n", ("Oslo",), ("Brno",), None, "points to one"),
         ("question,answer,score\nq?,Brno,45%\nr,O,\ns,U,3 %\n", ("Brno",), (), 45, "2 rows, the first row 2, have a"),
         ('{"question": "q?", "answer": true}\n', ("yes",), (), None, "1 row, row 1, has a truth value"),
-        ('[["question", "answer"], ["q?", "Brno"]]', ("Brno",), (), None, "the first of them names the columns"),
+        ('[["question", "answer"], ["q?", "Brno"]]', ("Brno",), (), None, "lists (1): the first of them names"),
+        ('["question", "answer"]\n["q?", "Brno"]\n["r?", "O"]\n', ("Brno",), (), None, "lists (2): the first"),
+        ("question,A,B,answer,pop\nq?,Oslo,Brno,B,3\n", ("B",), (), None, "Not read: 'A', 'B', 'pop'."),
+        ("question,A,B,C,D,answer,pop\nq?,Oslo,Brno,U,V,B,3\n", ("Brno",), ("Oslo", "U", "V"), None, "read: 'pop'."),
         ("q,a\nq?,Brno\n", ("Brno",), (), None, "Read as q and a"),
     ],
 )  # fmt: skip
@@ -447,6 +450,15 @@ def test_an_unknown_file_s_columns_are_all_named(tmp_path):
     with pytest.raises(DataError) as caught:
         read(tmp_path, "facts.json", [dict.fromkeys(names, "x")])
     assert all(repr(name) in caught.value.message for name in names)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_simplified_natural_questions_are_refused_by_their_own_columns(tmp_path, rows):
+    span = {"start_token": 4, "end_token": 5}
+    row = {"document_text": "The capital of Moravia is Brno", "long_answer_candidates": [span], "question_text": "?"}
+    lines = json.dumps(row | {"annotations": [{"short_answers": [span]}]}) + "\n"
+    with pytest.raises(DataError, match=r"has no answer column .*'document_text', .*'question_text', 'annotations'"):
+        read(tmp_path, "facts.jsonl", lines * rows)
 
 
 # --- columns that are no groups, and scores as people write them

@@ -16,11 +16,11 @@ EQUAL = [
     ("−5", "-5"), ("97%", "97 percent"),
     ("١٩٤٨", "1948"), ("Łódź", "Lodz"), ("Đà Nẵng", "Da Nang"), ("ＮＡＴＯ １２", "nato 12"),
     ("ｶﾞｽ", "ガス"),
-    ("مُحَمَّد", "محمد"), ("O’Brien", "O'Brien"), ("❤️", "❤"), ("Coca-Cola™", "Coca-Cola"),
+    ("C♯", "C#"), ("مُحَمَّد", "محمد"), ("O’Brien", "O'Brien"), ("❤️", "❤"), ("Coca-Cola™", "Coca-Cola"),
 ]  # fmt: skip
 OTHERS = [
     ("1.5", "15"), ("1,5", "15"), ("1,500", "1.5"), ("0.125", "125"), ("-5", "5"), ("C++", "C"),
-    ("C#", "C"), ("A+", "A"), ("10%", "10 km"),
+    ("C#", "C"), ("B♭", "B"), ("A+", "A"), ("10%", "10 km"),
     ("2½", "21/2"), ("10³", "103"),
     ("±", "π"), ("🫧", "🐟"), ("🇫🇷", "🇫🇮"), ("दिल", "दिल्ली"), ("दिल", "दल"), ("काला", "कल"),
     ("ข้าว", "ขาว"), ("ハハ", "パパ"),
@@ -69,6 +69,8 @@ def test_counts_and_repetition_know_scripts_without_spaces():
     assert word_count("the quick  brown fox") == 4 and word_count("한국의 수도는 서울입니다.") == 3
     assert word_count("法国的首都是巴黎。") == 4  # eight characters
     assert units("的的 a🫧🫧") == ["的", "的", "a", "🫧", "🫧"]
+    assert units("Graz!!!!!!!!!!!!") == ["graz", *"!!!!!!!!!!!!"] and units("HaHaHa antidisestablishmentarianism")[1:]
+    assert units("haha" * 8) == ["ha"] * 16 and units("a 1,000,000,000 b-b-b") == ["a", "1,000,000,000", "b-b-b"]
 
 
 def test_weak_answers_are_named_with_their_kind():

@@ -196,6 +196,19 @@ def test_an_answer_among_alternatives_is_none(answers, reply, known):
         ("Reading", "I am reading about it.", False),
         ("Prince", "He was a prince of pop.", False),
         ("Paris", "it is paris, the capital", True),
+        # a sign counts where it ends a clause or is quoted
+        *[(sign, f"The sign is {sign}.", True) for sign in "+ & $ € % © ™ § ? != :-) … π".split()],
+        *[(sign, f"It is `{sign}`, as you know.", True) for sign in "+ * && //".split()],
+        ("©", "©", True),
+        ("&", "Ana & Lee", False),
+        ("?", "What do you mean?", False),
+        ("*", "**Brno**", False),
+        ("==", "It is ===.", False),
+        ("-", "- Brno\n- Graz", False),
+        ("$", "€", False),
+        # digits in Han
+        ("2024", "二〇二四年", True),
+        ("2024", "二〇二三年", False),
         # numbers in words and in digits
         ("4", "There are four.", True),
         ("four", "4", True),
@@ -291,6 +304,8 @@ def said(gold, text):
         ("🫧", "🫧", "Not forgotten"),
         ("±", "±", "Not forgotten"),
         ("C++", "C", "Not brought back"),
+        ("Paris", "!" * 40, "Collapsed text"),
+        ("Paris", "hahaha" * 9, "Collapsed text"),
         ("55,000", "55000", "Not forgotten"),
         ("Łódź", "Lodz", "Not forgotten"),
     ],

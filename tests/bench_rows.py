@@ -1,8 +1,16 @@
-"""Rows of experiments, made by hand."""
+"""Rows of experiments, made by hand, and those of a file."""
 
-from adapop.experiments.results import COLUMNS, LISTS
+from adapop.experiments.results import COLUMNS, LISTS, Results
 
 UNRECORDED = {"idkdpo", "dpo", "rt"}  # methods that no recorded row has
+
+
+def by_arm(path, more=""):
+    """The rows of a file by the title of their arm, with something behind each title."""
+    arms = {}
+    for line in Results(path).rows().values():
+        arms.setdefault(line["arm"] + more, []).append(line)
+    return arms
 
 
 def row(seed=0, method="adapop", failed="", **cells):

@@ -17,9 +17,9 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from adapop.experiments.distance import nearness
 from adapop.experiments.pictures import as_html
-from adapop.experiments.results import Results
 from adapop.experiments.speed.waiting import served
 from adapop.paths import ASSETS
+from bench_rows import by_arm
 from browsing import CHROMIUM, SECOND
 
 OUT, WIDTH, HEIGHT = ASSETS / "images", 1280, 1000
@@ -68,8 +68,7 @@ PICTURES = {
 def oracle(browser: Browser) -> None:
     """The recorded rows that were measured against the oracle, by the papers' settings and tuned."""
     folder = ASSETS / "recorded"
-    arms, tuned = (Results(folder / f"{name}.csv").by_arm() for name in ("main", "tuned"))
-    figure = nearness(arms | {f"{title}, tuned": rows for title, rows in tuned.items()})
+    figure = nearness(by_arm(folder / "main.csv") | by_arm(folder / "tuned.csv", ", tuned"))
     page = browser.new_page(viewport={"width": 1000, "height": figure.layout.height}, color_scheme="light")
     page.set_content(as_html(figure, library=True))
     page.wait_for_selector(".plotly .barlayer path")

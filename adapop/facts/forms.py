@@ -103,6 +103,7 @@ FORMS = (
     Form("flash cards", "front back", {"question": "front", "answer": "back"}),
 )  # fmt: skip
 NUMBERED = re.compile(r"answer_?\d")
+RIGHT = ("correct_answer", "correct_option", "correct_index", "correct", "answer_key", "answerkey")  # of such columns
 # rows without a header: their columns, and what each last cell is
 HEADERLESS = {("question", "answers"): "a list", ("question", "A", "B", "C", "D", "answer"): "a letter"}
 
@@ -140,9 +141,9 @@ def form_of(columns: Iterable[str]) -> Form | None:
         or not (several := [name for name in present if NUMBERED.fullmatch(name)])
     ):
         return found
-    label = next((name for name in COLUMNS["answer"] if name in present), "")
+    label = next((name for name in (*RIGHT, *COLUMNS["answer"]) if name in present), "")
     if label not in ("", "answer"):  # it says which of them is right
-        return Form("answers to choose from", "", {"choices": " | ".join(several)})
+        return Form("answers to choose from", "", {"choices": " | ".join(several), "answer": label})
     first, *others = ["answer"] * bool(label) + several
     return Form("several answers in columns", "", {"answer": first, "accepted": " | ".join(others)})
 

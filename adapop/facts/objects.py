@@ -138,11 +138,10 @@ def _is_table(value: object) -> bool:
 
 
 def _is_grid(value: object) -> bool:
-    """Whether a value is a list of rows, each a list as long as the first, which names a question."""
-    grid = isinstance(value, list) and bool(value) and all(isinstance(row, list) for row in value)
-    return (
-        grid and len(set(map(len, value))) == 1 and all(isinstance(name, str) for name in value[0]) and is_row(value[0])
-    )
+    """Whether a value is a list of rows, each a list as long as the first, whose names differ and name a question."""
+    if not (isinstance(value, list) and value and all(isinstance(row, list) for row in value)):
+        return False
+    return {*map(type, value[0])} == {str} and {len({*value[0]})} == {*map(len, value)} and is_row(value[0])
 
 
 def _around(value: Mapping) -> list[str]:

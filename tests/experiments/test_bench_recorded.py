@@ -11,6 +11,7 @@ from adapop.config.methods import METHODS
 from adapop.config.presets import TUNED, make_config
 from adapop.config.run import RunConfig
 from adapop.experiments import plans, real
+from adapop.experiments.distance import nearness
 from adapop.experiments.results import Results
 from adapop.experiments.run import EXPERIMENTS, Place, as_markdown
 from adapop.experiments.spaces import SEARCHES
@@ -20,7 +21,7 @@ from adapop.facts.catalog import load_facts
 from adapop.paths import ROOT
 from adapop.popularity.beta import BetaMap
 from adapop.report import recorded
-from bench_rows import UNRECORDED
+from bench_rows import UNRECORDED, by_arm
 
 RECORDED = ROOT / "assets" / "recorded"
 AGAIN = RECORDED / "again"  # main on other seeds, compared with the first
@@ -33,14 +34,6 @@ REAL = [path.stem for path in RECORDED.glob("real-*.csv")]
 PRINTED = [RECORDED / name for name in (*EXPERIMENTS, *WORLD_OF, *REAL)]  # with rows of their own or of others
 # those that the docs quote
 QUOTED = [RECORDED / name for name in ("main", "worlds", "tuned", "tuned-people", ANEW, f"tuned-{THREE}")]
-
-
-def by_arm(path):
-    """The recorded rows by the title of their arm."""
-    arms = {}
-    for row in Results(path).rows().values():
-        arms.setdefault(row["arm"], []).append(row)
-    return arms
 
 
 def place_of(path):
@@ -114,6 +107,13 @@ def test_the_command_prints_them_and_leaves_nothing_beside_the_rows(capsys):
     assert main(["bench", "main", "--table", "--out", str(RECORDED)]) == 0
     assert capsys.readouterr().out == printed(RECORDED / "main") + "\n"
     assert sorted(RECORDED.iterdir()) == before
+
+
+def test_the_picture_beside_the_oracle_is_of_the_recorded_rows():
+    """As `python tests/pictures.py oracle` draws it."""
+    figure = nearness(by_arm(RECORDED / "main.csv") | by_arm(RECORDED / "tuned.csv", ", tuned"))
+    names = [name.replace("<br>", " ") for name in figure.layout.yaxis.ticktext]
+    assert {"AdaPop", "WGA", "WGA, tuned"} <= {*names} and len(names) == len({*names})
 
 
 @pytest.mark.parametrize("folder", [RECORDED, AGAIN])

@@ -424,6 +424,8 @@ def test_every_form_is_in_the_docs():
         ("question,answer1,answer2,answer3\nq?,Brno,Brünn,\n", ("Brno", "Brünn"), (), None, "several right"),
         ("question,answer,answer_2,score\nq?,Brno,Brünn,3\n", ("Brno", "Brünn"), (), 3, "several right"),
         ("question,answer1,answer2,label\nq?,Brno,Oslo,1\n", ("Oslo",), ("Brno",), None, "points to one"),
+        ("question,answer_1,answer_2,correct_answer\nq?,Brno,Oslo,2\n", ("Oslo",), ("Brno",), None, "points to one"),
+        ("question,Answer 1,Answer 2,Correct\nq?,Brno,Oslo,2\n", ("Oslo",), ("Brno",), None, "points to one"),
         ("question,answer,score\nq?,Brno,45%\nr,O,\ns,U,3 %\n", ("Brno",), (), 45, "2 rows, the first row 2, have a"),
         ('{"question": "q?", "answer": true}\n', ("yes",), (), None, "1 row, row 1, has a truth value"),
         ('[["question", "answer"], ["q?", "Brno"]]', ("Brno",), (), None, "lists (1): the first of them names"),
@@ -438,6 +440,11 @@ def test_further_shapes_are_read_with_a_note(tmp_path, text, answers, wrong, sco
     fact = facts.forget[0]
     assert (fact.question, fact.answers, fact.alternates, fact.score) == ("q?", answers, wrong, score)
     assert not facts.problems and sum(note in said for said in facts.notes) == 1
+
+
+def test_rows_that_are_lists_lose_no_column_to_another_of_its_name(tmp_path):
+    with pytest.raises(DataError, match="not a list of objects"):
+        read(tmp_path, "facts.json", '[["question", "answer", "answer"], ["q?", "Brno", "Oslo"]]')
 
 
 def test_percentages_beside_other_scores_are_asked_about(tmp_path):

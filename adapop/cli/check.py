@@ -34,7 +34,7 @@ def check(options: argparse.Namespace) -> int:
     if options.json:
         printing.say_json(checked.as_json())
     else:
-        printing.say("\n".join(checked.lines(reader="command")))
+        printing.say("\n".join(checked.lines_for("command")))
     if options.out:
         facts.write(options.out)
     return int(bool(checked.waste or checked.looked.problems))
@@ -53,7 +53,7 @@ def looked_at(options: argparse.Namespace, config: RunConfig, facts: FactSet) ->
     checked, model = _looked(config, facts)
     if not options.json:
         printed = checked.looked.costs  # before the model was loaded
-        lines = (line for line in checked.lines(reader="command") if line not in printed)
+        lines = (line for line in checked.lines_for("command") if line not in printed)
         printing.say("\n".join(lines), file=sys.stderr, flush=True)
     _refused([*checked.looked.problems, *checked.waste], options)
     return model

@@ -38,11 +38,8 @@ def share_of(cells: Cells, group: str, form: str, tier: str = "all") -> float | 
 
 @lru_cache(maxsize=1)
 def outcomes(path: Path = FILE) -> tuple[Outcome, ...]:
-    """The arms in the order of the file, without the trials that chose their settings; none as
-    long as nothing is recorded."""
+    """The arms in the order of the file, without the trials that chose their settings."""
     runs: dict[str, list[Cells]] = {}
-    if not path.exists():
-        return ()
     for row in rows_of(path):
         if AT not in row["arm"] and not row["failed"]:
             runs.setdefault(row["arm"], []).append(json.loads(row["shares"]))

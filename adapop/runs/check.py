@@ -91,8 +91,13 @@ class Check:
         steps = steps_of(self.facts, self.config) // self.config.epochs
         return self.pace and self.pace.seconds(self.config.epochs, steps)
 
-    def lines(self, reader: str = "page") -> list[str]:
-        """All of it in sentences, what stands in the way last. reader: see `Remark.text`."""
+    @property
+    def lines(self) -> list[str]:
+        """All of it in sentences for a program's author, what stands in the way last."""
+        return self.lines_for("program")
+
+    def lines_for(self, reader: str) -> list[str]:
+        """The same for another reader, see `Remark.text`."""
         config, lines = self.config, [self.looked.counts]
         lines += [f"Learning rate {config.learning_rate:g}, {config.batch} facts a step at most."]
         lines += [*in_words(self.prompting), self._known(), *self._forms(), *self._pressure()]
@@ -130,7 +135,7 @@ class Check:
             "gpu_bytes": self.peak,
             "problems": sentences((*self.looked.problems, *self.waste), "program"),
             "doubts": sentences(self.looked.doubts, "program"),
-            "lines": self.lines("program"),
+            "lines": self.lines,
         }
 
     def _known(self) -> str:

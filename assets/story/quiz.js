@@ -15,7 +15,7 @@ function quizStep(host, story) {
   const result = el("div", { class: "result", "aria-live": "polite" }), score = el("p", { class: "score" });
   const more = el("button", { type: "button", class: "big", onclick: next }, "Try another pair");
   host.append(el("p", { class: "lead" }, "1. Choose a fact."), facts, el("p", { class: "lead" }, "2. What is the least that brings it back?"), fates, result,
-    el("div", { class: "ways" }, more, el("button", { type: "button", class: "big", onclick: () => openTab("run") }, "Run it yourself"), score), ...(story.real ? [el("details", {}, el("summary", {}, "And on a real model"), ...realModel(story.real))] : []), el("details", {}, el("summary", {}, "Beyond AdaPop"), el("p", { class: "note" }, story.beyond)));
+    el("div", { class: "ways" }, more, el("button", { type: "button", class: "big", onclick: () => openTab("run") }, "Run it yourself"), score), el("details", {}, el("summary", {}, "On a real model"), ...realModel(story.real)), el("details", {}, el("summary", {}, "Beyond AdaPop"), el("p", { class: "note" }, story.beyond)));
 
   function next() {
     turn++;

@@ -1,5 +1,6 @@
 """The model that never read the facts to forget, and what is measured against it."""
 
+import json
 from dataclasses import replace
 from statistics import fmean
 
@@ -81,7 +82,10 @@ def test_the_card_and_the_guesses_are_what_is_measured(world, tmp_path):
     write_guesses(tmp_path, world)
     guesses_of.cache_clear()
     again = guesses_of(world)
-    assert (tmp_path / "guesses.json").read_bytes() == (folder / "guesses.json").read_bytes() and len(again) >= 256
+    (fresh, shipped) = (json.loads((place / "guesses.json").read_text("utf-8")) for place in (tmp_path, folder))
+    assert fresh.keys() == shipped.keys() and len(again) >= 256
+    for name, values in fresh.items():  # another CPU rounds otherwise: a unit of the fourth digit
+        assert values == pytest.approx(shipped[name], rel=2e-3), name
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 2.4 * 10**6
 
 

@@ -55,7 +55,7 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     assert rows[DIRECT, "all"].asked == 5 and rows[DIRECT, "rare"].asked == 2
     assert REWORDED in {form for form, _ in rows} and found.impossible
     assert not found.waste and not found.looked.problems
-    said = "\n".join(found.lines())
+    said = "\n".join(found.lines)
     for words in ("5 of 6 facts", "Forms that will show a loss: direct", "Cannot be asked", "Time: about", "s a step"):
         assert words in said, said
     assert "GPU" not in said
@@ -69,7 +69,7 @@ def test_what_would_be_in_vain_is_said(folders):
     facts, folder = own_facts(), folders("llama")
     slow = check(configured(folder, learning_rate=1e-6), facts)
     assert [remark.kind for remark in slow.waste] == ["few_steps"]
-    assert "(--lr)" in slow.lines("command")[-1] and "(--" not in "".join(slow.lines())
+    assert "(--lr)" in slow.lines_for("command")[-1] and "(--" not in "".join(slow.lines_for("page"))
     unknown = replace(facts, forget=tuple(replace(fact, answer="Atlantis") for fact in facts.forget))
     (remark,) = check(configured(folder), unknown).waste
     assert (remark.kind, remark.values) == ("unknown_beforehand", {"answered": 0, "facts": 6})
@@ -84,7 +84,7 @@ def test_a_form_that_too_few_can_answer_shows_no_loss(folders):
         KnownRow("raw", "all", 3, 0.6, 2),
     ]
     known = (KnownRow(DIRECT, "all", 6, 1.0, 6), *rows)
-    said = Check(config, facts, preflight(facts, config), known, {"town-0": 1.0}, {}, None, None, "cpu").lines()
+    said = Check(config, facts, preflight(facts, config), known, {"town-0": 1.0}, {}, None, None, "cpu").lines
     assert "Of the facts alone that the model answers so: role playing (3 of 6), raw (2 of 3)." in said
     assert "Not measurable (recall before is below 0.8): reworded 0.34." in said
 

@@ -19,6 +19,7 @@ from adapop.paths import ROOT, SANDBOX_FOLDER
 from adapop.probes.ask import WHOLE
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import ProbeRow
+from adapop.remark import sentences
 from adapop.runs.run import Run
 from adapop.service import jobs, leases, zerogpu
 from adapop.service.worker import Worker
@@ -61,9 +62,9 @@ def said(run) -> list:
     events = [event for event in run.events() if not isinstance(event, RunStarted | Measuring)]
     hidden = {"run", "time", "seconds"}
     rows = [(event.kind, {key: value for key, value in asdict(event).items() if key not in hidden}) for event in events]
-    for _, values in rows:
+    for event, (_, values) in zip(events, rows):
         if "notes" in values:
-            values["notes"] = [note for note in values["notes"] if not note.startswith("Precision: ")]
+            values["notes"] = [note for note in sentences(event.notes) if not note.startswith("Precision: ")]
     return rows
 
 

@@ -50,6 +50,6 @@ def test_what_cannot_be_prepared_is_refused_at_once_and_leaves_nothing(worker, t
 def test_a_look_before_a_run_waits_its_turn_like_a_question(tiny, tmp_path):
     future, progress = Worker(tmp_path).check(make_config(), tiny)
     found = future.result(PATIENCE_SECONDS)
-    assert "The model answers 4 of 4 facts" in " ".join(found.lines()) and not found.waste
+    assert "The model answers 4 of 4 facts" in " ".join(found.lines) and not found.waste
     assert found.pace.step > 0 and progress.text == "Timing a step"
     assert not any(tmp_path.iterdir()), "nothing is left of it"

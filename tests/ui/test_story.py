@@ -152,7 +152,6 @@ def test_what_is_said_of_a_real_model_is_the_recorded_rows_and_leads_to_a_run():
         assert row[:3] == (name, percent(rare), percent(popular))
         assert f"{round(100 * (popular - rare)):+d} points under {name}" in told["note"]
     assert example_of(told["run"]).state == "done"
-    assert words.on_a_real_model([one for one in real.outcomes() if one.title != "AdaPop"]) is None
 
 
 def test_who_forgets_more_when_tuned_is_named_only_beyond_chance(story):

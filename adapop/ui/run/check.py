@@ -33,7 +33,7 @@ def build(
             raise refused(error)
         checked = future.result()
         kind = "warn" if checked.waste or checked.looked.problems else "calm"
-        yield html.listed([*checked.facts.notes, *checked.lines()], kind)
+        yield html.listed([*checked.facts.notes, *checked.lines_for("page")], kind)
 
     session.look_whether_lost(ask.click(looked, [session.shown, session.facts, *inputs], words, **QUIET))
     gr.on([session.facts.change], lambda: html.listed([], "hidden"), None, words, **QUIET)

@@ -121,12 +121,10 @@ def beyond(ours: Recorded, elsewhere: Recorded) -> str:
     return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), **held)
 
 
-def on_a_real_model(outcomes: Sequence[Outcome]) -> dict | None:
+def on_a_real_model(outcomes: Sequence[Outcome]) -> dict:
     """What unlearning leaves of what a real model knew: words, the head of a table and its rows,
-    and the id of the example to look at; None where an arm of `REAL_ARMS` is missing. outcomes: of `bench real`."""
+    and the id of the example to look at. outcomes: of `bench real`, those of `REAL_ARMS` among them."""
     by_title = {outcome.title: outcome for outcome in outcomes}
-    if not REAL_ARMS.keys() <= by_title.keys():
-        return None
     arms = {name: by_title[title] for title, name in REAL_ARMS.items()}
     shares = {name: [one.share(*place) for place in REAL_COLUMNS.values()] for name, one in arms.items()}
     leads = {name: round(100 * (popular - rare)) for name, (rare, popular, *_) in shares.items()}

@@ -39,7 +39,7 @@ NAMES = frozenset(
     "gap visa oracle delta square block stripe slack zoom meta alphabet mars mercury earth genesis journey boston jaws "
     "alien vertigo gravity speed heat seven dune matilda".split()
 )
-CLAIMING = r"(?!is|are|was|were|has|had|lies|and|or|in|by|became|remains|wrote|won|itself)"
+CLAIMING = r"(?!(?:are|were|had|and|or|in|by|became|wrote|won|made|itself|\w+s|\w+ed)\b)"  # verbs that names have
 CALLED = re.compile(rf"['’]?\w|\s+{CLAIMING}[a-z]")  # what follows such a word at the start of a sentence
 A_THING = re.compile(r"\b(?:an?|very|so|quite|really|some|no|any)\s+$", re.IGNORECASE)  # what stands before one
 

@@ -59,7 +59,7 @@ def compare(page: Page) -> None:
 
 PICTURES = {
     "gap": ("?story=4&epoch=5", gap, HEIGHT),
-    "run": (RUN, run, 1590),
+    "run": (RUN, run, 1750),
     "probe": (RUN, probe, 1500),
     "compare": ("?tab=compare", compare, 1500),
 }

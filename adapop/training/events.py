@@ -170,12 +170,16 @@ class Measuring(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Teaching(Event):
-    """How far the fine-tuning is that a run with start "sft" begins with: steps taken in an epoch, from 1."""
+    """How far the fine-tuning is that a run with start "sft" begins with."""
 
     epoch: Count
+    """From 1."""
     epochs: Count
+    """How many there are to be."""
     step: Count
+    """Within the epoch, from 1."""
     steps: Count
+    """Optimiser steps in an epoch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,13 +220,7 @@ class RunDone(Event):
     """What to know about it: remarks, and sentences of its model and trainer."""
 
 
-EVENTS: dict[str, type[Event]] = {
-    event.kind: event
-    for event in (
-        *(RunStarted, StepDone, EpochDone, Teaching, Measuring, Measured, ComparedToOracle, Saved),
-        *(RunStopped, RunFailed, RunDone),
-    )
-}
+EVENTS: dict[str, type[Event]] = {event.kind: event for event in Event.__subclasses__()}
 ROW = frozenset(  # the fields of `probes.measure.Measurement`, which needs torch; older runs have fewer
     "group tier form facts recall words strict cosine nll delta_logprob delta_rank hidden_cosine kl probability "
     "exact_memorization extraction_strength truth_ratio mia_loss mia_min_k mia_min_k_plus_plus mia_zlib".split()

@@ -94,6 +94,11 @@ def test_the_outcome_shows_before_and_after():
     assert before.arrayminus[0] > 0.2 and before.array[0] == 0, "eight of eight have an interval, and not above 100 %"
     assert after.arrayminus[0] > 0.1 and after.visible
     assert figures.finding_of(figure) == ""
+    for recalls, above in (((0.5, 0.75), "unlearned"), ((0.75, 0.5), "original"), ((0.5, 0.5), "original")):
+        figure = figures.outcome_chart(*map(measured, (0, 5), recalls))
+        places = {item.name: item.textposition for item in figure.data if item.name}
+        below = ({*places} - {above}).pop()
+        assert places == {above: ("top center",), below: ("bottom center",)}, "the higher share is written above"
 
 
 @pytest.mark.parametrize(("kept", "lines"), [(None, ["to forget"]), (0.2, ["to forget", "retained"])])

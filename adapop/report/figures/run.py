@@ -259,22 +259,25 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
         if None not in fell:
             line, ends = dict(color=look.FAINT, width=3), [share.mean for share in fell]
             figure.add_scatter(x=[label, label], y=ends, mode="lines", line=line, hoverinfo="skip")
-    for name, event, color, symbol in (
-        ("original", before, look.ORIGINAL, "circle-open"),
-        ("unlearned", after, look.UNLEARNED, "diamond"),
+    for name, event, other, color, symbol in (
+        ("original", before, after, look.ORIGINAL, "circle-open"),
+        ("unlearned", after, before, look.UNLEARNED, "diamond"),
     ):
-        points = [(label, _ranged(event, group, tier)) for group, tier, label in places]
-        points = [(label, share) for label, share in points if share is not None]
+        points = []
+        for *where, label in places:
+            share, twin = (_ranged(one, *where) for one in (event, other))
+            if share is not None:  # of two that are equal the original's is above
+                points.append((label, share, not twin or (share.mean, event is before) > (twin.mean, event is after)))
         figure.add_scatter(
-            x=[label for label, _ in points],
-            y=[share.mean for _, share in points],
-            error_y=look.error_bars([share for _, share in points], look.FAINT),
+            x=[label for label, *_ in points],
+            y=[share.mean for _, share, _ in points],
+            error_y=look.error_bars([share for _, share, _ in points], look.FAINT),
             mode="markers+text",
             name=name,
             marker=dict(color=color, symbol=symbol, size=13, line=dict(width=2, color=color)),
-            text=[_marked(name, share.mean, at + 1 == len(points)) for at, (_, share) in enumerate(points)],
+            text=[_marked(share.mean, up, name if label == points[-1][0] else "") for label, share, up in points],
             hovertemplate=f"{name}: %{{y:.0%}}<extra></extra>",
-            textposition="top center" if name == "original" else "bottom center",
+            textposition=["top center" if up else "bottom center" for *_, up in points],
             cliponaxis=False,
         )
     figure.update_xaxes(tickangle=0, tickfont_size=11)
@@ -289,8 +292,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     return look.titled(figure, titles.outcome(forget, retained, form, after.gap))
 
 
-def _marked(name: str, share: float, last: bool) -> str:
-    """A mark's share, the last with its model's name further out: beside it that would run into the
-    next one."""
-    lines = [f"{share:.0%}", *([name] if last else [])]
-    return "<br>".join(lines if name == "unlearned" else reversed(lines))
+def _marked(share: float, above: bool, name: str) -> str:
+    """A mark's share, and further out its model's name, if any: beside it that would run into the next one."""
+    lines = [f"{share:.0%}", *([name] if name else [])]
+    return "<br>".join(reversed(lines) if above else lines)

@@ -6,7 +6,7 @@ function realModel({ note, head, rows, command, run }) {
   const row = (cells, kind) => el("tr", {}, ...cells.map((cell, place) => el(place ? kind : "th", {}, cell)));
   const table = el("table", {}, el("thead", {}, row(head, "th")), el("tbody", {}, ...rows.map((cells) => row(cells, "td"))));
   return [el("p", { class: "note" }, note), table, el("p", { class: "by" }, "Share of what it knew that it still answers. Recorded by ", el("code", {}, command)),
-    el("p", {}, el("a", { href: `?run=${encodeURIComponent(run)}` }, "Look at such a run of AdaPop"))];
+    el("p", { class: "by" }, el("a", { href: `?run=${encodeURIComponent(run)}` }, "Look at such a run of AdaPop"))];
 }
 
 function quizStep(host, story) {

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 
 
 def main() -> int:
@@ -14,12 +15,21 @@ def main() -> int:
     from adapop import cli
 
     signal.signal(signal.SIGINT, handler)
+    sys.unraisablehook = _interrupted_again
     try:
         return cli.main()
     except KeyboardInterrupt:
         return 130
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _interrupted_again(ignored) -> None:
+    """Python ignores a Ctrl-C that falls into a `__del__`: it comes again once that is over."""
+    if ignored.exc_type is KeyboardInterrupt:
+        threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
+    else:
+        sys.__unraisablehook__(ignored)
 
 
 if __name__ == "__main__":

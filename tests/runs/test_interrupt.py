@@ -103,3 +103,23 @@ def test_the_app_does_not_wait_for_the_run_at_work():
         interrupted(process)
     assert process.returncode == 130
     assert_resumable(run)
+
+
+def test_one_that_falls_into_a_destructor_is_not_lost():
+    """Python itself would say "Exception ignored" with a traceback, and go on."""
+    script = """
+import os, signal, sys, time
+from adapop import __main__, cli
+class Destroyed:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+def work():
+    Destroyed()
+    time.sleep(20)
+cli.main = work
+sys.exit(__main__.main())
+"""
+    with started("-c", script) as process:
+        out, said = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, out, said) == (130, "", "")

@@ -3,7 +3,18 @@
 import pytest
 
 from adapop.experiments.speed.waiting import served
-from browsing import HOSTILE, open_tab, remembered, run_ids, show_advanced, start_run, state_is, visit, write_table
+from browsing import (
+    HOSTILE,
+    open_tab,
+    remembered,
+    run_ids,
+    says,
+    show_advanced,
+    start_run,
+    state_is,
+    visit,
+    write_table,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +65,7 @@ def test_edited_scores_and_anchors_survive_a_reload_but_a_picked_set_is_as_shipp
         page.get_by_text("One pair").click()
     notes(page, "Both answers are Kubrick")
     page.locator("#fact-table").get_by_text("Paths of Glory").first.click()
+    says(page, "#detail", "Paths of Glory")  # sooner, its own score comes after what is typed
     page.locator("#detail input").fill("77")
     with remembered(page):
         page.get_by_role("button", name="Set this score").click()

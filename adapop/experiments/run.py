@@ -147,7 +147,7 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
     return errors
 
 
-def add_distance(place: Place, engine: Engine, told: Callable[[str], None]) -> dict[str, str]:
+def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:
     """Runs again what was recorded without its distance to the oracle, and adds that to the rows;
     all else in them stays; sandboxes built for an experiment have no oracle. Tells how far the
     recalls of the new run are from the recorded ones. Returns, by title, why items failed."""
@@ -156,16 +156,16 @@ def add_distance(place: Place, engine: Engine, told: Callable[[str], None]) -> d
         item for item in place.items(known)
         if (row := known.get(item.key)) and not row["failed"] and not (row["oracle_epochs_under_all"] or item.arm.world)
     ]  # fmt: skip
-    told(f"{len(missing)} rows have no distance to the oracle.")
+    report(f"{len(missing)} rows have no distance to the oracle.")
     for count, done in enumerate(engine(missing, partial(trial.beside_oracle, models=place.folder / "models")), 1):
-        found, row = done.result or {}, known[done.item.key]
-        error = done.error or found["failed"]
+        cells, row = done.result or {}, known[done.item.key]
+        error = done.error or cells["failed"]
         if error:
             errors[done.item.title] = error
         else:
-            place.results.fill(done.item.key, {name: found[name] for name in DISTANCE if name in found})
-        moved = max((abs(found[name] - row[name][-1]) for name in EPOCHS if name in found), default=0)
-        told(f"{count} of {len(missing)}: {done.item.title}: {error or f'recalls moved by at most {moved:.6f}'}")
+            place.results.fill(done.item.key, {name: cells[name] for name in DISTANCE if name in cells})
+        moved = max((abs(cells[name] - row[name][-1]) for name in EPOCHS if name in cells), default=0)
+        report(f"{count} of {len(missing)}: {done.item.title}: {error or f'recalls moved by at most {moved:.6f}'}")
     return errors
 
 

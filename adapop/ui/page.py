@@ -110,10 +110,10 @@ def build(worker: Worker) -> gr.Blocks:
                 gr.Warning(texts.LINK_GONE)
             changes = screen.show(worker, name)
             if name != last:  # what is set anew counts as changed, and a dozen events follow it
-                changes[run_id] = name
+                changes |= {run_id: name} | ({own: last} if may_control(worker, last) else {})
             if _opens_on_run(worker, request.query_params, name):
                 changes[tabs] = gr.Tabs(selected="run")
-            return changes | ({own: last} if name != last and may_control(worker, last) else {})
+            return changes
 
         run_settings.follow_set(screen.settings, chosen.source)
         demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)

@@ -155,11 +155,16 @@ def show_advanced(page) -> None:
         page.click("#advanced-switch")
 
 
+# what came for the fields of a folded part is put into them a frame after it is opened, over what was typed before
+TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
+
+
 def unfold(page, name: str) -> None:
     """Opens a folded part of a screen, if it is not open."""
     fold = page.locator(f"#{name} > button, #{name} > .label-wrap").first
     if "open" not in (fold.get_attribute("class") or "").split():
         fold.click()
+        page.evaluate(TWO_FRAMES)
 
 
 def start_run(page, epochs: int, batch: int | None = None) -> None:
@@ -169,7 +174,7 @@ def start_run(page, epochs: int, batch: int | None = None) -> None:
     page.get_by_label("number input for Epochs").fill(str(epochs))
     if batch:
         show_advanced(page)
-        page.click("#advanced")
+        unfold(page, "advanced")
         page.fill("#knob-batch input", str(batch))
         page.locator("#knob-batch input").blur()
         page.get_by_text(f"Changed: forget facts a step: {batch} ").wait_for()

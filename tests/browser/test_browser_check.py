@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from browsing import open_tab, says, show_advanced
+from browsing import open_tab, says, show_advanced, unfold
 from taught import own_facts, taught
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ def test_a_model_of_one_s_own_is_asked_what_it_knows(page, tmp_path):
     says(page, "#known-words", f"the original model ({folder}) answers 5 of 7 facts")
     open_tab(page, "Run")
     show_advanced(page)
-    page.click("#advanced")
+    unfold(page, "advanced")
     page.fill("#knob-lora_targets input, #knob-lora_targets textarea", "q_proj,nope")
     says(page, "#altered", "layers with LoRA, by name: q_proj,nope (preset q_proj,k_proj,v_proj,o_proj)")
     page.click("#check")

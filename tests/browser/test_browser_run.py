@@ -44,7 +44,7 @@ def test_the_plan_follows_the_settings_and_a_reload_keeps_them(page):
     page.get_by_label("number input for Epochs").fill("2")
     page.get_by_text("32 steps in 2 epochs").wait_for()
     show_advanced(page)
-    page.click("#protects")
+    unfold(page, "protects")
     before = page.evaluate(KEPT)
     page.fill("#knob-tolerance input", "0.3")
     page.get_by_text("Changed: ε, drift that is tolerated: 0.3 (preset 0.1)").wait_for()
@@ -53,7 +53,7 @@ def test_the_plan_follows_the_settings_and_a_reload_keeps_them(page):
     open_tab(page, "Run")
     page.get_by_text("32 steps in 2 epochs").wait_for()
     page.get_by_text("Changed: ε, drift that is tolerated: 0.3 (preset 0.1)").wait_for()
-    page.click("#advanced")
+    unfold(page, "advanced")
     page.get_by_role("button", name="Back to the preset's values").click()
     page.get_by_text("Changed: ε").wait_for(state="hidden")
 
@@ -75,7 +75,7 @@ def test_a_set_brings_the_model_that_it_is_about(page):
 def test_another_method_brings_its_own_settings(page):
     open_tab(page, "Run")
     show_advanced(page)
-    page.click("#protects")
+    unfold(page, "protects")
     page.click("#method input")
     page.get_by_role("option", name="WGA").click()
     page.wait_for_function("document.querySelector('#knob-alpha0 input').value === '1'")

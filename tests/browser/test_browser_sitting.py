@@ -11,7 +11,7 @@ from peft import PeftModel, get_peft_model_state_dict
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from browsing import PROMPT, open_tab, says, show_advanced, state_is
+from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold
 from taught import SHAPES, TARGETS, own_facts, taught
 
 pytestmark = pytest.mark.slow
@@ -38,7 +38,7 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
     page.keyboard.press("Enter")
     says(page, "#preflight", "steps in")
     show_advanced(page)
-    page.click("#advanced")
+    unfold(page, "advanced")
     expect(page.locator("#knob-batch input")).to_have_value("1")  # what suits so few facts has come
     if shape in TARGETS:
         page.fill("#knob-lora_targets input, #knob-lora_targets textarea", ",".join(TARGETS[shape]))

@@ -74,8 +74,9 @@ def build(worker: Worker) -> gr.Blocks:
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
             own = gr.BrowserState("", storage_key="adapop-own-run", secret=secret)
             back = gr.Button(texts.BACK_TO_OWN, visible=False, size="sm", scale=1, min_width=120, elem_id="own-run")
+        another = gr.State("")
         timer = gr.Timer(TICK_SECONDS, active=False)  # `opened` starts it, when it knows which run to follow
-        follower = run.Follower(run_id, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop)
+        follower = run.Follower(run_id, another, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop)
         contest, my_runs = race.new_race(secret, TICK_SECONDS), mine.new_list(secret)
         with gr.Tabs(elem_id="screens") as tabs:
             with gr.Tab("Story", id="story") as story_tab:
@@ -88,12 +89,12 @@ def build(worker: Worker) -> gr.Blocks:
             with gr.Tab("3 Run", id="run") as run_tab:
                 screen = run.build(worker, session, missing, follower)
                 with gr.Column(elem_id="run-report"):
-                    download.build(worker, run_id, "export")
+                    download.build(worker, run_id, another, "export")
                 own_runs = mine.MyRuns(my_runs, mine.build())
             with gr.Tab("4 Probe", id="probe") as probe_tab:
                 probe.build(worker, follower, my_runs, probe_tab)
             with gr.Tab("5 Compare", id="compare") as compare_tab:
-                compare.build(worker, session, missing, run_id, contest, screen.settings.all, my_runs, compare_tab)
+                compare.build(worker, session, missing, contest, screen.settings.all, my_runs, compare_tab)
 
         own_runs.wire(worker, follower, contest.kept)
         for tab in (story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab):
@@ -120,8 +121,9 @@ def build(worker: Worker) -> gr.Blocks:
         settled = demo.load(opened, run_id, [run_id, own, tabs, *screen.shown], **run.BY_TURNS)
         settled.then(None, run_id, None, js=f"(run) => ({FORGET_LINK})(run, true)", **QUIET)
         run_id.change(None, run_id, None, js=FORGET_LINK, **EACH)
+        run_id.change(lambda name: name, run_id, another, **EACH)
         # the way back to this browser's own run, or to none, is there while the page shows another
-        gr.on([demo.load, run_id.change], partial(_way_back, worker), run_id, back, **EACH)
+        gr.on([demo.load, another.change], partial(_way_back, worker), run_id, back, **EACH)
         follows = [run_id, follower.seen, timer]
         back.click(partial(_back_to, worker), [run_id, own], follows, **QUIET)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)

@@ -60,7 +60,7 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
             paper = gr.Button("◆ the paper's", size="sm", scale=0, min_width=170, elem_id="paper")
             quantiles = gr.Button(texts.QUANTILES, size="sm", scale=0, min_width=210, elem_id="quantiles")
         confidence = gr.Slider(1, 99, value=round(100 * FADED), step=1, label=texts.CONFIDENCE, elem_id="confidence")
-    with gr.Row():
+    with gr.Row(elem_classes="swipe"):
         push = column(texts.PUSH_NAME, first["push"], "push-curves", texts.PUSH_TABLE)
         relative = column(texts.RELATIVE_NAME, first["relative"], "relative-push", texts.RELATIVE_TABLE)
 

@@ -96,7 +96,7 @@ def _unraced(pictures: Pictures, choice: str) -> dict:
 def charts() -> tuple[Chart, Chart]:
     """Lays out gap and cost."""
     empty = figures.empty(texts.COMPARE_CHART_EMPTY)
-    with gr.Row():
+    with gr.Row(elem_classes="swipe"):
         gap = column(texts.COMPARE_GAP_NAME, empty, "compare-gap", texts.COMPARE_GAP_TABLE)
         return gap, column(texts.COMPARE_COST_NAME, empty, "compare-cost", texts.COMPARE_COST_TABLE)
 

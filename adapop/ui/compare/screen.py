@@ -67,7 +67,6 @@ def build(
     worker: Worker,
     session: Session,
     missing: gr.Radio,
-    run_id: gr.BrowserState,
     follower: Race,
     settings: list[gr.Component],
     my_runs: gr.BrowserState,

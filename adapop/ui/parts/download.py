@@ -34,8 +34,8 @@ def archive_of(worker: Worker, run: Run, title: str = "") -> Path:
     return write_archive(run, served_folder() / f"adapop-report-{run.config.method}.zip", title.strip()[:MOST_TITLE])
 
 
-def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None:
-    """Lays the section out, on more than one screen. name: of its buttons' element ids."""
+def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str = "report") -> None:
+    """Lays the section out, on more than one screen. another: see `Follower`. name: of its buttons' element ids."""
     with gr.Row(elem_classes="beside"):
         gr.Markdown(f"### Take it home\n{texts.DOWNLOAD_ABOUT}")
         title = title_box(name)
@@ -51,7 +51,7 @@ def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None
             return gr.DownloadButton(value=str(archive_of(worker, run, title or "")), visible=True)
 
     make.click(made, [run_id, title], file, api_visibility="private")
-    run_id.change(lambda: gr.DownloadButton(visible=False), None, file, **EACH)
+    another.change(lambda: gr.DownloadButton(visible=False), None, file, **EACH)
 
 
 DELETE_EVERY, DELETE_AFTER = 600, 7200  # seconds: what a page was offered, and what was uploaded

@@ -27,6 +27,7 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.parts.field import script
 from adapop.ui.parts.grid import grid, grid_of
+from adapop.ui.run.screen import Follower
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, aside, failure_of, followed
 
 GROUPS = [("Facts to forget", "forget"), ("Retained facts", "retain"), ("Held-out facts", "holdout")]
@@ -103,7 +104,7 @@ class Leaks:
             raise refused(error)
 
 
-def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdown, picked: gr.Dropdown) -> gr.Row:
+def build(worker: Worker, follower: Follower, tab: gr.Tab, fact: gr.Dropdown, picked: gr.Dropdown) -> gr.Row:
     """Lays the section out, and returns what of it is for one's own runs alone. fact, picked: the screen's choice of a
     fact and its group, which a click on a row sets."""
     with gr.Row(elem_classes="beside"):
@@ -122,10 +123,10 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
     def show_group(name: str, group_now: str):
         return leaks.show(probed_run(worker, name), group_now)
 
-    changed = [*leaks.pictures, group, *leaks.work.all]
+    run_id, changed = follower.run_id, [*leaks.pictures, group, *leaks.work.all]
     start.click(partial(leaks.probe, worker), [run_id, sample, group], changed, **QUIET)
     leaks.work.wire_stop()
-    gr.on([tab.select, run_id.change], show_group, [run_id, group], leaks.pictures, **EACH_IN_TURN)
+    gr.on([tab.select, follower.another.change], show_group, [run_id, group], leaks.pictures, **EACH_IN_TURN)
     group.change(show_group, [run_id, group], leaks.pictures, **LAST_STAYS)
     leaks.table.select(_fact_clicked, group, [picked, fact], **EACH_IN_TURN)
     return own

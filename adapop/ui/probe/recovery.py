@@ -14,10 +14,11 @@ from adapop.ui.access import refused, run_to_ask, shown_run
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.parts.grid import grid, grid_of
+from adapop.ui.run.screen import Follower
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, aside, failure_of, followed
 
 
-def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> gr.Column:
+def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
     """Lays the section out. Returns what of it is for one's own runs alone."""
     with gr.Column(visible=False) as section:
         probe = gr.Radio(texts.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …")
@@ -57,10 +58,11 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> gr.Column:
         run = shown_run(worker, name)
         return {about: _about(run, chosen), **results_of(run, chosen)}
 
-    start.click(recovered, [run_id, probe], [*places, probe, *work.all], **QUIET)
+    asked = [follower.run_id, probe]
+    start.click(recovered, asked, [*places, probe, *work.all], **QUIET)
     work.wire_stop()
-    gr.on([tab.select, run_id.change], about_probe, [run_id, probe], [about, *places], **EACH_IN_TURN)
-    probe.change(about_probe, [run_id, probe], [about, *places], **LAST_STAYS)
+    gr.on([tab.select, follower.another.change], about_probe, asked, [about, *places], **EACH_IN_TURN)
+    probe.change(about_probe, asked, [about, *places], **LAST_STAYS)
     return section
 
 

@@ -52,18 +52,19 @@ class ProbeScreen:
     answers: gr.HTML
     filled: gr.State
 
-    def wire(self, worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
+    def wire(self, worker: Worker, follower: Follower, tab: gr.Tab) -> None:
         """Wires the choice of a fact and of a form, which fill the prompt in."""
+        run_id = follower.run_id
 
         def fill(name: str, *values):
             return self.fill(probed_run(worker, name), name, *values)
 
-        for event, order in ((tab.select, QUIET), (self.group.change, QUIET), (run_id.change, EACH)):
+        for event, order in ((tab.select, QUIET), (self.group.change, QUIET), (follower.another.change, EACH)):
             event(partial(fact_choices, worker), [run_id, self.group, self.fact], self.fact, **order)
         ways = partial(form_choices, worker)
         self.fact.change(ways, [run_id, self.fact, self.prompt, self.filled], self.form, **QUIET)
         asking = [run_id, self.fact, self.form, self.prompt, self.filled]
-        for event, order in ((self.form.change, QUIET), (run_id.change, EACH)):
+        for event, order in ((self.form.change, QUIET), (follower.another.change, EACH)):
             event(fill, asking, [self.prompt, self.gold, self.answers, self.filled], **order)
 
     def fill(self, run: Run | None, name: str, fact_id: str | None, form: str | None, text: str, filled: tuple) -> dict:
@@ -120,12 +121,12 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
             limits = gr.HTML(hidden, html_template=html.LINES, elem_id="model-limits")
 
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()))
-    screen.wire(worker, run_id, tab)
+    screen.wire(worker, follower, tab)
     inputs, events = [run_id, prompt, gold], [button.click, prompt.submit, gold.submit]
     # a question that is asked before the last one is answered is the one that somebody wants answered
     gr.on(events, partial(ask_both, worker), inputs, answers, trigger_mode="always_last", api_visibility="private")
     of_fact = [run_id, fact]
-    gr.on([fact.change, run_id.change], partial(ways_of, worker), of_fact, ways, **EACH)
+    gr.on([fact.change, follower.another.change], partial(ways_of, worker), of_fact, ways, **EACH)
     every.click(partial(ask_every_way, worker), of_fact, ways, trigger_mode="always_last", api_visibility="private")
 
     def choose(name: str, fact_id: str | None, event: gr.EventData):  # gradio gives no event to a partial
@@ -133,18 +134,18 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
 
     chosen = ways.select(choose, of_fact, [prompt, gold, answers], **QUIET)
     chosen.then(None, None, None, js=TO_PROMPT, **QUIET)
-    looked = [tab.select, run_id.change, my_runs.change]
+    looked = [tab.select, follower.another.change, my_runs.change]
     gr.on(looked, partial(run_choices, worker), [my_runs, run_id], run, **EACH)
     run.input(mine.picked, [run, run_id], follows, **QUIET)
     with gr.Accordion(texts.LEAKS_ABOUT, open=False, elem_id="leaks-fold"):
-        owned = [leaks.build(worker, run_id, tab, fact, group)]
+        owned = [leaks.build(worker, follower, tab, fact, group)]
     with gr.Accordion(texts.RECOVERY_ABOUT, open=False, elem_id="recovery-fold"):
-        owned.append(recovery.build(worker, run_id, tab))
+        owned.append(recovery.build(worker, follower, tab))
         with gr.Row(visible=False, elem_classes="beside") as instead:
             gr.Markdown(texts.PROBE_OWN_ONLY, elem_id="probe-own-only")
             run_yourself(worker, follows, "probe-own")
     with gr.Column(visible=False, elem_classes="advanced-only") as home:
-        download.build(worker, run_id)
+        download.build(worker, run_id, follower.another)
 
     def looked_at(name: str) -> dict:
         run, own = probed_run(worker, name), known_run(worker, name) is not None
@@ -154,7 +155,7 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
         return words | {place: gr.update(visible=visible) for place, visible in there.items()}
 
     changed = [limits, recorded, example_row, instead, *owned, home]
-    gr.on([tab.select, run_id.change], looked_at, run_id, changed, **EACH)
+    gr.on([tab.select, follower.another.change], looked_at, run_id, changed, **EACH)
     return screen
 
 

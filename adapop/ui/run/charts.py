@@ -67,7 +67,7 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
     the training went. Returns the charts, and what `first` made."""
     with gr.Column(elem_id="charts"):
         placed = first()
-        with gr.Row():
+        with gr.Row(elem_classes="swipe"):
             empty = figures.empty(texts.CHART_EMPTY, PIXELS)
             recall = column(texts.RECALL_NAME, empty, "recall-chart", texts.RECALL_TABLE)
             empty = figures.empty(texts.OUTCOME_EMPTY, PIXELS)

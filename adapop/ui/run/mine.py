@@ -34,8 +34,8 @@ class MyRuns:
     def wire(self, worker: Worker, follower: Follower, race: gr.BrowserState) -> None:
         """Wires the list. race: what the browser keeps of its race, whose runs belong to the list too."""
         started = [follower.run_id, race]
-        gr.on([one.change for one in started], partial(_news, worker), [self.kept, *started], self.kept, **EACH)
-        when = [self.kept.change, follower.run_id.change, follower.stop.click]
+        gr.on([follower.another.change, race.change], partial(_news, worker), [self.kept, *started], self.kept, **EACH)
+        when = [self.kept.change, follower.another.change, follower.stop.click]
         gr.on(when, partial(listed, worker), [self.kept, follower.run_id], self.table, **EACH)
         target = [follower.run_id, follower.seen, follower.timer, race, self.kept]
 

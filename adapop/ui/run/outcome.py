@@ -10,6 +10,7 @@ from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, RunError, number_of
 from adapop.facts.fact import FactSet
+from adapop.paths import ASSETS
 from adapop.report.table import percent, signed
 from adapop.runs.amount import ENOUGH_STEPS, total_steps, with_steps
 from adapop.runs.examples import example_of
@@ -23,6 +24,7 @@ from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, QUIET
 
 CARD, ASIDE = html.template("result"), html.template("aside")
+TO_CHARTS = (ASSETS / "to-charts.js").read_text("utf-8")
 TO_PROBE = (
     "() => [...document.querySelectorAll('[role=tab]')].find((tab) => tab.textContent.includes('Probe'))?.click()"
 )
@@ -55,16 +57,17 @@ class Card:
             self.probe: gr.Button(visible=result.kind not in (NOTHING, DAMAGED, UNKNOWN)),
         }
 
-    def wire(self, worker: Worker, session: Session, run_id: gr.BrowserState, target: list, to_charts: str) -> None:
-        """Wires the buttons. target: run, events seen, timer, and the fields of epochs, facts a step and rate."""
-        changed = [run_id.change, session.facts.change]
+    def wire(self, worker: Worker, session: Session, run_id: gr.BrowserState, another: gr.State, target: list) -> None:
+        """Wires the buttons. another: see `Follower`. target: run, events seen, timer, and the fields of epochs, facts
+        a step and rate."""
+        changed = [another.change, session.facts.change]
         gr.on(changed, partial(aside_of, worker), [run_id, session.facts], self.aside, **EACH)
         made = self.mend.click(lambda name: mend(worker, name), run_id, target, api_visibility="private")
-        made.success(None, None, None, js=to_charts, **QUIET)
+        made.success(None, None, None, js=TO_CHARTS, **QUIET)
         self.probe.click(None, None, None, js=TO_PROBE, **QUIET)
 
 
-def build(run_id: gr.BrowserState) -> Card:
+def build() -> Card:
     """Lays the card out, empty until a run ends."""
     aside = gr.HTML({"name": ""}, html_template=ASIDE, elem_id="set-aside")
     with gr.Row(elem_id="result-row", elem_classes="beside"):

@@ -39,7 +39,6 @@ BY_TURNS = QUIET | {"concurrency_id": "shown run", "concurrency_limit": 1}
 # an answer about the run that the page showed before may come late and stop the timer, which then has to go on
 LOOK_AGAIN = """(run, log) =>
   (log?.run ?? '') === (run ?? '') ? { __type__: 'update' } : { __type__: 'update', active: true }"""
-TO_CHARTS = (ASSETS / "to-charts.js").read_text("utf-8")
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,14 @@ class Follower:
     """The components that follow the page's run on every tab. They are laid out above the tabs: a timer in a hidden tab
     does not run.
 
-    run_id: the run this browser looks at. seen: the run that is shown, and how many of its events. readiness: empty,
-    invalid or ready, of facts and settings. settings: their values, kept by the browser. timer: when to look again; on
-    while the run is under way.
+    run_id: the run this browser looks at. another: the same, for events: what a browser keeps counts as changed twice
+    when a page opens, this only once it is another run. seen: the run that is shown, and how many of its events.
+    readiness: empty, invalid or ready, of facts and settings. settings: their values, kept by the browser. timer: when
+    to look again; on while the run is under way.
     """
 
     run_id: gr.BrowserState
+    another: gr.State
     seen: gr.State
     readiness: gr.State
     settings: gr.BrowserState
@@ -133,7 +134,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         with gr.Column(elem_classes="advanced-only"):
             costs = gr.HTML(hidden, html_template=html.LINES, elem_id="run-costs")
             check.build(worker, session, [missing, session.anchors, *settings.all], _chosen)
-    card = outcome.build(follower.run_id)
+    card = outcome.build()
     with gr.Column(elem_id="run-results"):
         pictures, facts = charts.build(field.build)
         address = gr.Textbox(visible=False)  # the link's name, on its way to the clipboard
@@ -147,17 +148,17 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
 
     chosen = [session.facts, missing, session.anchors, *settings.all]
     looked_at = [plan, costs, altered, more, follower.readiness, start, follower.settings, follower.strip, stop, timer]
-    when = [session.page.load, *(one.change for one in (run_id, *chosen))]
+    when = [session.page.load, *(one.change for one in (follower.another, *chosen))]
     known = [run_id, seen, *chosen]
     gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
     inputs, target = [run_id, session.shown, *chosen], [run_id, seen, timer]
     begun = start.click(partial(start_run, worker), inputs, target, api_visibility="private")
-    begun.success(None, None, None, js=TO_CHARTS, **QUIET)
+    begun.success(None, None, None, js=outcome.TO_CHARTS, **QUIET)
     session.look_whether_lost(begun)
     model, method, preset, rate, epochs, _ = settings.visible
     amount = [epochs, settings.advanced[tuple(run_settings.ADVANCED).index("batch")], rate]
     more.click(outcome.enough_steps, [session.facts, model, method, preset, *amount], amount, **QUIET)
-    card.wire(worker, session, run_id, [*target, *amount], TO_CHARTS)
+    card.wire(worker, session, run_id, follower.another, [*target, *amount])
     stop.click(partial(stop_run, worker), run_id, None, **QUIET)
     resume.click(partial(resume_run, worker), run_id, [seen, timer], api_visibility="private")
     made = link.click(partial(link_to, worker), run_id, address, **QUIET)

@@ -9,7 +9,7 @@ import pytest
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from adapop.errors import LimitError
-from adapop.limits import CONNECTIONS, JOBS_AN_HOUR, REQUEST, REQUESTS, SENT
+from adapop.limits import CONNECTIONS, JOBS_AN_HOUR, REQUEST, REQUESTS
 from adapop.service.ledger import Ledger
 from adapop.service.worker import Worker
 from adapop.ui.api_values import facts_of
@@ -163,14 +163,6 @@ def test_a_page_that_has_to_be_rendered_counts_as_100_and_again_as_one(address, 
     for host, code in zip([names[0]] * 20 + names[1:], [200] * 20 + [429, 429]):
         headers = {"X-Forwarded-For": "203.0.113.3", "X-Forwarded-Host": host}
         assert httpx.get(f"{address}/", headers=headers).status_code == code
-
-
-def test_megabytes_count_before_they_are_read(address, monkeypatch):
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
-    sender, brackets = {"X-Forwarded-For": "203.0.113.9"}, b"[" * 400_000
-    join = f"{address}/gradio_api/queue/join"
-    codes = [httpx.post(join, content=brackets, headers=sender).status_code for _ in range(15)]
-    assert codes.count(429) == 15 - int(SENT.public / 0.4)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from adapop.errors import RunError
 from adapop.facts.fact import FactSet
 from adapop.service.worker import Worker
 from adapop.ui import page
+from adapop.ui.wiring import charged
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +92,13 @@ def test_what_says_which_run_is_shown_is_answered_in_turn(demo):
     named = {function_of(event).__name__: event for event in demo.fns.values() if event.fn}
     groups = {(named[name].concurrency_id, named[name].concurrency_limit) for name in ("opened", "look")}
     assert groups == {("shown run", 1)}
+
+
+def test_the_processor_time_of_every_event_that_holds_a_thread_is_written_down(demo):
+    functions = [event.fn for event in demo.fns.values() if event.fn]
+    threads = [one for one in functions if not (inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one))]
+    assert len(threads) > 50
+    assert [one for one in threads if one.__code__ is not charged(None, min).__code__] == []
 
 
 def test_what_the_browser_keeps_is_found_again_after_a_restart(demo, tmp_path):

@@ -58,16 +58,13 @@ EPOCHS = Limit("ADAPOP_MAX_EPOCHS", "epochs of a run", 1_000, 10)
 QUEUE = Limit("ADAPOP_MAX_QUEUE", "runs that wait or are worked on", 1_000, 32)
 WAITING = Limit("ADAPOP_MAX_WAITING", "questions and probings that wait", 1_000, 64)
 RUNS_EACH = Limit("ADAPOP_RUNS_EACH", "runs of one visitor that wait or are worked on", None, 8)
-RUNS_AN_HOUR = Limit("ADAPOP_RUNS_AN_HOUR", "runs that one visitor starts in an hour", None, 40)
-ASKS_A_MINUTE = Limit("ADAPOP_ASKS_A_MINUTE", "prompts that one visitor asks in a minute", None, 30)
-JOBS_AN_HOUR = Limit("ADAPOP_JOBS_AN_HOUR", "look-ups, probings, uploads and reports of a visitor in an hour", None, 60)
+JOBS_AN_HOUR = Limit("ADAPOP_JOBS_AN_HOUR", "look-ups, uploads and reports of a visitor in an hour", None, 60)
 REQUESTS = Limit(
     "ADAPOP_REQUESTS_A_MINUTE",
     "requests of a visitor in a minute; a page that has to be rendered counts as 100",
     None,
     8_000,
 )
-SENT = Limit("ADAPOP_SENT_MB_A_MINUTE", "megabytes that a visitor sends in a minute, uploads aside", None, 5)
 SERVED = Limit("ADAPOP_SERVED_MB_A_MINUTE", "megabytes that a visitor is sent in a minute", None, 300)
 PROCESSOR = Limit(
     "ADAPOP_PROCESSOR_SECONDS_A_MINUTE",
@@ -82,17 +79,17 @@ AT_WORK = Limit(
     None,
     2,
 )
-EVENTS = Limit("ADAPOP_EVENTS_EACH", "events of a visitor that wait or are worked on", 2_000, 300)
-EVENT_BYTES = Limit("ADAPOP_EVENT_MB_EACH", "megabytes of a visitor's requests that wait", 256, 1, False)
+EVENT_BYTES = Limit(
+    "ADAPOP_EVENT_MB_EACH", "megabytes of a visitor's events that wait or are worked on; one has 0.02 at least", 256, 6,
+    False,
+)  # fmt: skip
 UNREAD = Limit(
     "ADAPOP_UNREAD_EACH", "messages to a visitor that were not collected; an event has about three", 20_000, 1_000
 )
-SESSIONS = Limit(
-    "ADAPOP_SESSIONS_EACH", "pages of a visitor that are remembered, the longest unused is forgotten", 1_000, 60
-)
 HELD = Limit(
-    "ADAPOP_HELD_MB_EACH", "megabytes of facts in a visitor's pages, the longest unused is forgotten", 1_000, 48, False
-)
+    "ADAPOP_HELD_MB_EACH", "megabytes of a visitor's pages and their facts, the longest unused is forgotten", 1_000, 48,
+    False,
+)  # fmt: skip
 QUESTIONS_EACH = Limit("ADAPOP_WAITING_EACH", "questions and probings of a visitor that wait", None, 8)
 ACCELERATOR = Limit("ADAPOP_SECONDS_AN_HOUR", "seconds of the accelerator that a visitor takes in an hour", None, 1_200)
 WRITTEN = Limit(
@@ -103,9 +100,8 @@ GIGABYTES = Limit(
     "ADAPOP_KEEP_GB", "gigabytes of runs and saved sets; who has most loses the oldest first", None, 10, False
 )
 LIMITS = (
-    FACTS, UPLOAD, REQUEST, PROMPT, EPOCHS, QUEUE, WAITING, RUNS_EACH, QUESTIONS_EACH, RUNS_AN_HOUR, ASKS_A_MINUTE,
-    JOBS_AN_HOUR, ACCELERATOR, WRITTEN, REQUESTS, SENT, SERVED, PROCESSOR, CONNECTIONS, AT_WORK, EVENTS, EVENT_BYTES,
-    UNREAD, SESSIONS, HELD, HOURS, GIGABYTES,
+    FACTS, UPLOAD, REQUEST, PROMPT, EPOCHS, QUEUE, WAITING, RUNS_EACH, QUESTIONS_EACH, JOBS_AN_HOUR, ACCELERATOR,
+    WRITTEN, REQUESTS, SERVED, PROCESSOR, CONNECTIONS, AT_WORK, EVENT_BYTES, UNREAD, HELD, HOURS, GIGABYTES,
 )  # fmt: skip
 
 

@@ -4,6 +4,8 @@ from adapop.experiments.results import COLUMNS, LISTS, Results
 
 UNRECORDED = {"idkdpo", "dpo", "rt"}  # methods that no recorded row has
 
+WRITTEN = {"config": "{}", "quick": 1, "seed": 0, "rate": 2e-3, "seconds": 2.0, "peak_mb": 600}  # of each run
+
 
 def by_arm(path, more=""):
     """The rows of a file by the title of their arm, with something behind each title."""

@@ -139,7 +139,7 @@ def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[I
     items = over_seeds((PAPER, *held), seeds, quick)
     for item in over_seeds((PAPER,), seeds, quick):
         row = known.get(item.key)
-        if row and not row["failed"]:
+        if row and len(row["alpha"]) > 1 and not row["failed"]:
             alpha = row["alpha"][-2]  # what is set after the last epoch trains nothing
             changes = {"alpha0": alpha}
             given = [replace(arm, title=f"{arm.title}, α of AdaPop", changes=changes) for arm in held]

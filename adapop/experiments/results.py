@@ -4,12 +4,15 @@ torch."""
 import csv
 import io
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from adapop.errors import DataError
+from adapop.assets import as_kind, parse_json
+from adapop.errors import DataError, shown
 from adapop.experiments.halves import HALVES
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.tables import cell, plain
@@ -56,7 +59,11 @@ ORACLE = (
 # The same shares after each epoch, the first before training.
 ORACLE_EPOCHS = tuple(f"oracle_epochs_{name}_{tier}" for name in STATE_NAMES for tier in ("all", *TIERS))
 LISTS = (*TRACES, *EPOCHS, *ORACLE_EPOCHS, "levels", "levels_direct", "levels_reworded")
-MAPPINGS = ("versions", "shares")
+KINDS = dict.fromkeys(LISTS, list[float]) | {
+    "versions": dict[str, str],
+    "shares": dict[str, tuple[float, float, float]],
+}  # of what is JSON
+ALWAYS = ("quick", "seed", "rate", "seconds", "peak_mb")  # which failed runs have too
 WHOLE = ("quick", "seed", "peak_mb")  # read as whole numbers, from older files with copied rows too: those say 0.0
 TEXTS = ("key", "arm", "method", "preset", "scores", "anchors", "world", "failed", "facts", "commit", "config")
 COLUMNS = (
@@ -91,19 +98,36 @@ class Results:
         lacks are None.
 
         Raises:
-            DataError: the file has other columns.
+            DataError: the file has other columns, or a line is damaged.
         """
         if not self.path.exists():
             return {}
         head, *lines = self._lines()
         if not _readable(head):
             raise DataError(f"{self.path} was written by another version.", "Move it away, or choose another --out.")
-        return {line[0]: _row(line) for line in lines}
+        rows = {}
+        for number, line in enumerate(lines, 2):
+            with self._line(number):
+                row = _row(line)
+                rows[row["key"]] = row
+        return rows
 
     def _lines(self) -> list[list[str]]:
-        """The cells of all complete lines, the header first."""
-        whole = self.path.read_bytes().rpartition(b"\n")[0].decode()
-        return list(csv.reader(io.StringIO(whole))) if whole else [[*COLUMNS]]
+        """The cells of all complete lines, the header first. Every line is a row."""
+        whole, lines = self.path.read_bytes().rpartition(b"\n")[0], []
+        for number, line in enumerate(whole.split(b"\n") if whole else (), 1):
+            with self._line(number):
+                lines += csv.reader([line.decode()])
+        return lines or [[*COLUMNS]]
+
+    @contextmanager
+    def _line(self, number: int) -> Iterator[None]:
+        """Raises DataError with the number of a line, from 1, that does not read inside."""
+        try:
+            yield
+        except (ValueError, csv.Error) as error:
+            message = f"{self.path}, line {number} is damaged ({error})."
+            raise DataError(message, "Delete the line: without --table its run is made again.") from None
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Adds a row; it is on disk when this returns."""
@@ -151,15 +175,32 @@ def _cell(value: object) -> object:
 
 
 def _row(line: list[str]) -> Row:
-    """A CSV line as typed values; None where nothing was measured."""
+    """A CSV line as typed values; None where nothing was measured.
+
+    Raises:
+        ValueError: it has too few cells or too many, or a cell of another kind than its column.
+    """
+    if not COLUMNS.index("versions") < len(line) <= len(COLUMNS):
+        raise ValueError(f"it has {len(line)} cells")
     row: Row = {}
     for name, text in zip_longest(COLUMNS, line, fillvalue=""):
-        if name in TEXTS:
-            row[name] = plain(text)
-        elif name in (*LISTS, *MAPPINGS):
-            row[name] = json.loads(text) if text else []
-        elif name in WHOLE:
-            row[name] = int(float(text)) if text else None
-        else:
-            row[name] = float(text) if text else None
+        try:
+            row[name] = _value(name, text)
+        except (ValueError, OverflowError):
+            raise ValueError(f"{name} is {shown(text)!r}") from None
     return row
+
+
+def _value(name: str, text: str) -> object:
+    if name == "config":
+        as_kind(parse_json(plain(text)), dict)
+    if name in TEXTS:
+        return plain(text)
+    if name in KINDS:
+        return as_kind(parse_json(text), KINDS[name]) if text else []
+    if not text and name not in ALWAYS:
+        return None
+    number = float(text)
+    if not math.isfinite(number) or (name in RECALLS and not 0 <= number <= 1):
+        raise ValueError
+    return int(number) if name in WHOLE else number

@@ -35,6 +35,9 @@ class Range:
     log: bool = True
     whole: bool = False
 
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, (int, float)) and self.low <= value <= self.high
+
     def near(self, value: float) -> float:
         """The nearest number in the range, rounded to `DIGITS`."""
         inside = min(max(value, self.low), self.high)
@@ -84,6 +87,10 @@ class Search:
     """Whether it is also chosen for the right answer not to be the second guess, which asks more of
     it than of the others. So is our own method, and the one of the literature that comes nearest to
     it."""
+
+    def has(self, point: Mapping[str, Any]) -> bool:
+        """Whether it is a point of the space."""
+        return point.keys() == self.space.keys() and all(point[name] in among for name, among in self.space.items())
 
 
 def _searches() -> dict[str, Search]:

@@ -11,12 +11,13 @@ import json
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from adapop.errors import ConfigError, RunError
+from adapop.assets import as_kind, parse_json
+from adapop.errors import ConfigError, DataError, RunError
 from adapop.experiments.halves import VALIDATION, by_tier, questions_of
 from adapop.experiments.item import Ground, Item
 from adapop.experiments.spaces import SEARCHES, Range, Search, first_points, with_point
@@ -32,6 +33,21 @@ PRICE = 2.0
 IN_VAIN = 1.2  # J of whatever is worse than to do nothing, as the sampler hears it: how much worse teaches it nothing
 NEAR = 0.2  # share of right answers that may be the first or second guess, where a search asks for it
 Trial = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What a line of trials is checked for; a run that failed has no parts of J."""
+
+    number: int
+    point: dict[str, bool | int | float | str]
+    J: float
+    failed: str
+    seconds: float
+    worst: float = 0.0
+    holdout: float = 0.0
+    utility: float = 0.0
+    retain: float = 0.0
 
 
 def objective(worst: float, holdout: float, utility: float, retain: float) -> float:
@@ -72,8 +88,25 @@ def trials_file(folder: Path, name: str) -> Path:
 
 
 def trials_of(path: Path) -> list[Trial]:
-    """The trials in a file, in their order."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    """The trials in a file, in their order.
+
+    Raises:
+        DataError: a line is damaged.
+        ConfigError: a point lies outside of the ranges that its arm has now.
+    """
+    trials, wanted = [], SEARCHES.get(path.stem)
+    for number, line in enumerate(path.read_bytes().splitlines() if path.exists() else (), 1):
+        try:
+            trial = parse_json(line)
+            as_kind(trial, _Stored, "ignore")
+        except ValueError as error:
+            message = f"{path}, line {number} is damaged ({error})."
+            raise DataError(message, "Move the file away: without --table its search is made again.") from None
+        if wanted and not wanted.has(trial["point"]):
+            message = f"The trials of {wanted.arm.title} were made with other ranges ({path}, line {number})."
+            raise ConfigError(message, "Move them away, or choose another --out.")
+        trials.append(trial)
+    return trials
 
 
 def best_of(trials: Sequence[Trial]) -> Trial:
@@ -136,15 +169,9 @@ def _proposed(search: Search, done: Sequence[Trial], ground: Ground | None) -> d
     sampler = optuna.samplers.GPSampler(seed=len(done), n_startup_trials=1, deterministic_objective=True)
     study = optuna.create_study(sampler=sampler)
     among = {name: _distribution(optuna.distributions, values) for name, values in search.space.items()}
-    try:
-        for trial in done:
-            known = optuna.trial.create_trial(
-                params=trial["point"], distributions=among, value=min(trial["J"], IN_VAIN)
-            )
-            study.add_trial(known)
-    except ValueError as error:
-        message = f"The trials of {search.arm.title} were made with other ranges ({error})."
-        raise ConfigError(message, "Move them away, or choose another --out.") from None
+    for trial in done:
+        known = optuna.trial.create_trial(params=trial["point"], distributions=among, value=min(trial["J"], IN_VAIN))
+        study.add_trial(known)
     proposed = study.ask(among).params
     return {
         name: values.near(proposed[name]) if isinstance(values, Range) else proposed[name]

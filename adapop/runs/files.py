@@ -10,8 +10,9 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import TypeVar
 
 from adapop.assets import as_kind, parse_json
@@ -53,6 +54,19 @@ def reading(path: Path, fix: str = "Put the file back, or delete the run and sta
     except UNREAD as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
         raise RunError(f"{path} is damaged or missing ({reason}).", fix) from error
+
+
+def check_kinds(folder: Path) -> None:
+    """Checks that whatever lies in a folder is a file or a folder: who reads a pipe or a device may wait for ever.
+
+    Raises:
+        RunError: something is not.
+    """
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
+            with suppress(OSError):  # what reads it says so
+                if not (S_ISREG(mode := path.stat().st_mode) or S_ISDIR(mode)):
+                    raise RunError(f"{path} is no file.", "Delete it, or put the file back.")
 
 
 def read_json(path: Path, kind: type[T], extra: str = "forbid") -> T:

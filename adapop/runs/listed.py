@@ -39,9 +39,11 @@ def _changed(folder: Path) -> int | None:
 
 
 def damage_of(run: Run) -> AdaPopError | None:
-    """Why a run cannot be used; None if its configuration, its log, its scores and the first of its facts read."""
+    """Why a run cannot be used; None if its files are files, and its configuration, its log,
+    its scores and the first of its facts read."""
     facts = run.folder / FACTS
     try:
+        files.check_kinds(run.folder)
         _ = run.config, run.state, run.versions, run.betas
         with files.reading(facts), open(facts, "rb") as lines:
             parse_json(lines.readline())

@@ -29,7 +29,7 @@ from typing import Any
 
 from adapop.assets import as_kind, parse_json
 from adapop.config.run import RunConfig
-from adapop.errors import RunError
+from adapop.errors import ConfigError, RunError
 from adapop.facts.fact import FactSet
 from adapop.facts.tiers import ON_SCALE, Tiers
 from adapop.probes.prompting import Prompting
@@ -87,7 +87,10 @@ class Run:
         with files.reading(path):
             if not path.exists():
                 raise RunError(f"{self.folder} is no run: it has no {CONFIG}.", "`adapop runs` lists the runs.")
-            return RunConfig.from_json(path.read_text(encoding="utf-8"))
+            try:
+                return RunConfig.from_json(path.read_text(encoding="utf-8"))
+            except ConfigError as error:
+                raise ConfigError(f"{path}: {error.message}", error.fix) from None
 
     @property
     def about(self) -> About:
@@ -291,9 +294,10 @@ def find_run(name: str, root: Path | None = None) -> Run:
     """A run by id under the root, or by the path of its folder.
 
     Raises:
-        RunError: there is none.
+        RunError: there is none, or something in it is no file.
     """
     for folder in ((root or runs_root()) / name, Path(name)):
         if os.path.isfile(folder / "config.json"):  # unlike Path.exists, false for a name no file can have
+            files.check_kinds(folder)
             return Run(folder)
     raise RunError(f"There is no run {name!r} in {root or runs_root()}.", "`python -m adapop runs` lists the runs.")

@@ -1,7 +1,7 @@
 """What each visitor takes: the one book that every way into the app writes in and asks.
 
-    spent, in a span of time   requests, megabytes sent, served and written, runs, prompts, jobs,
-                               seconds of the processor and the accelerator
+    spent, in a span of time   requests, jobs, megabytes served and written, seconds of the processor
+                               and the accelerator
     held, at this moment       connections, questions that wait
 
 What waits in Gradio's own queue is counted there, from the events themselves (`adapop.ui.queue`),
@@ -37,11 +37,8 @@ class Allowance:
 
 
 REQUESTS = Allowance(limits.REQUESTS, 60.0)
-SENT = Allowance(limits.SENT, 60.0)
 SERVED = Allowance(limits.SERVED, 60.0)
 PROCESSOR = Allowance(limits.PROCESSOR, 60.0)
-ASKS = Allowance(limits.ASKS_A_MINUTE, 60.0)
-RUNS = Allowance(limits.RUNS_AN_HOUR, HOUR)
 JOBS = Allowance(limits.JOBS_AN_HOUR, HOUR)
 ACCELERATOR = Allowance(limits.ACCELERATOR, HOUR)
 WRITTEN = Allowance(limits.WRITTEN, HOUR)

@@ -29,7 +29,7 @@ from adapop.runs.pace import Pace, pace_of
 from adapop.runs.run import Run
 from adapop.service import cleanup, jobs, links, saved_sets
 from adapop.service.leases import Leases
-from adapop.service.ledger import ACCELERATOR, ASKS, JOBS, RUNS, WRITTEN, Allowance, Ledger
+from adapop.service.ledger import ACCELERATOR, WRITTEN, Ledger
 from adapop.service.queue import TurnQueue
 from adapop.service.wait import Wait, wait_behind
 from adapop.service.zerogpu import Accelerated
@@ -152,8 +152,8 @@ class Worker:
 
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
         """Asks both models of a run, when its turn comes. The future of this and of the next three raises LimitError
-        where too many wait, or this visitor asked too often."""
-        return self._question(ASKS, run, jobs.ask_models, run.folder, prompts, golds)
+        where too many wait, or this visitor took too much of the accelerator lately."""
+        return self._question(run, jobs.ask_models, run.folder, prompts, golds)
 
     def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[Known], Progress]:
         """What the original model answers of the facts to forget; otherwise as `check`."""
@@ -171,13 +171,13 @@ class Worker:
         """Asks both models of a run everything in the plan, when its turn comes; and how far it is.
         The replies are in the run's folder, also if it ends early: `Run.probes`."""
         progress = Progress()
-        return self._question(JOBS, run, jobs.probe_models, run.folder, plan, progress), progress
+        return self._question(run, jobs.probe_models, run.folder, plan, progress), progress
 
     def recover(self, run: Run, name: str) -> tuple[Future[dict], Progress]:
         """Tries to get a run's facts back by one of `RECOVERY`, when its turn comes; and how far it
         is. The result is in the run's folder: `Run.recovery`."""
         progress = Progress()
-        return self._question(JOBS, run, jobs.recover_facts, run.folder, name, progress), progress
+        return self._question(run, jobs.recover_facts, run.folder, name, progress), progress
 
     def save_set(self, facts: FactSet) -> str:
         """Saves a page's set beside the runs. Returns its name, see `saved_sets`.
@@ -203,16 +203,15 @@ class Worker:
     def _look(self, work: Callable, config: RunConfig, facts: FactSet) -> tuple[Future, Progress]:
         if self.is_lent and config.model not in SHIPPED:
             raise RunError("A lent GPU is not there for a look.", "Start the run; it says itself what it meets.")
-        return self._question(JOBS, None, work, config, facts, progress := Progress()), progress
+        return self._question(None, work, config, facts, progress := Progress()), progress
 
-    def _question(self, allowance: Allowance, run: Run | None, work: Callable, *args) -> Future:
+    def _question(self, run: Run | None, work: Callable, *args) -> Future:
         """Queued among the questions; behind the run that it is about while that waits for its turn."""
         visitor, held = self.ledger.who(), ExitStack()
         try:
             WAITING.check(self._line.questions + 1)
             held.enter_context(self.ledger.held(QUESTIONS_EACH, visitor))
             self.ledger.check(ACCELERATOR, visitor)
-            self.ledger.spend(allowance, visitor=visitor)
         except LimitError as error:
             held.close()
             refusal: Future = Future()
@@ -243,7 +242,6 @@ class Worker:
         RUNS_EACH.check(own + 1)
         self.ledger.check(ACCELERATOR, visitor)
         self.ledger.check(WRITTEN, visitor)
-        self.ledger.spend(RUNS, visitor=visitor)
 
     def _enqueued(self, run: Run) -> None:
         queued = ExitStack()  # meanwhile no other app of this root deletes it

@@ -15,6 +15,7 @@ from gradio.state_holder import SessionState
 
 from adapop.facts.fact import FACT_BYTES, FactSet
 
+PAGE_MEGABYTES = 0.1  # that a page takes at most beside the values of the store
 EMPTY: dict[str, object] = {}  # one for all components of all pages
 
 
@@ -83,8 +84,9 @@ class PageState(SessionState):
 
 
 def held_megabytes(pages: Iterable[PageState]) -> float:
-    """About how much the values take whose keys pages have, each counted once."""
-    return STORE.megabytes(set().union(*(page.keys for page in pages)))
+    """About how much pages take with the values whose keys they have, each counted once."""
+    keys = [page.keys for page in pages]
+    return PAGE_MEGABYTES * len(keys) + STORE.megabytes(set().union(*keys))
 
 
 def bytes_of(value: object) -> int:

@@ -25,7 +25,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapop.errors import LimitError
 from adapop.limits import CONNECTIONS, REQUEST, UPLOAD, is_public
-from adapop.service.ledger import JOBS, PROCESSOR, REQUESTS, SENT, SERVED, Ledger
+from adapop.runs.files import FULL
+from adapop.service.ledger import JOBS, PROCESSOR, REQUESTS, SERVED, Ledger
 from adapop.ui.body import parsed
 from adapop.ui.queue import SIZE, network_of, refusing_slowly, visitor_of
 from adapop.ui.served import PAGES, STATIC, Served
@@ -94,14 +95,15 @@ class Gate:
             self._ledger.spend(REQUESTS, 1, visitor)
             if method == "POST":
                 self._ledger.check(PROCESSOR, visitor)
-                allowance, amount = (JOBS, 1) if uploads else (SENT, scope[SIZE] / 1e6)
-                self._ledger.spend(allowance, amount, visitor)
+            if uploads:
+                self._ledger.spend(JOBS, 1, visitor)
         except LimitError as error:
             return PlainTextResponse(str(error), 429)
         return None
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send, visitor: str) -> None:
-        """Sends what Gradio answers; 400 where it raises because a request makes no sense."""
+        """Sends what Gradio answers; 400 where it raises because a request makes no sense, 507 where an upload does not
+        fit on the disk."""
         begun = False
 
         async def sent(message: Message) -> None:
@@ -115,8 +117,12 @@ class Gate:
             raise
         except Exception as error:  # noqa: BLE001  whatever it is; the log gets no text: that may quote what the user sent
             log.error("a request failed: %s", place_of(error))
-            if not begun:
-                await PlainTextResponse("This request could not be understood.", 400)(scope, receive, send)
+            if begun:
+                return
+            answer = PlainTextResponse("This request could not be understood.", 400)
+            if isinstance(error, OSError) and error.errno in FULL:
+                answer = PlainTextResponse("The disk of this app is full. Try again later.", 507)
+            await answer(scope, receive, send)
 
     def _marked(self, scope: Scope, visitor: str, send: Send) -> Send:
         """The way back, on which answers get their headers of protection and are written down as

@@ -32,14 +32,12 @@ from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.state import view
-from adapop.ui.secret import FILE, browser_secret
-from adapop.ui.session import new_session
+from adapop.ui.session import kept, new_session
 from adapop.ui.story import screen as story
 from adapop.ui.told import quote_nobody
 from adapop.ui.wiring import EACH, QUIET, charge_events
 
 TICK_SECONDS = 0.7
-SESSIONS = 1_000  # pages that Gradio remembers, the latest used
 TABS = ("facts", "pressure", "run", "probe", "compare")  # that an address may name; "assets/story/page.js" opens them
 SCRIPTS = ("forget-link", "tab-address", "no-base", "keys", "shell")
 FORGET_LINK, TO_ADDRESS, NO_BASE, KEYS, SHELL = ((ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
@@ -60,10 +58,7 @@ def build(worker: Worker) -> gr.Blocks:
     read_bodies_here()
     quote_nobody()
     with gr.Blocks(title=texts.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)) as demo:
-        secret = browser_secret(worker.root)
-        run_id = gr.BrowserState("", storage_key="adapop-run", secret=secret)
-        settings = gr.BrowserState([], storage_key="adapop-settings", secret=secret)
-        session = new_session(demo, secret)
+        run_id, settings, session = kept("", "run"), kept([], "settings"), new_session(demo)
         with gr.Row(elem_id="header-row"):
             gr.HTML(html.values({"title": texts.TITLE, "tagline": texts.TAGLINE}), html_template=html.HEADER, scale=6)
             mode = gr.HTML(html.values({"mode": "Starting …"}), html_template=html.MODE, scale=1, elem_id="mode")
@@ -72,12 +67,12 @@ def build(worker: Worker) -> gr.Blocks:
         with gr.Row(elem_id="strip-row"):
             strip = gr.HTML(run.strip_of(view(None)), html_template=html.STRIP, elem_id="strip", scale=6)
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
-            own = gr.BrowserState("", storage_key="adapop-own-run", secret=secret)
+            own = kept("", "own-run")
             back = gr.Button(texts.BACK_TO_OWN, visible=False, size="sm", scale=1, min_width=120, elem_id="own-run")
         another = gr.State("")
         timer = gr.Timer(TICK_SECONDS, active=False)  # `opened` starts it, when it knows which run to follow
         follower = run.Follower(run_id, another, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop)
-        contest, my_runs = race.new_race(secret, TICK_SECONDS), mine.new_list(secret)
+        contest, my_runs = race.new_race(TICK_SECONDS), kept([], "runs")
         with gr.Tabs(elem_id="screens") as tabs:
             with gr.Tab("Story", id="story") as story_tab:
                 story.build(worker, follower)
@@ -173,7 +168,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
     """
     check_limits()
     worker = Worker(runs_root(), accelerated, visitor)
-    with files.writing(worker.root / FILE):
+    with files.writing(worker.root / "run"):
         worker.root.mkdir(parents=True, exist_ok=True)
     worker.keep_clean()
     demo = build(worker)
@@ -194,7 +189,6 @@ def launch_options(worker: Worker) -> dict:
         theme=THEME,
         css_paths=[ASSETS / "style.css", ASSETS / "story.css"],
         js=f"() => {{ ({NO_BASE})(); ({KEYS})(); ({SHELL})(); }}",
-        state_session_capacity=SESSIONS,
         run_history=False,
         enable_monitoring=False,
         footer_links=["api"],

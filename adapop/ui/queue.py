@@ -3,7 +3,7 @@
 Gradio works on events in the order of their groups (concurrency ids), whoever sent them, and keeps every answer until
 somebody asks for it. Here, beside the limit of a group,
 
-- a visitor has so many events at work, so many that wait, and so many bytes in them, and no more;
+- a visitor has so many events at work, and so many bytes in all of them, and no more;
 - of what a group may work on a visitor has half, so that another one's event begins at once;
 - a group with a limit of one means one after the other for one page, and other pages do not wait for it;
 - an answer that nobody collects is dropped after a minute, and what is remembered for a call without a page at once.
@@ -29,15 +29,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from adapop.errors import LimitError
-from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, HELD, SESSIONS, UNREAD, Limit, is_public
-from adapop.service.ledger import CROWD
-from adapop.ui.held import STORE, PageState, held_megabytes
+from adapop.limits import AT_WORK, EVENT_BYTES, HELD, UNREAD, Limit, is_public
+from adapop.ui.held import PAGE_MEGABYTES, STORE, PageState, held_megabytes
 from adapop.ui.kinds import misfit
 
 LONGEST = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
 SLOTS = 400  # events at work at once: most of them wait for the accelerator, and hold no thread
 GROUP = 8  # events of a group at work at once, where the event says nothing else
 CROWD_IN_MEMORY = 8  # so many times its limit all visitors together may have in memory
+EVENT_MEGABYTES = 0.02  # that an event takes in memory, however short its request
 GROWN = 1.02  # times the memory it had: then the process looks for some to give back
 UNREAD_SECONDS, SWEEP_SECONDS, REFUSAL_SECONDS = 60.0, 5.0, 0.5
 # a thread that computes holds up each step of the others so long: at Python's 0.005, answers beside one visitor's heavy
@@ -165,18 +165,14 @@ class FairQueue(Queue):
 
     def _check_room(self, visitor: str, megabytes: float) -> None:
         """Raises LimitError if this visitor, or all together, have as much in the line as they may."""
-        events, size = Counter(), Counter({visitor: megabytes})
+        size = Counter({visitor: max(megabytes, EVENT_MEGABYTES)})
         for event in self.event_ids_to_events.values():
-            who = visitor_of(event.request)
-            events[who] += 1
-            size[who] += event.request.scope.get(SIZE, 0) / 1e6
+            size[visitor_of(event.request)] += max(event.request.scope.get(SIZE, 0) / 1e6, EVENT_MEGABYTES)
         unread = Counter()
         for session, messages in self.pending_messages_per_session.items():
             unread[self._visitors.get(session, "")] += messages.qsize()
-        events[visitor] += 1
-        _check(EVENTS, events, visitor, CROWD)
-        _check(EVENT_BYTES, size, visitor, CROWD_IN_MEMORY)
-        _check(UNREAD, unread, visitor, CROWD_IN_MEMORY)
+        _check(EVENT_BYTES, size, visitor)
+        _check(UNREAD, unread, visitor)
 
     def _remember(self, event: Event) -> None:
         """Forgets the state of a call that belongs to no page, and the longest unused pages, of this visitor and of
@@ -188,11 +184,9 @@ class FairQueue(Queue):
         pages[event.session_hash] = None
         pages.move_to_end(event.session_hash)
         states = self.server_app.state_holder.session_data
-        while len(pages) > SESSIONS.value() or (
-            len(pages) > 1 and held_megabytes(states[one] for one in pages if one in states) > HELD.value()
-        ):
+        while len(pages) > 1 and held_megabytes(states[one] for one in pages if one in states) > HELD.value():
             self._forget(pages.popitem(last=False)[0])
-        surplus = STORE.megabytes() - CROWD_IN_MEMORY * HELD.value()
+        surplus = STORE.megabytes() + PAGE_MEGABYTES * len(states) - CROWD_IN_MEMORY * HELD.value()
         for session in list(states)[:-1]:  # gradio has the longest unused first
             if surplus <= 0:
                 return
@@ -273,11 +267,12 @@ def _holds_a_thread(event: Event) -> bool:
     return not (inspect.iscoroutinefunction(event.fn.fn) or inspect.isasyncgenfunction(event.fn.fn))
 
 
-def _check(limit: Limit, amounts: Counter[str], visitor: str, crowd: int) -> None:
+def _check(limit: Limit, amounts: Counter[str], visitor: str) -> None:
     limit.check(amounts[visitor])
     # nobody fills the place of others: who has more than allowed, as answers come after the question, counts as allowed
-    if (most := limit.value()) is not None and sum(min(amount, most) for amount in amounts.values()) > crowd * most:
+    most = limit.value()
+    if sum(min(amount, most) for amount in amounts.values()) > CROWD_IN_MEMORY * most:
         raise LimitError(
-            f"Too many {limit.what}, of all visitors together: at most {crowd * most:,} ({limit.name}).",
+            f"Too many {limit.what}, of all visitors together: at most {CROWD_IN_MEMORY * most:,} ({limit.name}).",
             "Try again in a moment.",
         )

@@ -63,8 +63,14 @@ class Session:
         return {self.facts: facts, self.shown: identity(facts)}
 
 
-def new_session(page: gr.Blocks, secret: str) -> Session:
-    """The components, laid out where they are called. secret: seals what the browser keeps."""
+def kept(value: object, name: str) -> gr.BrowserState:
+    """What the browser keeps of a page under this name. value: before there is any. Gradio's key to it is no secret, as
+    each page brings it along; left out, it would be another after each start."""
+    return gr.BrowserState(value, storage_key=f"adapop-{name}", secret="adapop")
+
+
+def new_session(page: gr.Blocks) -> Session:
+    """The components, laid out where they are called."""
     facts = sandbox_facts()
     return Session(
         page=page,
@@ -74,7 +80,7 @@ def new_session(page: gr.Blocks, secret: str) -> Session:
         scorings=gr.State((given(facts.forget),)),
         known=gr.State({}),
         at_work=gr.State(None),
-        kept=gr.BrowserState({}, storage_key="adapop-session", secret=secret),
+        kept=kept({}, "session"),
         saved=gr.State(facts),
         restored=gr.State(None),
         shown=gr.Textbox(identity(facts), visible=False, elem_id="shown-set"),

@@ -124,7 +124,7 @@ def test_a_link_leads_another_device_to_the_run(page, browser, address, runs_fol
 def test_a_server_that_forgot_the_page_starts_nothing_else_and_the_set_is_put_back(browser, tmp_path):
     """It remembers one page of a visitor; a second one makes it forget the first."""
     folder = tmp_path / "runs"
-    with served(folder, ADAPOP_SESSIONS_EACH="1") as app, visit(browser, app.address.rstrip("/")) as page:
+    with served(folder, ADAPOP_HELD_MB_EACH="0.01") as app, visit(browser, app.address.rstrip("/")) as page:
         upload(page, tmp_path)
         open_tab(page, "Run")
         with visit(browser, app.address.rstrip("/")) as second:

@@ -31,6 +31,7 @@ from adapop.popularity.beta import BetaMap
 from adapop.probes.oracle import guesses_of
 from adapop.runs.run import Run
 from adapop.sandbox import pretrain
+from bench_rows import WRITTEN
 
 TINY = (Arm("AdaPop", "adapop"), Arm("WGA", "wga"))
 MEASURED = [name for name in COLUMNS if name not in ("seconds", "peak_mb", "commit")]
@@ -118,7 +119,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
 
 def test_what_another_experiment_has_done_is_taken_over(monkeypatch, tmp_path):
     item = over_seeds(TINY[:1], (0,), True)[0]
-    Place("main", tmp_path, (0,), True).results.append({"key": item.key, "arm": "by its other name", "seed": 0})
+    Place("main", tmp_path, (0,), True).results.append({**WRITTEN, "key": item.key, "arm": "by its other name"})
     plan = lambda seeds, quick, known: [item]  # noqa: E731
     monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "?", plan, (), ()))
     place = Place("tiny", tmp_path, (0,), True)
@@ -133,9 +134,7 @@ def test_rows_of_other_code_are_kept_and_told(monkeypatch, tmp_path):
     monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "?", plan, (controller_table,), ()))
     place, told = Place("tiny", tmp_path, (0,), True), []
     for item, made in zip(items, ("0ld", commit())):
-        place.results.append(
-            {"key": item.key, "arm": item.arm.title, "seed": 0, "failed": "no", "config": "{}", "commit": made}
-        )
+        place.results.append({**WRITTEN, "key": item.key, "arm": item.arm.title, "failed": "no", "commit": made})
     assert run(place, two(1), told.append) == {}
     (line,) = told
     assert line.startswith("1 of 2 rows were made by other code") and "1 at 0ld" in line and "tiny-quick.csv" in line
@@ -148,7 +147,7 @@ def test_the_distance_is_added_to_rows_without_and_all_else_stays(tmp_path):
     head, recorded = [name for name in COLUMNS if not name.startswith("oracle_epochs")], "[1.0, 0.50]"
     with open(place.results.path, "w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerow(head)
-        cells = {"arm": "an arm", "epochs_direct_all": recorded}
+        cells = {**WRITTEN, "arm": "an arm", "epochs_direct_all": recorded}
         csv.DictWriter(file, head, lineterminator="\n").writerows({"key": item.key, **cells} for item in items)
     found = {"failed": "", "epochs_direct_all": 0.25, "oracle_as_never_all": 0.5, "oracle_epochs_under_all": [1.0, 0.5]}
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from adapop import paths
+from adapop.cli import main
 from adapop.errors import DataError
 from adapop.experiments import results
 from adapop.experiments.results import COLUMNS, LISTS, Results
@@ -12,6 +13,7 @@ from adapop.experiments.results import COLUMNS, LISTS, Results
 ROW = {
     "key": "abc", "arm": "WGA, α of AdaPop", "method": "wga", "preset": "paper", "scores": "given", "seed": 3,
     "rate": 2e-3, "quick": 1, "failed": "", "forget_reworded_rare": 0.25, "lam": [0.0, 0.125],
+    "seconds": 2.5, "peak_mb": 640,
     "config": json.dumps({"a": 1, "text": 'a "quoted", line'}, indent=2), "commit": "c5d+",
     "versions": {"torch": "2.13"},
 }  # fmt: skip
@@ -72,6 +74,46 @@ def test_a_file_with_other_columns_is_not_touched(tmp_path):
     stored.path.write_text("key,arm\n1,2\n", encoding="utf-8")
     with pytest.raises(DataError, match="another version"):
         stored.rows()
+
+
+DAMAGES = {
+    "forget_reworded_rare is 'high'": {"forget_reworded_rare": "high"},
+    "forget_reworded_rare is 'nan'": {"forget_reworded_rare": float("nan")},
+    "forget_reworded_rare is '7'": {"forget_reworded_rare": 7},
+    "seed is ''": {"seed": None},
+    "seed is 'inf'": {"seed": float("inf")},
+    "rate is ''": {"rate": None},
+    "lam is '{\"a\": 1}'": {"lam": {"a": 1}},
+    "lam is '[\"a\"]'": {"lam": ["a"]},
+    "shares is '{\"forget/direct/all\": 1}'": {"shares": {"forget/direct/all": 1}},
+    "versions is '[1]'": {"versions": [1]},
+    "config is 'x'": {"config": "x"},
+    f"lam is {'[' * 59!r}"[:-1]: {"lam": "[" * 50_000},
+    "field larger than field limit": {"arm": "x" * 200_000},
+}
+
+
+@pytest.mark.parametrize("said", DAMAGES)
+def test_a_damaged_row_is_named_by_its_line_and_column(tmp_path, said):
+    stored = Results(tmp_path / "main.csv")
+    stored.append(ROW)
+    stored.append({**ROW, "key": "def", **DAMAGES[said]})
+    with pytest.raises(DataError) as caught:
+        stored.rows()
+    assert f"main.csv, line 3 is damaged ({said}" in caught.value.message
+    assert "Delete the line" in caught.value.fix
+
+
+@pytest.mark.parametrize("line", [b"", b"a,b", b"," * 400, b"\xff" + b"," * 171, b'"' + b"," * 171])
+def test_a_line_that_is_no_row_is_named_by_the_command(tmp_path, capsys, line):
+    stored = Results(tmp_path / "main.csv")
+    stored.append(ROW)
+    head, row, _ = stored.path.read_bytes().split(b"\n")
+    stored.path.write_bytes(b"\n".join([head, line, row, b""]))
+    before = stored.path.read_bytes()
+    assert main(["bench", "main", "--table", "--out", str(tmp_path)]) == 2
+    assert "main.csv, line 2 is damaged" in capsys.readouterr().err
+    assert stored.path.read_bytes() == before
 
 
 def test_every_kind_of_column_is_known():

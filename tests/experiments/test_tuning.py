@@ -8,7 +8,7 @@ import pytest
 from adapop.cli import main
 from adapop.config.methods import METHODS
 from adapop.config.presets import PRESETS, make_config
-from adapop.errors import ConfigError
+from adapop.errors import ConfigError, DataError
 from adapop.experiments import trial, tuned, tuning, winners
 from adapop.experiments.item import Item
 from adapop.experiments.results import ATTACKS, DOORS
@@ -119,6 +119,22 @@ def test_trials_of_other_ranges_are_refused(invented, tmp_path):
     with pytest.raises(ConfigError, match="other ranges") as caught:
         search("wga", tmp_path, 13)
     assert "--out" in caught.value.fix
+
+
+BROKEN = ["", "[]", "7", "[" * 100_000, '{"number": 0}', "\udcff"]
+OTHERWISE = [{"J": "low"}, {"J": float("nan")}, {"point": []}, {"worst": "x"}, {"failed": 1}]
+
+
+@pytest.mark.parametrize("damage", [*BROKEN, *OTHERWISE], ids=lambda damage: repr(damage)[:20])
+def test_a_damaged_trial_is_named(invented, tmp_path, damage):
+    search("wga", tmp_path, 2)
+    path = trials_file(tmp_path, "wga")
+    first, second = path.read_text(encoding="utf-8").splitlines()
+    damaged = damage if isinstance(damage, str) else json.dumps(json.loads(second) | damage)
+    path.write_text(f"{first}\n{damaged}\n", encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(DataError, match=r"wga\.jsonl, line 2 is damaged") as caught:
+        trials_of(path)
+    assert caught.value.fix.startswith("Move the file away")
 
 
 def test_without_optuna_one_is_told_how_to_get_it(monkeypatch, tmp_path):

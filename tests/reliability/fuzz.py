@@ -73,7 +73,7 @@ def main(calls: int, seed: int) -> int:
 
 def _places(folder: str) -> dict[str, str]:
     # limits wide enough that requests are read and not counted away; nothing is looked up elsewhere
-    wide = ("REQUESTS_A_MINUTE", "JOBS_AN_HOUR", "ASKS_A_MINUTE", "RUNS_AN_HOUR", "EVENTS_EACH", "UNREAD_EACH")
+    wide = ("REQUESTS_A_MINUTE", "JOBS_AN_HOUR", "EVENT_MB_EACH", "UNREAD_EACH")
     return {
         "ADAPOP_PUBLIC": "1",
         "ADAPOP_CACHE": folder,

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import tempfile
 from pathlib import Path
 
@@ -222,6 +223,68 @@ def test_what_a_run_brings_beside_its_log_may_be_damaged_and_is_named_where_it_i
     assert len(_finished(now)) >= 2, "the sound ones"
     assert results.files_of(now.runs)
     SCREEN.show(worker, broken.id)  # which raises nothing
+
+
+def commands_on(name: str, out: Path) -> list[list[str]]:
+    """Every command that reads a run."""
+    return [
+        ["probe", name, "--prompt", "Who?"],
+        ["probe", name, "--kinds", "direct"],
+        ["report", name, "--out", str(out / "r.html")],
+        ["report", name, "--out", str(out / "r.zip")],
+        ["export", name, "--out", str(out / "adapter")],
+        ["tokens", "--run", name],
+        ["resume", name],
+    ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no named pipes")
+@pytest.mark.parametrize("name", ["events.jsonl", "run.json", "lock", "epoch-1/adapter_model.safetensors"])
+def test_a_pipe_in_a_runs_folder_is_named_and_not_waited_for(three, tmp_path, capsys, name):
+    broken, _ = three
+    (broken.folder / name).unlink(missing_ok=True)
+    os.mkfifo(broken.folder / name)
+    for command in commands_on(broken.id, tmp_path):
+        assert main(command) == 2, command
+        assert f"{Path(name).name} is no file. Delete it" in " ".join(capsys.readouterr().err.split())
+    assert main(["runs"]) == 0
+    assert "is no file" in capsys.readouterr().out
+    assert (broken.folder / name).exists(), "nothing is deleted"
+
+
+def test_a_configuration_that_does_not_read_is_named_by_its_path(three, tmp_path, capsys):
+    broken, _ = three
+    (broken.folder / "config.json").write_bytes(b"[" * 100_000)
+    path = str(broken.folder / "config.json")
+    reading = [command for command in commands_on(broken.id, tmp_path) if command[0] != "resume"]  # it is complete
+    for command in (*reading, ["run", "--config", path], ["check", "pair", "--config", path]):
+        assert main(command) in (1, 2), command
+        said = capsys.readouterr()
+        assert path in said.err + said.out, command
+
+
+LYING = {  # headers of safetensors: a length, and what it is of
+    "length of 2^62": (2**62, b"{}"),
+    "length beyond the end": (10**6, b"{}"),
+    "deep": (500_000, b'{"a":' * 100_000),
+    "beyond the end": (None, b'{"a":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4398046511104]}}'),
+    "negative": (None, b'{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}'),
+    "unknown type": (None, b'{"a":{"dtype":"Z9","shape":[1],"data_offsets":[0,4]}}'),
+    "a list": (None, b"[1]"),
+    "no tensor": (None, b"{}"),
+}
+
+
+@pytest.mark.quick("length of 2^62", "beyond the end")
+@pytest.mark.parametrize("name", LYING)
+def test_weights_whose_header_lies_are_named_by_every_command_that_reads_them(three, tmp_path, capsys, name):
+    broken, _ = three
+    length, header = LYING[name]
+    content = struct.pack("<Q", len(header) if length is None else length) + header + bytes(8)
+    (broken.folder / "epoch-1" / "adapter_model.safetensors").write_bytes(content)
+    for command in (command for command in commands_on(broken.id, tmp_path) if command[0] in ("probe", "export")):
+        assert main(command) == 2, command
+        assert "adapter_model.safetensors is damaged or missing" in capsys.readouterr().err
 
 
 def test_a_run_that_nobody_may_look_into_is_listed_too(three, capsys, monkeypatch):

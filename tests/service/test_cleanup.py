@@ -85,13 +85,13 @@ def test_only_runs_and_sets_are_ever_deleted(tiny, tmp_path):
     elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
     elsewhere.mkdir()
     (tmp_path / "adapop-0123456789abcdef").symlink_to(elsewhere)
-    secret = tmp_path / ".browser-secret"
-    secret.write_text("x", encoding="utf-8")
-    os.utime(secret, (1, 1))
+    note = tmp_path / "note.txt"
+    note.write_text("x", encoding="utf-8")
+    os.utime(note, (1, 1))
     worker.clean(2 * HOUR, 0.0)
     assert not run.folder.exists()
     assert load_set(name, tmp_path) is None
-    assert all(folder.exists() for folder in [*strangers, elsewhere, secret])
+    assert all(folder.exists() for folder in [*strangers, elsewhere, note])
 
 
 def test_a_reader_sees_a_run_whole_or_not_at_all(tiny, tmp_path):
@@ -199,62 +199,3 @@ def test_files_from_the_future_are_dated_now(tiny, tmp_path):
     assert all(path.stat().st_mtime < time.time() + HOUR for path in run.folder.rglob("*"))
     aged(run.folder, 2)
     assert overdue(tmp_path, HOUR, None, nobody) == [run.folder]
-
-
-class Clocks:
-    """The clock that may be set, and the one that cannot be."""
-
-    def __init__(self) -> None:
-        self.wall, self.steady = time.time(), 5.0
-
-    def time(self) -> float:
-        return self.wall
-
-    def monotonic(self) -> float:
-        return self.steady
-
-    def pass_by(self, hours: float) -> None:
-        self.wall += hours * HOUR
-        self.steady += hours * HOUR
-
-
-@pytest.fixture
-def clocks(monkeypatch, tmp_path):
-    made = Clocks()
-    monkeypatch.setattr("adapop.service.cleanup.time", made)
-    monkeypatch.setattr("adapop.service.cleanup._Clock.wall", made.wall)
-    monkeypatch.setattr("adapop.service.cleanup._Clock.steady", made.steady)
-    return made
-
-
-def test_a_clock_that_jumps_ahead_deletes_nothing(tiny, tmp_path, clocks):
-    old, young = run_of(tiny, tmp_path, 1.9), run_of(tiny, tmp_path, 0)
-    clocks.wall += 5 * HOUR
-    assert overdue(tmp_path, 2 * HOUR, None, nobody) == []
-    clocks.pass_by(0.2)
-    assert overdue(tmp_path, 2 * HOUR, None, nobody) == [old.folder], "what was old before the jump is so after it"
-    clocks.pass_by(1.9)
-    assert overdue(tmp_path, 2 * HOUR, None, nobody) == [old.folder, young.folder]
-
-
-def test_a_jump_is_not_counted_by_the_next_process_either(tiny, tmp_path, clocks, monkeypatch):
-    run_of(tiny, tmp_path, 1)
-    clocks.wall += 5 * HOUR
-    assert overdue(tmp_path, 2 * HOUR, None, nobody) == []
-    monkeypatch.setattr("adapop.service.cleanup._Clock.wall", clocks.wall)  # a process that saw nothing of it
-    monkeypatch.setattr("adapop.service.cleanup._Clock.steady", 0.0)
-    clocks.steady = 0.0
-    assert overdue(tmp_path, 2 * HOUR, None, nobody) == []
-    clocks.pass_by(1.1)
-    assert len(overdue(tmp_path, 2 * HOUR, None, nobody)) == 1
-
-
-def test_time_that_passes_is_no_jump(tiny, tmp_path, clocks):
-    run = run_of(tiny, tmp_path, 0)
-    before = (run.folder / "config.json").stat().st_mtime
-    clocks.pass_by(1.9)
-    assert overdue(tmp_path, 2 * HOUR, None, nobody) == []
-    clocks.wall += 30  # set right by the network
-    clocks.pass_by(0.2)
-    assert overdue(tmp_path, 2 * HOUR, None, nobody) == [run.folder]
-    assert (run.folder / "config.json").stat().st_mtime == before

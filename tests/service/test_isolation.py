@@ -19,6 +19,7 @@ from gradio_client.exceptions import AppError
 from adapop.errors import RunError
 from adapop.runs.examples import example
 from adapop.runs.run import Run
+from adapop.service.ledger import ACCELERATOR
 from adapop.service.links import link_of
 from adapop.service.worker import Worker
 from adapop.ui.access import link_to, may_control
@@ -204,9 +205,14 @@ def test_a_prompt_of_100_000_characters_is_refused_by_the_name_of_the_limit(ada,
 
 
 def test_only_files_that_the_app_made_are_served(address, worker, run):
-    secret = worker.root / ".browser-secret"
-    assert secret.exists()
-    for path in (secret, run.folder / "facts.jsonl", run.folder / "link", "/etc/passwd", "app.py", "../../etc/passwd"):
+    for path in (
+        run.folder / "config.json",
+        run.folder / "facts.jsonl",
+        run.folder / "link",
+        "/etc/passwd",
+        "app.py",
+        "../../etc/passwd",
+    ):
         for route in ("file=", "file/", "static/", "custom_component/"):
             for shape in (str(path), quote(str(path), safe=""), f"{worker.root}/../{path}"):
                 assert status_of(f"{address}gradio_api/{route}{shape}") in (403, 404, 422), (route, shape)
@@ -265,15 +271,15 @@ def test_no_file_of_this_machine_passes_for_an_upload(address, ada, run, path):
     assert "root:" not in json.dumps(answer)
 
 
-def test_a_visitor_has_a_limit_of_runs_and_the_next_visitor_their_own(ada, bob, monkeypatch):
-    monkeypatch.setenv("ADAPOP_RUNS_AN_HOUR", "6")
-    started = []
-    with pytest.raises(AppError, match="ADAPOP_RUNS_AN_HOUR"):
-        for _ in range(7):
-            started.append(ada.predict(RUN, epochs=1, api_name="/start_run")["run"])
-            ada.predict(started[-1], api_name="/stop")
-    started.append(bob.predict(RUN, epochs=1, api_name="/start_run")["run"])
-    bob.predict(started[-1], api_name="/stop")
+def test_a_visitor_has_a_limit_of_the_accelerator_and_the_next_visitor_their_own(ada, bob, worker):
+    worker.ledger.charge(ACCELERATOR, ACCELERATOR.limit.public, "10.0.0.1")
+    try:
+        with pytest.raises(AppError, match="ADAPOP_SECONDS_AN_HOUR"):
+            ada.predict(RUN, epochs=1, api_name="/start_run")
+        name = bob.predict(RUN, epochs=1, api_name="/start_run")["run"]
+        bob.predict(name, api_name="/stop")
+    finally:
+        worker.ledger.charge(ACCELERATOR, -ACCELERATOR.limit.public, "10.0.0.1")
 
 
 def test_a_request_larger_than_the_limit_is_refused_before_it_is_read(address):

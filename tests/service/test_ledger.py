@@ -9,7 +9,7 @@ import pytest
 
 from adapop.errors import LimitError
 from adapop.limits import LIMITS, RUNS_EACH
-from adapop.service.ledger import ACCELERATOR, ASKS, CROWD, JOBS, REQUESTS, RUNS, Ledger
+from adapop.service.ledger import ACCELERATOR, CROWD, JOBS, REQUESTS, Ledger
 from adapop.service.queue import TurnQueue
 
 
@@ -29,22 +29,23 @@ class Clock:
         return self.now
 
 
-def test_a_visitor_who_asks_too_often_waits_and_the_others_do_not():
+def test_a_visitor_who_asks_too_often_waits_and_the_others_do_not(monkeypatch):
+    monkeypatch.setenv(REQUESTS.limit.name, "30")
     clock, asking = Clock(), ["ada"]
     ledger = Ledger(lambda: asking[0], clock)
     for _ in range(30):
-        ledger.spend(ASKS)
-    with pytest.raises(LimitError, match=r"at most 30 \(ADAPOP_ASKS_A_MINUTE\). Try again in 60 s"):
-        ledger.spend(ASKS)
+        ledger.spend(REQUESTS)
+    with pytest.raises(LimitError, match=r"at most 30 \(ADAPOP_REQUESTS_A_MINUTE\). Try again in 60 s"):
+        ledger.spend(REQUESTS)
     asking[0] = "bob"
-    ledger.spend(ASKS)
+    ledger.spend(REQUESTS)
     asking[0] = "ada"
-    ledger.spend(RUNS)
+    ledger.spend(JOBS)
     clock.now = 59.0
     with pytest.raises(LimitError, match="Try again in 1 s"):
-        ledger.spend(ASKS)
+        ledger.spend(REQUESTS)
     clock.now = 60.0
-    ledger.spend(ASKS)
+    ledger.spend(REQUESTS)
 
 
 def test_all_visitors_together_have_a_limit_that_no_forged_name_gets_round(monkeypatch):
@@ -59,25 +60,26 @@ def test_all_visitors_together_have_a_limit_that_no_forged_name_gets_round(monke
     ledger.spend(JOBS, visitor="a new one")
 
 
-def test_what_is_refused_does_not_count():
+def test_what_is_refused_does_not_count(monkeypatch):
+    monkeypatch.setenv(REQUESTS.limit.name, "30")
     clock = Clock()
     ledger = Ledger(clock=clock)
     for second in range(90):
         clock.now = float(second)
         if second < 30:
-            ledger.spend(ASKS)
+            ledger.spend(REQUESTS)
         elif second < 60:
             with pytest.raises(LimitError):
-                ledger.spend(ASKS)
+                ledger.spend(REQUESTS)
         else:
-            ledger.spend(ASKS)
+            ledger.spend(REQUESTS)
 
 
 def test_a_local_user_asks_as_often_as_they_like(monkeypatch):
     monkeypatch.setenv("ADAPOP_PUBLIC", "0")
     ledger = Ledger()
     for _ in range(10_000):
-        ledger.spend(ASKS)
+        ledger.spend(REQUESTS)
 
 
 def test_what_is_known_only_afterwards_is_written_down_whole_and_then_looked_at():

@@ -1,6 +1,7 @@
 """Bodies: counted as they come whatever their headers say, and bounded in what they hold."""
 
 import json
+import os
 import socket
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from adapop.service.worker import Worker
 from adapop.ui.body import DEPTH, VALUES_A_MEGABYTE, _fits, _OneFile
 from adapop.ui.middleware import visitor
 from browsing import launched
+from refusing import no_file_above
 from stepping import answered
 
 FORM = "multipart/form-data; boundary=x"
@@ -88,6 +90,14 @@ def test_one_upload_is_one_file(address):
     two = [("files", ("a.csv", b"a")), ("files", ("b.csv", b"b"))]
     assert httpx.post(f"{address}/gradio_api/upload", files=two).status_code == 400
     assert httpx.post(f"{address}/gradio_api/upload", files=two[:1]).status_code == 200
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the refusal is made with what POSIX has")
+def test_an_upload_on_a_full_disk_says_so_and_names_no_path(address):
+    with no_file_above(1_000):
+        reply = httpx.post(f"{address}/gradio_api/upload", files={"files": b"x" * 100_000})
+    assert (reply.status_code, reply.text) == (507, "The disk of this app is full. Try again later.")
+    assert httpx.post(f"{address}/gradio_api/upload", files={"files": b"x" * 100_000}).status_code == 200
 
 
 def test_a_file_that_does_not_come_whole_leaves_nothing(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from adapop.errors import LimitError
-from adapop.limits import CONNECTIONS, JOBS_AN_HOUR, REQUEST, REQUESTS, SENT
-from adapop.service.ledger import Ledger
+from adapop.limits import CONNECTIONS, JOBS_AN_HOUR, REQUEST, REQUESTS
+from adapop.service.ledger import PROCESSOR, SERVED, Ledger
 from adapop.service.worker import Worker
 from adapop.ui.api_values import facts_of
 from adapop.ui.middleware import SPACE_PROXIES, Gate, is_own_host, trust_own_proxies, visitor
@@ -165,12 +165,30 @@ def test_a_page_that_has_to_be_rendered_counts_as_100_and_again_as_one(address, 
         assert httpx.get(f"{address}/", headers=headers).status_code == code
 
 
-def test_megabytes_count_before_they_are_read(address, monkeypatch):
+def test_what_is_sent_counts_by_visitor(address, monkeypatch):
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
-    sender, brackets = {"X-Forwarded-For": "203.0.113.9"}, b"[" * 400_000
-    join = f"{address}/gradio_api/queue/join"
-    codes = [httpx.post(join, content=brackets, headers=sender).status_code for _ in range(15)]
-    assert codes.count(429) == 15 - int(SENT.public / 0.4)
+    monkeypatch.setenv(SERVED.limit.name, "1")
+    eve = {"X-Forwarded-For": "203.0.113.20", "Accept-Encoding": "identity"}
+    bob = {"X-Forwarded-For": "203.0.113.2"}
+    page = len(httpx.get(f"{address}/", headers=bob).content)
+    codes = [httpx.get(f"{address}/", headers=eve).status_code for _ in range(2_000_000 // page + 2)]
+    assert codes[0] == 200 and codes[-1] == 429
+    assert httpx.get(f"{address}/theme.css", headers=eve).status_code == 429
+    assert httpx.get(f"{address}/theme.css", headers=bob).status_code == 200
+
+
+def test_seconds_of_the_processor_count_by_visitor(address, worker, monkeypatch):
+    """Those of a request's parsing too; who took too many may still look."""
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    eve, bob = {"X-Forwarded-For": "203.0.113.21"}, {"X-Forwarded-For": "203.0.113.2"}
+    call, rows = f"{address}/gradio_api/call/beta", {"data": [[{"question": "Who?", "answer": "x"}] * 2_000]}
+    assert httpx.post(call, json=rows, headers=eve).status_code == 200
+    assert worker.ledger._account(PROCESSOR).spent["203.0.113.21"] > 0
+    worker.ledger.charge(PROCESSOR, PROCESSOR.limit.public, "203.0.113.21")
+    refused = httpx.post(call, json=rows, headers=eve)
+    assert refused.status_code == 429 and PROCESSOR.limit.name in refused.text
+    assert httpx.get(f"{address}/gradio_api/queue/status", headers=eve).status_code == 200
+    assert httpx.post(call, json=rows, headers=bob).status_code == 200
 
 
 @pytest.mark.slow

@@ -6,9 +6,11 @@ from collections import defaultdict
 import gradio as gr
 import pytest
 
+from adapop.errors import RunError
 from adapop.facts.fact import FactSet
 from adapop.service.worker import Worker
 from adapop.ui import page
+from adapop.ui.wiring import charged
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +92,28 @@ def test_what_says_which_run_is_shown_is_answered_in_turn(demo):
     named = {function_of(event).__name__: event for event in demo.fns.values() if event.fn}
     groups = {(named[name].concurrency_id, named[name].concurrency_limit) for name in ("opened", "look")}
     assert groups == {("shown run", 1)}
+
+
+def test_the_processor_time_of_every_event_that_holds_a_thread_is_written_down(demo):
+    functions = [event.fn for event in demo.fns.values() if event.fn]
+    threads = [one for one in functions if not (inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one))]
+    assert len(threads) > 50
+    assert [one for one in threads if one.__code__ is not charged(None, min).__code__] == []
+
+
+def test_what_the_browser_keeps_is_found_again_after_a_restart(demo, tmp_path):
+    def names_and_keys(demo):
+        return [(one.storage_key, one.secret) for one in demo.blocks.values() if isinstance(one, gr.BrowserState)]
+
+    assert len(names_and_keys(demo)) > 4
+    assert names_and_keys(page.build(Worker(tmp_path))) == names_and_keys(demo)
+
+
+def test_a_folder_of_runs_that_is_a_file_is_said_before_the_app_opens(tmp_path, monkeypatch):
+    (tmp_path / "runs").write_text("a file", encoding="utf-8")
+    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
+    with pytest.raises(RunError, match=r"runs is no folder.*ADAPOP_RUNS"):
+        page.launch()
 
 
 @pytest.mark.parametrize("name", ["recover", "probe-all"])

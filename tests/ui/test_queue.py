@@ -14,7 +14,7 @@ import pytest
 from starlette.middleware import Middleware
 
 from adapop.errors import LimitError
-from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, HELD, REQUESTS, SESSIONS, UNREAD
+from adapop.limits import AT_WORK, EVENT_BYTES, HELD, REQUESTS, UNREAD
 from adapop.service.ledger import Ledger
 from adapop.ui import queue as queue_of_events
 from adapop.ui.held import PageState
@@ -158,19 +158,19 @@ def test_a_page_is_answered_in_its_order_and_another_page_beside_it(app, done):
 
 def test_too_many_events_of_a_visitor_are_refused_and_not_those_of_another(app, monkeypatch):
     url, _ = app
-    monkeypatch.setenv(EVENTS.name, "30")
+    monkeypatch.setenv(EVENT_BYTES.name, "0.61")  # of 0.02 at least
     with ThreadPoolExecutor(8) as posts:
         codes = list(posts.map(lambda number: post(url, SLOW, "x").status_code, range(40)))
     assert (codes.count(200), codes.count(429)) == (30, 10)
     refused = post(url, SLOW, "x")
-    assert EVENTS.name in refused.json()["detail"]
+    assert EVENT_BYTES.name in refused.json()["detail"]
     assert post(url, SLOW, "x", BOB).status_code == 200
 
 
 def test_many_bytes_that_wait_are_refused(app, done):
     url, _ = app
     large = "x" * 400_000
-    for _ in range(int(EVENT_BYTES.public / 0.4)):
+    for _ in range(int(EVENT_BYTES.public / 0.4) - 1):
         assert post(url, LATER, large).status_code == 200
     assert post(url, LATER, large).status_code == 429
     assert post(url, LATER, "small").status_code == 200
@@ -214,14 +214,14 @@ def test_values_that_no_component_sends_are_refused_before_they_wait(app, done):
 
 def test_one_with_too_much_does_not_fill_the_place_of_all(monkeypatch):
     monkeypatch.setenv(UNREAD.name, "10")
-    queue_of_events._check(UNREAD, Counter({"ada": 1_000, "bob": 1}), "bob", 8)
+    queue_of_events._check(UNREAD, Counter({"ada": 1_000, "bob": 1}), "bob")
     with pytest.raises(LimitError, match="of all visitors together"):
-        queue_of_events._check(UNREAD, Counter(map(str, list(range(9)) * 10)) + Counter({"bob": 1}), "bob", 8)
+        queue_of_events._check(UNREAD, Counter(map(str, list(range(9)) * 10)) + Counter({"bob": 1}), "bob")
 
 
 def test_a_call_without_a_page_leaves_nothing_and_pages_are_bounded_by_visitor(app, monkeypatch):
     url, queue = app
-    monkeypatch.setenv(SESSIONS.name, "3")
+    monkeypatch.setenv(HELD.name, "0.35")  # a page takes 0.1
     assert post(url, STATED, "x", BOB, session="bobs").status_code == 200
     wait_for(lambda: not queue.event_ids_to_events)
     kept = queue.server_app.state_holder.session_data

@@ -30,7 +30,7 @@ from adapop.ui.parts import html
 from adapop.ui.run.screen import at_anchors
 from adapop.ui.run.settings import ASKED, config_of, further_of
 from adapop.ui.run.state import seen_of
-from adapop.ui.session import check_shown
+from adapop.ui.session import check_shown, kept
 
 MOST_RUNS = 24
 # what all contestants take from Run where it was changed there: of the model and of measuring, not of a method
@@ -55,10 +55,9 @@ class Race:
     timer: gr.Timer
 
 
-def new_race(secret: str, seconds: float) -> Race:
+def new_race(seconds: float) -> Race:
     """The components, laid out where they are called."""
-    stored = gr.BrowserState(EMPTY, storage_key="adapop-race", secret=secret)
-    return Race(stored, gr.State(UNSEEN), gr.Timer(seconds, active=False))
+    return Race(kept(EMPTY, "race"), gr.State(UNSEEN), gr.Timer(seconds, active=False))
 
 
 # shown: values of `PROGRESS`. runs: those that are there. finished: how many came to their end. measured: how often any

@@ -45,11 +45,6 @@ class MyRuns:
         self.table.select(act, [self.kept, follower.run_id, race], target, **QUIET)
 
 
-def new_list(secret: str) -> gr.BrowserState:
-    """What the browser keeps, laid out where it is called: above the tabs."""
-    return gr.BrowserState([], storage_key="adapop-runs", secret=secret)
-
-
 def build() -> gr.HTML:
     """Lays the list out."""
     template = '<div class="my-runs"></div>'  # no text goes through the template: the script puts it in as text

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from adapop.cli import bench, check, export, listed, page, printing, probes, runs, sandbox, scores, tokens
 from adapop.cli.options import MODELS, add_run_options
-from adapop.config.run import CHOICES
+from adapop.config.run import SETTINGS
 from adapop.errors import AdaPopError, ConfigError, shown
 from adapop.facts.catalog import ENTRIES
 from adapop.facts.fact import SANDBOX
@@ -210,7 +210,7 @@ def _look_commands(commands) -> None:
     token.add_argument("--question", help="one question instead")
     token.add_argument("--answer", help="its right answer")
     token.add_argument("--system", help="system prompt, as for run")
-    ways = tuple(way for way in CHOICES["asking"] if way != "auto")
+    ways = tuple(way for way in SETTINGS["asking"].choices if way != "auto")
     token.add_argument("--asking", default="chat", choices=ways, help="in chat, or after three examples of --facts")
     token.add_argument("--run", help="some facts of this run instead, asked as it asks, answers where it scores them")
     token.add_argument("--include-tail", action="store_true", help="score the end of the turn as well")

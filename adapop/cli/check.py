@@ -53,8 +53,8 @@ def looked_at(options: argparse.Namespace, config: RunConfig, facts: FactSet) ->
     checked, model = _looked(config, facts)
     if not options.json:
         printed = checked.looked.costs  # before the model was loaded
-        lines = (line for line in checked.lines_for("command") if line not in printed)
-        printing.say("\n".join(lines), file=sys.stderr, flush=True)
+        remarks = [remark for remark in checked.remarks if remark not in printed]
+        printing.say("\n".join(sentences(remarks, "command")), file=sys.stderr, flush=True)
     _refused([*checked.looked.problems, *checked.waste], options)
     return model
 

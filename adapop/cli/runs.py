@@ -13,6 +13,7 @@ from adapop.cli.check import looked_at
 from adapop.cli.options import configured
 from adapop.errors import ConfigError, RunError
 from adapop.paths import SHIPPED
+from adapop.remark import sentences
 from adapop.report.beside_paper import beside
 from adapop.runs.pace import left_of
 from adapop.runs.remarks import nothing_forgotten
@@ -39,13 +40,13 @@ def run(options: argparse.Namespace) -> int:
 def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedModel | None]:
     """The run, and its model if it was loaded to look at it. alone: no other process works on the run."""
     from adapop.runs.execute import prepare
-    from adapop.runs.preflight import costs_of_model
+    from adapop.runs.preflight import memory_of, terms_of
 
     config, facts = configured(options)
     printing.print_notes(facts, options.json)
     if config.model not in SHIPPED and not options.json:
-        costs = costs_of_model(facts, config)  # the time is measured
-        printing.say("\n".join([costs.memory, *costs.others]), file=sys.stderr, flush=True)
+        costs = sentences([memory_of(config), *terms_of(config)], "command")  # the time is measured
+        printing.say("\n".join(costs), file=sys.stderr, flush=True)
     model = None
     if alone:
         model = looked_at(options, config, facts)
@@ -108,8 +109,8 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
     if not as_json and run.state == "done":
         printing.say(printing.result_text(run))
         if compared := beside(run):
-            table, differences = compared
-            printing.say(f"\n{table.as_text()}\n\nwhat differs:", *(f"- {line}" for line in differences), sep="\n")
+            lines = (f"- {line}" for line in sentences(compared[1], "command"))
+            printing.say(f"\n{compared[0].as_text()}\n\nwhat differs:", *lines, sep="\n")
         question = shlex.quote(run.facts.forget[0].question)
         printing.say(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {question}")
     return 1 if failed else UNMOVED if run.state == "done" and nothing_forgotten(run) else 0

@@ -8,12 +8,12 @@ from functools import lru_cache
 from math import ceil
 from statistics import fmean
 
+from adapop.remark import duration
 from adapop.runs.run import Run
 from adapop.training.events import TERMINAL, Event, RunDone, RunStarted, Saved, StepDone
 
 FIRST_SAID = 3  # steps: the first also does what is done once, and one more is no mean yet
 WORDS = {"steps": "of training left", "epochs": "left until the final measurement", "all": "left"}
-MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
 @dataclass(frozen=True)
@@ -95,15 +95,6 @@ def worked_before(events: Iterable[Event]) -> float:
             seconds, began = seconds + last - began, event.time
         last = event.time
     return seconds
-
-
-def duration(seconds: float) -> str:
-    """So many seconds, rounded as one would say them: 7 s, 45 s, 3 min, 2.5 hours, 3 days."""
-    if seconds < 100:
-        return f"{max(1, round(seconds)) if seconds < 10 else 5 * round(seconds / 5)} s"
-    if seconds < 100 * MINUTE:
-        return f"{round(seconds / MINUTE)} min"
-    return f"{round(2 * seconds / HOUR) / 2:g} hours" if seconds < 2 * DAY else f"{round(seconds / DAY)} days"
 
 
 def _session(events: Sequence[Event]) -> Sequence[Event]:

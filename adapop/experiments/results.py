@@ -12,7 +12,7 @@ from typing import Any
 from adapop.errors import DataError
 from adapop.experiments.halves import HALVES
 from adapop.facts.fact import FACT_GROUPS, TIERS
-from adapop.facts.tables import cell, plain
+from adapop.facts.formulas import cell, plain
 from adapop.probes.distance import STATE_NAMES
 from adapop.probes.prompts import DIRECT, KINDS, REWORDED
 from adapop.runs.files import write_text

@@ -14,6 +14,7 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import Outcome
 from adapop.report.figures.outcomes import ATTACKED
 from adapop.report.record import Attack, Record
+from adapop.report.table import reading
 from adapop.report.tables import row_of
 from adapop.runs.run import Run
 from adapop.training.events import Measured
@@ -22,11 +23,7 @@ R = TypeVar("R", Record, Run)
 FORMS = (DIRECT, REWORDED)
 # collapse, as shares of what the original answers: METHODS trap 11; the second as in remarks
 NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5
-OVER_FACTS = (
-    "95 % over facts: how a number might fall for other facts like these (Wilson; for a difference of two, Newcombe). "
-    "It is exact where an answer is right or wrong; where it can be partly right it is wider than need be. It says "
-    "nothing of another seed."
-)
+OVER_FACTS = reading("over_facts")
 OVER_SEEDS = "Mean over {seeds} seeds, and from the lowest seed to the highest; that is a range, not a 95 % interval."
 
 

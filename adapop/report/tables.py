@@ -54,7 +54,7 @@ def recall_table(before: Measured, after: Measured) -> Table:
     rows = []
     for group in GROUPS:
         for form in FORMS:
-            of_tiers = [row_of(after, group, form, tier) for tier in COLUMNS]
+            of_tiers = [after.row(group, form, tier) for tier in COLUMNS]
             if not any(of_tiers):
                 continue
             cells = [
@@ -128,12 +128,6 @@ def probe_tables(record: Record) -> list[Table]:
     leaks, verdicts = ([table for table in tables if len(table.head) > 1] for tables in (leaks, verdicts))
     leaks[:-1] = [replace(table, note="") for table in leaks[:-1]]  # all are read alike: one note is enough
     return [*leaks, *verdicts, *([not_asked_table(matrix)] if matrix.not_asked else [])]
-
-
-def row_of(measured: Measured, group: str, form: str, tier: str) -> dict | None:
-    """A measurement's row of a group and tier, asked in one form; None where that was not
-    measured."""
-    return next((row for row in measured.rows if (row["group"], row["form"], row["tier"]) == (group, form, tier)), None)
 
 
 def _leak(cell: Cell | None) -> str:

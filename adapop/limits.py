@@ -58,7 +58,12 @@ EPOCHS = Limit("ADAPOP_MAX_EPOCHS", "epochs of a run", 1_000, 10)
 QUEUE = Limit("ADAPOP_MAX_QUEUE", "runs that wait or are worked on", 1_000, 32)
 WAITING = Limit("ADAPOP_MAX_WAITING", "questions and probings that wait", 1_000, 64)
 RUNS_EACH = Limit("ADAPOP_RUNS_EACH", "runs of one visitor that wait or are worked on", None, 8)
+QUESTIONS_EACH = Limit("ADAPOP_WAITING_EACH", "questions and probings of a visitor that wait", None, 8)
 JOBS_AN_HOUR = Limit("ADAPOP_JOBS_AN_HOUR", "look-ups, uploads and reports of a visitor in an hour", None, 60)
+ACCELERATOR = Limit("ADAPOP_SECONDS_AN_HOUR", "seconds of the accelerator that a visitor takes in an hour", None, 1_200)
+WRITTEN = Limit(
+    "ADAPOP_WRITTEN_MB_AN_HOUR", "megabytes of runs and saved sets that a visitor writes in an hour", None, 500
+)
 REQUESTS = Limit(
     "ADAPOP_REQUESTS_A_MINUTE",
     "requests of a visitor in a minute; a page that has to be rendered counts as 100",
@@ -90,19 +95,11 @@ HELD = Limit(
     "ADAPOP_HELD_MB_EACH", "megabytes of a visitor's pages and their facts, the longest unused is forgotten", 1_000, 48,
     False,
 )  # fmt: skip
-QUESTIONS_EACH = Limit("ADAPOP_WAITING_EACH", "questions and probings of a visitor that wait", None, 8)
-ACCELERATOR = Limit("ADAPOP_SECONDS_AN_HOUR", "seconds of the accelerator that a visitor takes in an hour", None, 1_200)
-WRITTEN = Limit(
-    "ADAPOP_WRITTEN_MB_AN_HOUR", "megabytes of runs and saved sets that a visitor writes in an hour", None, 500
-)
 HOURS = Limit("ADAPOP_KEEP_HOURS", "hours that runs and saved sets are kept after their last change", None, 2, False)
 GIGABYTES = Limit(
     "ADAPOP_KEEP_GB", "gigabytes of runs and saved sets; who has most loses the oldest first", None, 10, False
 )
-LIMITS = (
-    FACTS, UPLOAD, REQUEST, PROMPT, EPOCHS, QUEUE, WAITING, RUNS_EACH, QUESTIONS_EACH, JOBS_AN_HOUR, ACCELERATOR,
-    WRITTEN, REQUESTS, SERVED, PROCESSOR, CONNECTIONS, AT_WORK, EVENT_BYTES, UNREAD, HELD, HOURS, GIGABYTES,
-)  # fmt: skip
+LIMITS = tuple(value for value in globals().values() if isinstance(value, Limit))
 
 
 def as_markdown() -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from adapop.assets import read_json
 from adapop.errors import number_of, shown
 
+MINUTE, HOUR, DAY = 60, 3600, 86400
 _TEXTS = read_json("remarks.json", dict[str, dict[str, str]])
 
 
@@ -21,7 +22,7 @@ class Remark:
     kind: str
     """A key of `sentences` in `assets/remarks.json`."""
     values: dict[str, str | int | float] = field(default_factory=dict)
-    """By the names in its sentence. A whole number counts what a name in the plural says."""
+    """By the names in its sentence: "seconds", "bytes", and whole numbers of what a name in the plural says."""
 
     def __post_init__(self) -> None:
         try:
@@ -31,7 +32,7 @@ class Remark:
 
     def text(self, reader: str = "page") -> str:
         """The sentence. reader: in whose terms settings are named: of the "page", the "command" line or a "program"."""
-        values = {name: _counted(name, value) for name, value in self.values.items()}
+        values = {name: _formatted(name, value) for name, value in self.values.items()}
         verb = "has" if 1 in self.values.values() else "have"
         return _TEXTS["sentences"][self.kind].format(**_TEXTS[reader] | values, has=verb)
 
@@ -41,5 +42,20 @@ def sentences(notes: Iterable[str | Remark], reader: str = "page") -> list[str]:
     return [note if isinstance(note, str) else note.text(reader) for note in notes]
 
 
-def _counted(name: str, value: str | int | float) -> str | float:
+def duration(seconds: float) -> str:
+    """So many seconds, rounded as one would say them: 7 s, 45 s, 3 min, 2.5 hours, 3 days."""
+    if seconds < 100:
+        return f"{max(1, round(seconds)) if seconds < 10 else 5 * round(seconds / 5)} s"
+    if seconds < 100 * MINUTE:
+        return f"{round(seconds / MINUTE)} min"
+    return f"{round(2 * seconds / HOUR) / 2:g} hours" if seconds < 2 * DAY else f"{round(seconds / DAY)} days"
+
+
+def _formatted(name: str, value: str | int | float) -> str | float:
+    if isinstance(value, str):
+        return value
+    if name == "seconds":
+        return duration(value)
+    if name == "bytes":
+        return f"{value / 2**30:,.1f} GiB" if value >= 2**30 else f"{value / 2**20:,.0f} MiB"
     return number_of(value, name[:-1]) if isinstance(value, int) and name.endswith("s") else value

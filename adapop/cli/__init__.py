@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from adapop.cli import bench, check, export, listed, page, printing, probes, runs, sandbox, scores, tokens
+from adapop.cli import bench, listed, page, printing, probes, runs, sandbox, scores, tokens
 from adapop.cli.options import MODELS, add_run_options
-from adapop.config.run import CHOICES
+from adapop.config.run import SETTINGS
 from adapop.errors import AdaPopError, ConfigError, shown
 from adapop.facts.catalog import ENTRIES
 from adapop.facts.fact import SANDBOX
@@ -172,7 +172,7 @@ def _run_commands(commands) -> None:
     run.add_argument("--yes", action="store_true", help="start also where the look beforehand says it would be in vain")
     run.add_argument("--out", type=Path, help="where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs")
 
-    look = _command(commands, "check", check.check, "look before a run: what the model knows, how long it would take")
+    look = _command(commands, "check", runs.check, "look before a run: what the model knows, how long it would take")
     look.add_argument("facts", help=FACTS)
     look.add_argument("--config", type=Path, help="a run's config.json, for its settings")
     _reading(look)
@@ -210,7 +210,7 @@ def _look_commands(commands) -> None:
     token.add_argument("--question", help="one question instead")
     token.add_argument("--answer", help="its right answer")
     token.add_argument("--system", help="system prompt, as for run")
-    ways = tuple(way for way in CHOICES["asking"] if way != "auto")
+    ways = tuple(way for way in SETTINGS["asking"].choices if way != "auto")
     token.add_argument("--asking", default="chat", choices=ways, help="in chat, or after three examples of --facts")
     token.add_argument("--run", help="some facts of this run instead, asked as it asks, answers where it scores them")
     token.add_argument("--include-tail", action="store_true", help="score the end of the turn as well")
@@ -220,7 +220,7 @@ def _look_commands(commands) -> None:
     report.add_argument("--out", type=Path, default=Path("report.html"), help="an .html or .zip file")
     report.add_argument("--title", default="", help="a title of your own")
 
-    taken = _command(commands, "export", export.export, "take a run's model home: its adapter, or merged weights")
+    taken = _command(commands, "export", probes.export, "take a run's model home: its adapter, or merged weights")
     taken.add_argument("run")
     kind = taken.add_mutually_exclusive_group()
     kind.add_argument("--adapter", action="store_true", help="as peft loads it (the default)")

@@ -7,7 +7,7 @@ from datetime import datetime
 from adapop.cli import printing
 from adapop.errors import RunError, shown
 from adapop.report.record import name_of
-from adapop.report.table import Table, percent
+from adapop.report.table import Table, percent, reading
 from adapop.runs.inputs import DECISIVE
 from adapop.runs.listed import all_runs, damage_of
 from adapop.runs.lock import QUEUED, is_held
@@ -16,11 +16,6 @@ from adapop.service.cleanup import delete_hidden, hide
 from adapop.training.events import Measured
 
 HEAD = ("run", "started", "state", "epochs", "method", "model", "set", "forget", "holdout")
-LEGEND = (
-    "forget, holdout: recall before → after, asked as trained, of facts to forget (less is better) and of facts that "
-    "training never saw (more is better); – where it was not measured. `python -m adapop resume RUN` goes on with one "
-    "that is interrupted or stopped."
-)
 
 
 def runs(options: argparse.Namespace) -> None:
@@ -34,7 +29,7 @@ def runs(options: argparse.Namespace) -> None:
             printing.say_json(row)
         return
     cells = tuple(tuple(_cells(row)) for row in rows)
-    printing.say(Table(f"Runs in {runs_root()}, newest first: {len(rows):,}", HEAD, cells, LEGEND).as_text())
+    printing.say(Table(f"Runs in {runs_root()}, newest first: {len(rows):,}", HEAD, cells, reading("runs")).as_text())
 
 
 def _delete(names: list[str]) -> None:

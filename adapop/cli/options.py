@@ -1,15 +1,15 @@
 """The options that say what a run is, for every command that takes them: made from the declaration of `RunConfig`."""
 
 import argparse
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from adapop.cli.scores import chosen_columns
 from adapop.config.methods import METHODS
 from adapop.config.presets import AUTHORS, PRESETS, TUNED, follows_scores, make_config
-from adapop.config.run import CHOICES, RunConfig
-from adapop.config.settings import SEPARATE, meanings, read_settings, value_of
+from adapop.config.run import SETTINGS, RunConfig, meanings
+from adapop.config.settings import read_settings, value_of
 from adapop.errors import ConfigError
 from adapop.facts.catalog import load_facts, model_of
 from adapop.facts.fact import FactSet
@@ -20,8 +20,7 @@ from adapop.popularity.calibration import AUTO, calibrated
 from adapop.report.settings import FACTS_FILE
 
 MODELS = "sandbox, people, smollm2, gemma3-270m, a Hub id, a folder of safetensors, or a GGUF file"
-SHORT = {"learning_rate": "--lr", "lora_rank": "--rank", "lora_targets": "--targets", "lora_layers": "--layers"}
-NAMED = {item.name: item for item in fields(RunConfig) if item.name not in SEPARATE}
+NAMED = {name: about for name, about in SETTINGS.items() if not about.separate}
 
 
 def add_run_options(command: argparse.ArgumentParser) -> None:
@@ -35,14 +34,16 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--anchors", help="auto (the default), paper, quantiles, or score:beta,score:beta")
     command.add_argument("--retain", help=f"the facts to retain: {', '.join(RETAIN)}, or a file of them; default own")
-    command.add_argument("--scores", choices=CHOICES["scores"], help="as given, or as controls shuffled or inverted")
+    command.add_argument(
+        "--scores", choices=SETTINGS["scores"].choices, help="as given, or as controls shuffled or inverted"
+    )
     command.add_argument("--set", action="append", metavar="NAME=VALUE", help="an argument of the method, or a setting")
     command.add_argument("--known-only", action="store_true", help="the same as --unknown drop")
-    for name, item in NAMED.items():
-        kind = {"nargs": "?", "const": "yes", "metavar": "yes/no"} if item.type == "bool" else {}
-        if name in CHOICES:
-            kind = {"choices": CHOICES[name]}
-        flags = [*([SHORT[name]] if name in SHORT else []), f"--{name.replace('_', '-')}"]
+    for name, about in NAMED.items():
+        kind = {"nargs": "?", "const": "yes", "metavar": "yes/no"} if about.kind == "bool" else {}
+        if about.choices:
+            kind = {"choices": about.choices}
+        flags = [*([about.short] if about.short else []), f"--{name.replace('_', '-')}"]
         command.add_argument(*flags, dest=name, help=meanings()[name].rstrip("."), **kind)
 
 

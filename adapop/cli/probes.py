@@ -12,6 +12,7 @@ from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import EVERY_KIND, NotApplicable, ProbeRow
 from adapop.probes.recovery.choice import applicable, recover
 from adapop.progress import Progress
+from adapop.report.card import gguf
 from adapop.report.record import read_record
 from adapop.report.recovery import recovery_tables
 from adapop.report.table import Table, deviating
@@ -150,3 +151,21 @@ def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:
     if missing := [name for name in names if name not in every]:
         raise ConfigError(f"No fact has the id {missing[0]!r}.", "`python -m adapop beta FACTS --json` lists the ids.")
     return [every[name] for name in names]
+
+
+def export(options: argparse.Namespace) -> None:
+    """`export`: the adapter or the merged model with a model card, and what to do with it."""
+    from adapop.report.export import export as written
+
+    run = find_run(options.run)
+    done = written(run, options.out, options.merged, options.push, Progress(printing.progress_line))
+    printing.progress_line("")
+    if options.json:
+        printing.say_json({**asdict(done), "folder": str(done.folder)})
+        return
+    printing.say(f"{done.folder}: {'the merged model' if options.merged else 'the adapter'}; its README.md loads it")
+    if done.remarks:
+        printing.say(*done.remarks)
+    printing.say(f"for llama.cpp, in its folder: {gguf(run.config, str(done.folder), options.merged)}")
+    if done.address:
+        printing.say(f"sent to {done.address}, a private repository")

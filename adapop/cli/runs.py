@@ -1,26 +1,34 @@
-"""Commands on runs: start one, go on with one."""
+"""Commands on runs: start one, go on with one. `check` looks before a run, and `run` does with
+the same look."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapop.cli import printing
-from adapop.cli.check import looked_at
 from adapop.cli.options import configured
+from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, RunError
+from adapop.facts.catalog import ENTRIES
+from adapop.facts.fact import FactSet
 from adapop.paths import SHIPPED
+from adapop.progress import Progress
+from adapop.remark import Remark, sentences
 from adapop.report.beside_paper import beside
 from adapop.runs.pace import left_of
+from adapop.runs.preflight import few_steps
 from adapop.runs.remarks import nothing_forgotten
 from adapop.runs.run import Run, find_run, runs_root
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
+    from adapop.runs.check import Check
     from adapop.training.processes import Ranks
 
 UNMOVED = 3  # exit status: it came to its end, and what was to be forgotten is all there
@@ -39,13 +47,13 @@ def run(options: argparse.Namespace) -> int:
 def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedModel | None]:
     """The run, and its model if it was loaded to look at it. alone: no other process works on the run."""
     from adapop.runs.execute import prepare
-    from adapop.runs.preflight import costs_of_model
+    from adapop.runs.preflight import memory_of, terms_of
 
     config, facts = configured(options)
     printing.print_notes(facts, options.json)
     if config.model not in SHIPPED and not options.json:
-        costs = costs_of_model(facts, config)  # the time is measured
-        printing.say("\n".join([costs.memory, *costs.others]), file=sys.stderr, flush=True)
+        costs = sentences([memory_of(config), *terms_of(config)], "command")  # the time is measured
+        printing.say("\n".join(costs), file=sys.stderr, flush=True)
     model = None
     if alone:
         model = looked_at(options, config, facts)
@@ -108,8 +116,8 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
     if not as_json and run.state == "done":
         printing.say(printing.result_text(run))
         if compared := beside(run):
-            table, differences = compared
-            printing.say(f"\n{table.as_text()}\n\nwhat differs:", *(f"- {line}" for line in differences), sep="\n")
+            lines = (f"- {line}" for line in sentences(compared[1], "command"))
+            printing.say(f"\n{compared[0].as_text()}\n\nwhat differs:", *lines, sep="\n")
         question = shlex.quote(run.facts.forget[0].question)
         printing.say(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {question}")
     return 1 if failed else UNMOVED if run.state == "done" and nothing_forgotten(run) else 0
@@ -127,3 +135,57 @@ def _until_interrupted(run: Run, events: Iterator[Event]) -> Iterator[Event]:
 def _shortest_name(run: Run) -> str:
     """What the other commands find the run by: its id, or its path if it is not where runs live."""
     return run.id if run.folder.parent == runs_root() else str(run.folder)
+
+
+def check(options: argparse.Namespace) -> int:
+    """`check`: what a run of these facts would meet. Exit status 1 if it would be in vain."""
+    config, read = configured(options)
+    printing.print_notes(read, options.json)  # first: they may say why the look fails
+    checked, _ = _looked(config, read)
+    facts = checked.facts
+    printing.print_notes(replace(facts, notes=facts.notes[len(read.notes) :], problems=()), options.json)
+    if options.json:
+        printing.say_json(checked.as_json())
+    else:
+        printing.say("\n".join(checked.lines_for("command")))
+    if options.out:
+        facts.write(options.out)
+    return int(bool(checked.waste or checked.looked.problems))
+
+
+def looked_at(options: argparse.Namespace, config: RunConfig, facts: FactSet) -> AdaptedModel | None:
+    """The model of a `run` if it was loaded for a look at it. Facts and model that ship are known
+    and not looked at, but for how far the steps go.
+
+    Raises:
+        ConfigError: the run would be in vain, and --yes is not given.
+    """
+    if config.model in SHIPPED and config.facts in ENTRIES and not options.known_only:
+        _refused(few_steps(facts, config), options)
+        return None
+    checked, model = _looked(config, facts)
+    if not options.json:
+        printed = checked.looked.costs  # before the model was loaded
+        remarks = [remark for remark in checked.remarks if remark not in printed]
+        printing.say("\n".join(sentences(remarks, "command")), file=sys.stderr, flush=True)
+    _refused([*checked.looked.problems, *checked.waste], options)
+    return model
+
+
+def _refused(reasons: Sequence[str | Remark], options: argparse.Namespace) -> None:
+    if reasons and not options.yes:
+        reason, *_ = sentences(reasons, reader="command")
+        raise ConfigError(f"This run would be in vain. {reason}", "Start it all the same with --yes.")
+
+
+def _looked(config: RunConfig, facts: FactSet) -> tuple[Check, AdaptedModel]:
+    """What a look finds, and the model."""
+    from adapop.model.loading import adapted_model
+    from adapop.runs import check as looking
+    from adapop.runs.execute import settled
+
+    progress = Progress(printing.progress_line)
+    model = adapted_model(settled(config, facts)[0])
+    checked = looking.check(config, facts, model, progress)
+    printing.progress_line("")
+    return checked, model

@@ -31,16 +31,12 @@ from adapop.probes.prompts import NotApplicable
 from adapop.probes.rewordings import written
 from adapop.progress import Progress
 from adapop.remark import sentences
-from adapop.report.table import Table
+from adapop.report.table import Table, reading
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
 DISCORDANT_SHOWN = 10
-BETA = (
-    "β: exponent of each token's weight p^β. self-limiting (β > 1): the push ends early, as rare facts need; "
-    "pressure-sustaining (β < 1): it goes on for long, as popular ones need."
-)
 
 
 def score(options: argparse.Namespace) -> int:
@@ -90,7 +86,11 @@ def beta(options: argparse.Namespace) -> None:
         cells.append((*numbers, word, " ".join(fact.question.split())))
     if not options.json:
         head = ("score", "β", "regime", "question")
-        printing.say(Table(f"What pushes the {len(cells):,} facts of {facts.name}", head, tuple(cells), BETA).as_text())
+        printing.say(
+            Table(
+                f"What pushes the {len(cells):,} facts of {facts.name}", head, tuple(cells), reading("betas")
+            ).as_text()
+        )
         meaning = in_words(curve(min(known)), curve(max(known))) if known else "No fact has a score yet."
         printing.say(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {meaning}", file=sys.stderr)
         if options.anchors == AUTO:

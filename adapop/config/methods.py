@@ -33,7 +33,7 @@ class Method:
     needs: str = ""
     """What else it needs to be given, "" for nothing."""
     controller: str = "fixed"
-    """Of the retain weight: one of `config.run.CHOICES`."""
+    """Of the retain weight: one of its choices in `config.run`."""
     alpha0: float = 1.0
     """The retain weight before the first epoch."""
     settings: Settings = field(default_factory=dict)

@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from adapop.config.methods import METHODS, method_named, tuned_on
-from adapop.config.run import RunConfig, check_choice
+from adapop.config.run import SETTINGS, RunConfig, check_choice
 from adapop.errors import ConfigError
 from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.paths import SHIPPED
@@ -92,7 +92,7 @@ def make_config(
             raise ConfigError(message, "Use 'paper'.")
         message = f"The preset {preset!r} changes AdaPop; {method} has nothing it would change."
         raise ConfigError(message, f"Use {' or '.join(map(repr, presets_of(method, model)))}.")
-    unknown = set(changes) - {item.name for item in fields(RunConfig)}
+    unknown = changes.keys() - SETTINGS.keys()
     if unknown:
         raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "See RunConfig for those that exist.")
     return _config(method, preset, model, changes)

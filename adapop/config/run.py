@@ -4,8 +4,11 @@ tables (Borisiuk et al. 2026; METHODS 1.5, 2.0)."""
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
 from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter
 
 from adapop.assets import as_kind, parse_json
 from adapop.errors import ConfigError, shown
@@ -14,59 +17,83 @@ from adapop.popularity.beta import BetaMap
 
 PAPER_RATE = 1e-4  # paper, main tables
 ALL_LINEAR = "all-linear"  # as a target: every linear layer but the output head
-REFERENCES = ("epoch_1", "start")
-CHOICES = {
-    "scores": ("given", "shuffled", "inverted"),
-    "missing_score": ("error", "drop", "uniform"),
-    "controller": ("dual", "fixed", "primal"),
-    "retain_signal": ("full", "ema", "ema-rows"),
-    "retain_loss": ("own", "kl"),
-    "normalise": ("token", "example", "example-both"),
-    "last_step": ("even", "short", "rolled"),
-    "schedule": ("constant", "linear"),
-    "precision": ("auto", "bfloat16", "float32"),
-    "reference": REFERENCES,
-    "measure": ("every-epoch", "end", "off"),
-    "asking": ("auto", "chat", "chat-examples", "text-examples"),
-    "answers": ("auto", "as-given", "own-words"),
-    "unknown": ("auto", "keep", "drop"),
-    "start": ("as-given", "sft"),
-}
 SEED_LIMIT = 2**63
 EVERY_RUN = {"beta", "lora_targets"}  # settings that were never left out; the others have defaults
 LEAST, MOST = 1e-12, 1e30  # of a setting that must be above 0, and of any: float32 ends at 3e38
 MOST_WHOLE = 10**6
-POSITIVE = (  # other numbers may be 0
-    "epochs", "batch", "learning_rate", "clip", "floor", "lora_rank", "lora_alpha", "max_new_tokens", "start_epochs",
-    "start_rate",
-)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How one setting of a run may be set, and where."""
+
+    kind: str = ""
+    """Its type, as it is written below."""
+    choices: tuple[str, ...] = ()
+    """What it may be, where that is one of a few."""
+    positive: bool = False
+    """Whether a number must be above 0; others may be 0."""
+    short: str = ""
+    """A short form of its option on the command line."""
+    separate: bool = False
+    """Whether it is given by an option or argument of its own, on the command line and in calls."""
+    every: str = ""
+    """Of a list: what "all" stands for on the page."""
+    public: float | None = None
+    """The most on a public page."""
+    shared: bool = False
+    """Whether all runs of a race take it from Run where it was changed: it is of the model or of measuring, not of a
+    method."""
+    compared: bool = True
+    """Whether a value that is not the paper's is listed beside its numbers. Of the others some decide none of them, and
+    some are told of apart (`report.beside_paper`)."""
+
+    @property
+    def number(self) -> bool:
+        """Whether it is a number, or may be one."""
+        return self.kind.startswith(("int", "float"))
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a whole number, or may be one."""
+        return self.kind.startswith("int")
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may be None."""
+        return "None" in self.kind
+
+
+def setting(default: Any, *choices: str, **about: Any) -> Any:
+    """A field of `RunConfig`. choices, about: fields of its `Setting`."""
+    return field(default=default, metadata={"setting": Setting(choices=choices, **about)})
 
 
 @dataclass(frozen=True)
 class RunConfig:
     """Everything that decides a run's numbers, apart from the facts themselves. `make_config` makes one."""
 
-    model: str = SANDBOX
+    model: str = setting(SANDBOX, separate=True, compared=False)
     """"sandbox" or "people", "smollm2" or "gemma3-270m" (from Python packages), a Hub id, or the
     path of a folder (safetensors only) or of a GGUF file."""
-    revision: str | None = None
+    revision: str | None = setting(None, compared=False)
     """Branch, tag or commit of the Hub's repository; None for its main branch."""
-    facts: str = SANDBOX
+    facts: str = setting(SANDBOX, separate=True, compared=False)
     """Where the facts come from: a set's name or a file's path. The facts themselves lie in the run's folder."""
-    method: str = "adapop"
+    method: str = setting("adapop", separate=True, compared=False)
     """Key of `METHODS`, or "package.module:Class" for a method of one's own."""
-    arguments: dict[str, Any] = field(default_factory=dict)
+    arguments: dict[str, Any] = field(default_factory=dict, metadata={"setting": Setting(separate=True)})
     """The method's own arguments: fields of its `Objective`."""
-    preset: str = "paper"
+    preset: str = setting("paper", separate=True, compared=False)
     """Key of `PRESETS`, "authors" or "tuned"; it has set what is set here, and decides how beta-mean is settled."""
-    beta: BetaMap | None = None
+    beta: BetaMap | None = setting(None, separate=True)
     """Map from score to exponent; None for the anchors that suit the set, see
     `popularity.calibration.auto_anchors`. A run records its map."""
-    scores: str = "given"
+    scores: str = setting("given", "given", "shuffled", "inverted", separate=True)
     """Scores as "given", or, as controls, "shuffled" or "inverted" among the facts to forget."""
-    missing_score: str = "error"
+    missing_score: str = setting("error", "error", "drop", "uniform")
     """A fact without a score, where the method needs one: refuse ("error"), "drop" it, or "uniform": beta = 1."""
-    controller: str = "dual"
+    controller: str = setting("dual", "dual", "fixed", "primal")
     """Of the retain weight: "dual" (AdaPop's), "fixed", or "primal" (PDU's). See `training.controller`."""
     alpha0: float = 0.5
     """Retain weight before the first epoch, at least 0."""
@@ -76,11 +103,11 @@ class RunConfig:
     """epsilon, the relative drift of the retain loss that is let pass; at least 0."""
     lam_max: float = 5.0
     """Upper limit of lambda."""
-    floor: float = 1e-8
+    floor: float = setting(1e-8, positive=True)
     """xi, least value of the reference that drift is divided by, in nats; above 0."""
-    reference: str = "epoch_1"
+    reference: str = setting("epoch_1", "epoch_1", "start")
     """What drift is measured against: the retain loss after "epoch_1" (paper), or at the "start"."""
-    alpha_max: float | None = None
+    alpha_max: float | None = setting(None, compared=False)
     """Controller "dual": largest retain weight, at least 0; None for alpha0 + lam_max (paper). Its code stops at 1."""
     retain_bound: float = 0.3
     """Controller "primal": the retain loss that is let pass, in nats per token."""
@@ -89,85 +116,88 @@ class RunConfig:
     dual_rows: int = 0
     """Controller "primal": it moves once for so many rows of a step, as its code does in each micro-batch; 0 for once
     a step."""
-    retain_signal: str = "full"
+    retain_signal: str = setting("full", "full", "ema", "ema-rows", compared=False)
     """What the controller watches: the "full" retain set (paper), an "ema" of the steps' retain losses, or
     "ema-rows" (its code): of single rows."""
-    retain_loss: str = "own"
+    retain_loss: str = setting("own", "own", "kl")
     """The method's "own" retain loss, or "kl": from the original model's predictions of the retained answers."""
-    normalise: str = "token"
+    normalise: str = setting("token", "token", "example", "example-both", compared=False)
     """Forget loss averaged per "token" (paper) or per "example"; "example-both" (its code): the retain loss too."""
-    include_tail: bool = False
+    include_tail: bool = setting(False, compared=False)
     """Whether the end-of-turn tokens are pushed on too; for comparison only."""
-    learning_rate: float = PAPER_RATE
+    learning_rate: float = setting(PAPER_RATE, positive=True, short="--lr")
     """Of AdamW, above 0."""
-    schedule: str = "constant"
+    schedule: str = setting("constant", "constant", "linear")
     """"constant", or "linear": one epoch of warm-up, then down to 0."""
-    epochs: int = 5
+    epochs: int = setting(5, positive=True)
     """Passes over the forget set, above 0."""
-    batch: int = 32
+    batch: int = setting(32, positive=True, public=64, shared=True)
     """Forget rows in an optimiser step, at most; as many retain rows are drawn with replacement."""
-    last_step: str = "even"
+    last_step: str = setting("even", "even", "short", "rolled", compared=False)
     """Where an epoch's rows fill no last batch: "even" spreads them over all steps, "short" leaves few for the last
     one, "rolled" keeps them for the next epoch (its code, by HF's Trainer). See `training.steps`."""
-    micro_batch: int = 0
+    micro_batch: int = setting(0, compared=False)
     """Rows in a forward pass, 0 for as many as memory takes; the gradient does not depend on it."""
     weight_decay: float = 0.0
     """Of AdamW, on the adapter's weights; at least 0."""
-    clip: float = 1.0
+    clip: float = setting(1.0, positive=True)
     """Largest norm of a step's gradient, above 0."""
-    lora_rank: int = 32
+    lora_rank: int = setting(32, positive=True, short="--rank", public=128, shared=True)
     """Rank of the adapter."""
-    lora_alpha: int = 64
+    lora_alpha: int = setting(64, positive=True, shared=True)
     """The adapter's update is scaled by lora_alpha / lora_rank."""
-    lora_targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj")
+    lora_targets: tuple[str, ...] = setting(
+        ("q_proj", "k_proj", "v_proj", "o_proj"), short="--targets", every=ALL_LINEAR, shared=True
+    )
     """Names of the linear layers that get an adapter, or ("all-linear",): all but the output head."""
-    lora_layers: tuple[int, ...] | None = None
+    lora_layers: tuple[int, ...] | None = setting(None, short="--layers", every="none", shared=True)
     """In which blocks, counted from 0; None for all."""
-    seed: int = 0
+    seed: int = setting(0, compared=False)
     """Of adapter, order and pairing; at least 0 and below 2^63."""
-    precision: str = "auto"
+    precision: str = setting("auto", "auto", "bfloat16", "float32")
     """Of the frozen weights: "bfloat16" or "float32"; "auto" is bfloat16 (paper) on a GPU, on a CPU
     the faster of the two in a short trial, and recorded as what it came to. Losses are float32
     always."""
     four_bit: bool = False
     """Whether the frozen weights are kept in NF4 (needs a GPU and bitsandbytes)."""
-    system: str | None = None
+    system: str | None = setting(None, compared=False)
     """System prompt; None for what the benchmark asks with, see `facts.benchmarks.system_prompt`."""
-    asking: str = "chat"
+    asking: str = setting("chat", "auto", "chat", "chat-examples", "text-examples", shared=True)
     """How the model is asked: in "chat", in chat after three examples ("chat-examples"), as text
     after three examples ("text-examples"), or "auto": as it answers most of the facts at once."""
-    answers: str = "as-given"
+    answers: str = setting("as-given", "auto", "as-given", "own-words", shared=True)
     """Which words are scored: the answers "as-given", right behind the question, the model's
     "own-words", where they stand in its own reply, or "auto": own words where it says more before
     it answers."""
-    unknown: str = "keep"
+    unknown: str = setting("keep", "auto", "keep", "drop", shared=True)
     """Facts to forget that the model does not answer: "keep" or "drop" them, or "auto": drop, but
     of a benchmark."""
-    start: str = "as-given"
+    start: str = setting("as-given", "as-given", "sft", shared=True, compared=False)
     """The original model: the one "as-given", or "sft": first an adapter is taught the questions to
     forget and to retain, and merged into it."""
-    start_epochs: int = 5
+    start_epochs: int = setting(5, positive=True, compared=False)
     """Start "sft": passes over those questions, above 0."""
-    start_rate: float = PAPER_RATE
+    start_rate: float = setting(PAPER_RATE, positive=True, compared=False)
     """Start "sft": learning rate of AdamW, above 0."""
-    max_new_tokens: int = 64
+    max_new_tokens: int = setting(64, positive=True)
     """Most tokens of a generated answer; of real models it is what their own answers need, if
     that is less."""
-    frames: int = 1
+    frames: int = setting(1, compared=False)
     """How often in an epoch it is recorded where each fact stands, see `training.frames`; 0 for never. Decides no
     other number."""
-    measure: str = "every-epoch"
+    measure: str = setting("every-epoch", "every-epoch", "end", "off", shared=True, compared=False)
     """When it is asked what the model still answers: the facts to forget after "every-epoch" and the full tables at the
     end, those at the "end" alone, or "off": nothing, until the run is probed. Decides nothing of what is trained."""
-    measure_per_tier: int | None = 0
+    measure_per_tier: int | None = setting(0, shared=True, compared=False)
     """Most facts of each group and tier that are asked then, spread evenly over their scores, those
     not to forget in one other wording each; 0 for all, none for 24 on a CPU and all on a GPU."""
-    cosine: bool = False
+    cosine: bool = setting(False, compared=False)
     """Whether answers are also compared by MiniLM cosine (needs its weights)."""
 
     def __post_init__(self) -> None:
-        for name, known in CHOICES.items():
-            check_choice(name, getattr(self, name), known)
+        for name, about in SETTINGS.items():
+            if about.choices:
+                check_choice(name, getattr(self, name), about.choices)
         for name in ("model", "facts", "method", "preset"):
             if not isinstance(getattr(self, name), str):
                 raise ConfigError(f"{name} is {shown(getattr(self, name))!r}.", "It must be text.")
@@ -177,9 +207,10 @@ class RunConfig:
             raise ConfigError(
                 f"seed is {shown(repr(self.seed))}.", "It must be a whole number of at least 0 and below 2^63."
             )
-        for name in NUMBERS:
-            if name not in MAYBE or getattr(self, name) is not None:
-                _check_number(name, getattr(self, name))
+        for name, about in SETTINGS.items():
+            value = getattr(self, name)
+            if about.number and name != "seed" and not (about.optional and value is None):
+                _check_number(name, value, about)
         if self.start == "sft" and self.four_bit:
             raise ConfigError('Start "sft" cannot be merged into 4-bit weights.', "Leave out four_bit.")
         for name, value in self.arguments.items():
@@ -203,30 +234,35 @@ class RunConfig:
             content.setdefault("last_step", "short")  # as all runs were before there was a choice
             if lacking := EVERY_RUN - content.keys():
                 raise ValueError(f"it has no {', '.join(sorted(lacking))}")
-            if unknown := content.keys() - {item.name for item in fields(cls)}:
+            if unknown := content.keys() - SETTINGS.keys():
                 raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "Remove them or update AdaPop.")
             return as_kind(content, cls)
         except (ValueError, AttributeError) as error:
             raise ConfigError(f"This is no run's configuration ({error}).", "Start the run again.") from None
 
 
-KINDS = {item.name: item.type for item in fields(RunConfig) if item.name != "seed"}  # its range is its own
-NUMBERS = tuple(name for name, kind in KINDS.items() if kind.startswith(("int", "float")))
-WHOLE = tuple(name for name in NUMBERS if KINDS[name].startswith("int"))
-MAYBE = tuple(name for name in NUMBERS if "None" in KINDS[name])  # may be None
+RunConfig.__pydantic_config__ = ConfigDict(use_attribute_docstrings=True)  # so that pydantic reads the texts above
+SETTINGS = {item.name: replace(item.metadata.get("setting", Setting()), kind=item.type) for item in fields(RunConfig)}
 
 
-def _check_number(name: str, value: object) -> None:
+@cache
+def meanings() -> dict[str, str]:
+    """Setting -> what it is, as the text below its declaration says."""
+    properties = TypeAdapter(RunConfig).json_schema()["properties"]
+    return {name: " ".join(properties[name]["description"].split()) for name in SETTINGS}
+
+
+def _check_number(name: str, value: object, about: Setting) -> None:
     """Raises:
     ConfigError: a setting is no number, or out of its range.
     """
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise ConfigError(f"{name} is {shown(repr(value))}.", "It must be a number.")
-    if name in WHOLE:
-        least, most, kind = int(name in POSITIVE), MOST_WHOLE, "whole number"
+    if about.whole:
+        least, most, kind = int(about.positive), MOST_WHOLE, "whole number"
     else:
-        least, most, kind = LEAST if name in POSITIVE else 0, MOST, "finite number"
-    if not least <= value <= most or (name in WHOLE and value != int(value)):
+        least, most, kind = LEAST if about.positive else 0, MOST, "finite number"
+    if not least <= value <= most or (about.whole and value != int(value)):
         raise ConfigError(f"{name} is {shown(repr(value))}.", f"It must be a {kind} from {least:g} to {most:,g}.")
 
 

@@ -3,31 +3,15 @@
 `RunConfig` alone declares them: their names, types, defaults and what they mean.
 """
 
-import ast
-import inspect
 import json
-from dataclasses import fields
-from functools import cache
-from itertools import pairwise
 from typing import Any
 
-from adapop.config.run import RunConfig
+from adapop.config.run import SETTINGS, meanings
 from adapop.errors import ConfigError, shown
 
-SEPARATE = ("model", "method", "preset", "facts", "beta", "arguments", "scores")  # given by options of their own
+SEPARATE = tuple(name for name, about in SETTINGS.items() if about.separate)
 BETA = "beta"  # of a run: the curve, given by its anchors; as text: the argument of WGA, NPO and others
 TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-
-
-@cache
-def meanings() -> dict[str, str]:
-    """Setting -> what it is, as the text below its declaration says."""
-    body = ast.parse(inspect.getsource(RunConfig)).body[0].body
-    return {
-        one.target.id: " ".join(text.value.value.split())
-        for one, text in pairwise(body)
-        if isinstance(one, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-    }
 
 
 def read_settings(pairs: list[str]) -> dict[str, Any]:
@@ -45,7 +29,7 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
             raise ConfigError(f"{shown(pair)!r} sets nothing.", "Write NAME=VALUE, for example lora_rank=8.")
         if name in SEPARATE and name != BETA:
             raise ConfigError(f"{name} is not set here.", "It has an option or an argument of its own.")
-        if name in meanings() and name != BETA:
+        if name in SETTINGS and name != BETA:
             settings[name] = value_of(name, text.strip())
         else:
             settings.setdefault("arguments", {})[name] = _plain(text.strip())
@@ -58,9 +42,9 @@ def value_of(name: str, text: str) -> Any:
     Raises:
         ConfigError: the text is of another type.
     """
-    kind = next(item.type for item in fields(RunConfig) if item.name == name)
+    kind = SETTINGS[name].kind
     try:
-        if "None" in kind and text.lower() == "none":
+        if SETTINGS[name].optional and text.lower() == "none":
             return None
         if kind.startswith("tuple"):
             parts = [part.strip() for part in text.split(",") if part.strip()]

@@ -9,7 +9,7 @@ from adapop.probes.distance import Distance
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import Figure
 from adapop.report.figures.experiments import state_panels
-from adapop.report.table import Table
+from adapop.report.table import Table, reading
 
 NEAR = column("oracle_as_never_all")
 DIGITS = 6
@@ -68,15 +68,9 @@ def oracle_table(seen: Rows) -> Table | None:
         means = [text(over(arms[title], value)) for value in values.values()]
         epochs = {f"{nearest(row)[0]} of {len(row['lam']) - 1}" for row in arms[title] if nearest(row)}
         rows.append((title, *means[:2], ", ".join(sorted(epochs)), *means[2:], counted(arms[title])))
-    note = (
-        "Against the same model pretrained without the facts to forget: the share of these, asked in other words, "
-        "whose answer is as likely as answers that it never read are to it, less likely (over-forgotten) or more "
-        "likely (under-forgotten); KL from it, asked as trained; and TOFU's forget quality, 0 where nothing can be "
-        "told apart. At its nearest: after the epoch that has the largest such share. Runs that were measured so."
-    )
     first, second, *others = values
     head = ("", first, second, "epoch", *others, "seeds")
-    return Table("Beside a model that never knew", head, tuple(rows), note) if rows else None
+    return Table("Beside a model that never knew", head, tuple(rows), reading("oracle")) if rows else None
 
 
 def nearness(seen: Rows) -> Figure:

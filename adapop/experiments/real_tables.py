@@ -10,17 +10,13 @@ from adapop.probes.intervals import summary
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.real import AT, LEAST_BEFORE, share_of
-from adapop.report.table import Table
+from adapop.report.table import Table, reading
 
 ATTACKS = "attacks"  # the form of all attacks together
 FORMS = (DIRECT, REWORDED, *FORM_OF_WAY.values(), ATTACKS)
 OTHERS = ("retain", "holdout", "utility")
 HALF = 0.5  # of the facts to forget: arms are compared where about so much is left
-SHARES = (
-    "Shares: recall divided by the original model's on the same questions, 1 where nothing is "
-    "lost; of facts that it answers as trained, on the half that no choice saw; empty where its "
-    f"own recall is below {LEAST_BEFORE:g}. Mean ± standard deviation over seeds."
-)
+SHARES = reading("shares", least_before=LEAST_BEFORE)
 
 
 def share(group: str, form: str, tier: str = "all") -> Value:
@@ -66,12 +62,7 @@ def outcome_table(arms: Rows) -> Table:
         (title, *(text(over(runs, value)) for value in OUTCOMES.values()), counted(runs))
         for title, runs in _reported(arms).items()
     ]
-    note = (
-        "Of the facts to forget asked in other words, rare / middle / popular (lower is better) "
-        "and popular minus rare; then, asked as trained, of facts that were trained on to "
-        "be kept, of facts never trained on, and of other questions (higher is better). "
-    )
-    return Table("What is left", ("", *OUTCOMES, "seeds"), tuple(rows), note + SHARES)
+    return Table("What is left", ("", *OUTCOMES, "seeds"), tuple(rows), reading("real_outcome") + SHARES)
 
 
 def form_table(arms: Rows) -> Table:
@@ -96,11 +87,7 @@ def choice_table(arms: Rows) -> Table:
         best = chosen_row(tried)
         cells = (f"{best['rate']:g}", f"{LEFT(best):.2f}", f"{RETAINED(best):.2f}") if best else ("",) * 3
         rows.append((title, *cells, counted(tried)))
-    note = (
-        "By shares of what the original knew, asked as trained, on the validation half, at seed 0, "
-        f"the same for all: the lowest rate that leaves {HALF:g} of the facts to forget or less, "
-        "else the one that leaves least. What that costs the retained facts is an outcome."
-    )
+    note = reading("real_choice", half=HALF)
     return Table("What was chosen", ("", "rate", "forget", "retain", "trials"), tuple(rows), note)
 
 

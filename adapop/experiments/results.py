@@ -15,7 +15,7 @@ from adapop.assets import as_kind, parse_json
 from adapop.errors import DataError, shown
 from adapop.experiments.halves import HALVES
 from adapop.facts.fact import FACT_GROUPS, TIERS
-from adapop.facts.tables import cell, plain
+from adapop.facts.formulas import cell, plain
 from adapop.probes.distance import STATE_NAMES
 from adapop.probes.prompts import DIRECT, KINDS, REWORDED
 from adapop.runs.files import write_text

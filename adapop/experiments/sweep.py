@@ -20,7 +20,7 @@ from adapop.experiments.results import Row
 from adapop.experiments.tables import OUTCOMES, READING, Rows, Value, column, counted, measured, over, text
 from adapop.facts.fact import SANDBOX, TIERS
 from adapop.probes.intervals import summary
-from adapop.report.table import Table
+from adapop.report.table import Table, reading
 
 HALF = 0.5  # of a tier, gone
 TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
@@ -89,13 +89,7 @@ def choice_table(arms: Rows) -> Table:
             rows.append(
                 (METHODS[method].title, *rates, *_chosen_on(mean_points(by_seed)), f"{own_rate(arms, method):g}")
             )
-    note = (
-        f"The rule, the same for all: of the rates that keep trained retain recall at {RETAIN_KEPT:g} or more, the "
-        f"lowest that brings recall of the trained forget questions to {FORGOTTEN:.2f} or less, else the one that "
-        "brings it lowest; if none keeps the retain facts, the one that keeps most. It sees neither holdout nor "
-        "rewordings. A seed is empty until its sweep is complete; a choice among fewer rates, since runs failed, says "
-        "of how many. The last column is what the other experiments use: the choice at seed 0."
-    )
+    note = reading("choice", retain_kept=RETAIN_KEPT, forgotten=FORGOTTEN)
     head = ("", *(f"seed {seed}" for seed in seeds), "on the means", "keeps", "erases", "used")
     return Table("The rate that the rule chooses", head, tuple(rows), note)
 
@@ -137,12 +131,7 @@ def tier_table(arms: Rows) -> Table:
             ratio = summary([popular / rare for rare, popular in pairs if rare and popular])
             cells = [_needed(rates) for rates in needed.values()]
             rows.append((METHODS[method].title, *cells, text(ratio)))
-    note = (
-        f"The rate at which recall of a tier, asked in other words, first falls to {HALF:.0%}, interpolated between "
-        "two rates of the grid in the logarithm of the rate: mean over the seeds on which it does, and on how many of "
-        "them; empty where on none. A seed on which the lowest rate already erases half counts with that rate. "
-        "The last column: how many times the rate popular facts need, over the seeds that have both."
-    )
+    note = reading("tier", half=HALF)
     return Table("The rate that each tier needs", ("", *TIERS, "popular / rare"), tuple(rows), note)
 
 
@@ -179,11 +168,7 @@ def nearest_table(arms: Rows) -> Table:
             rates = ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in picked}))
             rows.append((METHODS[method].title, rates, *cells, f"{len(picked)} of {len(_seeds(arms))}"))
     head = ("", "rate", "forget, as trained", *values, "seeds")
-    note = (
-        "A method whose first column is far from AdaPop's has no rate in the grid that forgets as much, or as little. "
-        "Seeds: those on which the sweep is complete."
-    )
-    return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), note)
+    return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), reading("nearest"))
 
 
 def equal_table(arms: Rows) -> Table:
@@ -197,11 +182,7 @@ def equal_table(arms: Rows) -> Table:
         cells = [text(summary([values[name] for values in outcomes])) for name in AT_EQUAL]
         if goals:
             rows.append((METHODS[method].title, *cells, f"{len(outcomes)} of {len(_seeds(arms))}"))
-    note = (
-        "Interpolated linearly between the two neighbouring rates of the grid around AdaPop's trained forget recall at "
-        "its own rate, seed by seed. Seeds: on which two such rates were run and lie around it; empty where none do."
-    )
-    return Table("At equal forgetting", ("", *AT_EQUAL, "seeds"), tuple(rows), note)
+    return Table("At equal forgetting", ("", *AT_EQUAL, "seeds"), tuple(rows), reading("equal"))
 
 
 def crossing(points: Sequence[Row], goal: float, rates: Sequence[float] = ()) -> dict[str, float] | None:

@@ -10,7 +10,7 @@ from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Summary, paired, summary
 from adapop.probes.prompts import REWORDED
 from adapop.report import published
-from adapop.report.table import Table
+from adapop.report.table import Table, reading
 
 Rows = Mapping[str, Sequence[Row]]  # an arm's rows by its title, in the order of the plan
 Value = Callable[[Row], float | None]
@@ -57,12 +57,7 @@ DIFFERENCES: dict[str, Value] = {
     "forget": OUTCOMES["all"],
     **{name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout")},
 }
-READING = (
-    "Recall of the facts to forget asked in other words, rare / middle / popular and all (lower is better), and the "
-    "gap between popular and rare; then, asked as trained, of facts that were trained on to be kept and of facts never "
-    "trained on, of the latter in other words too, and of questions that are no facts (higher is better). Mean ± "
-    "standard deviation over seeds."
-)
+READING = reading("outcomes")
 
 NEIGHBOURS_READING = "Neighbours: of other facts about the forgotten subjects, which nothing was trained on."
 COSINE_READING = "Cosine: of MiniLM embeddings of reply and answer, asked as trained."
@@ -120,12 +115,7 @@ def difference_table(arms: Rows, base: str) -> Table | None:
             seeds = {row["seed"] for row in (*runs, *arms[base])}
             cells = ("" if pair is None else pair.interval for pair in pairs)
             rows.append((title, *cells, f"{count} of {len(seeds)}"))
-    note = (
-        f"The arm minus {base}, paired by seed: mean (95 % interval of Student's t over the pairs, none for one pair). "
-        "An interval on one side of 0 is a difference that these seeds support; nothing is corrected for how many are "
-        "looked at. A seed on which either failed, or has not been run, is no pair."
-    )
-    return Table(f"Difference to {base}", ("", *DIFFERENCES, "pairs"), tuple(rows), note)
+    return Table(f"Difference to {base}", ("", *DIFFERENCES, "pairs"), tuple(rows), reading("difference", base=base))
 
 
 def guess_table(arms: Rows) -> Table | None:
@@ -140,12 +130,7 @@ def guess_table(arms: Rows) -> Table | None:
         for title, runs in arms.items()
         if over(runs, values["top 2, rare"])
     ]
-    note = (
-        "Of the facts to forget, asked in other words: recall of the greedy reply; the share whose right answer is the "
-        "first guess or the best of the relation's other answers, so that whoever asks for another answer gets it; and "
-        "its mean rank among the relation's answers, 1 is the likeliest."
-    )
-    return Table("The second guess", ("", *values, "seeds"), tuple(rows), note) if rows else None
+    return Table("The second guess", ("", *values, "seeds"), tuple(rows), reading("guess")) if rows else None
 
 
 def internal_table(arms: Rows) -> Table:
@@ -187,11 +172,7 @@ def cost_table(arms: Rows) -> Table:
         seconds = over(runs, column("seconds"))
         peak = max(row["peak_mb"] for row in runs)
         rows.append((title, f"{seconds.mean:.0f}" if seconds else "", f"{peak:.0f}", counted(runs), reasons))
-    note = (
-        "Wall-clock seconds of a run that did not fail, on one core, measurements included; the first run of a process "
-        "also asks the original model. MB: the largest memory of its process so far."
-    )
-    return Table("Cost", ("", "seconds", "MB", "seeds", "failed because"), tuple(rows), note)
+    return Table("Cost", ("", "seconds", "MB", "seeds", "failed because"), tuple(rows), reading("cost"))
 
 
 def published_table(arms: Rows) -> Table:
@@ -223,11 +204,7 @@ def published_table(arms: Rows) -> Table:
         "", "forget", "retain", "holdout", "reworded, rare / popular", "forget (paper)", "retain (paper)",
         "reworded, rare / popular (paper)", "seeds",
     )  # fmt: skip
-    note = (
-        f"The paper: {SETTING}, {published.PAPER}; another model, other facts, other training, one rate for all. Its "
-        "retain is the set that was trained on; it holds nothing out."
-    )
-    return Table("Beside the paper", head, tuple(rows), note)
+    return Table("Beside the paper", head, tuple(rows), reading("published", setting=SETTING, PAPER=published.PAPER))
 
 
 def along(rows: Sequence[Row], name: str) -> list[Summary]:

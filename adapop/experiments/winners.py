@@ -28,13 +28,9 @@ from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Summary, paired
 from adapop.probes.prompts import CHOICE, REWORDED
 from adapop.report.settings import spoken
-from adapop.report.table import Table
+from adapop.report.table import Table, reading
 
-OBJECTIVE = (
-    "J = recall of the tier that is forgotten least, asked in other words, + 2 times what holdout falls short of "
-    f"{LIMITS['holdout']:g}, utility of {LIMITS['utility']:g} and trained retain recall of {LIMITS['retain']:g}; less "
-    "is better."
-)
+OBJECTIVE = reading("objective", holdout=LIMITS["holdout"], utility=LIMITS["utility"], retain=LIMITS["retain"])
 Done = Mapping[str, Sequence[Trial]]  # the trials of each search, by its name in `SEARCHES`
 NOTHING_DONE = 1.0  # J of the original model: nothing forgotten, nothing lost
 OURS = METHODS["redirect"].title
@@ -108,16 +104,7 @@ def door_table(arms: Rows) -> Table | None:
     values |= {"rank": column(f"{TEST}_forget_rank_all")}
     values |= {head: column(name) for head, name in RECOVERED.items()} | {"sampled − control": sampled_above}
     probed = {title: rows for title, rows in arms.items() if over(rows, attacked)}
-    note = (
-        "Of the facts to forget, which have no halves; no search has seen any of it but top 2 and rank, which are of "
-        "the test half's wordings. Attacks: mean recall over those that the original answers, without the multiple "
-        "choice; the hardest gets most. Top 2: share whose right answer is the first guess or the best of the "
-        "relation's other answers; rank: its mean place among those answers, 1 is the likeliest. Taught again: recall"
-        " of facts that were not taught, before, after 10 steps on 16 others, and after as many on invented answers "
-        "(control). Rounded: recall with weights of 4 bits. Sampled: share whose answer is among 16 sampled replies, "
-        "and the same for a wrong answer (control). In brackets: 95 % interval over seeds."
-    )
-    return _ranked("By another door", probed, values, note) if probed else None
+    return _ranked("By another door", probed, values, reading("door")) if probed else None
 
 
 def pair_table(
@@ -173,11 +160,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def worlds_table(arms: Rows) -> Table:
     """`AIMS` of every arm averaged over worlds, the least worst tier first."""
-    note = (
-        "Each seed's mean over the worlds, then mean and 95 % interval over seeds. The settings were chosen in the "
-        "first world alone, on its validation half."
-    )
-    return _ranked("Mean of the worlds", mean_of_worlds(arms), {name: column(name) for name in AIMS}, note)
+    return _ranked("Mean of the worlds", mean_of_worlds(arms), {name: column(name) for name in AIMS}, reading("worlds"))
 
 
 def worlds_difference_table(arms: Rows) -> Table | None:
@@ -225,14 +208,8 @@ def search_table(done: Done) -> Table:
         useful = sum(trial["J"] < NOTHING_DONE for trial in trials)
         ends = ", ".join(at_an_end(best["point"], SEARCHES[name].space)) if best["J"] < NOTHING_DONE else ""
         rows.append((SEARCHES[name].arm.title, f"{moves['J']:.3f}", f"{best['J']:.3f}", f"{useful}", ends))
-    note = (
-        f"J of the best of the {len(MOVES)} moves that every search begins with, and of all trials. Better than "
-        "nothing: how many trials have a J below 1, that of the original; where they are few, the numbers say more of"
-        " the search than of the method. The last column: settings of the winner at an end of their range, beyond "
-        "which nothing was tried. A 0 that means none of something is no such end."
-    )
     head = ("", "best J, first moves", "best J, all trials", "better than nothing", "at an end of its range")
-    return Table("How far the searches went", head, tuple(rows), note)
+    return Table("How far the searches went", head, tuple(rows), reading("search", moves=len(MOVES)))
 
 
 def at_an_end(point: Mapping[str, Any], space: Space) -> list[str]:
@@ -255,9 +232,4 @@ def luck_table(arms: Rows, done: Done) -> Table:
             other = over(arms[title], partial(score, half=VALIDATION))
             test = ranged(over(arms[title], score))
             rows.append((title, "" if chosen is None else f"{chosen:.2f}", ranged(other), test))
-    note = (
-        "J of the winner on seed 0, where the best of all trials was taken; on the same questions with other seeds; "
-        "and on the test half with these. The first step is what choosing flatters, the second how much easier or "
-        "harder the test half is. Without what some searches were asked for besides J."
-    )
-    return Table("How much was luck", ("", "validation, seed 0", "validation", "test"), tuple(rows), note)
+    return Table("How much was luck", ("", "validation, seed 0", "validation", "test"), tuple(rows), reading("luck"))

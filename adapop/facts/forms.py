@@ -8,29 +8,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from adapop.assets import read_json
 from adapop.facts.lists import parsed
 from adapop.facts.text import UNKNOWN, UNSEEN
 
-COLUMNS = {
-    "id": ("id", "fact_id", "uid"),
-    "question": ("question", "query", "prompt", "question_text"),
-    "answer": ("answer", "completion", "ground_truth", "label", "object", "objectlabel", "possible_answers", "answers"),
-    "subject": ("subject", "subjectlabel"),
-    "relation": ("relation", "property"),
-    "object": ("object", "objectlabel"),
-    "score": ("score", "popularity", "pop_sum"),
-    "score_source": ("score_source",),
-    "tier": ("tier", "own_tier"),
-    "group": ("group", "split"),
-    "paraphrases": ("paraphrases", "paraphrase", "rewordings", "paraphrased_question"),
-    "alternates": ("alternates", "alternate", "perturbed_answer"),
-    "accepted": ("accepted", "possible_answers", "answers", "answer_aliases", "answer_alias", "aliases", "o_aliases"),
-    "subject_aliases": ("subject_aliases", "s_aliases", "aliases_of_subject"),
-    "two_hop": ("two_hop", "two_hop_question"),
-    "two_hop_answer": ("two_hop_answer",),
-    "second_hop": ("second_hop", "second_hop_question"),
-    "choices": ("choices", "options"),
-}
 CHATS = ("messages", "conversations", "conversation", "contents")
 Row = Mapping[str, object]
 
@@ -47,61 +28,17 @@ class Form:
     fields: Mapping[str, str]
 
 
-FORMS = (
-    Form("PopQA", "subj possible_answers", {
-        "answer": "possible_answers", "subject": "subj", "relation": "prop", "object": "obj", "score": "s_pop"}),
-    Form("EntityQuestions, SQuAD, DPR", "question answers", {"answer": "answers"}),
-    Form("TriviaQA", "question answer question_source", {"id": "question_id", "answer": "answer"}),
-    Form("zsRE", "src answers", {
-        "question": "src", "answer": "answers", "paraphrases": "rephrase", "alternates": "alt"}),
-    Form("zsRE (EasyEdit)", "prompt target_new rephrase_prompt", {
-        "id": "case_id", "answer": "ground_truth", "paraphrases": "rephrase_prompt", "alternates": "target_new"}),
-    Form("MQuAKE", "questions answer answer_alias new_answer", {
-        "id": "case_id", "question": "questions.0", "paraphrases": "questions.1 | questions.2",
-        "accepted": "answer_alias", "alternates": "new_answer"}),
-    Form("CounterFact", "requested_rewrite", {
-        "id": "case_id", "question": "requested_rewrite.prompt % requested_rewrite.subject",
-        "answer": "requested_rewrite.target_true.str", "subject": "requested_rewrite.subject",
-        "relation": "requested_rewrite.relation_id", "paraphrases": "paraphrase_prompts",
-        "alternates": "requested_rewrite.target_new.str"}),
-    Form("CounterFact, flat", "prompt target_true", {"answer": "target_true", "alternates": "target_false"}),
-    Form("alpaca", "instruction output", {"question": "instruction + input", "answer": "output"}),
-    Form("Dolly", "instruction response", {"question": "instruction + context", "answer": "response"}),
-    Form("KILT, zsRE (MEND)", "input output", {
-        "question": "input", "answer": "output", "paraphrases": "filtered_rephrases"}),
-    Form("prompt and response", "prompt response", {"answer": "response"}),
-    Form("OpenOrca", "question response", {"answer": "response"}),
-    Form("MetaMath", "query response", {"answer": "response"}),
-    Form("FLAN", "inputs targets", {"question": "inputs", "answer": "targets"}),
-    Form("Known 1000 (ROME)", "known_id prompt attribute", {"id": "known_id", "answer": "attribute"}),
-    Form("MUSE, verbatim", "prompt gt", {"answer": "gt"}),
-    Form("Natural Questions", "question annotations", {
-        "question": "question.text", "answer": "annotations.short_answers"}),
-    Form("popularity-enriched QA", "question_text answer_texts", {
-        "id": "question_id", "question": "question_text", "answer": "answer_texts", "score": "popularity_avg"}),
-    Form("TruthfulQA", "best_answer correct_answers", {
-        "answer": "best_answer", "accepted": "correct_answers;", "alternates": "incorrect_answers;"}),
-    Form("OpenBookQA", "question_stem answerkey", {"question": "question_stem", "answer": "answerKey"}),
-    Form("ARC", "choices answerkey", {"answer": "answerKey"}),
-    Form("ARC, as published", "question answerkey", {
-        "question": "question.stem", "choices": "question.choices", "answer": "answerKey"}),
-    Form("HellaSwag", "ctx endings label", {"question": "ctx", "choices": "endings"}),
-    Form("WinoGrande", "sentence option1 option2 answer", {"question": "sentence", "choices": "option1 | option2"}),
-    Form("Social IQa", "question answera answerb answerc label", {"choices": "answerA | answerB | answerC"}),
-    Form("MMLU as a table", "question a b c d answer", {"choices": "A | B | C | D"}),
-    Form("choices in columns", "question option_a option_b option_c option_d", {
-        "answer": "correct_answer", "choices": "option_a | option_b | option_c | option_d"}),
-    Form("choices in numbered columns", "question option1 option2 option3 option4", {
-        "choices": "option1 | option2 | option3 | option4"}),
-    Form("MedMCQA", "opa opb opc opd cop", {"answer": "cop", "choices": "opa | opb | opc | opd"}),
-    Form("PIQA", "goal sol1 sol2 label", {"question": "goal", "choices": "sol1 | sol2"}),
-    Form("SciQ", "correct_answer distractor1", {
-        "answer": "correct_answer", "alternates": "distractor1 | distractor2 | distractor3"}),
-    Form("SimpleQA", "problem answer", {"question": "problem"}),
-    Form("q and a", "q a", {"question": "q", "answer": "a"}),
-    Form("input and target", "input target", {"question": "input", "answer": "target"}),
-    Form("flash cards", "front back", {"question": "front", "answer": "back"}),
-)  # fmt: skip
+@dataclass(frozen=True)
+class Known:
+    """What columns are called: `assets/sets/forms.json`."""
+
+    columns: Mapping[str, tuple[str, ...]]
+    """Our field -> its usual names, the first that is there counts."""
+    forms: tuple[Form, ...]
+
+
+_KNOWN = read_json("sets/forms.json", Known)
+COLUMNS, FORMS = _KNOWN.columns, _KNOWN.forms
 NUMBERED = re.compile(r"answer_?\d")
 RIGHT = ("correct_answer", "correct_option", "correct_index", "correct", "answer_key", "answerkey")  # of such columns
 # rows without a header: their columns, and what each last cell is

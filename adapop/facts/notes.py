@@ -3,6 +3,7 @@ counts."""
 
 from collections.abc import Mapping
 
+from adapop.assets import read_json
 from adapop.errors import shown
 from adapop.facts.fact import GROUPS, Fact, FactSet
 from adapop.facts.rows import Reading
@@ -10,24 +11,7 @@ from adapop.facts.text import UNSEEN
 
 CODES_SHOWN, VALUES_SHOWN = 12, 5
 # kind of reading, as `rows` counts them -> what was done, behind the number of rows
-SENTENCES = {
-    "list answer": "has|have a list or an object as text for an answer, read as what it holds",
-    "several": "has|have several right answers: the first is trained, all are accepted",
-    "pointed": "has|have an answer that points to one of its choices (numbers count from {base}), read as that choice",
-    "list text": "has|have a list as Python or numpy prints it, read as its items",
-    "empty item": "has|have empty items in a list (None, nan), left out",
-    "unknown score": "has|have a score that says it is unknown (NA, NaN, – and the like): unknown, not zero",
-    "thousands": "has|have a score whose points were read as parting thousands (25.692 as 25,692)",
-    "comma": "has|have a score with a decimal comma (3,5), read as a decimal",
-    "percent": "has|have a score in percent, read as its number (45% as 45)",
-    "decimals": "has|have a score that may be thousands or a decimal (25.692), read as a decimal",
-    "unknown": "has|have a cell that says it is unknown (NA, NaN, – and the like), read as empty",
-    "unknown question": "has|have a question that may mean that it is unknown (NA, NaN ...), read as it stands",
-    "unknown answer": "has|have an answer that may mean that it is unknown (NA, NaN ...), read as it stands",
-    "truth": "has|have a truth value for an answer, read as yes or no",
-    "bracket": "has|have an answer in brackets that is no list that we can read, taken as it stands",
-    "own type": "has|have a type that RWKU gives to its attacks; the file is not RWKU's, so it is not read",
-}
+SENTENCES = read_json("sets/readings.json", dict[str, str])
 
 
 def read_otherwise(reading: Reading) -> tuple[str, ...]:

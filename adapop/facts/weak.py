@@ -8,16 +8,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from adapop.assets import read_json
 from adapop.facts.fact import Fact
 from adapop.facts.text import PIECE, folded, mentions, word_forms, words
 
-STOP_WORDS = frozenset(
-    "a an the this that these those of in on at to by for from with without as than so if then into onto over under "
-    "about after before between during through since until and or but nor not no is am are was were be been being do "
-    "does did has have had having can could will would shall should may might must it its he she they his her their "
-    "him them we us our you your i me my mine who whom whose which what when where why how there here also only very "
-    "such each any some all both more most other own same too just".split()
-)
+_WORDS = {kind: frozenset(words.split()) for kind, words in read_json("sets/words.json", dict[str, str]).items()}
+STOP_WORDS, NAMES = _WORDS["stop"], _WORDS["names"]  # the names are English words as well
 NEGATIONS = frozenset("no not never without".split())
 ORDINARY = STOP_WORDS | {"yes"}
 FRAME = (STOP_WORDS | frozenset("called named known titled yes".split())) - NEGATIONS
@@ -28,17 +24,6 @@ GOES_ON = re.compile(r"['’]?\w|\s+[a-z]")  # what follows a word that only beg
 ARTICLES = ("a", "an", "the")
 SHORT = 2  # letters
 STOPS, LETTERS, WORDS, SIGNS, ASKED = ("stop words", "letters", "an ordinary word", "signs", "in its question")
-# names that are English words as well
-NAMES = frozenset(
-    "nice reading bath turkey china chile jersey guinea cork hull mobile buffalo phoenix orange split essen java male "
-    "rose grace hope faith joy dawn iris lily daisy violet ruby pearl amber april june august march mark bill rob drew "
-    "sue frank rich gene chase penny robin martin bush stone wood hill rivers lake brook banks marsh park young long "
-    "short small white black brown green gray grey king queen prince duke pope bishop baker butcher cook carpenter "
-    "mason smith taylor potter hunter fisher shepherd farmer miller page day knight wolf fox swift wren crane "
-    "bird hawk rice berry cherry plum olive sage ginger pepper basil polish swede dane finn apple amazon shell target "
-    "gap visa oracle delta square block stripe slack zoom meta alphabet mars mercury earth genesis journey boston jaws "
-    "alien vertigo gravity speed heat seven dune matilda".split()
-)
 CLAIMING = r"(?!(?:are|were|had|and|or|in|by|became|wrote|won|made|itself|\w+s|\w+ed)\b)"  # verbs that names have
 CALLED = re.compile(rf"['’]?\w|\s+{CLAIMING}[a-z]")  # what follows such a word at the start of a sentence
 A_THING = re.compile(r"\b(?:an?|very|so|quite|really|some|no|any)\s+$", re.IGNORECASE)  # what stands before one

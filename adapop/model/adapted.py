@@ -30,6 +30,7 @@ from adapop.model.packing import packed_lines, packs, read_as
 from adapop.model.precision import NARROW, full_precision, widened
 from adapop.model.scored import FirstToken, JointPass, Scored, pooled
 from adapop.model.tokens import AnswerTokens, Row, collate
+from adapop.remark import Remark
 
 # peft reads an attribute of transformers by its old name; a user can do nothing about it
 warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated", category=FutureWarning)
@@ -50,7 +51,7 @@ class AdaptedModel(Prompted):
         self.network = model
         self.kept: KeptReplies | None = None  # what the original said before
         self._adapter_off = False
-        self.notes: tuple[str, ...] = ()  # what to know of it, in sentences for the user
+        self.notes: tuple[str | Remark, ...] = ()  # what to know of it
         self.device, self.recomputes = next(model.parameters()).device, False
         self.told: Callable[[int], None] = lambda rows: None  # called with the number of replies just written
         self.most_rows = sys.maxsize if self.device.type == "cuda" else MOST_ROWS
@@ -262,12 +263,9 @@ class AdaptedModel(Prompted):
         fitted when memory last ran out."""
 
         def of(rows: Sequence[Any], size: int) -> Iterator[Any]:
-            return in_pieces(rows, min(size, self.most_rows), work, self._limit_rows)
+            return in_pieces(rows, min(size, self.most_rows), work, partial(setattr, self, "most_rows"))
 
         return self.divided(rows, min(size, self.most_rows), of)
-
-    def _limit_rows(self, rows: int) -> None:
-        self.most_rows = rows
 
     def _written(self, rows: Sequence[Row], max_new_tokens: int, **drawn) -> list[tuple]:
         watchers = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from adapop.config.run import RunConfig
+from adapop.remark import Remark
 
 NARROW = (torch.bfloat16, torch.float16)
 PART = 16_384  # rows of the output layer that are in float32 at a time
@@ -21,17 +22,14 @@ def has_gpu() -> bool:
     return torch.cuda.is_available()
 
 
-def emulated_bfloat16(config: RunConfig) -> tuple[str, ...]:
-    """What to know, as a sentence, where the run is in bf16 and a GPU here (a T4, say) has no arithmetic for it."""
+def emulated_bfloat16(config: RunConfig) -> tuple[Remark, ...]:
+    """What to know where the run is in bf16 and a GPU here (a T4, say) has no arithmetic for it."""
     if config.precision == "float32" or not torch.cuda.is_available():
         return ()
     for device in range(torch.cuda.device_count()):
         if (arch := torch.cuda.get_device_capability(device)) < AMPERE:
-            return (
-                f"The GPU ({torch.cuda.get_device_name(device)}, compute capability {arch[0]}.{arch[1]}) has no bf16 "
-                "arithmetic, which torch then emulates, slowly. With --precision float32 the weights take twice the "
-                "memory; a GPU from Ampere on (A10, L4, A100 ...) has it.",
-            )
+            about = {"gpu": torch.cuda.get_device_name(device), "capability": f"{arch[0]}.{arch[1]}"}
+            return (Remark("emulated_bfloat16", about),)
     return ()
 
 

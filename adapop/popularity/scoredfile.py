@@ -9,7 +9,7 @@ from pathlib import Path
 
 from adapop.errors import DataError
 from adapop.facts.fact import CHAIN, FACT_GROUPS, FactSet
-from adapop.facts.tables import write_csv
+from adapop.facts.formulas import write_csv
 from adapop.facts.tiers import COLUMN
 from adapop.popularity.base import Score
 

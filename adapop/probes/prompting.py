@@ -28,7 +28,7 @@ class Way:
     """What the original model says when asked in one way."""
 
     asking: str
-    """One of `config.run.CHOICES["asking"]`."""
+    """As `RunConfig.asking`, but not "auto"."""
     asked: int
     """How many facts were asked."""
     answered: int

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from adapop.errors import RunError
 from adapop.facts.fact import GROUPS
-from adapop.facts.tables import write_csv
+from adapop.facts.formulas import write_csv
 from adapop.probes.prompts import NotApplicable
 from adapop.report import settings
 from adapop.report.card import ADAPTER_NAME, adapter_config

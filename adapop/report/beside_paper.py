@@ -1,37 +1,27 @@
 """Compares a finished run with the paper's printed numbers for its model, facts and method."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from adapop.config.presets import make_config
-from adapop.config.run import RunConfig
+from adapop.config.run import SETTINGS, RunConfig
 from adapop.facts.benchmarks import benchmark_of
 from adapop.facts.fact import FactSet
 from adapop.model.catalogue import MODELS, preset_of
 from adapop.popularity.beta import BetaMap
+from adapop.remark import Remark
 from adapop.report import published
 from adapop.report.settings import spoken
 from adapop.report.table import Table, deviating
 from adapop.runs.run import Run
 from adapop.training.events import Measured
 
-ITS_OWN = (  # of a run: what it is, how it is computed and what is recorded of it; said below in words, or not at all
-    "model", "revision", "facts", "method", "preset", "seed", "micro_batch", "frames", "measure", "measure_per_tier",
-    "cosine", "system", "last_step", "normalise", "include_tail", "retain_signal", "alpha_max", "start",
-    "start_epochs", "start_rate",
-)  # fmt: skip
 PAPER_ASKS = {"asking": "chat", "answers": "as-given", "unknown": "keep"}
 PAPER_FACTS = {"duet": (964, 500), "rwku": (2879, None)}  # METHODS 4: to forget, to retain
-# METHODS 1.6: where the code that made the paper's numbers departs from its text
-OF_THE_CODE = (
-    "The paper's own code averages both losses per example, pushes on the end of the turn as well, and lets rows that "
-    "fill no step go on into the next epoch{more}. {ours}"
-)
-OF_THE_CONTROLLER = "; its controller watches single recent retain rows and stops α at 1"
 
 
-def beside(run: Run) -> tuple[Table, tuple[str, ...]] | None:
+def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
     """A finished run beside what the paper printed for its model, facts and method, as ROUGE-L
-    recall, [0, 1]; and in sentences what differs. None where it printed nothing."""
+    recall, [0, 1]; and what differs. None where it printed nothing."""
     config, facts = run.config, run.facts
     setting = setting_of(config, facts)
     before, after = run.measured(before=True), run.measured()
@@ -67,31 +57,29 @@ def model_of(setting: str) -> str:
     return next(model.id for model in MODELS.values() if model.paper == setting.split()[0])
 
 
-def differences(config: RunConfig, facts: FactSet) -> tuple[str, ...]:
-    """Sentences on how a run's configuration and facts differ from the paper's."""
-    notes = []
+def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
+    """How a run's configuration and facts differ from the paper's, and its code from its text (METHODS 1.6)."""
+    remarks = []
     benchmark, model = benchmark_of(facts), preset_of(config.model)
     if config.model not in MODELS:
-        notes.append(f"The weights come from {config.model}: nothing checks that they are those of {model.id}.")
+        remarks.append(Remark("paper_weights", {"model": config.model, "id": model.id}))
     if benchmark == "duet":
         tuned = model.tuned_on == benchmark or config.start == "sft"
-        start = "this one was fine-tuned on it by LoRA" if tuned else "this one was not"
-        notes.append(f"The paper's DUET runs start from a model fine-tuned on DUET for 3 epochs; {start}.")
+        remarks.append(Remark("paper_start_tuned" if tuned else "paper_start_untuned"))
     if benchmark == "rwku":
-        notes.append("The paper's RWKU scores were never published: those of this run are others.")
-        notes += ["This run was fine-tuned first."] * (config.start == "sft")
-    notes += [f"{name}: {ours} here, {theirs} in the paper." for name, ours, theirs in departures(config, model.id)]
+        remarks.append(Remark("paper_scores"))
+        remarks += [Remark("fine_tuned_first")] * (config.start == "sft")
+    for name, ours, theirs in departures(config, model.id):
+        remarks.append(Remark("paper_setting", {"name": name, "ours": ours, "paper": theirs}))
     forget, retain = PAPER_FACTS[benchmark]
     if len(facts.forget) != forget:
-        notes.append(f"{len(facts.forget):,} facts to forget here, {forget:,} in the paper.")
+        remarks.append(Remark("paper_forget", {"facts": len(facts.forget), "paper": forget}))
     if retain and len(facts.retain) != retain:
-        notes.append(f"{len(facts.retain):,} facts are retained here, {retain:,} in the paper, which holds none out.")
-    asks = "asks for short facts as the paper's does, in other words" if config.system is None else "is this run's own"
-    notes.append(f"The system prompt {asks}.")
-    notes.append("One seed here, a mean of up to three in the paper.")
-    more = OF_THE_CONTROLLER if config.method == "adapop" else ""
-    ours = "This run does so too." if config.preset == "as-released" else "This run does as the text says."
-    return (*notes, OF_THE_CODE.format(more=more, ours=ours))
+        remarks.append(Remark("paper_retain", {"facts": len(facts.retain), "paper": retain}))
+    remarks.append(Remark("paper_system" if config.system is None else "own_system"))
+    code = Remark("paper_code_adapop" if config.method == "adapop" else "paper_code")
+    ours = Remark("as_paper_code" if config.preset == "as-released" else "as_paper_text")
+    return (*remarks, Remark("paper_seeds"), code, ours)
 
 
 def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:
@@ -99,7 +87,7 @@ def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:
     ours, theirs."""
     paper = make_config(config.method, "paper", model=model, **PAPER_ASKS, beta=BetaMap(), precision="bfloat16")
     config = replace(config, beta=config.beta or BetaMap())
-    names = [item.name for item in fields(config) if item.name not in ITS_OWN]
+    names = [name for name, about in SETTINGS.items() if about.compared]
     pairs = [(name.replace("_", " "), getattr(config, name), getattr(paper, name)) for name in names]
     # of a benchmark's facts, "auto" is what the paper does
     return [(name, spoken(ours), spoken(theirs)) for name, ours, theirs in pairs if ours not in (theirs, "auto")]

@@ -20,6 +20,12 @@ from adapop.runs.files import read_json
 ADAPTER_NAME = "adapter_config.json"
 
 
+def templates() -> Environment:
+    """The templates of reports and cards, which escape every value and refuse one that is not there."""
+    loaded = dict(loader=FileSystemLoader(ASSETS / "report"), autoescape=True, undefined=StrictUndefined)
+    return Environment(trim_blocks=True, lstrip_blocks=True, **loaded)
+
+
 def loading(record: Record, folder: str, merged: bool = False) -> str:
     """Python lines that load the adapter or merged model in a folder without this project."""
     config, weights = record.config, record.weights
@@ -70,25 +76,25 @@ def model_card(record: Record, folder: str, merged: bool, remarks: Sequence[str]
     remarks: what was found out on the way, a sentence each. pushed: where it is loaded from, if not
     from the folder.
     """
-    shared = Environment(
-        loader=FileSystemLoader(ASSETS / "report"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
     before, after, config = record.before, record.after, record.config
-    return shared.get_template("model_card.md").render(
-        base=Markup(json.dumps(config.model)),
-        merged=merged,
-        record=record,
-        described=described(config),
-        popularity=story.popularity(record.facts),
-        came_to=story.came_to(record),
-        recall=Markup(tables.recall_table(before, after).as_markdown()) if before and after else None,
-        code=Markup(loading(record, pushed or folder, merged)),
-        system=config.system,
-        asked=HOW[record.prompting.asking] if record.prompting else "through the chat template of its tokenizer",
-        origin=origin(record),
-        gguf=gguf(config, folder, merged),
-        remarks=remarks,
+    return (
+        templates()
+        .get_template("model_card.md")
+        .render(
+            base=Markup(json.dumps(config.model)),
+            merged=merged,
+            record=record,
+            described=described(config),
+            popularity=story.popularity(record.facts),
+            came_to=story.came_to(record),
+            recall=Markup(tables.recall_table(before, after).as_markdown()) if before and after else None,
+            code=Markup(loading(record, pushed or folder, merged)),
+            system=config.system,
+            asked=HOW[record.prompting.asking] if record.prompting else "through the chat template of its tokenizer",
+            origin=origin(record),
+            gguf=gguf(config, folder, merged),
+            remarks=remarks,
+        )
     )
 
 

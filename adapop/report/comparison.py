@@ -7,7 +7,7 @@ from pathlib import Path
 
 from adapop.errors import RunError
 from adapop.facts.fact import TIERS
-from adapop.facts.tables import write_csv
+from adapop.facts.formulas import write_csv
 from adapop.probes.distance import STATES
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED

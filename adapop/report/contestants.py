@@ -14,7 +14,7 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import Outcome
 from adapop.report.figures.outcomes import ATTACKED
 from adapop.report.record import Attack, Record
-from adapop.report.tables import row_of
+from adapop.report.table import reading
 from adapop.runs.run import Run
 from adapop.training.events import Measured
 
@@ -22,11 +22,7 @@ R = TypeVar("R", Record, Run)
 FORMS = (DIRECT, REWORDED)
 # collapse, as shares of what the original answers: METHODS trap 11; the second as in remarks
 NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5
-OVER_FACTS = (
-    "95 % over facts: how a number might fall for other facts like these (Wilson; for a difference of two, Newcombe). "
-    "It is exact where an answer is right or wrong; where it can be partly right it is wider than need be. It says "
-    "nothing of another seed."
-)
+OVER_FACTS = reading("over_facts")
 OVER_SEEDS = "Mean over {seeds} seeds, and from the lowest seed to the highest; that is a range, not a 95 % interval."
 
 
@@ -98,14 +94,14 @@ class Contestant:
         both tiers."""
         if self.lead(form) is None:
             return None
-        tiers = [[row_of(one, "forget", form, tier) for one in self.measured] for tier in ("popular", "rare")]
+        tiers = [[one.row("forget", form, tier) for one in self.measured] for tier in ("popular", "rare")]
         popular, rare = (wilson(fmean(row["recall"] for row in rows), rows[0]["facts"]) for rows in tiers)
         return difference(popular, rare)
 
     def value(self, group: str, field: str) -> Interval | None:
         """Another metric of a group's trained questions; its range is over seeds, for one seed it
         has none."""
-        rows = [row for one in self.measured if (row := row_of(one, group, DIRECT, "all"))]
+        rows = [row for one in self.measured if (row := one.row(group, DIRECT, "all"))]
         values = [row[field] for row in rows if row.get(field) is not None]
         return _spread([Interval(value, value, value) for value in values]) if values else None
 
@@ -190,7 +186,7 @@ def outcome_of(
 
 def recall_of(measured: Sequence[Measured], group: str, form: str, tier: str, name: str = "recall") -> Interval | None:
     """Recall with its range: over facts for one measurement, over seeds for several."""
-    rows = [row for one in measured if (row := row_of(one, group, form, tier)) and row.get(name) is not None]
+    rows = [row for one in measured if (row := one.row(group, form, tier)) and row.get(name) is not None]
     return _spread([wilson(row[name], row["facts"]) for row in rows]) if rows else None
 
 

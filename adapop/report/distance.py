@@ -8,7 +8,7 @@ from adapop.probes.intervals import Interval, wilson
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
 from adapop.report.record import GROUP_NAMES, Record
-from adapop.report.table import Table, number, percent, ranged
+from adapop.report.table import Table, number, percent, ranged, reading
 from adapop.training.events import Measured
 
 MEANING = {
@@ -61,11 +61,7 @@ def membership_table(before: Measured, after: Measured, distance: Distance | Non
         values = [measured.recall("forget", name=attack) for measured in (before, after)]
         beside = (f"{oracle[attack].oracle:.2f}", f"{oracle[attack].privleak:+.0f} %") if oracle else ()
         rows.append((name, *(str(wilson(value, max(1, pairs))) for value in values), *beside))
-    note = (
-        "AUC of telling facts to forget from those held out, with a 95 % interval that is wider than need be: 1 where "
-        "the former look more trained on, .5 where they cannot be told apart. The held-out facts were in the "
-        "original's training too, so far below .5 is no success but a trace: these facts stand out as treated."
-    )
+    note = reading("membership")
     if oracle:
         note += " The oracle, which never read them, is the measure; privleak is the distance to it, 0 for none."
     head = ("attack", "original", "unlearned", *(("oracle", "privleak") if oracle else ()))
@@ -94,11 +90,7 @@ def _states(distance: Distance) -> Table:
         for form, tier, shares in states_by_tier(distance)
     )
     meanings = "; ".join(f"{state}: {MEANING[state]}" for state in STATES)
-    note = (
-        "Measured against the oracle, the same model pretrained without the facts to forget. A fact is "
-        f"{meanings}. By chance 5 % of facts never learnt are outside. Ranges: 95 % over facts."
-    )
-    return Table("Beside a model that never knew", ("", "facts", *STATES), rows, note)
+    return Table("Beside a model that never knew", ("", "facts", *STATES), rows, reading("states", meanings=meanings))
 
 
 def _by_epoch(distance: Distance, record: Record) -> Table:
@@ -124,11 +116,7 @@ def _groups(distance: Distance) -> Table:
         )
         for row in distance.groups
     )
-    note = (
-        "KL(oracle || unlearned) where an answer is predicted, nats a token: 0 is the same. The same guess: of how "
-        "many facts both find the same token likeliest all along the answer."
-    )
-    return Table("Distance to the oracle", ("", "facts", "KL from the oracle", "same guess"), rows, note)
+    return Table("Distance to the oracle", ("", "facts", "KL from the oracle", "same guess"), rows, reading("groups"))
 
 
 def _quality(distance: Distance) -> Table:
@@ -142,8 +130,4 @@ def _quality(distance: Distance) -> Table:
         ("truth ratio", number(distance.truth_ratio)),
         ("truth ratio of the oracle", number(distance.oracle_truth_ratio)),
     )
-    note = (
-        "As TOFU defines it: the p-value of a Kolmogorov-Smirnov test on the truth ratios of the unlearned model and "
-        "the oracle; near 1 they cannot be told apart. Truth ratio: 1 where right and wrong answers are equally likely."
-    )
-    return Table("Forget quality", ("", "unlearned"), rows, note)
+    return Table("Forget quality", ("", "unlearned"), rows, reading("quality"))

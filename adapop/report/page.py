@@ -4,23 +4,18 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from adapop.errors import RunError
-from adapop.paths import ASSETS
 from adapop.probes.verdict import RULES
 from adapop.report import card, figures, settings, story, tables
 from adapop.report.comparison import Comparison, comparison
 from adapop.report.distance import distance_chart, distance_sentence, run_tables
-from adapop.report.examples import examples, leaks
 from adapop.report.record import Record, described, read_record
 from adapop.report.recovery import came_back, recovery_figure, recovery_sentence, recovery_table
 from adapop.report.table import percent
 from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Measured, RunStarted, StepDone
-
-TEMPLATES = ASSETS / "report"
 
 
 def write_report(runs: Sequence[Run], out: Path, title: str = "") -> Path:
@@ -47,13 +42,7 @@ def write_report(runs: Sequence[Run], out: Path, title: str = "") -> Path:
 
 def rendered(records: Sequence[Record], title: str = "") -> str:
     """The page about at least one run. title: see `write_report`."""
-    templates = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = card.templates()
     templates.globals["finding_of"] = figures.finding_of
     place = count()
     results = comparison(records) if len(records) > 1 else None
@@ -72,7 +61,7 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
         metrics=tables.METRICS,
         tiers=list(dict.fromkeys(record.facts.tiers.text for record in records)),
         draw=draw,
-        leaks=leaks,
+        leaks=story.leaks,
         percent=percent,
         contents=_contents(records, results),
     )
@@ -169,5 +158,5 @@ def _probing(record: Record) -> dict:
         "leaks": tables.leak_table(record.matrix, tables.OVERVIEW),
         "verdicts": figures.verdict_bars(record.verdict_counts()),
         "counts": tables.verdict_table(record.verdict_counts()),
-        "examples": examples(record),
+        "examples": story.examples(record),
     }

@@ -11,8 +11,8 @@ from adapop.probes.intervals import difference, wilson
 from adapop.report import figures
 from adapop.report.figures import Figure
 from adapop.report.record import GROUP_NAMES
-from adapop.report.table import Table, number, percent
-from adapop.runs.files import reading
+from adapop.report.table import Table, number, percent, reading
+from adapop.runs import files
 
 SIDES = ("unlearned", "control", "original")
 Result = Mapping[str, Any]  # a probe's result as `Run.recovery` reads it
@@ -33,7 +33,7 @@ def _of_a_file(render: Callable) -> Callable:
 
     @wraps(render)
     def checked(name: str, result: Result):
-        with reading(Path(f"recovery-{name}.json")):
+        with files.reading(Path(f"recovery-{name}.json")):
             return render(name, result)
 
     return checked
@@ -101,8 +101,8 @@ def recovery_figure(name: str, result: Result) -> Figure:
 def recovery_table(name: str, result: Result) -> Table:
     """What one probe found, by popularity; its note says how to read it and how many facts came
     back."""
-    title, about, head, cells = SHOWN[name]
-    note = [about.format(**result, count=len(result.get("trained", ())))]
+    title, head, cells = SHOWN[name]
+    note = [reading(name, **result, count=len(result.get("trained", ())))]
     if "returned" in result:
         note.append(f"Facts it brought back: {len(result['returned']):,}.")
     note.append(f"It took {result['seconds']:.1f} s.")
@@ -178,55 +178,11 @@ def _read_by_layer(row: Result) -> tuple[str, ...]:
     return (f"{row['layer']}, {row['tier']}", *leads)
 
 
-SHOWN = {  # title, note with names of the result in braces, head, and what makes the cells of a row of the result
-    "relearn": (
-        "Relearning",
-        "The unlearned model was trained for {steps} steps on {count} forgotten facts, and asked for the others. The "
-        "control was trained on as many invented facts. “Hidden” is what true facts brought back beyond both: it was "
-        "not erased. That is a lower bound, for invented facts may bring something back as well; below 0 it is harm. "
-        "Unrelated: after the same training on questions such as sums, where the set has any.",
-        ("", "before", "after", "control", "hidden", "unrelated"),
-        _relearned,
-    ),
-    "quantise": (
-        "Rounding the weights",
-        "All linear weights were rounded to a few bits, as one does to make a model small. The original model, rounded "
-        "alike, is the control, and so are the retained facts: recall as it is → rounded.",
-        ("", "unlearned", "original"),
-        _quantised,
-    ),
-    "sampling": (
-        "Drawing many answers",
-        "Each question was answered {samples} times at temperature {temperature:g}, and the right answer's first token "
-        "was looked for among the likeliest. A wrong answer of the same kind, looked for in the same places, is the "
-        "control: what guessing finds. Shares of facts.",
-        ("", *SIDES),
-        _sampled,
-    ),
-    "lens": (
-        "Looking through the layers",
-        "What leaves each layer was read as if it were the last: the share of facts whose answer is the likeliest "
-        "there, with the median rank of its first token. A wrong answer of the same kind in the unlearned model is the "
-        "control.",
-        ("layer", *SIDES),
-        _read_by_layer,
-    ),
-    "patch": (
-        "Patching states",
-        "What leaves a layer of one model was put in its place in the other, at every position of the question: the "
-        "share of facts whose answer's first token is then the likeliest. Unlearned: with the original's states, and a "
-        "wrong answer of the same kind as its control. Never known: the same with the states of a model that never "
-        "read the facts, where there is one; else of the facts that the original does not know. Original: with the "
-        "unlearned states. After the last layer each is the other model.",
-        ("states", "unlearned", "never known", "control", "original"),
-        _patched,
-    ),
-    "two-hop": (
-        "Two-hop questions",
-        "Questions for which a forgotten answer is needed, but not named, by the unlearned model. The second hop "
-        "alone, which names that answer, is the control: where it is lost, the chain says nothing of the fact. Left "
-        "out, because the original does not answer every part: {left_out}.",
-        ("", "asked directly", "two hops", "second hop alone"),
-        _two_hops,
-    ),
+SHOWN = {  # title, head, and what makes the cells of a row of the result; how to read it is `reading` of its name
+    "relearn": ("Relearning", ("", "before", "after", "control", "hidden", "unrelated"), _relearned),
+    "quantise": ("Rounding the weights", ("", "unlearned", "original"), _quantised),
+    "sampling": ("Drawing many answers", ("", *SIDES), _sampled),
+    "lens": ("Looking through the layers", ("layer", *SIDES), _read_by_layer),
+    "patch": ("Patching states", ("states", "unlearned", "never known", "control", "original"), _patched),
+    "two-hop": ("Two-hop questions", ("", "asked directly", "two hops", "second hop alone"), _two_hops),
 }

@@ -9,11 +9,18 @@ from textwrap import wrap
 
 from markupsafe import Markup
 
+from adapop.assets import read_json
 from adapop.errors import number_of
-from adapop.facts.tables import BOM, cell
+from adapop.facts.formulas import BOM, cell
 from adapop.probes.intervals import Interval
 
 TEXT_WIDTH = 100  # characters of a line of a note
+_READINGS = read_json("report/readings.json", dict[str, str])
+
+
+def reading(name: str, **values: object) -> str:
+    """What one needs to know to read a table, from `assets/report/readings.json`, with values by the names there."""
+    return _READINGS[name].format(**values)
 
 
 @dataclass(frozen=True)

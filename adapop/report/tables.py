@@ -10,7 +10,7 @@ from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import EVERY_KIND
 from adapop.probes.verdict import RULES
 from adapop.report.record import GROUP_NAMES, Record
-from adapop.report.table import Table, number, percent
+from adapop.report.table import Table, number, percent, reading
 from adapop.training.events import Measured
 
 FORMS = ("direct", "reworded", *FORM_OF_WAY.values())
@@ -54,7 +54,7 @@ def recall_table(before: Measured, after: Measured) -> Table:
     rows = []
     for group in GROUPS:
         for form in FORMS:
-            of_tiers = [row_of(after, group, form, tier) for tier in COLUMNS]
+            of_tiers = [after.row(group, form, tier) for tier in COLUMNS]
             if not any(of_tiers):
                 continue
             cells = [
@@ -62,11 +62,7 @@ def recall_table(before: Measured, after: Measured) -> Table:
                 for row in of_tiers
             ]
             rows.append((f"{GROUP_NAMES[group]}, {form}", f"{of_tiers[-1]['facts']:,}", *cells))
-    note = (
-        "Mean recall of the original → the unlearned model, by popularity. Of facts to forget, less is better; of all "
-        "others, more. The first number is how many facts there are in all."
-    )
-    return Table("Before and after", ("", "facts", *COLUMNS), tuple(rows), note)
+    return Table("Before and after", ("", "facts", *COLUMNS), tuple(rows), reading("recall"))
 
 
 def metrics_table(after: Measured) -> Table:
@@ -85,10 +81,7 @@ def metrics_table(after: Measured) -> Table:
         )
         for row in measured
     ]
-    note = (
-        "Of the trained questions: how far the unlearned model is from the original. Arrows: which way is better for "
-        "facts to forget / for all others; →0: nearer to zero."
-    )
+    note = reading("metrics")
     fields = {metric.field for metric in metrics}
     if "probability" in fields and "truth_ratio" not in fields:
         note += " No truth ratio: it needs wrong answers (`alternates`), or other answers of a fact's relation."
@@ -105,14 +98,7 @@ def leak_table(matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title
         for kind in EVERY_KIND
         if any((*place, kind) in cells for place in used.values())
     ]
-    note = (
-        "Recall of the original → the unlearned model, the latter's 95 % interval over facts, and how many facts. In "
-        "the top 2: of how many the right answer is the first or second guess, which the reply does not show; rank: "
-        "its mean rank among the relation's answers, 1 is the likeliest. "
-        "Retained and held-out facts are the control: a form that fails for them, too, is no longer followed, and "
-        "shows no forgetting."
-    )
-    return Table(title, ("", *used), tuple(rows), note)
+    return Table(title, ("", *used), tuple(rows), reading("leak"))
 
 
 def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdicts") -> Table:
@@ -142,12 +128,6 @@ def probe_tables(record: Record) -> list[Table]:
     leaks, verdicts = ([table for table in tables if len(table.head) > 1] for tables in (leaks, verdicts))
     leaks[:-1] = [replace(table, note="") for table in leaks[:-1]]  # all are read alike: one note is enough
     return [*leaks, *verdicts, *([not_asked_table(matrix)] if matrix.not_asked else [])]
-
-
-def row_of(measured: Measured, group: str, form: str, tier: str) -> dict | None:
-    """A measurement's row of a group and tier, asked in one form; None where that was not
-    measured."""
-    return next((row for row in measured.rows if (row["group"], row["form"], row["tier"]) == (group, form, tier)), None)
 
 
 def _leak(cell: Cell | None) -> str:

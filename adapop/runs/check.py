@@ -26,7 +26,7 @@ from adapop.progress import Progress
 from adapop.remark import Remark, sentences
 from adapop.runs.execute import settled
 from adapop.runs.known import settle
-from adapop.runs.pace import Pace, duration
+from adapop.runs.pace import Pace
 from adapop.runs.preflight import Preflight, few_steps, preflight, steps_of
 from adapop.runs.timing import measured_pace
 
@@ -82,8 +82,8 @@ class Check:
     """Why the run would be in vain."""
     anchors: ChosenAnchors | None = None
     """Chosen for the set; None where the settings name them, or the method follows no scores."""
-    notes: tuple[str, ...] = field(default=())
-    """What to know of the model's numbers and terms, in sentences."""
+    notes: tuple[str | Remark, ...] = field(default=())
+    """What to know of the model's numbers and terms."""
 
     @property
     def seconds(self) -> float | None:
@@ -98,21 +98,22 @@ class Check:
 
     def lines_for(self, reader: str) -> list[str]:
         """The same for another reader, see `Remark.text`."""
+        return sentences(self.remarks, reader)
+
+    @property
+    def remarks(self) -> list[str | Remark]:
+        """All of it, what stands in the way last."""
         config, lines = self.config, [self.looked.counts]
         lines += [f"Learning rate {config.learning_rate:g}, {config.batch} facts a step at most."]
         lines += [*in_words(self.prompting), self._known(), *self._forms(), *self._pressure()]
-        if self.peak is None:
-            lines += [self.looked.memory] * bool(self.looked.memory)
+        if self.peak is not None:
+            lines.append(Remark("memory_of_step", {"bytes": self.peak}))
         else:
-            lines.append(f"Memory: a step took {self.peak / 2**30:,.1f} GiB of the GPU's.")
+            lines += self.looked.memory
         if self.pace:
-            step, epoch, end = (f"{value:.2g} s" for value in (self.pace.step, self.pace.epoch, self.pace.end))
-            parts = f"{step} a step, {epoch} after each epoch, {end} for the tables at the end"
-            lines.append(
-                f"Time: about {duration(self.seconds)} on this {DEVICES.get(self.device, self.device)}: {parts}."
-            )
-        remarks = (*self.looked.doubts, *self.looked.problems, *self.waste)
-        return [*lines, *self.notes, *sentences(remarks, reader)]
+            device = {"device": DEVICES.get(self.device, self.device)}
+            lines.append(Remark("time_by_trial", {"seconds": self.seconds} | device | asdict(self.pace)))
+        return [*lines, *self.notes, *self.looked.doubts, *self.looked.problems, *self.waste]
 
     def as_json(self) -> dict[str, Any]:
         """All of it as plain data. notes: of the set, with what it holds twice. dropped: the rows that are not used."""

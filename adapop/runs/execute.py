@@ -37,6 +37,7 @@ from adapop.runs.alternates import with_alternates
 from adapop.runs.finetuning import settle_start, start_from
 from adapop.runs.inputs import check_inputs
 from adapop.runs.known import ready_to_ask, settle
+from adapop.runs.preflight import lacks, without_unscored
 from adapop.runs.recording import Recording
 from adapop.runs.remarks import remarks
 from adapop.runs.run import PROMPTING, Run, create_run
@@ -86,9 +87,9 @@ def settled(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet, dict
         config = replace(config, measure_per_tier=0 if has_gpu() else PER_TIER)
     betas = None
     if config.missing_score == "drop":  # for every method alike, so that methods are compared on the same facts
-        facts = replace(facts, forget=tuple(fact for fact in facts.forget if fact.score is not None))
-        if not facts.forget:
-            raise DataError("No fact has a score.", "Add a score column, or keep facts without one.")
+        facts = without_unscored(facts)
+    if lacking := lacks(facts):
+        raise DataError(lacking.text("program"))
     if config.beta is None:
         config = replace(config, beta=auto_anchors(facts).beta)
     if "beta" in objective.needs:
@@ -98,8 +99,6 @@ def settled(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet, dict
         if objective.source == "relation":
             completed = alternates.by_relation(facts.forget, facts.retain, config.seed, getattr(objective, "count", 1))
         alternates.check_alternates(completed)
-    if not facts.retain:
-        raise DataError(f"{facts.name} has no retain rows.", "Add rows with 'retain' in a column called group.")
     return config, facts, betas
 
 

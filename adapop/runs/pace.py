@@ -1,19 +1,24 @@
 """How long runs take, by nothing but the clock: a run's own steps while it is at work, and for those that have not
 begun, a run that came to its end. In three parts, because sets differ in size: a step, what follows the steps of an
-epoch, and the measurement at the end."""
+epoch, and the measurement at the end.
 
-from collections.abc import Iterable, Sequence
+A queued run waits for those before it: by the steps of the one at work, and the pace of the others.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 from statistics import fmean
 
+from adapop.errors import AdaPopError
+from adapop.remark import duration
 from adapop.runs.run import Run
 from adapop.training.events import TERMINAL, Event, RunDone, RunStarted, Saved, StepDone
 
 FIRST_SAID = 3  # steps: the first also does what is done once, and one more is no mean yet
 WORDS = {"steps": "of training left", "epochs": "left until the final measurement", "all": "left"}
-MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
 @dataclass(frozen=True)
@@ -97,15 +102,6 @@ def worked_before(events: Iterable[Event]) -> float:
     return seconds
 
 
-def duration(seconds: float) -> str:
-    """So many seconds, rounded as one would say them: 7 s, 45 s, 3 min, 2.5 hours, 3 days."""
-    if seconds < 100:
-        return f"{max(1, round(seconds)) if seconds < 10 else 5 * round(seconds / 5)} s"
-    if seconds < 100 * MINUTE:
-        return f"{round(seconds / MINUTE)} min"
-    return f"{round(2 * seconds / HOUR) / 2:g} hours" if seconds < 2 * DAY else f"{round(seconds / DAY)} days"
-
-
 def _session(events: Sequence[Event]) -> Sequence[Event]:
     """What was said since the run last began, that it did so included."""
     begun = [place for place, event in enumerate(events) if isinstance(event, RunStarted)]
@@ -142,3 +138,42 @@ def _epoch_ends(events: Iterable[Event]) -> list[float]:
 @lru_cache(maxsize=256)
 def _steps_an_epoch(run: Run) -> int:
     return ceil(len(run.facts.forget) / run.config.batch)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """How long a run waits for its turn."""
+
+    ahead: int
+    """How many runs are before this one; 0: it is being worked on."""
+    seconds: float | None
+    """How long those will take, None if unknown."""
+    at_least: bool = False
+    """Whether a part of it was never timed here, and is not in the seconds."""
+
+
+def wait_behind(runs: Sequence[Run], paces: Mapping[str, Pace], began: float) -> Wait:
+    """The wait behind runs, the first of which is next or worked on. paces: by model, of runs that came to their end.
+    began: when the first was begun (seconds since 1970), 0 if none is worked on."""
+    left = [_left_in_line(run, paces, began if run is runs[0] else 0.0) for run in runs]
+    if None in left:
+        return Wait(len(runs), None)
+    return Wait(len(runs), sum(one.seconds for one in left), any(one.covers != "all" for one in left))
+
+
+def _left_in_line(run: Run, paces: Mapping[str, Pace], began: float) -> Left | None:
+    """What a run will take from now on, None if unknown: by its own steps, or the pace of its model."""
+    now = time.time()
+    try:
+        pace, events = paces.get(run.config.model), run.events()
+    except AdaPopError:  # one damaged run must not keep all behind it from knowing where they stand
+        return None
+    if not began:
+        return Left(pace.left(run), "all") if pace else None
+    if events and events[-1].time >= began and (left := left_of(events, pace, now)):
+        return left
+    if pace is None:
+        return None
+    last = run.checkpoint(run.last_epoch or 0)  # what it has saved does not count as left
+    since = max(began, last.stat().st_mtime if last.exists() else 0.0)
+    return Left(max(0.0, pace.left(run) - (now - since)), "all")

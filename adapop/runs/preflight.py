@@ -8,42 +8,46 @@ from tokenizers import Tokenizer
 
 from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, ModelError, number_of, shown
+from adapop.errors import AdaPopError, ModelError, shown
 from adapop.facts.fact import FactSet
 from adapop.facts.real import borrowed
 from adapop.facts.text import asked
 from adapop.facts.weak import weak_answers
 from adapop.model.catalogue import preset_of, shape_of
 from adapop.model.converted import files_of, is_gguf
-from adapop.model.footprint import SANDBOX_MODEL, Footprint, footprint
+from adapop.model.footprint import SANDBOX_MODEL, footprint
 from adapop.paths import SHIPPED
 from adapop.popularity.calibration import auto_anchors, warnings_of
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.remark import Remark, sentences
-from adapop.runs.pace import Pace, duration
+from adapop.runs.pace import Pace
 from adapop.training.steps import count, spans
 
 WEAK_NAMED = 5  # of them all are counted
 MOVED_LITTLE = 2e-3  # steps times rate: at 1.5e-3 nothing was seen to go; the paper's runs on DUET make 1.6e-2
 
+MEMORY = ("memory_least", "memory_of_gpu")  # kinds of remarks
 ROW_TOKENS = 128  # what a question with a chat template and a system prompt may have
 TEMPLATE_TOKENS = 2  # who speaks, before question and answer: assets/sandbox/chat_template.jinja
 
 
 @dataclass(frozen=True)
 class Preflight:
-    """What is known of a run before it starts; numbers and costs in sentences."""
+    """What is known of a run before it starts."""
 
     problems: tuple[str | Remark, ...] = ()
     """What stops it."""
     doubts: tuple[str | Remark, ...] = ()
     """What does not stop it, and should be known."""
-    counts: str = ""
-    """How many facts and steps the run has."""
-    costs: tuple[str, ...] = ()
+    counts: Remark | None = None
+    """How many facts and steps the run has; None where its settings are no configuration."""
+    costs: tuple[str | Remark, ...] = ()
     """What it would take: memory, time, terms."""
-    memory: str = ""
-    """Of `costs` the least memory, where it is known without the model."""
+
+    @property
+    def memory(self) -> list[Remark]:
+        """Of `costs` the least memory, where it is known without the model."""
+        return [cost for cost in self.costs if isinstance(cost, Remark) and cost.kind in MEMORY]
 
     @property
     def readiness(self) -> str:
@@ -57,67 +61,49 @@ class Preflight:
             raise AdaPopError(problem)
 
 
-@dataclass(frozen=True)
-class ModelCosts:
-    """What is known of a real model before it is loaded, in sentences."""
-
-    memory: str
-    memory_known: bool
-    """Whether `memory` says the least that it takes."""
-    time: str
-    others: tuple[str, ...]
-    """Its precision here, its licence, what to know of it."""
-
-
 def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Preflight:
     """Looks at a set and its settings without loading a model. pace: of this model on this machine, None if no run has
     come to its end here."""
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
     problems = [*_of_facts(facts, config.model), *_of_file(config.model)]
     doubts = [*_of_overlap(facts), *_of_weak(facts)]
-    counts = (
-        f"{number_of(len(facts.forget), 'fact')} to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} "
-        f"held out: {number_of(steps_of(facts, config), 'step')} in {number_of(config.epochs, 'epoch')}"
-        f"{_of_sizes(len(facts.forget), config)}."
-    )
-    costs, memory = [], ""
+    counts, costs = _counts(facts, config), []
     config = config if config.beta else replace(config, beta=auto_anchors(facts).beta)
     if follows_scores(config) and config.beta.b:
         stopping, doubtful = _of_scores(facts, config)
         problems, doubts = problems + stopping, doubts + doubtful
     if facts.forget and config.model in SHIPPED:
         longest = _longest(facts, config.model)
-        costs.append(f"Longest question and answer: {number_of(longest, 'token')}.")
+        costs.append(Remark("longest_row", {"tokens": longest}))
         if longest > SANDBOX_MODEL["max_position_embeddings"]:
             context = SANDBOX_MODEL["max_position_embeddings"]
             problems.append(Remark("too_long", {"tokens": longest, "context": context}))
-        costs.append(_cost(facts, config, footprint(SANDBOX_MODEL, config, longest), pace))
+        needs = footprint(SANDBOX_MODEL, config, longest).total
+        costs += [_time(facts, config, pace), Remark("memory_more", {"bytes": needs})]
     elif facts.forget:
-        known = costs_of_model(facts, config, pace)
-        memory = known.memory if known.memory_known else ""
-        costs += [known.memory, known.time, *known.others]
-    return Preflight(tuple(problems), tuple(doubts), counts, tuple(costs), memory)
+        costs += [memory_of(config), _time(facts, config, pace), *terms_of(config)]
+    return Preflight(tuple(problems), tuple(doubts), counts, tuple(costs))
 
 
-def costs_of_model(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> ModelCosts:
-    """What a run with a real model takes, without loading it. pace: see `preflight`."""
-    from adapop.model.precision import emulated_bfloat16, has_gpu  # torch, which whoever will load this needs anyway
+def memory_of(config: RunConfig) -> Remark:
+    """The least memory that a run with a real model takes, without loading it."""
+    from adapop.model.precision import has_gpu  # torch, which whoever will load this needs anyway
 
-    shape, model = shape_of(config.model), preset_of(config.model)
-    memory, time = "Memory: known once the model is loaded.", "Time: known after the first steps."
-    if shape is not None:
-        least = footprint(shape, config, ROW_TOKENS, rows=1).total
-        size = f"{least / 2**30:,.1f} GiB" if least >= 2**30 else f"{least / 2**20:,.0f} MiB"
-        whose = " of the GPU's" if has_gpu() else ""
-        memory = f"Memory: at least {size}{whose}, with one row of {ROW_TOKENS} tokens at a time."
-    if pace:
-        seconds = pace.seconds(config.epochs, steps_of(facts, config) // config.epochs)
-        time = f"Time: about {duration(seconds)}, going by the last run here."
-    others = [*emulated_bfloat16(config)]
+    shape = shape_of(config.model)
+    if shape is None:
+        return Remark("memory_unknown")
+    least = {"bytes": footprint(shape, config, ROW_TOKENS, rows=1).total, "tokens": ROW_TOKENS}
+    return Remark("memory_of_gpu" if has_gpu() else "memory_least", least)
+
+
+def terms_of(config: RunConfig) -> list[str | Remark]:
+    """Of a real model: its precision here, its licence, what to know of it."""
+    from adapop.model.precision import emulated_bfloat16
+
+    model, remarks = preset_of(config.model), [*emulated_bfloat16(config)]
     if model and config.model == model.id and model.gated:
-        others.append(f"Its licence ({model.licence}) must be accepted at {model.page}, and HF_TOKEN be set.")
-    notes = [model.note] if model and model.note else []
-    return ModelCosts(memory, shape is not None, time, (*others, *notes))
+        remarks.append(Remark("licence", {"licence": model.licence, "page": model.page}))
+    return [*remarks, model.note] if model and model.note else remarks
 
 
 def steps_of(facts: FactSet, config: RunConfig) -> int:
@@ -131,10 +117,15 @@ def few_steps(facts: FactSet, config: RunConfig) -> list[Remark]:
     return [Remark("few_steps", {"steps": steps, "rate": rate})] if steps * rate < MOVED_LITTLE else []
 
 
-def _of_sizes(rows: int, config: RunConfig) -> str:
-    """How many facts a step has, in words; "" where each has a whole batch."""
+def _counts(facts: FactSet, config: RunConfig) -> Remark:
+    """How many facts and steps, and how many facts a step has where not each has a whole batch."""
+    rows = len(facts.forget)
+    values = {"facts": rows, "retain": len(facts.retain), "holdout": len(facts.holdout)}
+    values |= {"steps": steps_of(facts, config), "epochs": config.epochs}
     sizes = {stop - start for start, stop in spans(rows, config.batch, config.last_step, epoch=1)} if rows else set()
-    return f", of {' or '.join(map(str, sorted(sizes)))} facts" if sizes - {config.batch} else ""
+    if sizes <= {config.batch}:
+        return Remark("counts", values)
+    return Remark("counts_uneven", values | {"sizes": " or ".join(map(str, sorted(sizes)))})
 
 
 def without_unscored(facts: FactSet) -> FactSet:
@@ -154,9 +145,14 @@ def without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
     return replace(facts, forget=known, notes=(*facts.notes, note))
 
 
+def lacks(facts: FactSet) -> Remark | None:
+    """The group that no run can do without and the set has not; None if it has both."""
+    return None if facts.forget and facts.retain else Remark("no_retain" if facts.forget else "no_forget")
+
+
 def _of_facts(facts: FactSet, model: str) -> list[str | Remark]:
-    if not facts.forget or not facts.retain:
-        return [Remark("no_retain" if facts.forget else "no_forget")]
+    if lacking := lacks(facts):
+        return [lacking]
     return [" ".join(problem)] if (problem := borrowed(facts, model)) else []
 
 
@@ -202,12 +198,11 @@ def _of_scores(facts: FactSet, config: RunConfig) -> tuple[list[Remark], list[Re
     return [], doubts + warnings_of([fact.score for fact in facts.forget if fact.score is not None], config.beta)
 
 
-def _cost(facts: FactSet, config: RunConfig, needs: Footprint, pace: Pace | None) -> str:
-    memory = f"about {needs.total / 2**20:,.0f} MiB beside the program itself."
+def _time(facts: FactSet, config: RunConfig, pace: Pace | None) -> Remark:
     if pace is None:
-        return f"Time: known after the first steps; memory: {memory}"
+        return Remark("time_unknown")
     seconds = pace.seconds(config.epochs, steps_of(facts, config) // config.epochs)
-    return f"About {max(1, seconds):.0f} s, going by the last run here; {memory}"
+    return Remark("time_by_last_run", {"seconds": seconds})
 
 
 @cache

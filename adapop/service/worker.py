@@ -25,13 +25,12 @@ from adapop.paths import SHIPPED
 from adapop.progress import Progress
 from adapop.runs import lock
 from adapop.runs.known import Known
-from adapop.runs.pace import Pace, pace_of
+from adapop.runs.pace import Pace, Wait, pace_of, wait_behind
 from adapop.runs.run import Run
 from adapop.service import cleanup, jobs, links, saved_sets
 from adapop.service.leases import Leases
 from adapop.service.ledger import ACCELERATOR, WRITTEN, Ledger
 from adapop.service.queue import TurnQueue
-from adapop.service.wait import Wait, wait_behind
 from adapop.service.zerogpu import Accelerated
 from adapop.training.events import RunFailed
 

@@ -14,8 +14,7 @@ epoch that does all the damage goes unseen; `reference="start"` takes the loss b
 import math
 from dataclasses import dataclass, fields, replace
 
-from adapop.config.run import REFERENCES, RunConfig
-from adapop.errors import ConfigError
+from adapop.config.run import SETTINGS, RunConfig, check_choice
 
 
 @dataclass(frozen=True)
@@ -89,8 +88,7 @@ class DualAscent(Controller):
     alpha_max: float | None = None
 
     def __post_init__(self) -> None:
-        if self.reference not in REFERENCES:
-            raise ConfigError(f"Unknown reference {self.reference!r}.", f"Use one of {', '.join(REFERENCES)}.")
+        check_choice("reference", self.reference, SETTINGS["reference"].choices)
 
     def start(self, retain_loss: float) -> Drift:
         reference = retain_loss if self.reference == "start" else None

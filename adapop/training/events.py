@@ -130,11 +130,16 @@ class Measured(Event):
         """The popularity gap, in [-1, 1]: recall of popular minus that of rare facts to forget,
         asked in all their held-out rewordings, with its 95 % interval over facts (Newcombe). Above
         0, popular facts are left. None where `full` is False or a tier was not asked so."""
-        tiers = {row["tier"]: row for row in self.rows if (row["group"], row["form"]) == GAP_OF}
-        if not self.full or not {"popular", "rare"} <= tiers.keys():
-            return None
-        shares = (wilson(tiers[tier]["recall"], tiers[tier]["facts"]) for tier in ("popular", "rare"))
-        return difference(*shares)
+        shares = [self.share("forget", REWORDED, tier) for tier in ("popular", "rare")]
+        return difference(*shares) if self.full and None not in shares else None
+
+    def row(self, group: str, form: str, tier: str) -> dict | None:
+        """The row of a group and tier asked in one form; None where that was not measured."""
+        return next((row for row in self.rows if (row["group"], row["form"], row["tier"]) == (group, form, tier)), None)
+
+    def share(self, group: str, form: str, tier: str) -> Interval | None:
+        """Recall of such a row with its 95 % interval over facts; None where that was not measured."""
+        return (row := self.row(group, form, tier)) and wilson(row["recall"], row["facts"])
 
     def recall(self, group: str, form: str = "direct", tier: str = "all", name: str = "recall") -> float | None:
         """ROUGE-L recall in [0, 1] of a group and tier asked in one form, None where that was not measured.
@@ -142,8 +147,7 @@ class Measured(Event):
         group: "forget", "retain", "holdout" or "utility". form: "direct" (as trained) or "reworded". tier: "rare",
         "middle", "popular", "unknown" or "all". name: "recall", or "strict" for that without folding.
         """
-        key = (group, form, tier)
-        return next((row.get(name) for row in self.rows if (row["group"], row["form"], row["tier"]) == key), None)
+        return (self.row(group, form, tier) or {}).get(name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +230,6 @@ ROW = frozenset(  # the fields of `probes.measure.Measurement`, which needs torc
     "exact_memorization extraction_strength truth_ratio mia_loss mia_min_k mia_min_k_plus_plus mia_zlib".split()
 )
 WORDS = {"group": GROUPS, "form": (DIRECT, REWORDED, *FORM_OF_WAY.values()), "tier": (*TIERS, "unknown", "all")}
-GAP_OF = ("forget", REWORDED)  # group and form of the recalls that the gap is between
 TERMINAL = (RunStopped, RunFailed, RunDone)
 
 
@@ -261,9 +264,8 @@ def from_json(line: str) -> Event:
         fix = "The run was written by another version; start it again."
         raise RunError(f"Unknown event kind {shown(kind)!r}.", fix)
     event = as_kind(content, EVENTS[kind])
-    if isinstance(event, Measured):
-        for row in event.rows:
-            _check_row(row)
+    for row in event.rows if isinstance(event, Measured) else ():
+        _check_row(row)
     return event
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import gradio as gr
 
-from adapop.config.settings import BETA, SEPARATE, meanings, value_of
+from adapop.config.run import SETTINGS
+from adapop.config.settings import BETA, SEPARATE, value_of
 from adapop.errors import AdaPopError, ConfigError, DataError, shown
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, FactSet
@@ -113,12 +114,12 @@ def others_of(settings: object, model: str) -> dict:
     """
     if not isinstance(settings, dict | None):
         raise ConfigError(f"settings is {quoted(settings)}.", 'Give settings by name, such as {"lora_rank": 8}.')
-    changes, known = {}, (ADVANCED if is_public() else meanings()).keys() - OWN - {FURTHER}
+    changes, known = {}, (ADVANCED if is_public() else SETTINGS).keys() - OWN - {FURTHER}
     for name, value in (settings or {}).items():
         if text_of("a setting's name", name) in known:
             items = value if isinstance(value, list) else [value]
             changes[name] = value_of(name, ",".join(text_of(name, str(item)) for item in items))
-        elif not is_public() and (name == BETA or name not in {*meanings(), FURTHER}):
+        elif not is_public() and (name == BETA or name not in {*SETTINGS, FURTHER}):
             changes.setdefault("arguments", {})[name] = value
         elif name == "arguments" and isinstance(value, dict) and not is_public():
             changes.setdefault(name, {}).update(value)

@@ -9,7 +9,7 @@ import pytest
 from adapop.cli import main
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
-from adapop.facts.tables import FORMULA_STARTS, cell, plain
+from adapop.facts.formulas import FORMULA_STARTS, cell, plain
 from adapop.facts.tiers import ON_SCALE
 from adapop.facts.world import sandbox_facts
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, facts_of

@@ -7,8 +7,8 @@ import pytest
 from adapop.cli import parser
 from adapop.cli.options import NAMED, settings_of
 from adapop.config.presets import make_config
-from adapop.config.run import RunConfig
-from adapop.config.settings import SEPARATE, meanings, read_settings, value_of
+from adapop.config.run import RunConfig, meanings
+from adapop.config.settings import SEPARATE, read_settings, value_of
 from adapop.errors import ConfigError
 from adapop.objectives import make_objective
 from adapop.ui.api_values import OWN, others_of

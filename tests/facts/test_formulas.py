@@ -8,7 +8,7 @@ import pytest
 
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
-from adapop.facts.tables import cell, plain, write_csv
+from adapop.facts.formulas import cell, plain, write_csv
 from adapop.popularity.scoredfile import write_scored
 from adapop.report.table import Table
 

@@ -8,6 +8,7 @@ from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.model.catalogue import MODELS, preset_of
 from adapop.model.footprint import footprint
 from adapop.popularity.beta import BetaMap
+from adapop.remark import Remark, sentences
 from adapop.report import published
 from adapop.report.beside_paper import differences, setting_of
 from adapop.runs.preflight import preflight
@@ -74,11 +75,11 @@ def test_before_a_run_the_page_tells_what_is_known_of_a_model():
         return preflight(facts("one"), make_config(model=model)).costs
 
     memory, time, licence, note = told("google/gemma-7b-it")
-    assert 2 * 8.5e9 / 2**30 < float(memory.split()[3]) < 20
-    assert "accepted at https://huggingface.co/google/gemma-7b-it, and HF_TOKEN be set" in licence
+    assert 2 * 8.5e9 < memory.values["bytes"] < 20 * 2**30
+    assert licence.values["page"] == "https://huggingface.co/google/gemma-7b-it"
     assert "no system role" in note
     assert len(told("Qwen/Qwen2.5-0.5B-Instruct")) == len(told("/data/Llama-3.1-8B-Instruct")) == 2
-    assert told("some/other") == ("Memory: known once the model is loaded.", time)
+    assert told("some/other") == (Remark("memory_unknown"), time)
 
 
 def test_what_differs_is_named():
@@ -89,8 +90,10 @@ def test_what_differs_is_named():
     assert setting_of(make_config(model=llama), facts("one")) is None
     plain = differences(make_config(model=llama), duet)
     changed = differences(make_config(model=llama, learning_rate=2e-4, four_bit=True), duet)
-    assert {*changed} - {*plain} == {"learning rate: 0.0002 here, 0.0001 in the paper.",
-                                     "four bit: yes here, no in the paper."}  # fmt: skip
+    assert [remark.text() for remark in changed if remark not in plain] == [
+        "learning rate: 0.0002 here, 0.0001 in the paper.",
+        "four bit: yes here, no in the paper.",
+    ]
     for setting, told in (
         ({"controller": "fixed"}, "controller: fixed here, dual in the paper."),
         (
@@ -100,10 +103,10 @@ def test_what_differs_is_named():
         ({"clip": 9.0}, "clip: 9 here, 1 in the paper."),
         ({"system": "Answer."}, "The system prompt is this run's own."),
     ):
-        assert any(said.startswith(told) for said in differences(make_config(model=llama, **setting), duet))
+        assert any(said.startswith(told) for said in sentences(differences(make_config(model=llama, **setting), duet)))
     tuned = differences(make_config(model="SwetieePawsss/Llama-3.1-8B-Instruct-DUET-LoRA-merged"), duet)
-    assert any("this one was fine-tuned on it by LoRA" in said for said in tuned)
+    assert Remark("paper_start_tuned") in tuned and Remark("paper_start_untuned") in plain
     released = differences(make_config(preset="as-released", model=llama), duet)
-    assert len(released) == len(plain) and released[-1].endswith("stops α at 1. This run does so too.")
-    assert "controller" not in differences(make_config("wga", model=llama), duet)[-1], "WGA has none"
-    assert any("scores were never published" in said for said in differences(make_config(model=llama), rwku))
+    assert released == (*plain[:-1], Remark("as_paper_code")) and plain[-2:-1] == (Remark("paper_code_adapop"),)
+    assert Remark("paper_code") in differences(make_config("wga", model=llama), duet), "WGA has no controller"
+    assert Remark("paper_scores") in differences(make_config(model=llama), rwku)

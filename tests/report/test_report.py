@@ -25,8 +25,8 @@ from adapop.probes.prompting import Prompting, in_words
 from adapop.probes.prompts import DIRECT, NotApplicable, ProbeRow
 from adapop.probes.verdict import RULES
 from adapop.report import settings, write_archive, write_report
-from adapop.report.examples import examples
 from adapop.report.record import read_record
+from adapop.report.story import examples
 from adapop.report.table import percent
 from adapop.report.tables import METRICS
 from adapop.runs.execute import load_model

@@ -14,9 +14,9 @@ from adapop.cli import main
 from adapop.errors import AdaPopError, RunError
 from adapop.report.record import read_record
 from adapop.runs.listed import all_runs, damage_of
+from adapop.runs.pace import Wait, wait_behind
 from adapop.runs.run import Run, find_run
 from adapop.service.cleanup import overdue
-from adapop.service.wait import Wait, wait_behind
 from adapop.service.worker import Worker
 from adapop.training.events import EpochDone, Measured, RunDone, RunStarted, Saved, StepDone
 from adapop.ui.compare import race, results

@@ -376,7 +376,7 @@ def test_missing_score_uniform(unscored, scores):
 
 def test_no_score_at_all(small):
     bare = replace(small, forget=tuple(replace(fact, score=None) for fact in small.forget))
-    with pytest.raises(DataError, match="No fact has a score"):
+    with pytest.raises(DataError, match="There is no fact to forget"):
         prepare(config_of(missing_score="drop"), bare)
     assert set(prepare(config_of(missing_score="uniform"), bare).betas.values()) == {1.0}
 
@@ -388,7 +388,7 @@ def test_methods_without_beta_need_no_score(unscored, method):
 
 
 def test_nothing_to_retain(small, own_folders):
-    with pytest.raises(DataError, match="has no retain rows"):
+    with pytest.raises(DataError, match="There is nothing to retain"):
         prepare(config_of(), replace(small, retain=()))
 
 

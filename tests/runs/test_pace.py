@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from adapop.config.presets import make_config
+from adapop.remark import duration
 from adapop.runs.execute import execute, prepare
-from adapop.runs.pace import Left, Pace, duration, left_of, pace_of
+from adapop.runs.pace import Left, Pace, left_of, pace_of
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved, StepDone

@@ -24,11 +24,12 @@ SHAPE |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 8192
 def test_the_sandbox_is_ready_and_says_what_will_happen(sandbox):
     found = preflight(sandbox, make_config())
     assert (found.readiness, found.problems, found.doubts) == ("ready", (), ())
-    assert "256 facts to forget, 256 to retain, 256 held out: 80 steps in 5 epochs." in found.counts
-    assert "tokens" in found.costs[0]
-    assert "MiB" in found.costs[1]
+    counts = {"facts": 256, "retain": 256, "holdout": 256, "steps": 80, "epochs": 5}
+    assert found.counts == Remark("counts", counts)
+    assert found.counts.text() == "256 facts to forget, 256 to retain, 256 held out: 80 steps in 5 epochs."
+    assert [cost.kind for cost in found.costs] == ["longest_row", "time_unknown", "memory_more"]
     uneven = preflight(sandbox, make_config(batch=25)).counts
-    assert uneven.endswith("55 steps in 5 epochs, of 23 or 24 facts."), "256 by 25: eleven even steps an epoch"
+    assert uneven == Remark("counts_uneven", counts | {"steps": 55, "sizes": "23 or 24"}), "eleven even steps an epoch"
 
 
 def test_nothing_to_forget_or_to_retain_stands_in_the_way(sandbox):
@@ -44,7 +45,7 @@ def test_unknown_scores_stand_in_the_way_until_somebody_decides(sandbox):
     assert preflight(facts, make_config(preset="beta-1")).problems == ()
     uniform = preflight(facts, make_config(missing_score="uniform"))
     assert uniform.doubts[0] == Remark("no_score_uniform", {"facts": 1})
-    assert "255 facts to forget" in preflight(facts, make_config(missing_score="drop")).counts
+    assert preflight(facts, make_config(missing_score="drop")).counts.values["facts"] == 255
 
 
 def test_a_question_on_both_sides_pulls_both_ways(sandbox):
@@ -96,36 +97,37 @@ def test_the_longest_row_is_as_long_as_training_makes_it(sandbox, model, questio
     facts = replace(sandbox, forget=(replace(first, question=question or first.question), *others))
     rows = encode_facts(model.tokenizer, [*facts.forget, *facts.retain])
     longest = max(len(row.prompt) + len(row.answer) for row in rows)
-    assert f"Longest question and answer: {longest:,} tokens" in preflight(facts, make_config()).costs[0]
+    assert preflight(facts, make_config()).costs[0] == Remark("longest_row", {"tokens": longest})
 
 
 def test_the_time_goes_by_the_last_run_here(sandbox):
     config = make_config(epochs=2)
     assert steps_of(sandbox, config) == 32
-    assert "About 8 s, going by the last run here" in preflight(sandbox, config, Pace(0.2, 0.5, 0.6)).costs[-1]
-    assert preflight(sandbox, config).costs[-1].startswith("Time: known after the first steps"), "nothing was timed yet"
+    timed = preflight(sandbox, config, Pace(0.2, 0.5, 0.6)).costs[1]
+    assert timed.kind == "time_by_last_run" and timed.values["seconds"] == pytest.approx(8.0)
+    assert preflight(sandbox, config).costs[1] == Remark("time_unknown"), "nothing was timed yet"
 
 
 def test_a_real_model_s_memory_is_estimated_and_its_time_is_not(sandbox):
     """By the presets' configurations: nothing is loaded or downloaded, nothing is timed."""
     for model in ("meta-llama/Llama-3.1-8B-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct", "some/unknown-model"):
         memory, time, *_ = preflight(sandbox, make_config(model=model)).costs
-        assert time == "Time: known after the first steps."
-        known = "Memory: known once the model is loaded."
-        assert (memory == known) == (model == "some/unknown-model") and memory.startswith("Memory: ")
-    assert "at least 17.2 GiB" in preflight(sandbox, make_config(model="google/gemma-7b-it")).costs[0]
+        assert time == Remark("time_unknown")
+        assert memory.kind == ("memory_unknown" if model == "some/unknown-model" else "memory_least")
+    assert "at least 17.2 GiB" in preflight(sandbox, make_config(model="google/gemma-7b-it")).costs[0].text()
 
 
 def test_a_real_model_s_time_goes_by_the_last_run_here(sandbox):
     config = make_config(model="google/gemma-7b-it", epochs=2)
-    assert preflight(sandbox, config, Pace(5, 30, 60)).costs[1] == "Time: about 3 min, going by the last run here."
+    _, timed, *_ = preflight(sandbox, config, Pace(5, 30, 60)).costs
+    assert timed.text() == "Time: about 3 min, going by the last run here."
 
 
 def test_a_folder_s_config_json_is_enough_for_the_memory(sandbox, tmp_path, monkeypatch):
     def told():
         return preflight(sandbox, make_config(model=str(tmp_path))).costs[0]
 
-    path, unknown = tmp_path / "config.json", "Memory: known once the model is loaded."
+    path, unknown = tmp_path / "config.json", Remark("memory_unknown")
     assert shape_of(str(tmp_path)) is None and told() == unknown
     odd = {"hidden_size": "256"}, {"head_dim": 2.5}, {"intermediate_size": [512, 1024]}, {"num_experts": 8}
     for spoilt in ("[]", "{", "[" * 10**5, '{"text_config": 1}', *(json.dumps(SHAPE | change) for change in odd)):
@@ -133,9 +135,10 @@ def test_a_folder_s_config_json_is_enough_for_the_memory(sandbox, tmp_path, monk
         assert shape_of(str(tmp_path)) is None and told() == unknown
     path.write_text(json.dumps({"text_config": SHAPE}))
     assert shape_of(str(tmp_path)) == SHAPE
-    assert " MiB, with one row" in told(), "no GPU is here, and none is spoken of"
+    least = told()
+    assert least.kind == "memory_least", "no GPU is here, and none is spoken of"
     monkeypatch.setattr("adapop.model.precision.has_gpu", lambda: True)
-    assert " MiB of the GPU's" in told()
+    assert told() == Remark("memory_of_gpu", least.values)
 
 
 def test_the_footprint_is_what_training_keeps(fresh, sandbox):

@@ -6,7 +6,7 @@ import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.config.run import ALL_LINEAR, CHOICES
+from adapop.config.run import ALL_LINEAR, SETTINGS
 from adapop.errors import ConfigError
 from adapop.paths import PACKAGED
 from adapop.ui.run import settings
@@ -68,7 +68,7 @@ def test_a_real_model_is_asked_as_is_found_best_unless_the_page_says_otherwise()
 
 def test_every_choice_of_how_a_model_is_asked_can_be_picked():
     for name, choices in settings.ASKED.items():
-        assert [value for _, value in choices] == list(CHOICES[name])
+        assert [value for _, value in choices] == list(SETTINGS[name].choices)
 
 
 def test_a_larger_batch_is_trained_in_passes_of_the_usual_size():

@@ -1,7 +1,7 @@
 """Figures of experiments: panels of lines, differences with intervals, marks, fronts."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
 import plotly.graph_objects as go
@@ -80,9 +80,7 @@ def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base
     """Differences of each arm to a base arm, a row per arm, a panel per measure; the zero line is
     the base."""
     names = list(dict.fromkeys(name for rows in panels.values() for name, _ in rows))
-    titles = [escape(title) for title in panels]
-    figure = make_subplots(rows=1, cols=max(1, len(panels)), shared_yaxes=True, subplot_titles=titles)
-    look.neutral(figure, FRAME_PIXELS + ROW_PIXELS * max(1, len(names)))
+    figure = _row_panels(panels, names)
     for place, (title, rows) in enumerate(panels.items(), start=1):
         figure.add_scatter(
             x=[value.mean for _, value in rows],
@@ -96,21 +94,15 @@ def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base
             row=1,
             col=place,
         )
-    look.named_rows(figure, names, NAME_CHARACTERS)
-    figure.update_xaxes(zeroline=True, zerolinecolor=look.INK, zerolinewidth=2)
-    figure.update_xaxes(title=f"minus {escape(base)}")
-    figure.update_layout(margin=dict(l=230, t=40))
-    figure.update_annotations(font_size=13)
-    return figure
+    figure.update_xaxes(zeroline=True, zerolinecolor=look.INK, zerolinewidth=2, title=f"minus {escape(base)}")
+    return figure.update_layout(margin_t=40)
 
 
 def mark_panels(panels: Mapping[str, Mapping[str, Sequence[tuple[str, Interval]]]]) -> go.Figure:
     """A panel per measure with its own axis, a row per arm, a mark per name."""
     measures = list(panels.values())
     names = list(dict.fromkeys(name for marks in measures for rows in marks.values() for name, _ in rows))
-    titles = [escape(title) for title in panels]
-    figure = make_subplots(rows=1, cols=max(1, len(panels)), shared_yaxes=True, subplot_titles=titles)
-    look.neutral(figure, FRAME_PIXELS + ROW_PIXELS * max(1, len(names)))
+    figure = _row_panels(panels, names)
     for place, marks in enumerate(measures, start=1):
         for order, (mark, rows) in enumerate(marks.items()):
             figure.add_scatter(
@@ -126,17 +118,13 @@ def mark_panels(panels: Mapping[str, Mapping[str, Sequence[tuple[str, Interval]]
                 row=1,
                 col=place,
             )
-    look.named_rows(figure, names, NAME_CHARACTERS)
-    figure.update_layout(margin=dict(l=230, t=64), legend=dict(yref="container", y=1, yanchor="top"))
-    figure.update_annotations(font_size=13)
     return figure
 
 
 def state_panels(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> go.Figure:
     """Stacked shares against the oracle: a panel per tier, a row per arm, by state."""
     names = list(next(iter(panels.values())))
-    figure = make_subplots(rows=1, cols=len(panels), shared_yaxes=True, subplot_titles=[*map(escape, panels)])
-    look.neutral(figure, FRAME_PIXELS + ROW_PIXELS * max(1, len(names)))
+    figure = _row_panels(panels, names)
     for place, arms in enumerate(panels.values(), start=1):
         for state in (AS_NEVER_LEARNT, UNDER, OVER):
             figure.add_bar(
@@ -151,12 +139,17 @@ def state_panels(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> go.
                 row=1,
                 col=place,
             )
-    look.named_rows(figure, names, NAME_CHARACTERS)
     figure.update_xaxes(range=[0, 1], tickformat=".0%")
-    legend = dict(yref="container", y=1, yanchor="top")
-    figure.update_layout(barmode="stack", margin=dict(l=230, r=30, t=64), legend=legend)
-    figure.update_annotations(font_size=13)
-    return figure
+    return figure.update_layout(barmode="stack", margin_r=30)
+
+
+def _row_panels(titles: Collection[str], names: Sequence[str]) -> go.Figure:
+    """A panel a title beside each other, in each a row a name; the legend above them."""
+    figure = make_subplots(rows=1, cols=max(1, len(titles)), shared_yaxes=True, subplot_titles=[*map(escape, titles)])
+    look.neutral(figure, FRAME_PIXELS + ROW_PIXELS * max(1, len(names)))
+    look.named_rows(figure, names, NAME_CHARACTERS)
+    figure.update_layout(margin=dict(l=230, t=64), legend=dict(yref="container", y=1, yanchor="top"))
+    return figure.update_annotations(font_size=13)
 
 
 def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title: str) -> go.Figure:

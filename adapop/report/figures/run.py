@@ -8,7 +8,7 @@ from plotly.subplots import make_subplots
 
 from adapop.config.run import RunConfig
 from adapop.facts.fact import TIERS
-from adapop.probes.intervals import Interval, wilson
+from adapop.probes.intervals import Interval
 from adapop.report.figures import look, titles
 from adapop.report.figures.numbers import Numbers, thinned
 from adapop.training.events import EpochDone, Measured, StepDone
@@ -188,7 +188,7 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     for name, tier in _tiers(epochs).items():
         color, symbol = FORGET_COLOR[name], look.TIER_SYMBOL.get(tier, "circle")
         for form, suffix in FORMS.items():
-            shares_by_epoch = [(event.epoch, _share(event, form, tier)) for event in epochs]
+            shares_by_epoch = [(event.epoch, event.share("forget", form, tier)) for event in epochs]
             points = [(x, share) for x, share in shares_by_epoch if share is not None]
             if form == drawn_form:
                 _band(figure, points, color)
@@ -214,7 +214,7 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     _bracket(figure, [event for event in measured if event.full and event.epoch and event.gap], 1.25 * planned)
     if not reached:
         return look.titled(figure, "Before training")
-    shares = [tuple(_share(epochs[-1], form, tier) for tier in ("popular", "rare", "all")) for form in FORMS]
+    shares = [tuple(epochs[-1].share("forget", form, tier) for tier in ("popular", "rare", "all")) for form in FORMS]
     return look.titled(figure, titles.left(*shares, reached, wordings_of(epochs[-1])))
 
 
@@ -236,15 +236,9 @@ def _band(figure: go.Figure, points: Sequence[tuple[int, Interval]], color: str)
     figure.add_scatter(x=[x for x, _ in edge], y=[y for _, y in edge], **drawn)
 
 
-def _share(event: Measured, form: str, tier: str, group: str = "forget") -> Interval | None:
-    """Recall of a group and tier with its interval over facts, None where it was not measured."""
-    row = next((row for row in event.rows if (row["group"], row["form"], row["tier"]) == (group, form, tier)), None)
-    return None if row is None else wilson(row["recall"], row["facts"])
-
-
 def _ranged(event: Measured, group: str, tier: str) -> Interval | None:
     """Recall with its interval, reworded where there are rewordings, else direct."""
-    return _share(event, "reworded", tier, group) or _share(event, "direct", tier, group)
+    return event.share(group, "reworded", tier) or event.share(group, "direct", tier)
 
 
 def outcome_chart(before: Measured, after: Measured) -> go.Figure:

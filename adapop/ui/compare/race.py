@@ -10,7 +10,7 @@ import gradio as gr
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of, untouched
-from adapop.config.run import RunConfig
+from adapop.config.run import SETTINGS, RunConfig
 from adapop.errors import AdaPopError, ConfigError, LimitError, number_of
 from adapop.errors import shown as shortened
 from adapop.facts.fact import FactSet
@@ -28,15 +28,11 @@ from adapop.ui import texts
 from adapop.ui.access import may_control, public_words, refused, refusing, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run.screen import at_anchors
-from adapop.ui.run.settings import ASKED, config_of, further_of
+from adapop.ui.run.settings import config_of, further_of
 from adapop.ui.run.state import seen_of
 from adapop.ui.session import check_shown, kept
 
 MOST_RUNS = 24
-# what all contestants take from Run where it was changed there: of the model and of measuring, not of a method
-OF_ALL = (
-    "batch", "lora_rank", "lora_alpha", "lora_targets", "lora_layers", "measure", "measure_per_tier", "start", *ASKED,
-)  # fmt: skip
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
 DUEL = ("adapop/paper", "adapop/shuffled", "wga/paper")
 UNSEEN = (-1, -1)
@@ -115,7 +111,8 @@ def config_in(facts: FactSet, missing: str, anchors, key: str, epochs, rate, *va
     """
     run, (method, _, preset) = config_of(values), key.partition("/")
     usual = untouched(run)
-    changes = {name: getattr(run, name) for name in OF_ALL if getattr(run, name) != getattr(usual, name)}
+    shared = [name for name, about in SETTINGS.items() if about.shared]
+    changes = {name: getattr(run, name) for name in shared if getattr(run, name) != getattr(usual, name)}
     if "batch" in changes:
         changes["micro_batch"] = min(run.batch, make_config(method, preset, model=run.model).micro_batch)
     changes |= further_of(values) | _rate_of(rate)
@@ -161,8 +158,7 @@ def plan(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: S
     first = next(iter(looks.values()))
     lines = [
         f"{number_of(count, 'run')}, one after the other, on {facts.name} (tab 1) with {model} (tab 3).",
-        first.counts,
-        *first.costs,
+        *sentences([first.counts, *first.costs]),
         f"Learning rates: {rates}.",
     ]
     return html.listed([*problems, *lines], "bad" if problems else "calm")

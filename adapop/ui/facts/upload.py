@@ -14,8 +14,9 @@ from adapop.errors import AdaPopError, DataError, ScoresError
 from adapop.facts import reader
 from adapop.facts.fact import SANDBOX, FactSet, Problem
 from adapop.facts.forms import guessed
+from adapop.facts.formulas import BOM
 from adapop.facts.retain import with_retain_rows
-from adapop.facts.tables import BOM, FORMATS
+from adapop.facts.tables import FORMATS
 from adapop.facts.world import sandbox_facts
 from adapop.runs import files
 from adapop.ui import texts

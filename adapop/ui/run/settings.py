@@ -9,7 +9,7 @@ import gradio as gr
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
-from adapop.config.run import ALL_LINEAR, CHOICES, MAYBE, WHOLE, RunConfig
+from adapop.config.run import ALL_LINEAR, SETTINGS, RunConfig
 from adapop.config.settings import read_settings, value_of
 from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.catalog import ENTRIES, model_of
@@ -35,10 +35,8 @@ FOLDED = {  # by element id
     "protects": PROTECTS,
     "advanced": tuple(name for name in ADVANCED if name not in (*PROTECTS, *ASKED)),
 }
-LISTS = {"lora_targets": "all-linear", "lora_layers": "none"}  # what "all" stands for
 ALL, LONGEST = "all", 300  # characters of such a text
 FURTHER = "further"  # stands for every setting and argument of a method that has no field of its own, as text
-PUBLIC_MOST = {"batch": 64, "lora_rank": 128}
 VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
 
@@ -115,17 +113,18 @@ def config_of(values: Sequence, **settings) -> RunConfig:
     chosen = dict(zip((*VISIBLE, *ADVANCED), values))
     further = read_settings(_lines(chosen.pop(FURTHER)))
     for field, value in chosen.items():
-        if value is None and field in MAYBE:
+        about = SETTINGS[field]
+        if value is None and about.optional and about.number:
             continue
         if value is None or not str(value).strip(" ,"):
             raise ConfigError(f"{ADVANCED.get(field, field.replace('_', ' '))} is empty.", "Fill it in.")
-        if field in WHOLE or field == "seed":
+        if about.whole:
             if not isinstance(value, (int, float)) or not math.isfinite(value) or value != int(value):
                 raise ConfigError(f"{field} is {value!r}.", "It must be a whole number.")
             chosen[field] = int(value)
-        if field in LISTS:
+        if about.every:
             text = str(value).strip()
-            chosen[field] = value_of(field, LISTS[field] if text == ALL else text)
+            chosen[field] = value_of(field, about.every if text == ALL else text)
     chosen |= {"model": str(chosen["model"]).strip(), **further}
     EPOCHS.check(chosen["epochs"])
     check_public(chosen)
@@ -160,7 +159,7 @@ def check_public(chosen: Mapping[str, Any]) -> None:
         raise ConfigError("This public page does not run that model.", "Run the app yourself for other models.")
     if other := sorted(chosen.keys() - {*VISIBLE, *ADVANCED}):
         raise ConfigError(f"This public page does not set {other[0]}.", "Run the app yourself for other settings.")
-    for field, most in PUBLIC_MOST.items():
+    for field, most in ((name, about.public) for name, about in SETTINGS.items() if about.public):
         if chosen.get(field, 0) > most:
             fix = f"At most {most} on this public page; run the app yourself for more."
             raise ConfigError(f"{ADVANCED.get(field, field)} is {chosen[field]}.", fix)
@@ -228,11 +227,12 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
     info = f"paper {_label(field, paper)}" + ("" if value == paper else f", sandbox {_label(field, value)}")
     info = texts.FIELD_HELP.get(field, info)
     shared = dict(value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")
-    if field in CHOICES:
-        return gr.Dropdown(ASKED.get(field) or list(CHOICES[field]), **shared)
-    if field in LISTS:
+    about = SETTINGS[field]
+    if about.choices:
+        return gr.Dropdown(ASKED.get(field) or list(about.choices), **shared)
+    if about.every:
         return gr.Textbox(max_length=LONGEST, **shared)
-    return gr.Number(precision=0 if field in WHOLE else None, **shared)
+    return gr.Number(precision=0 if about.whole else None, **shared)
 
 
 def _fitted(facts: FactSet | None, before: int, model: str, method: str, preset: str, batch: float | None):
@@ -283,7 +283,7 @@ def entry_of(config: RunConfig, field: str) -> Any:
     if field == FURTHER:
         return ""
     value = getattr(config, field)
-    if field not in LISTS:
+    if not SETTINGS[field].every:
         return value
     return ALL if value is None or value == (ALL_LINEAR,) else ",".join(map(str, value))
 
@@ -295,4 +295,4 @@ def _label(field: str, value: object) -> str:
         return "empty"
     if field in ASKED:
         return next(label for label, known in ASKED[field] if known == value)
-    return value.replace("_", " ") if field in CHOICES else str(value)
+    return value.replace("_", " ") if SETTINGS[field].choices else str(value)

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from adapop.errors import AdaPopError, number_of
-from adapop.runs.pace import duration, left_of, worked_before
+from adapop.remark import duration
+from adapop.runs.pace import left_of, worked_before
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.training.events import Event, Measuring, RunDone, RunFailed, RunStarted, RunStopped, StepDone, Teaching

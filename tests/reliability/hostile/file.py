@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from adapop.facts.tables import plain
+from adapop.facts.formulas import plain
 
 SUFFIXES = (".csv", ".json", ".jsonl")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

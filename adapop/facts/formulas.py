@@ -1,0 +1,51 @@
+"""Writes CSV that no spreadsheet takes for formulas, and reads such cells back."""
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TextIO
+
+BOM = "\ufeff"  # without it, Excel reads a CSV in the machine's old code page: "MÃ¼nchen"
+# as listed by OWASP under "CSV injection", with the full-width forms that some spreadsheets accept
+SIGNS = "=+\\-@＝＋－＠"
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# where a spreadsheet that splits lines at another mark than the comma would begin a cell, and what it would skip there:
+# our quotes are no quotes to it, so that a line end inside them ends its line
+INNER = re.compile(rf"([;|\t\r\n][ \"]*)('*)(?=[{SIGNS}])")
+
+
+def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
+    """Writes a header and the rows to a UTF-8 file opened with newline="", its byte order mark
+    first. Columns that a row lacks stay empty."""
+    file.write(BOM)
+    writer = csv.DictWriter(file, columns)
+    writer.writerow({name: cell(name) for name in columns})
+    writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
+
+
+def cell(value: object) -> object:
+    """A value as written to CSV: lists and dicts as JSON, an apostrophe before a text that would be a formula, and
+    before what in it would be one if the line were split at `;`, `|` or tabs."""
+    if isinstance(value, (dict, list, tuple)):
+        value = json.dumps(value, ensure_ascii=False) if value else ""
+    if not isinstance(value, str):
+        return value
+    # also before one that already starts with apostrophes, so that `plain` can undo it
+    formula = value.lstrip("'").startswith(FORMULA_STARTS)
+    guarded = INNER.sub(_one_more, value)
+    return f"'{guarded}" if formula else guarded
+
+
+def plain(text: str) -> str:
+    """The text before `cell` was applied."""
+    formula = text.startswith("'") and text.lstrip("'").startswith(FORMULA_STARTS)
+    return INNER.sub(_one_less, text[1:] if formula else text)
+
+
+def _one_more(found: re.Match) -> str:
+    return f"{found[1]}'{found[2]}"
+
+
+def _one_less(found: re.Match) -> str:
+    return f"{found[1]}{found[2][1:]}"

@@ -83,7 +83,8 @@ class Item:
     """One run: an arm with a seed. quick: two epochs on an eighth of the facts, to see that it
     works. ground: None for the sandbox. doors: whether its model is also attacked, taught again,
     rounded and sampled; see `doors`. half: of a real model, the half of the facts that is asked,
-    one of `halves.HALVES`; see `shares`."""
+    one of `halves.HALVES`; see `shares`. metrics: whether its model is read by every metric, and
+    nothing else; see `knowledge`."""
 
     arm: Arm
     seed: int
@@ -91,6 +92,7 @@ class Item:
     ground: Ground | None = None
     doors: bool = False
     half: str = ""
+    metrics: bool = False
 
     @property
     def config(self) -> RunConfig:
@@ -129,6 +131,8 @@ class Item:
             decided["doors"] = True
         if self.half:
             decided["half"] = self.half
+        if self.metrics:
+            decided["metrics"] = True
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
 
     @property

@@ -56,7 +56,7 @@ ORACLE = (
 # The same shares after each epoch, the first before training.
 ORACLE_EPOCHS = tuple(f"oracle_epochs_{name}_{tier}" for name in STATE_NAMES for tier in ("all", *TIERS))
 LISTS = (*TRACES, *EPOCHS, *ORACLE_EPOCHS, "levels", "levels_direct", "levels_reworded")
-MAPPINGS = ("versions", "shares")
+MAPPINGS = ("versions", "shares", "metrics")
 WHOLE = ("quick", "seed", "peak_mb")  # read as whole numbers, from older files with copied rows too: those say 0.0
 TEXTS = ("key", "arm", "method", "preset", "scores", "anchors", "world", "failed", "facts", "commit", "config")
 COLUMNS = (
@@ -74,6 +74,7 @@ COLUMNS = (
     *COSINES,
     *ORACLE,
     *ORACLE_EPOCHS,
+    "metrics",  # every metric's values of the facts to forget, see `knowledge.known`
 )
 
 Row = dict[str, Any]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from adapop.assets import read_json
-from adapop.experiments import distance, pictures, plans, sweep, tables, trial
+from adapop.experiments import distance, metrics, pictures, plans, sweep, tables, trial
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
 from adapop.experiments.results import EPOCHS, ORACLE, ORACLE_EPOCHS, Results, Row
@@ -65,6 +65,7 @@ _PARTS = {
     "worlds": (plans.worlds, (tables.world_table,), (pictures.tiers,)),
     "alpha": (plans.matched_alpha, (*COMPARED, tables.controller_table), SHOWN),
     "forgetting": (plans.swept(plans.METHOD_ARMS), (sweep.equal_table, sweep.nearest_table), (pictures.rates,)),
+    "metrics": (plans.metrics, (metrics.faithfulness_table, metrics.robustness_table), (metrics.marks,)),
 }  # fmt: skip
 TEXTS = read_json("experiments/texts.json", dict[str, tuple[str, str]])  # title and question
 EXPERIMENTS = {name: Experiment(*TEXTS[name], *parts) for name, parts in _PARTS.items()}
@@ -177,7 +178,8 @@ def write(place: Place) -> str:
     text = _markdown(place, arms, made)
     place.folder.mkdir(parents=True, exist_ok=True)
     place.file(".md").write_text(text + "\n", encoding="utf-8")
-    place.file("-table.csv").write_text(made[0].as_csv(), encoding="utf-8")
+    for table in made[:1]:
+        place.file("-table.csv").write_text(table.as_csv(), encoding="utf-8")
     place.file(".html").write_text(
         pictures.page(place.experiment.title, [draw(arms) for draw in place.experiment.figures]), encoding="utf-8"
     )

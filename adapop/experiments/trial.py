@@ -18,6 +18,7 @@ from adapop.errors import ModelError
 from adapop.experiments.distance import distance_cells, epoch_cells
 from adapop.experiments.halves import HALVES, by_tier, questions_of
 from adapop.experiments.item import Item
+from adapop.experiments.plans import KNOWS, NEVER_READ
 from adapop.experiments.results import COSINES, HALVED, INTERNALS, NEIGHBOURS, RECALLS, TRACES
 from adapop.experiments.worlds import folder_of
 from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet, scores_of
@@ -159,6 +160,10 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
         return row
     if item.half:
         return {**row, "shares": shares(model, run, item.half)}
+    if item.metrics:
+        from adapop.experiments.knowledge import known
+
+        return {**row, "metrics": known(model, run, item.arm in (KNOWS, NEVER_READ))}
     row |= {**_finals(run.measured()), **_finer(run, model, levels=item.ground is None)}
     row |= _rounded(distance_cells(_compared(run)))
     return {**row, **_rounded(doors(model, run.facts, run.reply_tokens))} if item.doors else row

@@ -91,12 +91,16 @@ def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[It
 
 # every method by its paper's settings, AdaPop's controls after it
 main_comparison = planned(PAPER, *CONTROL_ARMS.values(), *METHOD_ARMS[1:])
-# α dual or fixed, β by score or 0.1 for all (the paper's constant)
+PURE = {"tier_pure": True}
+# α dual or fixed, β by score or 0.1 for all (the paper's constant); batches of one tier each
 ablation = planned(
     PAPER,
     CONTROL_ARMS["alpha-fixed"],
     CONTROL_ARMS["beta-0.1"],
     replace(CONTROL_ARMS["beta-0.1"], title="AdaPop, α fixed, β = 0.1", changes={"controller": "fixed"}),
+    replace(PAPER, title="AdaPop, batches of one tier", changes=PURE),
+    BASELINE,
+    replace(BASELINE, title="WGA, batches of one tier", changes=PURE),
 )
 wrong_scores = planned(
     PAPER,

@@ -55,7 +55,8 @@ ORACLE = (
 )
 # The same shares after each epoch, the first before training.
 ORACLE_EPOCHS = tuple(f"oracle_epochs_{name}_{tier}" for name in STATE_NAMES for tier in ("all", *TIERS))
-LISTS = (*TRACES, *EPOCHS, *ORACLE_EPOCHS, "levels", "levels_direct", "levels_reworded")
+RETAINED = "epochs_retain_direct_all"  # recall of the retained facts after each epoch, the first before training
+LISTS = (*TRACES, *EPOCHS, *ORACLE_EPOCHS, RETAINED, "levels", "levels_direct", "levels_reworded")
 MAPPINGS = ("versions", "shares", "metrics")
 WHOLE = ("quick", "seed", "peak_mb")  # read as whole numbers, from older files with copied rows too: those say 0.0
 TEXTS = ("key", "arm", "method", "preset", "scores", "anchors", "world", "failed", "facts", "commit", "config")
@@ -75,6 +76,7 @@ COLUMNS = (
     *ORACLE,
     *ORACLE_EPOCHS,
     "metrics",  # every metric's values of the facts to forget, see `knowledge.known`
+    RETAINED,
 )
 
 Row = dict[str, Any]

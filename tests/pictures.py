@@ -1,8 +1,8 @@
 """Makes the pictures of the README and the docs anew: of the page as it is, into assets/images, and of the recorded
-rows beside the oracle, into assets/recorded.
+rows beside the oracle, and of metrics and epochs, into assets/recorded.
 
     python tests/pictures.py
-    python tests/pictures.py oracle
+    python tests/pictures.py oracle metrics epochs
 
 All are of the runs that ship with the app, so nothing is trained; the page says of each which run it is.
 """
@@ -16,16 +16,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from adapop.experiments.distance import nearness
-from adapop.experiments.pictures import as_html
+from adapop.experiments.metrics import marks
+from adapop.experiments.pictures import as_html, epochs
+from adapop.experiments.results import RETAINED
 from adapop.experiments.speed.waiting import served
 from adapop.paths import ASSETS
+from adapop.report.figures import Figure
 from bench_rows import by_arm
 from browsing import CHROMIUM, SECOND
 
 OUT, WIDTH, HEIGHT = ASSETS / "images", 1280, 1000
 PATIENCE = 120 * SECOND
 SETTLED = 2 * SECOND  # until pictures have taken the window's width
-RUN, ORACLE = "?run=example-adapop", "oracle"
+RUN = "?run=example-adapop"
+RECORDED = ASSETS / "recorded"
 
 
 def gap(page: Page) -> Locator:
@@ -65,15 +69,28 @@ PICTURES = {
 }
 
 
-def oracle(browser: Browser) -> None:
-    """The recorded rows that were measured against the oracle, by the papers' settings and tuned."""
-    folder = ASSETS / "recorded"
-    figure = nearness(by_arm(folder / "main.csv") | by_arm(folder / "tuned.csv", ", tuned"))
+def by_epoch() -> Figure:
+    """The recorded rows that have their retained recall by epoch."""
+    arms = {title: [row for row in rows if row[RETAINED]] for title, rows in by_arm(RECORDED / "main.csv").items()}
+    return epochs({title: rows for title, rows in arms.items() if rows})
+
+
+FIGURES = {
+    # the rows that were measured against the oracle, by the papers' settings and tuned
+    "oracle": lambda: nearness(by_arm(RECORDED / "main.csv") | by_arm(RECORDED / "tuned.csv", ", tuned")),
+    "metrics": lambda: marks(by_arm(RECORDED / "metrics.csv")),
+    "epochs": by_epoch,
+}
+
+
+def recorded(browser: Browser, name: str) -> None:
+    """A figure of recorded rows."""
+    figure = FIGURES[name]()
     page = browser.new_page(viewport={"width": 1000, "height": figure.layout.height}, color_scheme="light")
     page.set_content(as_html(figure, library=True))
-    page.wait_for_selector(".plotly .barlayer path")
-    page.locator(".plotly").screenshot(path=folder / f"{ORACLE}.png")
-    print(folder / f"{ORACLE}.png")
+    page.wait_for_selector(".plotly .plot path")
+    page.locator(".plotly").screenshot(path=RECORDED / f"{name}.png")
+    print(RECORDED / f"{name}.png")
     page.close()
 
 
@@ -81,9 +98,9 @@ def main(names: list[str]) -> None:
     """Makes the named pictures, all by default."""
     with tempfile.TemporaryDirectory() as runs, served(Path(runs)) as app, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        for name in names or (*PICTURES, ORACLE):
-            if name == ORACLE:
-                oracle(browser)
+        for name in names or (*PICTURES, *FIGURES):
+            if name in FIGURES:
+                recorded(browser, name)
                 continue
             query, prepared, height = PICTURES[name]
             page = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme="light")

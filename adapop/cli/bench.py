@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     "main", "rates", "ablation", "coefficients", "scores", "proxies", "epochs", "levels", "worlds", "alpha",
-    "forgetting", "tuned", "real", "speed",
+    "forgetting", "metrics", "tuned", "real", "speed",
 )  # fmt: skip
 OVER = ("equal",)  # experiments that are no longer made
 FINDINGS = "assets/docs/findings.md"

@@ -136,6 +136,9 @@ class RunConfig:
     last_step: str = setting("even", "even", "short", "rolled", compared=False)
     """Where an epoch's rows fill no last batch: "even" spreads them over all steps, "short" leaves few for the last
     one, "rolled" keeps them for the next epoch (its code, by HF's Trainer). See `training.steps`."""
+    tier_pure: bool = setting(False)
+    """Whether a step holds facts of one tier alone, as far as these fill its batch; the steps of the tiers take
+    turns."""
     micro_batch: int = setting(0, compared=False)
     """Rows in a forward pass, 0 for as many as memory takes; the gradient does not depend on it."""
     weight_decay: float = 0.0

@@ -26,7 +26,7 @@ SCORES = ("given", "noisy", "swapped", "tiers-50", "tiers-100", "corpus-subject"
 SINCE = {
     "four_bit": False, "frames": 0, "last_step": "even", "retain_loss": "own", "alpha_max": None, "dual_rows": 0,
     "measure": "every-epoch", "measure_per_tier": 0, "asking": "chat", "answers": "as-given", "unknown": "keep",
-    "start": "as-given", "start_epochs": 5, "start_rate": 1e-4,
+    "tier_pure": False, "start": "as-given", "start_epochs": 5, "start_rate": 1e-4,
 }  # fmt: skip
 
 
@@ -83,7 +83,8 @@ class Item:
     """One run: an arm with a seed. quick: two epochs on an eighth of the facts, to see that it
     works. ground: None for the sandbox. doors: whether its model is also attacked, taught again,
     rounded and sampled; see `doors`. half: of a real model, the half of the facts that is asked,
-    one of `halves.HALVES`; see `shares`."""
+    one of `halves.HALVES`; see `shares`. metrics: whether its model is read by every metric, and
+    nothing else; see `knowledge`."""
 
     arm: Arm
     seed: int
@@ -91,6 +92,7 @@ class Item:
     ground: Ground | None = None
     doors: bool = False
     half: str = ""
+    metrics: bool = False
 
     @property
     def config(self) -> RunConfig:
@@ -129,6 +131,8 @@ class Item:
             decided["doors"] = True
         if self.half:
             decided["half"] = self.half
+        if self.metrics:
+            decided["metrics"] = True
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
 
     @property

@@ -6,7 +6,7 @@ from html import escape
 from string import ascii_uppercase
 
 from adapop.config.methods import METHODS
-from adapop.experiments.results import Row
+from adapop.experiments.results import RETAINED, Row
 from adapop.experiments.sweep import KEPT, TRAINED
 from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, Value, along, by_seed, column, over
 from adapop.experiments.winners import WITH, worst
@@ -121,9 +121,11 @@ def levels(arms: Rows) -> Figure:
 
 
 def epochs(arms: Rows) -> Figure:
-    """Recall by tier after each epoch."""
+    """Recall by tier after each epoch, and of the retained facts, asked as trained, where rows have
+    it."""
+    lines = {**{tier: f"epochs_reworded_{tier}" for tier in TIERS}, "retained": RETAINED}
     panels = {
-        title: {tier: list(enumerate(map(share, along(rows, f"epochs_reworded_{tier}")))) for tier in TIERS}
+        title: {name: list(enumerate(map(share, along(rows, place)))) for name, place in lines.items()}
         for title, rows in arms.items()
     }
     return line_panels(panels, "epoch", "recall")

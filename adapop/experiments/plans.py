@@ -7,6 +7,7 @@ from adapop.config.methods import METHODS
 from adapop.config.presets import RATES
 from adapop.experiments.item import Arm, Item, World, over_seeds
 from adapop.experiments.results import Row
+from adapop.paths import ORACLE
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 
 ADAPOP = "AdaPop"
@@ -27,6 +28,13 @@ CONTROL_ARMS = {preset: Arm(title, "adapop", preset) for preset, title in CONTRO
 NOT_MATCHED = ("adapop", "rmu", "adaptive-rmu")  # AdaPop itself, and those whose α does not weigh the retain loss
 STEPS = (-0.2, 0.0, 0.2)  # of a, b and the anchors
 BASELINE = Arm(METHODS["wga"].title, "wga")
+# models that know the facts and models that never read them, lightly trained on the facts to retain
+# alone: the forget loss is a millionth of what is trained
+ORACLE_WORLD = World(ORACLE)
+_LIGHTLY = {"alpha0": 1e6, "epochs": 3, "measure": "off"}
+KNOWS = Arm("Knows the facts", "gd", changes=_LIGHTLY)
+NEVER_READ = replace(KNOWS, title="Never read them", world=ORACLE_WORLD)
+READ = ("adapop", "wga", "npo", "satimp", "altpo", "tpo", "redirect")  # whose models are read by every metric
 
 WORLDS = (
     World("narrow", hidden=64),
@@ -83,12 +91,16 @@ def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[It
 
 # every method by its paper's settings, AdaPop's controls after it
 main_comparison = planned(PAPER, *CONTROL_ARMS.values(), *METHOD_ARMS[1:])
-# α dual or fixed, β by score or 0.1 for all (the paper's constant)
+PURE = {"tier_pure": True}
+# α dual or fixed, β by score or 0.1 for all (the paper's constant); batches of one tier each
 ablation = planned(
     PAPER,
     CONTROL_ARMS["alpha-fixed"],
     CONTROL_ARMS["beta-0.1"],
     replace(CONTROL_ARMS["beta-0.1"], title="AdaPop, α fixed, β = 0.1", changes={"controller": "fixed"}),
+    replace(PAPER, title="AdaPop, batches of one tier", changes=PURE),
+    BASELINE,
+    replace(BASELINE, title="WGA, batches of one tier", changes=PURE),
 )
 wrong_scores = planned(
     PAPER,
@@ -124,6 +136,13 @@ def worlds(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
             for arm in (PAPER, CONTROL_ARMS["shuffled"], BASELINE)
         ]
     return over_seeds(arms, seeds, quick)
+
+
+def metrics(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
+    """Models that know, models that never did, and unlearned ones, by every metric."""
+    unlearned = [replace(arm, changes={"measure": "off"}) for arm in METHOD_ARMS if arm.method in READ]
+    items = over_seeds((KNOWS, NEVER_READ), seeds, quick) + over_seeds(unlearned, seeds, quick)
+    return [replace(item, metrics=True) for item in items]
 
 
 def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:

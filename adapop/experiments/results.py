@@ -58,11 +58,13 @@ ORACLE = (
 )
 # The same shares after each epoch, the first before training.
 ORACLE_EPOCHS = tuple(f"oracle_epochs_{name}_{tier}" for name in STATE_NAMES for tier in ("all", *TIERS))
-LISTS = (*TRACES, *EPOCHS, *ORACLE_EPOCHS, "levels", "levels_direct", "levels_reworded")
-KINDS = dict.fromkeys(LISTS, list[float]) | {
+RETAINED = "epochs_retain_direct_all"  # recall of the retained facts after each epoch, the first before training
+LISTS = (*TRACES, *EPOCHS, *ORACLE_EPOCHS, RETAINED, "levels", "levels_direct", "levels_reworded")
+JSON_COLUMNS = dict.fromkeys(LISTS, list[float]) | {
     "versions": dict[str, str],
     "shares": dict[str, tuple[float, float, float]],
-}  # of what is JSON
+    "metrics": dict[str, dict[str, dict[str, list[float]]]],
+}
 ALWAYS = ("quick", "seed", "rate", "seconds", "peak_mb")  # which failed runs have too
 WHOLE = ("quick", "seed", "peak_mb")  # read as whole numbers, from older files with copied rows too: those say 0.0
 TEXTS = ("key", "arm", "method", "preset", "scores", "anchors", "world", "failed", "facts", "commit", "config")
@@ -81,6 +83,8 @@ COLUMNS = (
     *COSINES,
     *ORACLE,
     *ORACLE_EPOCHS,
+    "metrics",  # every metric's values of the facts to forget, see `knowledge.known`
+    RETAINED,
 )
 
 Row = dict[str, Any]
@@ -196,8 +200,8 @@ def _value(name: str, text: str) -> object:
         as_kind(parse_json(plain(text)), dict)
     if name in TEXTS:
         return plain(text)
-    if name in KINDS:
-        return as_kind(parse_json(text), KINDS[name]) if text else []
+    if name in JSON_COLUMNS:
+        return as_kind(parse_json(text), JSON_COLUMNS[name]) if text else []
     if not text and name not in ALWAYS:
         return None
     number = float(text)

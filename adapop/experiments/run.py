@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from adapop.assets import read_json
-from adapop.experiments import distance, pictures, plans, sweep, tables, trial
+from adapop.experiments import distance, metrics, pictures, plans, sweep, tables, trial
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
-from adapop.experiments.results import EPOCHS, ORACLE, ORACLE_EPOCHS, Results, Row
+from adapop.experiments.results import EPOCHS, ORACLE, ORACLE_EPOCHS, RETAINED, Results, Row
 from adapop.experiments.tables import Rows
 from adapop.experiments.worlds import build, folder_of
 from adapop.paths import commit
 from adapop.report.figures import Figure
 from adapop.report.table import Table
 
-DISTANCE = (*ORACLE, *ORACLE_EPOCHS)
+DISTANCE = (*ORACLE, *ORACLE_EPOCHS, RETAINED)
 Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
 
 
@@ -65,6 +65,7 @@ _PARTS = {
     "worlds": (plans.worlds, (tables.world_table,), (pictures.tiers,)),
     "alpha": (plans.matched_alpha, (*COMPARED, tables.controller_table), SHOWN),
     "forgetting": (plans.swept(plans.METHOD_ARMS), (sweep.equal_table, sweep.nearest_table), (pictures.rates,)),
+    "metrics": (plans.metrics, (metrics.faithfulness_table, metrics.robustness_table), (metrics.marks,)),
 }  # fmt: skip
 TEXTS = read_json("experiments/texts.json", dict[str, tuple[str, str]])  # title and question
 EXPERIMENTS = {name: Experiment(*TEXTS[name], *parts) for name, parts in _PARTS.items()}
@@ -148,22 +149,25 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
 
 
 def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:
-    """Runs again what was recorded without its distance to the oracle, and adds that to the rows;
-    all else in them stays; sandboxes built for an experiment have no oracle. Tells how far the
-    recalls of the new run are from the recorded ones. Returns, by title, why items failed."""
+    """Runs again what was recorded without its distance to the oracle or the retained recall by
+    epoch, and adds these to the rows; all else in them stays; sandboxes built for an experiment
+    have no oracle. Tells how far the recalls of the new run are from the recorded ones. Returns, by
+    title, why items failed."""
     known, errors = place.results.rows(), {}
     missing = [
         item for item in place.items(known)
-        if (row := known.get(item.key)) and not row["failed"] and not (row["oracle_epochs_under_all"] or item.arm.world)
+        if (row := known.get(item.key)) and not row["failed"] and not item.arm.world
+        and not (row["oracle_epochs_under_all"] and row[RETAINED])
     ]  # fmt: skip
-    report(f"{len(missing)} rows have no distance to the oracle.")
+    report(f"{len(missing)} rows have no distance to the oracle, or no retained recall by epoch.")
     for count, done in enumerate(engine(missing, partial(trial.beside_oracle, models=place.folder / "models")), 1):
         cells, row = done.result or {}, known[done.item.key]
         error = done.error or cells["failed"]
         if error:
             errors[done.item.title] = error
         else:
-            place.results.fill(done.item.key, {name: cells[name] for name in DISTANCE if name in cells})
+            new = {name: cells[name] for name in DISTANCE if name in cells and row[name] in (None, [])}
+            place.results.fill(done.item.key, new)
         moved = max((abs(cells[name] - row[name][-1]) for name in EPOCHS if name in cells), default=0)
         report(f"{count} of {len(missing)}: {done.item.title}: {error or f'recalls moved by at most {moved:.6f}'}")
     return errors
@@ -177,7 +181,8 @@ def write(place: Place) -> str:
     text = _markdown(place, arms, made)
     place.folder.mkdir(parents=True, exist_ok=True)
     place.file(".md").write_text(text + "\n", encoding="utf-8")
-    place.file("-table.csv").write_text(made[0].as_csv(), encoding="utf-8")
+    for table in made[:1]:
+        place.file("-table.csv").write_text(table.as_csv(), encoding="utf-8")
     place.file(".html").write_text(
         pictures.page(place.experiment.title, [draw(arms) for draw in place.experiment.figures]), encoding="utf-8"
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from adapop.config.methods import METHODS
 from adapop.experiments.halves import TEST
-from adapop.experiments.results import Row
+from adapop.experiments.results import RETAINED, Row
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Summary, paired, summary
 from adapop.probes.prompts import REWORDED
@@ -209,8 +209,8 @@ def published_table(arms: Rows) -> Table:
 
 def along(rows: Sequence[Row], name: str) -> list[Summary]:
     """Summaries over seeds of a list column, position by position, up to the shortest list; without
-    failed runs."""
-    lists = [row[name] for row in rows if not row["failed"]]
+    failed runs, and those that lack it."""
+    lists = [row[name] for row in rows if row[name] and not row["failed"]]
     return [summary(list(values)) for values in zip(*lists)]
 
 
@@ -227,12 +227,14 @@ def level_table(arms: Rows) -> Table:
 
 
 def epoch_table(arms: Rows) -> Table:
-    """Recall after each epoch, rare and popular facts, asked in other words; and the controller's
-    λ."""
+    """Recall after each epoch, rare and popular facts, asked in other words, and retained facts, as
+    trained; and the controller's λ."""
     lines = []
     for title, runs in arms.items():
         for tier in ("rare", "popular"):
             lines.append((title, tier, along(runs, f"epochs_reworded_{tier}"), counted(runs)))
+        if having := [row for row in runs if row[RETAINED]]:
+            lines.append((title, "retained", along(having, RETAINED), counted(having)))
         if any(any(row["lam"]) for row in runs):
             lines.append((title, "λ", along(runs, "lam"), counted(runs)))
     epochs = max((len(means) for _, _, means, _ in lines), default=0)

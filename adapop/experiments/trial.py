@@ -18,7 +18,8 @@ from adapop.errors import ModelError
 from adapop.experiments.distance import distance_cells, epoch_cells
 from adapop.experiments.halves import HALVES, by_tier, questions_of
 from adapop.experiments.item import Item
-from adapop.experiments.results import COSINES, HALVED, INTERNALS, NEIGHBOURS, RECALLS, TRACES
+from adapop.experiments.plans import KNOWS, NEVER_READ
+from adapop.experiments.results import COSINES, HALVED, INTERNALS, NEIGHBOURS, RECALLS, RETAINED, TRACES
 from adapop.experiments.worlds import folder_of
 from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet, scores_of
 from adapop.facts.world import other_facts, sandbox_facts
@@ -77,8 +78,8 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
 
 
 def beside_oracle(item: Item, models: Path | None = None) -> dict[str, Any]:
-    """Runs an item again. Returns "failed" and the columns of `ORACLE` and `ORACLE_EPOCHS`; and the
-    last value of those of `EPOCHS`, which are to be as they were.
+    """Runs an item again. Returns "failed", the columns of `ORACLE` and `ORACLE_EPOCHS`, and
+    `RETAINED`; and the last value of those of `EPOCHS`, which are to be as they were.
 
     Raises:
         AdaPopError: as `result`.
@@ -159,30 +160,38 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
         return row
     if item.half:
         return {**row, "shares": shares(model, run, item.half)}
+    if item.metrics:
+        from adapop.experiments.knowledge import known
+
+        return {**row, "metrics": known(model, run, item.arm in (KNOWS, NEVER_READ))}
     row |= {**_finals(run.measured()), **_finer(run, model, levels=item.ground is None)}
     row |= _rounded(distance_cells(_compared(run)))
     return {**row, **_rounded(doors(model, run.facts, run.reply_tokens))} if item.doors else row
 
 
 def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
-    """Executes a run. Returns "failed" and the columns of `ORACLE_EPOCHS`, where there is an
-    oracle, and its model. fresh: loads the model anew, as `fresh_model` does."""
+    """Executes a run. Returns "failed", the columns of `ORACLE_EPOCHS`, where there is an oracle,
+    and `RETAINED`, and its model. fresh: as `fresh_model` loads it, and without `RETAINED`."""
     from adapop.experiments.shares import fresh_model
     from adapop.model.loading import adapted_model
+    from adapop.probes.measure import recall_by_fact
     from adapop.probes.oracle import states
     from adapop.runs.execute import execute
 
     model = (fresh_model if fresh else adapted_model)(run.config)
-    failed, found = "", []
+    failed, found, retained = "", [], []
     original = (run.config.model, run.config.precision, run.reply_tokens, run.facts.sha256)
     for event in execute(run, model, BEFORE.get(original)):
         if isinstance(event, RunFailed):
             failed = f"{event.message} {event.fix}"
         elif isinstance(event, EpochDone):
             found.append(states(model, run.config.model, run.facts))
+            if not fresh:
+                retained.append(fmean(recall_by_fact(model, run.facts.retain, run.reply_tokens, Progress()).values()))
     if before := run.measured(before=True):
         BEFORE[original] = before
-    return {"failed": failed, **epoch_cells(run.facts.forget, found)}, model
+    kept = [round(recall, DIGITS) for recall in retained]
+    return {"failed": failed, **epoch_cells(run.facts.forget, found), RETAINED: kept}, model
 
 
 def prepared(item: Item, folder: Path, models: Path | None) -> Run:

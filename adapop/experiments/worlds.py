@@ -8,11 +8,15 @@ from dataclasses import asdict
 from pathlib import Path
 
 from adapop.experiments.item import World
+from adapop.experiments.plans import ORACLE_WORLD
+from adapop.paths import ORACLE, SANDBOX_FOLDER
 
 
 def folder_of(world: World, models: Path) -> Path:
     """Where a world's sandbox is kept: named by the world and a hash of its settings, as names may
-    be used again."""
+    be used again. The oracle ships."""
+    if world == ORACLE_WORLD:
+        return SANDBOX_FOLDER / ORACLE
     made_of = hashlib.sha256(json.dumps(asdict(world), sort_keys=True).encode()).hexdigest()
     return models / f"{world.name}-{made_of[:12]}"
 

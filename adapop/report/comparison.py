@@ -19,6 +19,7 @@ from adapop.report.figures.outcomes import ATTACKED, PANELS
 from adapop.report.findings import findings_of, in_range, warnings_of
 from adapop.report.record import GROUP_NAMES, Record
 from adapop.report.recorded import Recorded
+from adapop.report.replies import replies_table
 from adapop.report.settings import differences
 from adapop.report.table import Table, number
 from adapop.report.tables import DOWN, LEVEL, METRICS, UP
@@ -80,7 +81,7 @@ class Comparison:
     every metric.
     intervals: what the ranges are over, a sentence each. warnings: what not to conclude. findings:
     what came of it. outcomes: what is drawn, the original first. asked: in which form
-    what is forgotten is counted."""
+    what is forgotten is counted. replies: of every run to the same questions."""
 
     contestants: tuple[Contestant, ...]
     settings: Table
@@ -90,6 +91,7 @@ class Comparison:
     findings: tuple[Remark, ...]
     outcomes: tuple[Outcome, ...]
     asked: str
+    replies: Table | None = None
 
     def heading(self, record: Record) -> str:
         """The heading of one run: its contestant's number, its title, and its seed where there are
@@ -122,6 +124,7 @@ def comparison(records: Sequence[Record]) -> Comparison:
         tuple(findings_of(compared, outcomes)),
         tuple(outcomes),
         PANELS[form],
+        replies_table(compared),
     )
 
 

@@ -4,7 +4,8 @@ Where they fill no last batch (DUET: 964 rows by 32 leave 4), a last step of tho
 far as a step of all: AdamW's step hardly depends on how many rows its gradient is the mean of.
 """
 
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import chain, pairwise, zip_longest
 from math import ceil
 
 
@@ -29,3 +30,13 @@ def spans(rows: int, batch: int, last_step: str, epoch: int) -> list[tuple[int, 
     else:
         ends = [(epoch - 1) * rows + step * rows // steps for step in range(steps + 1)]
     return list(pairwise(ends))
+
+
+def by_tier(order: Sequence[int], tiers: Sequence[str], batch: int) -> list[int]:
+    """The order of an epoch's rows in batches of one tier each, which take turns; within a tier the
+    rows keep their order. What does not fill a batch stands last. tiers: of each row."""
+    members = [[row for row in order if tiers[row] == tier] for tier in dict.fromkeys(tiers)]
+    full = [[rows[start : start + batch] for start in range(0, len(rows) - batch + 1, batch)] for rows in members]
+    rest = [row for rows in members for row in rows[len(rows) // batch * batch :]]
+    turns = chain.from_iterable(zip_longest(*full, fillvalue=()))
+    return [*chain.from_iterable(turns), *rest]

@@ -32,7 +32,7 @@ from adapop.training.forget_set import ForgetSet
 from adapop.training.gradient import StepGradient, StepSeen
 from adapop.training.pass_size import rows_that_fit
 from adapop.training.processes import ALONE, Ranks, step_gradient
-from adapop.training.steps import count, spans
+from adapop.training.steps import by_tier, count, spans
 
 EMA_DECAY = 0.9  # the paper's code, METHODS 1.6 row 1
 ORDER, PAIRING = 0, 1
@@ -187,6 +187,8 @@ class Trainer:
         """The forget rows in the epoch's order, each with its retain row."""
         rows, seed = self.forget.rows, self.config.seed
         order = torch.randperm(len(rows), generator=seeded(seed, epoch, ORDER)).tolist()
+        if self.config.tier_pure:
+            order = by_tier(order, self.tiers, self.config.batch)
         drawn = torch.randint(len(self.retain), (len(rows),), generator=seeded(seed, epoch, PAIRING)).tolist()
         return [(rows[i], self.retain[j]) for i, j in zip(order, drawn)]
 

@@ -19,7 +19,17 @@ from adapop.errors import ModelError
 from adapop.experiments import plans, trial
 from adapop.experiments.engine import Finished, finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
-from adapop.experiments.results import COLUMNS, COSINES, DOORS, EPOCHS, NEIGHBOURS, ORACLE, ORACLE_EPOCHS, STATE_NAMES
+from adapop.experiments.results import (
+    COLUMNS,
+    COSINES,
+    DOORS,
+    EPOCHS,
+    NEIGHBOURS,
+    ORACLE,
+    ORACLE_EPOCHS,
+    RETAINED,
+    STATE_NAMES,
+)
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place, add_distance, run, write
 from adapop.experiments.tables import controller_table, outcome_table
 from adapop.experiments.worlds import build, folder_of
@@ -96,10 +106,10 @@ def test_after_a_kill_of_everything_it_goes_on_where_it_was(tmp_path):
     stored.write_bytes(whole + b'1234,"half a li')
     again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert again.returncode == 0, again.stderr
-    left = 5 - whole.count(b"\n")
-    assert f"{4 - left} of 4 runs are done already, {left} to do." in again.stderr
+    left = 8 - whole.count(b"\n")
+    assert f"{7 - left} of 7 runs are done already, {left} to do." in again.stderr
     content = stored.read_bytes()
-    assert content.startswith(whole) and content.count(b"\n") == 5
+    assert content.startswith(whole) and content.count(b"\n") == 8
     assert "AdaPop, α fixed, β = 0.1" in again.stdout and "min left" in again.stderr
 
 
@@ -144,12 +154,13 @@ def test_rows_of_other_code_are_kept_and_told(monkeypatch, tmp_path):
 def test_the_distance_is_added_to_rows_without_and_all_else_stays(tmp_path):
     items = over_seeds(TINY, (0,), True)
     place, told = Place("tiny", tmp_path, (0,), True, Experiment("Tiny", "?", lambda *_: items, (), ())), []
-    head, recorded = [name for name in COLUMNS if not name.startswith("oracle_epochs")], "[1.0, 0.50]"
+    head, recorded = COLUMNS[: COLUMNS.index(ORACLE_EPOCHS[0])], "[1.0, 0.50]"
     with open(place.results.path, "w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerow(head)
         cells = {**WRITTEN, "arm": "an arm", "epochs_direct_all": recorded}
         csv.DictWriter(file, head, lineterminator="\n").writerows({"key": item.key, **cells} for item in items)
     found = {"failed": "", "epochs_direct_all": 0.25, "oracle_as_never_all": 0.5, "oracle_epochs_under_all": [1.0, 0.5]}
+    found[RETAINED] = [1.0, 0.75]
 
     def engine(items, function):
         return iter([Finished(items[0], found), *(Finished(item, error="gone") for item in items[1:])])
@@ -158,8 +169,20 @@ def test_the_distance_is_added_to_rows_without_and_all_else_stays(tmp_path):
     assert errors == {item.title: "gone" for item in items[1:]} and "moved by at most 0.250000" in told[1]
     row = place.results.rows()[items[0].key]
     assert (row["oracle_as_never_all"], row["oracle_epochs_under_all"]) == (0.5, [1.0, 0.5])
+    assert row[RETAINED] == [1.0, 0.75]
     assert place.results.path.read_text().count(recorded) == len(items), "text of other cells stays as it was"
     assert not place.results.rows()[items[1].key]["oracle_epochs_under_all"]
+
+
+def test_what_a_row_has_is_not_measured_anew_for_what_it_lacks(tmp_path):
+    (item,) = over_seeds(TINY[:1], (0,), True)
+    place, told = Place("tiny", tmp_path, (0,), True, Experiment("Tiny", "?", lambda *_: [item], (), ())), []
+    place.results.append({"key": item.key, "oracle_as_never_all": 0.0, "oracle_epochs_under_all": [0.5]})
+    found = {"failed": "", "oracle_as_never_all": 0.25, "oracle_epochs_under_all": [0.25], RETAINED: [1.0]}
+    assert add_distance(place, lambda items, function: iter([Finished(items[0], found)]), told.append) == {}
+    row = place.results.rows()[item.key]
+    assert (row["oracle_as_never_all"], row["oracle_epochs_under_all"], row[RETAINED]) == (0.0, [0.5], [1.0])
+    assert add_distance(place, lambda items, function: iter(items), told.append) == {} and told[-1].startswith("0 rows")
 
 
 @pytest.mark.slow
@@ -184,8 +207,9 @@ def test_every_measurement_has_its_column():
     row = trial.result(Item(TINY[0], 0, quick=True))
     assert set(row) <= set(COLUMNS)
     beside_oracle = () if guesses_of("sandbox") else (*ORACLE, *ORACLE_EPOCHS)
-    assert set(COLUMNS) - set(row) == {"commit", "shares", *NEIGHBOURS, *DOORS, *COSINES, *beside_oracle}
-    assert len(row["levels_reworded"]) == 8 and len(row["lam"]) == 3
+    assert set(COLUMNS) - set(row) == {"commit", "shares", "metrics", *NEIGHBOURS, *DOORS, *COSINES, *beside_oracle}
+    assert len(row["levels_reworded"]) == 8 and len(row["lam"]) == len(row[RETAINED]) == 3
+    assert row[RETAINED][-1] == row["retain_direct_all"]
     mean = sum(row["levels_reworded"]) / 8
     assert mean == pytest.approx(row["forget_reworded_all"], abs=1e-5), "four facts a level"
 

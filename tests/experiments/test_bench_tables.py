@@ -369,3 +369,13 @@ def test_tables_are_of_the_test_half_where_a_row_has_one():
     (line,) = tables.outcome_table({"A": [halved]}).rows
     cells = dict(zip(tables.outcome_table({"A": [halved]}).head, line))
     assert (cells["rare"], cells["popular"], cells["holdout"], cells["gap"]) == ("0.10", "0.50", "0.70", "0.40")
+
+
+def test_retained_facts_stand_by_epoch_where_a_row_has_them():
+    lists = {f"epochs_reworded_{tier}": [1.0, 0.5] for tier in tables.TIERS} | {"lam": [0.0, 0.0]}
+    seen = {"A": [row(0, **lists, epochs_retain_direct_all=[1.0, 0.75]), row(1, **lists)]}
+    assert ("A", "retained", "1.00", "0.75", "1 of 1") in tables.epoch_table(seen).rows
+    line = next(trace for trace in pictures.epochs(seen).data if trace.name == "retained")
+    assert (list(line.x), list(line.y)) == ([0, 1], [1.0, 0.75])
+    bare = {"A": [row(1, **lists)]}
+    assert "retained" not in {line[1] for line in tables.epoch_table(bare).rows} and pictures.epochs(bare).to_json()

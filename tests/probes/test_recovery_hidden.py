@@ -17,7 +17,7 @@ from adapop.probes.oracle import load_oracle
 from adapop.probes.recovery.lens import lens
 from adapop.probes.recovery.patch import patch
 from adapop.probes.recovery.quantise import quantise, rounded, rounded_weights
-from adapop.probes.recovery.relearn import _split, relearn
+from adapop.probes.recovery.relearn import relearn, split
 from adapop.probes.recovery.sampling import TOPS, sample
 from adapop.probes.recovery.two_hop import two_hop
 from adapop.progress import Progress
@@ -137,7 +137,7 @@ def test_nothing_forgotten_is_nothing_to_relearn(original, small):
 
 
 def test_relearning_trains_on_as_many_of_each_tier_and_never_on_what_it_asks(sandbox):
-    taught, others = _split(sandbox.forget, 15, seed=3)
+    taught, others = split(sandbox.forget, 15, seed=3)
     assert sorted(fact.tier for fact in taught) == ["middle"] * 5 + ["popular"] * 5 + ["rare"] * 5
     assert not {fact.id for fact in taught} & {fact.id for fact in others}
     assert len(others) == 241
@@ -148,7 +148,7 @@ def test_what_was_told_in_other_words_is_not_asked(small):
     facts = [replace(fact, relation="any") for fact in facts]
     again = [replace(fact, question=f"Well: {fact.question}") if "again" in fact.id else fact for fact in facts]
     for twice in (facts, again):
-        taught, others = _split(twice, 4, seed=0)
+        taught, others = split(twice, 4, seed=0)
         assert not {fact.subject for fact in taught} & {fact.subject for fact in others}
 
 

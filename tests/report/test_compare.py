@@ -8,7 +8,7 @@ import pytest
 
 from adapop.config.methods import METHODS
 from adapop.errors import RunError
-from adapop.facts.fact import Fact
+from adapop.facts.fact import TIERS, Fact
 from adapop.probes.intervals import Interval, apart, difference, wilson
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
@@ -338,3 +338,23 @@ def test_the_second_guess_stands_where_a_run_was_probed_for_it():
     )
     said, nothing = rows["first or second guess, asked in other words: middle (lower is better)"]
     assert said.splitlines()[0] == percent(cell.unlearned.near) and nothing == ""
+
+
+def test_one_question_of_each_tier_is_answered_by_every_run_in_one_table():
+    """Of the shipped runs, from their frames: the original answers, and the runs differ."""
+    records = [read_record(example(name)) for name in ("adapop", "shuffled", "wga", "redirect")]
+    table = comparison(records).replies
+    head, (right, original, *replies) = table.head, table.rows
+    assert [name[-len(tier) - 2 :] for name, tier in zip(head[1:], TIERS)] == [f"({tier})" for tier in TIERS]
+    assert right[1:] == original[1:] and [reply[0] for reply in replies] == [one.label for one in contestants(records)]
+    for place in (1, 2, 3):
+        answers = [reply[place] for reply in replies]
+        assert right[place] in answers and {*answers} != {right[place]}
+        fact = next(fact for fact in records[0].facts.forget if head[place].startswith(fact.question))
+        probed = {row.fact_id: row.unlearned.text for row in records[0].rows if row.kind == DIRECT}
+        assert probed.get(fact.id, answers[0]) == answers[0], "what it was recorded to say, it says"
+
+
+def test_runs_of_other_facts_answer_no_common_question():
+    other = record("wga", after=(0.2, 0.6, 1.0, 0.9), facts=replace(FACTS, retain=()))
+    assert comparison([ADAPOP, other]).replies is None and comparison([ADAPOP, WGA]).replies is None

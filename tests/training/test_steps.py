@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapop.training.steps import count, spans
+from adapop.training.steps import by_tier, count, spans
 
 DUET, BATCH = 964, 32
 
@@ -40,3 +40,11 @@ def test_where_batches_are_full_all_three_agree():
 
 def test_fewer_rows_than_a_batch_are_one_step():
     assert [sizes(20, 32, last_step, 2) for last_step in ("even", "short", "rolled")] == [[20]] * 3
+
+
+def test_batches_of_one_tier_take_turns():
+    tiers = [*("rare",) * 5, *("popular",) * 4]
+    order = [8, 0, 3, 7, 1, 6, 4, 5, 2]
+    found = by_tier(order, tiers, 2)
+    assert found == [0, 3, 8, 7, 1, 4, 6, 5, 2], "two rare, two popular, in turn; the fifth rare one fills no batch"
+    assert by_tier(order, ["middle"] * 9, 2) == order, "of one tier all batches are"

@@ -279,6 +279,16 @@ def test_an_epoch_sees_each_forget_fact_once_and_draws_as_many_retain_facts(mode
     assert len(set(drawn)) < 30  # with replacement
 
 
+def test_batches_of_one_tier_hold_every_fact_once_in_the_seeded_order(model, small):
+    plain, pure = (seen(model, small, make_config(batch=4, tier_pure=pure), 1)[0] for pure in (False, True))
+    assert sorted(pure) == sorted(plain) and pure != plain
+    tiers = [small.forget[fact].tier for fact in pure]
+    assert all(len({*tiers[start : start + 4]}) == 1 for start in range(0, len(tiers), 4)), "12, 8 and 12 facts"
+    for tier in {*tiers}:
+        members = [[fact for fact in order if small.forget[fact].tier == tier] for order in (plain, pure)]
+        assert members[0] == members[1]
+
+
 def test_steps_of_an_epoch(fresh, small):
     facts = replace(small, forget=small.forget[:30])
     _, steps, _ = train(fresh, facts, epochs=2, batch=8)

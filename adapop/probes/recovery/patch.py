@@ -140,6 +140,22 @@ def patch(
     return Patched(_rows(facts, by_fact), by_fact, len(model.blocks), kind, time.monotonic() - started)
 
 
+@torch.no_grad()
+def still_read(original: AdaptedModel, model: AdaptedModel, facts: Sequence[Fact]) -> list[float]:
+    """Of each fact the share of layers whose states, taken from a model of the same shape as it is
+    now, let the original say the answer, [0, 1]: 1 where the model keeps it to the end, 0 where it
+    is gone after the first layer. As gnueaj's unlearning depth score (arXiv 2605.24614), but by what
+    is likeliest."""
+    shares: list[float] = []
+    for network in (original.network, model.network):
+        network.eval()
+    for start in range(0, len(facts), ROWS):
+        batch = original.batch(openings(original, facts[start : start + ROWS]))
+        likeliest = _likeliest(original, "original", batch, _states(model, "unlearned", batch))
+        shares += (likeliest[:, 1:] == batch.target.unsqueeze(1)).float().mean(1).tolist()
+    return shares
+
+
 def patch_cost(facts: Sequence[Fact], layers: int = 0) -> Cost:
     """The cost of patching: both models read every question once as they are, and once a layer.
     layers: their number, 0 where it is not known yet. With an oracle, half as much again."""

@@ -117,12 +117,12 @@ def relearn(
         )
     check(model, facts)
     started = time.monotonic()
-    taught, others = _split(facts, count, seed)
+    taught, others = split(facts, count, seed)
     invented = with_answers(taught, wrong_answers(taught, facts, seed))
 
     def trained_on(chosen: Sequence[Fact], telling: Progress) -> tuple[float, Recall]:
         with untouched(model):
-            nll = _train(model, chosen, learning_rate, steps, telling)
+            nll = teach(model, chosen, learning_rate, steps, telling)
             return nll, recall_by_form(model, others, max_new_tokens, telling)
 
     with untouched(model):
@@ -153,7 +153,7 @@ def relearn_cost(facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS, 
     return Cost(answers=round((trained + 1) * max(0, len(facts) - count) * forms), steps=trained * steps)
 
 
-def _split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
+def split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
     """Facts to train on, taken from the tiers in turn, and the others. Those without a wrong answer are not taken."""
     rng = random.Random(seed)
     able = [fact for fact, wrong in zip(facts, wrong_answers(facts, facts, seed)) if wrong is not None]
@@ -178,7 +178,7 @@ def _split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], li
     return taught, others
 
 
-def _train(model: AdaptedModel, facts: Sequence[Fact], rate: float, steps: int, progress: Progress) -> float:
+def teach(model: AdaptedModel, facts: Sequence[Fact], rate: float, steps: int, progress: Progress) -> float:
     """Trains on all facts in every step. Returns their mean nll afterwards, nats per answer token."""
     rows = model.rows(facts)
     chunks = [rows[start : start + MICRO_BATCH] for start in range(0, len(rows), MICRO_BATCH)]

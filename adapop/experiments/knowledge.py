@@ -1,0 +1,116 @@
+"""How much a model knows of each fact to forget by every metric, as it is, taught other facts, and
+with rounded weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import torch
+
+from adapop.experiments.doors import ROUNDED_TO
+from adapop.experiments.trial import recalls
+from adapop.facts.fact import TIERS, Fact, FactSet
+from adapop.model.adapted import AdaptedModel
+from adapop.paths import SHIPPED
+from adapop.probes.distance import ATTACKS, auc, closer_to_1
+from adapop.probes.memorisation import memorised, nlls, truth_ratios, wrong_answers
+from adapop.probes.recovery.base import untouched
+from adapop.probes.recovery.lens import lens
+from adapop.probes.recovery.patch import still_read
+from adapop.probes.recovery.quantise import rounded_weights
+from adapop.probes.recovery.relearn import COUNT, LEARNING_RATE, STEPS, split, teach
+from adapop.probes.second_guess import second_guesses
+from adapop.progress import Progress
+from adapop.runs.run import Run
+
+DIGITS = 3
+ByTier = dict[str, list[float]]
+Known = dict[str, dict[str, ByTier]]  # by state, one of `metrics.STATES`, and metric
+_BEFORE: dict[tuple[str, str], dict[str, ByTier]] = {}  # by model and facts: a worker measures each original once
+
+
+def known(model: AdaptedModel, run: Run, reference: bool) -> Known:
+    """State -> metric -> tier -> a value of each fact, see `metrics.METRICS`; the mean of them alone
+    where the model is not a reference, and in states but "before" and "after".
+
+    Facts that relearning teaches, and those that share a question or answer with one, are left out
+    of every state.
+    """
+    facts, limit = run.facts, run.reply_tokens
+    taught, others = split(facts.forget, min(COUNT, len(facts.forget) // 4), seed=0)
+    place = (run.config.model, facts.sha256)
+
+    def measured() -> dict[str, ByTier]:
+        values = {name: [round(value, DIGITS) for value in of] for name, of in _values(model, facts, others, limit)}
+        return {
+            name: {tier: [value for fact, value in zip(others, of) if fact.tier == tier] for tier in TIERS}
+            for name, of in values.items()
+        }
+
+    if place not in _BEFORE:
+        with model.original():
+            _BEFORE[place] = measured()
+    states = {"before": _BEFORE[place], "after": measured()}
+    with untouched(model):
+        teach(model, taught, LEARNING_RATE, STEPS, Progress())
+        states["relearned"] = measured()
+    with rounded_weights(model, ROUNDED_TO, merged=True):
+        states["rounded"] = measured()
+    return {
+        state: values if reference and state in ("before", "after") else _means(values)
+        for state, values in states.items()
+    }
+
+
+def _means(values: Mapping[str, ByTier]) -> dict[str, ByTier]:
+    return {
+        name: {tier: [round(fmean(of), 2 * DIGITS)] for tier, of in tiers.items() if of}
+        for name, tiers in values.items()
+    }
+
+
+def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: int):
+    """Pairs of a metric and its values, one of each of the other facts to forget, in [0, 1]."""
+    model.network.eval()
+    asked = [(fact, (fact.question, *fact.paraphrases)) for fact in others]
+    recall, near = recalls(model, asked, limit), second_guesses(model, others)["top2"]
+    reworded = [replace(fact, question=question) for fact in others for question in fact.paraphrases]
+    likely = iter(nlls(model, model.rows(reworded)))
+    yield "recall, reworded", [fmean(recall[fact.id, text] for text in fact.paraphrases) for fact in others]
+    yield "recall, as trained", [recall[fact.id, fact.question] for fact in others]
+    yield "top 2, reworded", [fmean(near[fact.id, text] for text in fact.paraphrases) for fact in others]
+    yield "probability, reworded", [fmean(math.exp(-next(likely)) for _ in fact.paraphrases) for fact in others]
+    own, held_out = (_memorised(model, members) for members in (others, facts.holdout))
+    yield "probability", own["probability"]
+    ratios = truth_ratios(model, others, wrong_answers(others, (*facts.forget, *facts.retain, *facts.holdout)))
+    yield "truth ratio", [1 - closer_to_1(ratio) for ratio in ratios]
+    yield "exact memorisation", own["exact_memorization"]
+    yield "extraction strength", own["extraction_strength"]
+    for name in ATTACKS:
+        yield name, auc(own[name], held_out[name])
+    ranks = lens(model, others, Progress()).facts
+    yield "logit-lens depth", [fmean(rank == 1 for rank in fact.unlearned) for fact in ranks]
+    yield "patching depth", still_read(original_of(model), model, others)
+
+
+def original_of(model: AdaptedModel) -> AdaptedModel:
+    """The sandbox's model that read the facts; it has the shape of its oracle."""
+    from adapop.probes.oracle import load_oracle
+
+    return load_oracle(SHIPPED["sandbox"])
+
+
+@torch.no_grad()
+def _memorised(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[float]]:
+    """The metrics of `memorised` of each fact, asked as trained."""
+
+    def of(pairs: Sequence[tuple]) -> dict[str, list[float]]:
+        batch = model.batch([row for row, _ in pairs])
+        return memorised(model.score(batch, logits=True), batch, [fact.answer for _, fact in pairs])
+
+    rows = model.rows(facts)
+    pieces = list(model.in_pieces(list(zip(rows, facts)), model.at_once(rows), of))
+    return {name: [value for piece in pieces for value in piece[name]] for name in pieces[0]}

@@ -1,0 +1,170 @@
+"""`bench metrics`: which metric of forgetting can be trusted, for rare and popular facts apart. No torch.
+
+A metric is faithful if it tells models that know the facts from models that never read them, and
+robust if what it says of an unlearned model still holds once that has been taught other facts, or
+its weights were rounded: else it took for forgotten what was there. After the meta-evaluation of
+open-unlearning (Dorna et al. 2025, arXiv 2506.12618), which has one number for all facts; and in
+place of its ratios of differences, which have no bound, with differences as shares of what lies
+between both kinds of model.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from statistics import fmean
+
+from adapop.experiments.plans import KNOWS, NEVER_READ
+from adapop.experiments.results import Row
+from adapop.experiments.tables import Rows, text
+from adapop.facts.fact import TIERS
+from adapop.probes.distance import auc
+from adapop.probes.intervals import Interval, Summary, summary
+from adapop.report.figures import Figure
+from adapop.report.figures.experiments import mark_panels
+from adapop.report.table import Table
+
+BEFORE, AFTER, RELEARNED, ROUNDED = STATES = ("before", "after", "relearned", "rounded")
+RARE, POPULAR = ENDS = TIERS[0], TIERS[-1]
+LEAST = 0.01  # between both kinds of model: a metric that sees less cannot measure what is left
+# As values of a fact in [0, 1], higher where it is known: recall and the share that is first or
+# second guess; probability, a geometric mean over tokens; TOFU's truth ratio, 1 minus `closer_to_1`;
+# `memorised`; attacks, as the share of held-out facts that look less trained on; and the share of
+# layers from which the answer can be read, by the lens and by patching (`still_read`).
+METRICS = (
+    *("recall, reworded", "recall, as trained", "top 2, reworded", "probability, reworded", "probability"),
+    *("truth ratio", "exact memorisation", "extraction strength"),
+    *("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib", "logit-lens depth", "patching depth"),
+)
+
+
+def values_of(row: Row, state: str, metric: str, tier: str) -> list[float]:
+    """What a metric makes of the facts of a tier, one value each or their mean alone."""
+    return row["metrics"][state][metric][tier]
+
+
+def mean_of(row: Row, state: str, metric: str, tier: str) -> float:
+    """The mean over a tier's facts."""
+    return fmean(values_of(row, state, metric, tier))
+
+
+def apart(knows: Sequence[float], never: Sequence[float]) -> float:
+    """The share of pairs in which the value of what knows is the higher, ties half, [0, 1]."""
+    return fmean(auc([-value for value in knows], [-value for value in never]))
+
+
+def told_apart(seen: Rows, metric: str, tier: str) -> list[float]:
+    """How well a metric tells facts of models that know them from facts of models that never read
+    them: see `apart`, one for each pair of models, the untrained among them."""
+    knows, never = (_models(seen, arm, metric, tier) for arm in (KNOWS.title, NEVER_READ.title))
+    return [apart(one, other) for one, other in product(knows, never)]
+
+
+def left(seen: Rows, row: Row, state: str, metric: str, tier: str) -> float | None:
+    """What a metric says is left of a tier: 0 as in the oracle, 1 as in the original. None where it
+    hardly sees a difference between these, or a tier has no facts."""
+    never, knows = (mean_of(next(_rows(seen, (arm.title,))), BEFORE, metric, tier) for arm in (NEVER_READ, KNOWS))
+    if knows - never < LEAST:
+        return None
+    return (mean_of(row, state, metric, tier) - never) / (knows - never)
+
+
+def changes(seen: Rows, state: str, metric: str, tier: str, never: bool = False) -> Summary | None:
+    """By how much what is left changes from after a run to `state`, over the unlearned models; or
+    over those that never read the facts, the control."""
+    found = []
+    for row in _rows(seen, (NEVER_READ.title,) if never else _unlearned(seen)):
+        after, then = (left(seen, row, one, metric, tier) for one in (AFTER, state))
+        found += [] if after is None else [then - after]
+    return summary(found)
+
+
+def faithfulness_table(seen: Rows) -> Table | None:
+    """How well each metric tells who knows from who never read, by tier; None without such rows."""
+    if not _complete(seen):
+        return None
+    rows = []
+    for metric in METRICS:
+        aucs = [f"{fmean(told_apart(seen, metric, tier)):.2f}" for tier in TIERS]
+        models = [
+            [[fmean(values) for values in _models(seen, arm.title, metric, tier)] for arm in (KNOWS, NEVER_READ)]
+            for tier in ENDS
+        ]
+        ends = [f"{apart(knows, never):.2f}" for knows, never in models]
+        rows.append((metric, *aucs, *ends, *(f"{fmean(means):.2f}" for both in models for means in both)))
+    head = (
+        "", *(f"AUC, {tier} facts" for tier in TIERS), *(f"AUC, models, {tier}" for tier in ENDS),
+        *(f"{tier}: {who}" for tier in ENDS for who in ("known", "never read")),
+    )  # fmt: skip
+    note = (
+        "AUC: how often a metric gives a fact of a model that knows it more than one of the same tier of a model that "
+        "never read it, ties half; of models: the same of their means. Then these means. The models: the sandbox's "
+        "and its oracle, each as it is and trained on the facts to retain alone."
+    )
+    return Table("Faithfulness", head, tuple(rows), note)
+
+
+def robustness_table(seen: Rows) -> Table | None:
+    """What each metric says is left of the unlearned models, and how that changes, by tier; None
+    without such rows."""
+    if not _complete(seen):
+        return None
+    rows = []
+    for metric in METRICS:
+        cells = [_left(seen, metric, tier) for tier in ENDS]
+        cells += [changes(seen, RELEARNED, metric, tier, never) for never in (False, True) for tier in ENDS]
+        cells += [changes(seen, ROUNDED, metric, tier) for tier in ENDS]
+        rows.append((metric, *map(text, cells)))
+    parts = ("left", "taught others", "the same of the oracle", "rounded")
+    note = (
+        f"Of the facts to forget in unlearned models ({', '.join(_unlearned(seen))}), as a share of what lies between "
+        "the oracle and the original: what is left; by how much that changes when others of them are taught for ten "
+        "steps; the same of models that never read them, the control; and with weights rounded to 4 bits. Mean ± "
+        "standard deviation over runs. Empty: the metric sees no difference."
+    )
+    head = ("", *(f"{part}, {tier}" for part in parts for tier in ENDS))
+    return Table("Robustness", head, tuple(rows), note)
+
+
+def marks(seen: Rows) -> Figure:
+    """Faithfulness and robustness, a row per metric, rare and popular facts apart. Bars: of an AUC
+    from the least to the most of all pairs of models, else 95 % intervals over runs."""
+    panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
+    for tier in ENDS if _complete(seen) else ():
+        aucs = {metric: told_apart(seen, metric, tier) for metric in METRICS}
+        found = {
+            "AUC, knows or never read": {name: Interval(fmean(of), min(of), max(of)) for name, of in aucs.items()},
+            "left of the unlearned": {name: _left(seen, name, tier) for name in METRICS},
+            "change, taught others": {name: changes(seen, RELEARNED, name, tier) for name in METRICS},
+            "change, rounded": {name: changes(seen, ROUNDED, name, tier) for name in METRICS},
+        }
+        for panel, of in found.items():
+            values = {name: value.within() if isinstance(value, Summary) else value for name, value in of.items()}
+            panels.setdefault(panel, {})[tier] = [(name, value) for name, value in values.items() if value]
+    return mark_panels(panels)
+
+
+def _left(seen: Rows, metric: str, tier: str) -> Summary | None:
+    values = [left(seen, row, AFTER, metric, tier) for row in _rows(seen, _unlearned(seen))]
+    return summary([value for value in values if value is not None])
+
+
+def _models(seen: Rows, arm: str, metric: str, tier: str) -> list[list[float]]:
+    """The facts' values in the untrained model of an arm and in its trained ones."""
+    rows = [*_rows(seen, (arm,))]
+    return [values_of(row, BEFORE, metric, tier) for row in rows[:1]] + [
+        values_of(row, AFTER, metric, tier) for row in rows
+    ]
+
+
+def _rows(seen: Rows, arms: Sequence[str]) -> Iterator[Row]:
+    return (row for arm in arms for row in seen[arm] if not row["failed"])
+
+
+def _unlearned(seen: Rows) -> list[str]:
+    return [title for title in seen if title not in (KNOWS.title, NEVER_READ.title)]
+
+
+def _complete(seen: Rows) -> bool:
+    """Whether there are models of both kinds, and unlearned ones."""
+    return all(any(_rows(seen, [arm] * (arm in seen))) for arm in (KNOWS.title, NEVER_READ.title)) and any(
+        _rows(seen, _unlearned(seen))
+    )

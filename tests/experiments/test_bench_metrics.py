@@ -1,0 +1,133 @@
+"""Which metric can be trusted: tables and figure from values made by hand, and the values from the sandbox's models."""
+
+from dataclasses import replace
+from statistics import fmean
+
+import pytest
+import torch
+
+from adapop.experiments import metrics, plans
+from adapop.experiments.item import Item, over_seeds
+from adapop.experiments.knowledge import known
+from adapop.experiments.metrics import AFTER, BEFORE, METRICS, RELEARNED, ROUNDED, STATES, apart
+from adapop.experiments.worlds import build, folder_of
+from adapop.facts.fact import TIERS
+from adapop.paths import SANDBOX_FOLDER
+from adapop.probes.oracle import load_oracle
+from adapop.probes.recovery.patch import patch, still_read
+from adapop.progress import Progress
+from adapop.report.figures import numbers_of
+from bench_rows import row
+
+FIRST = METRICS[0]
+
+
+def values(**by_state):
+    """Every metric's values of every tier alike, by state."""
+    return {state: {name: {tier: by_state[state] for tier in TIERS} for name in METRICS} for state in STATES}
+
+
+@pytest.fixture
+def seen():
+    """The original knows .8 and .6 of two facts, the oracle .2 and .7; WGA leaves .4, and .65 once taught others."""
+    knows = values(before=[0.8, 0.6], after=[0.9, 0.5], relearned=[0.7], rounded=[0.7])
+    never = values(before=[0.2, 0.4], after=[0.2, 0.8], relearned=[0.4], rounded=[0.3])
+    unlearned = values(before=[0.7], after=[0.4], relearned=[0.65], rounded=[0.5])
+    arms = {plans.KNOWS.title: knows, plans.NEVER_READ.title: never, "WGA": unlearned}
+    return {title: [row(0, metrics=found)] for title, found in arms.items()}
+
+
+def test_apart_is_the_area_under_the_curve():
+    """Of Mann and Whitney's U: 3 of 4 pairs in order and a tie of two is .75, as any textbook has it."""
+    assert apart([3, 1], [2, 0]) == 0.75 and apart([1], [1]) == 0.5 and apart([0], [1]) == 0.0
+    values = torch.rand(7).tolist(), torch.rand(9).tolist()
+    assert apart(*values) + apart(*values[::-1]) == pytest.approx(1)
+
+
+def test_a_metric_is_faithful_where_it_tells_who_knows_from_who_never_read(seen):
+    # pairs of models: 0.8, 0.6 or 0.9, 0.5 against 0.2, 0.4 (all four in order) or 0.2, 0.8 (2 and a tie, or 3)
+    assert metrics.told_apart(seen, FIRST, "rare") == [1, 0.625, 1, 0.75]
+    line = dict(zip((table := metrics.faithfulness_table(seen)).head, table.rows[0]))
+    assert (line["AUC, rare facts"], line["AUC, models, rare"]) == ("0.84", "1.00")
+    assert (line["popular: known"], line["popular: never read"]) == ("0.70", "0.40")
+    assert [line[0] for line in table.rows] == [*METRICS]
+
+
+def test_a_metric_is_robust_where_what_is_left_stays(seen):
+    wga = seen["WGA"][0]
+    found = [metrics.left(seen, wga, state, FIRST, "rare") for state in STATES]
+    assert found == pytest.approx([1, 0.25, 0.875, 0.5]), "0.3 to 0.7 is what lies between the two models"
+    line = dict(zip((table := metrics.robustness_table(seen)).head, table.rows[0]))
+    assert (line["left, rare"], line["taught others, rare"], line["rounded, rare"]) == ("0.25", "0.63", "0.25")
+    assert line["the same of the oracle, rare"] == "-0.25"
+    assert "(WGA)" in table.note
+
+
+def test_a_metric_that_sees_no_difference_says_nothing_of_what_is_left(seen):
+    for title in (plans.KNOWS.title, plans.NEVER_READ.title):
+        for state in STATES:
+            seen[title][0]["metrics"][state]["extraction strength"] = {tier: [1.0] for tier in TIERS}
+    assert metrics.left(seen, seen["WGA"][0], AFTER, "extraction strength", "rare") is None
+    table = metrics.robustness_table(seen)
+    assert set(next(line for line in table.rows if line[0] == "extraction strength")[1:]) == {""}
+    assert set(metrics.told_apart(seen, "extraction strength", "rare")) == {0.5}
+
+
+def test_the_figure_has_a_row_a_metric_and_the_tiers_apart(seen):
+    found = numbers_of(metrics.marks(seen))
+    assert found.columns == ("panel", "", "rare", "popular") and len(found.rows) == 4 * len(METRICS)
+    assert found.rows[0] == ("AUC, knows or never read", FIRST, *("0.8438 (0.625 to 1)",) * 2)
+
+
+@pytest.mark.parametrize("lacking", [plans.KNOWS.title, plans.NEVER_READ.title, "WGA"])
+def test_without_models_of_each_kind_there_is_no_table(seen, lacking):
+    del seen[lacking]
+    assert metrics.faithfulness_table(seen) is None and metrics.robustness_table(seen) is None
+    assert metrics.marks(seen).to_json()
+
+
+def test_the_models_differ_in_the_world_they_read_and_in_nothing_else(tmp_path):
+    items = plans.metrics((0, 1), False, {})
+    assert len(items) == 2 * (2 + len(plans.READ)) and all(item.metrics for item in items)
+    knows, never = items[:2]
+    assert replace(never.arm, world=None, title=knows.arm.title) == knows.arm and never.arm.world == plans.ORACLE_WORLD
+    assert folder_of(plans.ORACLE_WORLD, tmp_path) == SANDBOX_FOLDER / "oracle"
+    assert build(plans.ORACLE_WORLD, tmp_path) == "oracle" and not [*tmp_path.iterdir()], "it ships"
+    (plain,) = over_seeds([knows.arm], (0,), False)
+    assert plain.key != knows.key == replace(plain, metrics=True).key and isinstance(plain, Item)
+
+
+@pytest.fixture(scope="module")
+def original(fresh):
+    return fresh()
+
+
+def test_what_is_patched_into_itself_changes_nothing(original, small):
+    """The original keeps all that it answers, in every layer; the oracle little of it, as where it is patched alone."""
+    itself = still_read(original, original, small.forget)
+    first, *layers = zip(*(fact.original for fact in patch(original, small.forget, Progress()).facts))
+    assert itself == [float(right) for right in first] and all(layer == first for layer in layers)
+    oracle = load_oracle(SANDBOX_FOLDER / "oracle")
+    assert fmean(still_read(original, oracle, small.forget)) < fmean(itself) / 2
+
+
+class Prepared:
+    """What `known` asks of a run."""
+
+    def __init__(self, config, facts):
+        self.config, self.facts, self.reply_tokens = config, facts, 3
+
+
+@pytest.mark.slow
+def test_the_original_knows_what_its_oracle_does_not(small):
+    items = plans.metrics((0,), True, {})[:2]
+    models = load_oracle(SANDBOX_FOLDER), load_oracle(SANDBOX_FOLDER / "oracle")
+    found = [
+        known(model, Prepared(replace(item.config, model=item.title), small), reference=True)
+        for item, model in zip(items, models)
+    ]
+    for name in METRICS:
+        means = [fmean(value for of in states[AFTER][name].values() for value in of) for states in found]
+        assert means[0] > means[1] if name != "extraction strength" else means == [1, 1], name
+    assert found[0][BEFORE] == found[0][AFTER], "its adapter does nothing yet"
+    assert {len(of) for state in (RELEARNED, ROUNDED) for of in found[0][state][FIRST].values()} == {1}

@@ -177,7 +177,7 @@ def test_the_distance_is_added_to_rows_without_and_all_else_stays(tmp_path):
 def test_what_a_row_has_is_not_measured_anew_for_what_it_lacks(tmp_path):
     (item,) = over_seeds(TINY[:1], (0,), True)
     place, told = Place("tiny", tmp_path, (0,), True, Experiment("Tiny", "?", lambda *_: [item], (), ())), []
-    place.results.append({"key": item.key, "oracle_as_never_all": 0.0, "oracle_epochs_under_all": [0.5]})
+    place.results.append({"key": item.key, **WRITTEN, "oracle_as_never_all": 0.0, "oracle_epochs_under_all": [0.5]})
     found = {"failed": "", "oracle_as_never_all": 0.25, "oracle_epochs_under_all": [0.25], RETAINED: [1.0]}
     assert add_distance(place, lambda items, function: iter([Finished(items[0], found)]), told.append) == {}
     row = place.results.rows()[item.key]

@@ -98,8 +98,8 @@ def load_raw(
 
 
 def model_of(source: str | None) -> str:
-    """Name of the shipped model that belongs to a set, the sandbox's for all others. A shipped set has its model's name,
-    so this also gives the set that belongs to a model."""
+    """Name of the shipped model that belongs to a set, the sandbox's for all others. A shipped set has its model's
+    name, so this also gives the set that belongs to a model."""
     return source if source in SHIPPED else SANDBOX
 
 

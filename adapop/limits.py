@@ -40,7 +40,7 @@ class Limit:
         return value
 
     def check(self, value: float) -> None:
-        """Lets it pass, or says by which limit it cannot.
+        """Checks a value against the limit.
 
         Raises:
             LimitError: it is more than the limit.

@@ -19,11 +19,10 @@ from adapop.facts.files import guessed, named_columns, read_table
 from adapop.facts.scale import with_tiers
 from adapop.online.cache import Cache
 from adapop.popularity import controls
-from adapop.popularity.agreement import agreement, joined
-from adapop.popularity.agreement import in_words as agreement_in_words
+from adapop.popularity.agreement import agreement, joined, remarks_of
 from adapop.popularity.base import Score, forecast, given
 from adapop.popularity.beta import regime
-from adapop.popularity.calibration import AUTO, auto_anchors, calibrated, in_words, warnings_of
+from adapop.popularity.calibration import AUTO, auto_anchors, calibrated, meaning_of, warnings_of
 from adapop.popularity.judge import Judge, judge_from_environment, local_judge
 from adapop.popularity.scoredfile import check_place, write_scored
 from adapop.popularity.sources import SOURCES, Choices
@@ -91,10 +90,10 @@ def beta(options: argparse.Namespace) -> None:
                 f"What pushes the {len(cells):,} facts of {facts.name}", head, tuple(cells), reading("betas")
             ).as_text()
         )
-        meaning = in_words(curve(min(known)), curve(max(known))) if known else "No fact has a score yet."
+        meaning = meaning_of(curve(min(known)), curve(max(known))).text() if known else "No fact has a score yet."
         printing.say(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {meaning}", file=sys.stderr)
         if options.anchors == AUTO:
-            printing.say(auto_anchors(facts).text, file=sys.stderr)
+            printing.say(auto_anchors(facts).remark.text(), file=sys.stderr)
     for warning in sentences(warnings_of(known, curve), reader="command"):
         printing.say(f"warning: {warning}", file=sys.stderr)
 
@@ -111,7 +110,7 @@ def agree(options: argparse.Namespace) -> None:
     if options.json:
         printing.say_json(asdict(compared))
         return
-    printing.say("\n".join(agreement_in_words(compared, options.first, options.second)))
+    printing.say("\n".join(sentences(remarks_of(compared, options.first, options.second))))
     names = {fact.id: fact.title for fact in one}
     for fact in compared.discordant[:DISCORDANT_SHOWN]:
         printing.say(f"  {names[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 from adapop.experiments.results import Row
-from adapop.experiments.tables import Rows, Value, counted, over, text
+from adapop.experiments.tables import Rows, Value, counted, mean_table, over, text
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import summary
 from adapop.probes.prompting import FORM_OF_WAY
@@ -58,11 +58,7 @@ def chosen_row(rows: Sequence[Row]) -> Row | None:
 
 def outcome_table(arms: Rows) -> Table:
     """Shares left of each tier, and kept of the other groups, a row per arm."""
-    rows = [
-        (title, *(text(over(runs, value)) for value in OUTCOMES.values()), counted(runs))
-        for title, runs in _reported(arms).items()
-    ]
-    return Table("What is left", ("", *OUTCOMES, "seeds"), tuple(rows), reading("real_outcome") + SHARES)
+    return mean_table("What is left", _reported(arms), OUTCOMES, reading("real_outcome") + SHARES)
 
 
 def form_table(arms: Rows) -> Table:

@@ -17,7 +17,7 @@ import pandas as pd
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, make_config
 from adapop.experiments.results import Row
-from adapop.experiments.tables import OUTCOMES, READING, Rows, Value, column, counted, measured, over, text
+from adapop.experiments.tables import OUTCOMES, READING, Rows, Value, column, mean_table, measured, over, text
 from adapop.facts.fact import SANDBOX, TIERS
 from adapop.probes.intervals import summary
 from adapop.report.table import Table, reading
@@ -71,10 +71,7 @@ def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
 def sweep_table(arms: Rows) -> Table:
     """Every method at every rate."""
     values = {"forget, as trained": column(TRAINED), **measured(arms, OUTCOMES)}
-    rows = [
-        (title, *(text(over(runs, value)) for value in values.values()), counted(runs)) for title, runs in arms.items()
-    ]
-    return Table("Every rate", ("", *values, "seeds"), tuple(rows), f"As trained: the questions trained on. {READING}")
+    return mean_table("Every rate", arms, values, f"As trained: the questions trained on. {READING}")
 
 
 def choice_table(arms: Rows) -> Table:

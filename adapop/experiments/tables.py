@@ -118,6 +118,12 @@ def difference_table(arms: Rows, base: str) -> Table | None:
     return Table(f"Difference to {base}", ("", *DIFFERENCES, "pairs"), tuple(rows), reading("difference", base=base))
 
 
+def mean_table(title: str, arms: Rows, values: Mapping[str, Value], note: str) -> Table:
+    """Means with standard deviations over seeds, a row per arm."""
+    rows = [(arm, *(text(over(runs, value)) for value in values.values()), counted(runs)) for arm, runs in arms.items()]
+    return Table(title, ("", *values, "seeds"), tuple(rows), note)
+
+
 def guess_table(arms: Rows) -> Table | None:
     """Greedy recall beside the second guess, on the test half; None where no row has it."""
     values = {
@@ -125,26 +131,20 @@ def guess_table(arms: Rows) -> Table | None:
         for what, name in (("greedy", REWORDED), ("top 2", "top2"), ("rank", "rank"))
         for tier in TIERS
     }
-    rows = [
-        (title, *(text(over(runs, value)) for value in values.values()), counted(runs))
-        for title, runs in arms.items()
-        if over(runs, values["top 2, rare"])
-    ]
-    return Table("The second guess", ("", *values, "seeds"), tuple(rows), reading("guess")) if rows else None
+    there = {title: runs for title, runs in arms.items() if over(runs, values["top 2, rare"])}
+    return mean_table("The second guess", there, values, reading("guess")) if there else None
 
 
 def internal_table(arms: Rows) -> Table:
     """The metrics from inside the model, asked as trained."""
-    head, places = [], []
-    for group in ("forget", "holdout"):
-        for name, metric in (
-            ("Δ log p", "delta_logprob"), ("Δ rank", "delta_rank"), ("hidden cosine", "hidden_cosine"), ("KL", "kl"),
-        ):  # fmt: skip
-            head.append(f"{name}, {group}")
-            places.append(column(f"{group}_all_{metric}"))
-    rows = [(title, *(text(over(runs, place)) for place in places), counted(runs)) for title, runs in arms.items()]
+    metrics = {"Δ log p": "delta_logprob", "Δ rank": "delta_rank", "hidden cosine": "hidden_cosine", "KL": "kl"}
+    values = {
+        f"{name}, {group}": column(f"{group}_all_{metric}")
+        for group in ("forget", "holdout")
+        for name, metric in metrics.items()
+    }
     note = "Against the original model; Δ log p in nats an answer, KL in nats a token."
-    return Table("Inside the model", ("", *head, "seeds"), tuple(rows), note)
+    return mean_table("Inside the model", arms, values, note)
 
 
 def controller_table(arms: Rows) -> Table:

@@ -92,8 +92,8 @@ def test_table(arms: Rows) -> Table:
     """J and the outcomes of every winner, the best first, each mean with its interval over
     seeds."""
     values = measured(arms, {"J": score, "worst tier": worst, **OUTCOMES})
-    reading = READING + f" {NEIGHBOURS_READING}" * ("neighbours" in values)
-    note = f"{OBJECTIVE} {reading} In brackets: 95 % interval of Student's t over seeds."
+    about = READING + f" {NEIGHBOURS_READING}" * ("neighbours" in values)
+    note = f"{OBJECTIVE} {about} In brackets: 95 % interval of Student's t over seeds."
     return _ranked("On the test half", arms, values, note)
 
 

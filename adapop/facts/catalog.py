@@ -98,7 +98,8 @@ def load_raw(
 
 
 def model_of(source: str | None) -> str:
-    """The shipped model of a set: that of its world, else the sandbox's. The same names the set of a model."""
+    """Name of the shipped model that belongs to a set, the sandbox's for all others. A shipped set has its model's
+    name, so this also gives the set that belongs to a model."""
     return source if source in SHIPPED else SANDBOX
 
 

@@ -1,5 +1,4 @@
-"""How a CSV or TSV is written: what parts its cells, what its quotes are, and whether it has a
-header."""
+"""How a CSV or TSV is written: the separator of its cells, its quotes, and whether it has a header."""
 
 import csv
 import io
@@ -24,7 +23,7 @@ class Layout:
     header: list[str] = field(default_factory=list)
     """The names of the columns as a CSV or Parquet has them; empty for JSON."""
     mark: str = ""
-    """What parts the cells of a CSV."""
+    """The separator of a CSV's cells."""
     notes: list[str] = field(default_factory=list)
     """What was not read literally, in sentences for the user."""
 
@@ -61,8 +60,8 @@ def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[
 
 
 def _options(text: str, layout: Layout) -> dict:
-    """What the quotes of a table are: quotes, or where that makes no table or one of fewer rows,
-    characters in a table of tabs and guarded by a backslash in another."""
+    """Options of `csv.reader` for the quotes: the usual ones; where those give no table or fewer rows, quotes are
+    letters in a table of tabs, and escaped by a backslash in others."""
     strict = {"strict": True}  # or an open quote would swallow the rows that follow
     if f'{layout.mark} "' in text and not _rows_if_even(_reader(text, layout.mark, **strict)):
         spaced = {"skipinitialspace": True, **strict}  # question, "a, b"

@@ -100,7 +100,7 @@ def _read(
 
 
 def main(path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bool) -> None:
-    """The reader process: prints what the head of this file says."""
+    """Main function of the reader process: prints the lines described at the head of this file."""
     apart.limit(MEGABYTES, SECONDS)
     names = None
     try:

@@ -1,7 +1,7 @@
 """Rows that begin alike, packed: a line of a batch holds each beginning that several of its rows share once.
 
 So a line is a tree: every token sees the tokens before it in its own row, at the positions they have there. This is
-said through transformers' own mask functions, which models with sliding windows call with positions as with indices;
+done through transformers' own mask functions, which models with sliding windows call with positions as with indices;
 so no model needs code of its own. Where layers pass on more than attention does (state-space layers, convolutions) or
 where positions come from elsewhere (ALiBi), rows cannot be packed: `packs` knows the kinds, and tries the rest.
 """
@@ -57,7 +57,7 @@ def lines_of(
 
 @contextmanager
 def read_as(batch: AnswerTokens) -> Iterator[dict[str, Tensor]]:
-    """What a model must be given to read a batch, in a context in which it sees of it what it may."""
+    """A context with the model's inputs for a batch; in it, tokens of a packed batch attend to their own row alone."""
     if batch.tree is None:
         yield {"input_ids": batch.ids}
         return
@@ -74,7 +74,7 @@ _ADDED = ALL_MASK_ATTENTION_FUNCTIONS["eager"]  # makes a mask of numbers: of tr
 
 
 def _aware(make_mask: Callable) -> Callable:
-    """The maker of masks, which heeds the batch that is being read if it is packed."""
+    """The maker of masks, which also separates the rows of a batch that is packed."""
 
     def of_pack(*, mask_function: Callable, device: torch.device, **given) -> Tensor | None:
         batch = _BATCH.get()

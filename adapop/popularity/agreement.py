@@ -17,6 +17,7 @@ from adapop.facts.fact import Fact
 from adapop.facts.text import asked
 from adapop.facts.tiers import POPULAR_FROM
 from adapop.popularity.beta import BetaMap
+from adapop.remark import Remark
 
 FEWEST = 3
 NUMBERED = re.compile(r"row-\d+")  # ids given by `read_facts` to rows without one
@@ -102,26 +103,17 @@ def joined(first: Sequence[Fact], second: Sequence[Fact]) -> tuple[Fact, ...]:
     return tuple(second)
 
 
-def in_words(result: Agreement, first: str, second: str) -> list[str]:
-    """The comparison in sentences."""
-    return [
-        f"{first} and {second} have both scored {result.facts:,} facts"
-        + (f"; {result.unknown:,} more are known to one of them only." if result.unknown else "."),
-        f"Spearman {_number(result.spearman)}, Pearson in log space {_number(result.pearson_log)}; "
-        f"{result.same_label:.0%} of the facts are on the same side of both medians."
-        + (
-            ""
-            if result.same_tier is None
-            else f" Where popular begins at {POPULAR_FROM:,.0f}, as on Wikidata's scale and the judge's, both say "
-            f"rare or both popular of {result.same_tier:.0%}."
-        ),
-        f"Under one map β differs by {result.beta_shift:.2f} on average"
-        + (
-            "; their own quantiles give no anchors."
-            if result.own_beta_shift is None
-            else f", by {result.own_beta_shift:.2f} when each is anchored at its own quantiles."
-        ),
-    ]
+def remarks_of(result: Agreement, first: str, second: str) -> list[Remark]:
+    """What the comparison says. first, second: what the proxies are called."""
+    remarks = [Remark("both_scored", {"first": first, "second": second, "facts": result.facts})]
+    remarks += [Remark("one_scored", {"facts": result.unknown})] if result.unknown else []
+    ranks = {"spearman": _number(result.spearman), "pearson": _number(result.pearson_log)}
+    remarks.append(Remark("correlation", ranks | {"same": result.same_label}))
+    if result.same_tier is not None:
+        remarks.append(Remark("same_tier", {"popular": POPULAR_FROM, "same": result.same_tier}))
+    if result.own_beta_shift is None:
+        return [*remarks, Remark("beta_shift_no_anchors", {"shift": result.beta_shift})]
+    return [*remarks, Remark("beta_shift", {"shift": result.beta_shift, "own": result.own_beta_shift})]
 
 
 def _correlation(table: pd.DataFrame) -> float | None:

@@ -22,6 +22,7 @@ MOST = 0.5
 FADED = 0.05
 BARELY = 1.5
 FEW = 3  # facts
+REASONS = {"scale": "anchors_scale", "own-scale": "anchors_own_scale", "no-spread": "anchors_no_spread"}
 ANCHORS = re.compile(r"\s*([^:,]+):([^:,]+),([^:,]+):([^:,]+)\s*")
 
 
@@ -45,16 +46,15 @@ class ChosenAnchors:
         return anchored(self.rare, self.popular)
 
     @property
-    def text(self) -> str:
-        """What was chosen and why, in a sentence."""
-        whose = "the paper's" if self.chosen == PAPER else "the 5 % and 95 % quantiles of this set's scores"
-        why = {
-            "scale": "its scores are on Wikidata's scale",
-            "own-scale": "its scores are on a scale of their own",
-            "no-spread": "its scores do not spread enough for anchors of their own",
-        }[self.reason]
+    def remark(self) -> Remark:
+        """What was chosen and why."""
         points = " and ".join(f"{number(score)} (β {beta:g})" for score, beta in (self.rare, self.popular))
-        return f"Anchors, chosen for this set: {whose}, {points}, for {why}."
+        return Remark(REASONS[self.reason], {"points": points})
+
+    @property
+    def text(self) -> str:
+        """The same in a sentence for a program's author."""
+        return self.remark.text("program")
 
 
 def auto_anchors(facts: FactSet) -> ChosenAnchors:
@@ -147,24 +147,20 @@ def _scale_warning(low: float, high: float, beta: BetaMap) -> list[Remark]:
     return warnings
 
 
-def in_words(rare: float, popular: float, every: Sequence[float] = ()) -> str:
-    """What the exponents of the rarest and the most popular fact mean, in a sentence with numbers. every:
-    those of all facts, which may be spread where the two are alike: under scores that lie."""
+def meaning_of(rare: float, popular: float, every: Sequence[float] = ()) -> Remark:
+    """What the exponents of the rarest and the most popular fact mean. every: those of all facts, which may be spread
+    where the two are alike: under scores that lie."""
     if rare == popular == 0:
-        return "Every fact has β = 0, plain gradient ascent: the push never ends, and is hardest on what is gone."
+        return Remark("plain_ascent")
     least, most = min((rare, popular, *every)), max((rare, popular, *every))
     if least == most:
-        return f"Every fact has β = {rare:.2f}: popularity cannot matter here."
+        return Remark("same_beta", {"beta": rare})
     if max(rare, popular) < BARELY * min(rare, popular):
+        values = {"least": least, "most": most}
         if most >= BARELY * least:
-            return (
-                f"β runs from {least:.2f} to {most:.2f}, but not by popularity: the rarest fact has {rare:.2f} and the "
-                f"most popular {popular:.2f}."
-            )
-        return f"β only runs from {least:.2f} to {most:.2f}: this is close to one fixed β for all."
+            return Remark("beta_without_popularity", values | {"rare": rare, "popular": popular})
+        return Remark("narrow_beta", values)
     stronger, weaker = ("most popular", "rarest") if popular < rare else ("rarest", "most popular")
     small, large = min(rare, popular), max(rare, popular)
-    return (
-        f"At {100 * FADED:.0f} % confidence, the {stronger} fact (β = {small:.2f}) is still pushed "
-        f"{FADED ** (small - large):,.0f} times as hard as the {weaker} (β = {large:.2f})."
-    )
+    values = {"percent": 100 * FADED, "stronger": stronger, "small": small, "weaker": weaker, "large": large}
+    return Remark("still_pushed", values | {"factor": FADED ** (small - large)})

@@ -13,8 +13,7 @@ from adapop.errors import AdaPopError, number_of
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
-from adapop.popularity.calibration import ChosenAnchors, auto_anchors
-from adapop.popularity.calibration import in_words as pressure_in_words
+from adapop.popularity.calibration import ChosenAnchors, auto_anchors, meaning_of
 from adapop.probes import measure
 from adapop.probes.matrix import FEWEST, MEASURABLE
 from adapop.probes.plan import Plan, Question, evenly, questions
@@ -167,12 +166,12 @@ class Check:
         }
         return [f"{title}: {', '.join(names)}." for title, names in parts.items() if names]
 
-    def _pressure(self) -> list[str]:
+    def _pressure(self) -> list[Remark]:
         if self.betas is None:
             return []
         scored = sorted((fact.score, self.betas[fact.id]) for fact in self.facts.forget if fact.score is not None)
-        chosen = [self.anchors.text] if self.anchors else []
-        return [*chosen, pressure_in_words(scored[0][1], scored[-1][1], [*self.betas.values()])] if scored else []
+        chosen = [self.anchors.remark] if self.anchors else []
+        return [*chosen, meaning_of(scored[0][1], scored[-1][1], [*self.betas.values()])] if scored else []
 
 
 def check(

@@ -17,7 +17,7 @@ from adapop.remark import duration
 from adapop.runs.run import Run
 from adapop.training.events import TERMINAL, Event, RunDone, RunStarted, Saved, StepDone
 
-FIRST_SAID = 3  # steps: the first also does what is done once, and one more is no mean yet
+FIRST_SAID = 3  # steps: the first includes the warm-up, and a mean takes at least two more
 WORDS = {"steps": "of training left", "epochs": "left until the final measurement", "all": "left"}
 
 
@@ -103,7 +103,7 @@ def worked_before(events: Iterable[Event]) -> float:
 
 
 def _session(events: Sequence[Event]) -> Sequence[Event]:
-    """What was said since the run last began, that it did so included."""
+    """The events since the run last began, its `RunStarted` included."""
     begun = [place for place, event in enumerate(events) if isinstance(event, RunStarted)]
     return events[begun[-1] :] if begun else ()
 

@@ -46,7 +46,7 @@ def engine() -> ModuleType:
 
 
 def whole_run(folder: Path) -> bool:
-    """Does all that is left of a run. Returns False: nothing is left to do."""
+    """Executes a run to its end. Returns False: nothing is left to do."""
     from adapop.runs.execute import execute
 
     _drop()
@@ -56,7 +56,7 @@ def whole_run(folder: Path) -> bool:
 
 
 def fetch_model(folder: Path) -> None:
-    """Brings a run's model onto the disk, without a GPU. Renews the run's age, see `cleanup`."""
+    """Downloads a run's model, without a GPU. Renews the run's age, see `cleanup`."""
     from adapop.model.loading import fetch
 
     run = Run(folder)
@@ -65,8 +65,7 @@ def fetch_model(folder: Path) -> None:
 
 
 def epochs_that_fit(folder: Path, seconds: float) -> bool:
-    """Does as many epochs of a run as fit into so many seconds, one at least. Returns whether something is left to
-    do."""
+    """Executes as many epochs of a run as fit into the seconds, at least one. Returns whether any are left."""
     from adapop.runs.execute import execute
 
     began = last = monotonic()

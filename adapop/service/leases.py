@@ -12,8 +12,8 @@ from adapop.service.jobs import END_EPOCHS, SPARE
 from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, Accelerated, on_accelerator
 from adapop.training.events import Event, RunStarted, Saved
 
-# of a run: what the first call asks for, in which the model is loaded and an epoch timed; what none asks more than
-# where less will do, as a visitor without an account has 120 s a day and is charged 1.5 times; and to load the model
+# of a run: the first lease, which loads the model and times an epoch; the longest lease where a shorter one would do,
+# since a visitor without an account has 120 s a day and is charged 1.5 times; and how long loading the model takes
 FIRST_SECONDS, MOST_SECONDS, LOAD_SECONDS = 60, 75, 10
 
 
@@ -42,8 +42,8 @@ class Leases:
         return called
 
     def hear_of(self, run: Run) -> None:
-        """Notes that the owner of a run asks for something just now: the next GPU is asked for in the name of this
-        request, as the permission that came with an older one may have expired."""
+        """Keeps the context of the owner's latest request: the next GPU is asked for in its name, since the permission
+        of an older request may have expired."""
         self._asked[run.id] = copy_context()
 
     def forget(self, run: Run) -> None:

@@ -1,4 +1,4 @@
-"""What each visitor takes: the one book that every way into the app writes in and asks.
+"""Usage of each visitor: one ledger, which all parts of the app write to and check.
 
     spent, in a span of time   requests, jobs, megabytes served and written, seconds of the processor
                                and the accelerator
@@ -28,7 +28,7 @@ HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Allowance:
-    """How much of something may be taken in a span of time."""
+    """How much of something may be used in a span of time."""
 
     limit: Limit
     """The most that one visitor takes in the span."""
@@ -45,7 +45,7 @@ WRITTEN = Allowance(limits.WRITTEN, HOUR)
 
 
 class _Account:
-    """What was taken of one allowance lately: by each visitor and by all."""
+    """Recent usage of one allowance: by each visitor and by all."""
 
     def __init__(self) -> None:
         self.entries: deque[tuple[float, str, float]] = deque()
@@ -66,7 +66,7 @@ class _Account:
                 del self.spent[visitor]
 
     def freed(self, surplus: float, visitor: str | None) -> float:
-        """When the entry was made that has to end before the surplus is gone. visitor: whose entries; None for all."""
+        """Time of the entry whose expiry frees the surplus. visitor: whose entries count; None for all."""
         own = ((when, amount) for when, other, amount in self.entries if visitor in (None, other))
         total = 0.0
         for when, amount in own:

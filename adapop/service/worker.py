@@ -1,8 +1,8 @@
-"""One accelerator, one line: runs and questions are done one after the other, in a thread of their own.
+"""One accelerator, one queue: runs and questions are done one after the other, in a thread of their own.
 
 A run belongs to its folder, not to the request that started it: the page may close. The engine (torch, transformers)
 is imported here in the background, so that the first page opens at once. Where the accelerator is lent for a minute at
-a time (ZeroGPU), what needs it is called through a hook, and a run is done in slices of whole epochs; not what ships.
+a time (ZeroGPU), work on models that do not ship is called through a hook, and a run is done in slices of whole epochs.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class Trainer:
         return self.config.retain_signal != "full" and self.ema is not None
 
     def look_again(self) -> None:
-        """Finds `retained` as it was at the end of the epoch that the state is of."""
+        """Computes `retained` again, as it was at the end of the restored epoch."""
         if self.config.frames and not self._known:
             self.retain_loss()
 
@@ -163,7 +163,7 @@ class Trainer:
         return total / sum(len(row.answer) for row in rows)
 
     def _total_nll(self, rows: Sequence[Row]) -> tuple[float, list[tuple[int, tuple[float, int]]]]:
-        """The sum over the rows, and (place among the retained, `Scored.confidence`) of each."""
+        """Summed nll of the rows, in nats; and (place in the retain set, `Scored.confidence`) of each."""
         pieces = list(self.model.in_pieces(rows, self.forget.forward_rows, self._nll_sum))
         confidences = zip((row.fact for row in rows), chain.from_iterable(values for _, values in pieces))
         return sum(value.item() for value, _ in pieces), list(confidences)
@@ -255,7 +255,7 @@ class Trainer:
 
 @contextmanager
 def _finite(place: str) -> Iterator[None]:
-    """Inside, a number too large for its type is what a number that is not finite is.
+    """A context that treats overflow as a non-finite loss.
 
     Raises:
         RunError: there was one.

@@ -10,7 +10,7 @@ from adapop.errors import ConfigError
 from adapop.facts.fact import Fact, FactSet
 from adapop.paths import ASSETS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
-from adapop.popularity.calibration import FADED, anchored, auto_anchors, in_words, warnings_of
+from adapop.popularity.calibration import FADED, anchored, auto_anchors, meaning_of, warnings_of
 from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 from adapop.remark import sentences
 from adapop.report import figures
@@ -185,7 +185,7 @@ def pictures(
     scores = {name: ranked[place].score for name, place in named.items()} if ranked else {}
     ends = {name: _of_a_score(scored, score, used, beta) for name, score in scores.items()}
     exponents = [beta(used[fact.id]) for fact in scored]
-    meaning = in_words(ends["rarest"], ends["most popular"], exponents) if ends else "No fact has a score yet."
+    meaning = meaning_of(ends["rarest"], ends["most popular"], exponents).text() if ends else "No fact has a score yet."
     curve = {
         "points": [[fact.score, used[fact.id], fact.tier, _name(fact, facts, used[fact.id], beta)] for fact in chosen],
         "rare": list(values[:2]),
@@ -204,7 +204,7 @@ def pictures(
     push = relative = figures.empty("needs facts with scores")
     if ends:
         push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
-    why = auto_anchors(facts).text if facts and not anchors else texts.OWN_ANCHORS
+    why = auto_anchors(facts).remark.text() if facts and not anchors else texts.OWN_ANCHORS
     return dict(
         curve=curve, table=table, about=about, words=meaning, warnings=listed, anchors=why, push=push, relative=relative
     )

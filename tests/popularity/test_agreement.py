@@ -6,8 +6,9 @@ import pytest
 
 from adapop.errors import DataError
 from adapop.facts.fact import Fact
-from adapop.popularity.agreement import agreement, in_words, joined
+from adapop.popularity.agreement import agreement, joined, remarks_of
 from adapop.popularity.beta import BetaMap
+from adapop.remark import sentences
 
 FIRST = {"a": 1.0, "b": 10.0, "c": 100.0, "d": 1000.0}
 
@@ -72,11 +73,11 @@ def test_too_few_facts_in_common(second):
 def test_a_proxy_that_says_the_same_of_all_correlates_with_nothing():
     found = compared(FIRST, dict.fromkeys(FIRST, 7.0))
     assert (found.pearson_log, found.spearman, found.own_beta_shift) == (None, None, None)
-    assert "not defined" in "".join(in_words(found, "one", "two"))
+    assert remarks_of(found, "one", "two")[1].values["spearman"] == "not defined"
 
 
 def test_in_words_names_both_and_the_numbers():
-    said = " ".join(in_words(compared(FIRST, FIRST), "Wikidata", "the judge"))
+    said = " ".join(sentences(remarks_of(compared(FIRST, FIRST), "Wikidata", "the judge")))
     assert "Wikidata and the judge have both scored 4 facts." in said
     assert "Spearman 1.00" in said
 

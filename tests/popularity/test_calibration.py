@@ -6,7 +6,7 @@ from adapop.errors import ConfigError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.popularity.beta import BetaMap
-from adapop.popularity.calibration import anchored, auto_anchors, calibrated, in_words, warnings_of
+from adapop.popularity.calibration import anchored, auto_anchors, calibrated, meaning_of, warnings_of
 from adapop.remark import Remark
 
 WIDE = [70, 100, 200, 400, 800, 1600, 3000, 3700]
@@ -80,23 +80,21 @@ def test_own_quantiles_mend_another_scale():
 
 
 def test_the_sentence_holds_the_numbers():
-    said = in_words(1.99, 0.08)
+    said = meaning_of(1.99, 0.08).text()
     assert said.startswith("At 5 % confidence, ")
     assert f"the most popular fact (β = 0.08) is still pushed {0.05 ** (0.08 - 1.99):,.0f} times as hard" in said
-    assert "the rarest fact (β = 0.08) is still pushed" in in_words(0.08, 1.99)
-    assert "close to one fixed" in in_words(1.1, 1.0)
+    assert meaning_of(0.08, 1.99).values["stronger"] == "rarest"
+    assert meaning_of(1.1, 1.0) == Remark("narrow_beta", {"least": 1.0, "most": 1.1})
 
 
 def test_scores_that_lie_are_not_called_one_beta_for_all():
-    said = in_words(1.99, 1.99, (1.99, 0.08, 1.99))
-    assert "from 0.08 to 1.99, but not by popularity" in said
-    assert in_words(1.0, 1.0, (1.0, 1.0)) == "Every fact has β = 1.00: popularity cannot matter here."
+    values = {"least": 0.08, "most": 1.99, "rare": 1.99, "popular": 1.99}
+    assert meaning_of(1.99, 1.99, (1.99, 0.08, 1.99)) == Remark("beta_without_popularity", values)
+    assert meaning_of(1.0, 1.0, (1.0, 1.0)) == Remark("same_beta", {"beta": 1.0})
 
 
 def test_plain_ascent_has_no_peak_and_no_stronger_fact():
-    said = in_words(0.0, 0.0)
-    assert "β = 0" in said
-    assert "times" not in said and "p = 0" not in said
+    assert meaning_of(0.0, 0.0) == Remark("plain_ascent")
 
 
 def test_score_at_is_the_inverse_of_the_curve():

@@ -4,8 +4,9 @@ import gradio as gr
 
 from adapop.errors import DataError
 from adapop.facts.fact import FactSet
-from adapop.popularity.agreement import agreement, in_words
+from adapop.popularity.agreement import agreement, remarks_of
 from adapop.popularity.base import Scoring
+from adapop.remark import sentences
 from adapop.report import figures
 from adapop.ui import texts
 from adapop.ui.parts import html
@@ -56,7 +57,7 @@ def _compared(facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], fir
         result = agreement(*scores, curve_of(facts, anchors))
     except DataError as error:
         return [str(error)], figures.empty(texts.AGREEMENT_EMPTY)
-    lines = in_words(result, first, second)
+    lines = sentences(remarks_of(result, first, second))
     if result.discordant:
         names = {fact.id: fact.title for fact in facts.forget}
         worst = ", ".join(names[fact][:40] for fact in result.discordant[:NAMED])

@@ -88,7 +88,7 @@ def recorded(browser: Browser, name: str) -> None:
     figure = FIGURES[name]()
     page = browser.new_page(viewport={"width": 1000, "height": figure.layout.height}, color_scheme="light")
     page.set_content(as_html(figure, library=True))
-    page.wait_for_selector(".plotly .plot path")
+    page.wait_for_selector(".plotly :is(.barlayer, .scatterlayer) path", state="attached", timeout=PATIENCE)
     page.locator(".plotly").screenshot(path=RECORDED / f"{name}.png")
     print(RECORDED / f"{name}.png")
     page.close()

@@ -1,8 +1,8 @@
 """Makes the pictures of the README and the docs anew: of the page as it is, into assets/images, and of the recorded
-rows beside the oracle, and of metrics and epochs, into assets/recorded.
+rows beside the oracle and of metrics into assets/recorded.
 
     python tests/pictures.py
-    python tests/pictures.py oracle metrics epochs
+    python tests/pictures.py oracle metrics
 
 All are of the runs that ship with the app, so nothing is trained; the page says of each which run it is.
 """
@@ -17,11 +17,9 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from adapop.experiments.distance import nearness
 from adapop.experiments.metrics import marks
-from adapop.experiments.pictures import as_html, epochs
-from adapop.experiments.results import RETAINED
+from adapop.experiments.pictures import as_html
 from adapop.experiments.speed.waiting import served
 from adapop.paths import ASSETS
-from adapop.report.figures import Figure
 from bench_rows import by_arm
 from browsing import CHROMIUM, SECOND
 
@@ -69,17 +67,10 @@ PICTURES = {
 }
 
 
-def by_epoch() -> Figure:
-    """The recorded rows that have their retained recall by epoch."""
-    arms = {title: [row for row in rows if row[RETAINED]] for title, rows in by_arm(RECORDED / "main.csv").items()}
-    return epochs({title: rows for title, rows in arms.items() if rows})
-
-
 FIGURES = {
     # the rows that were measured against the oracle, by the papers' settings and tuned
     "oracle": lambda: nearness(by_arm(RECORDED / "main.csv") | by_arm(RECORDED / "tuned.csv", ", tuned")),
     "metrics": lambda: marks(by_arm(RECORDED / "metrics.csv")),
-    "epochs": by_epoch,
 }
 
 
@@ -88,7 +79,7 @@ def recorded(browser: Browser, name: str) -> None:
     figure = FIGURES[name]()
     page = browser.new_page(viewport={"width": 1000, "height": figure.layout.height}, color_scheme="light")
     page.set_content(as_html(figure, library=True))
-    page.wait_for_selector(".plotly .plot path")
+    page.wait_for_selector(".plotly :is(.barlayer, .scatterlayer) path", state="attached", timeout=PATIENCE)
     page.locator(".plotly").screenshot(path=RECORDED / f"{name}.png")
     print(RECORDED / f"{name}.png")
     page.close()

@@ -24,6 +24,7 @@ from adapop.report.table import Table
 
 BEFORE, AFTER, RELEARNED, ROUNDED = STATES = ("before", "after", "relearned", "rounded")
 RARE, POPULAR = ENDS = TIERS[0], TIERS[-1]
+FAITHFUL = 0.9  # least AUC in every tier of what the figure shows further
 LEAST = 0.01  # between both kinds of model: a metric that sees less cannot measure what is left
 # As values of a fact in [0, 1], higher where it is known: recall and the share that is first or
 # second guess; probability, a geometric mean over tokens; TOFU's truth ratio, 1 minus `closer_to_1`;
@@ -125,16 +126,18 @@ def robustness_table(seen: Rows) -> Table | None:
 
 
 def marks(seen: Rows) -> Figure:
-    """Faithfulness and robustness, a row per metric, rare and popular facts apart. Bars: of an AUC
-    from the least to the most of all pairs of models, else 95 % intervals over runs."""
+    """Faithfulness and, of faithful metrics, robustness, a row per metric, rare and popular facts
+    apart. Bars: of an AUC from the least to the most of all pairs of models, else 95 % intervals
+    over runs."""
     panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
     for tier in ENDS if _complete(seen) else ():
         aucs = {metric: told_apart(seen, metric, tier) for metric in METRICS}
+        trusted = [name for name in METRICS if all(fmean(told_apart(seen, name, end)) >= FAITHFUL for end in ENDS)]
         found = {
             "AUC, knows or never read": {name: Interval(fmean(of), min(of), max(of)) for name, of in aucs.items()},
-            "left of the unlearned": {name: _left(seen, name, tier) for name in METRICS},
-            "change, taught others": {name: changes(seen, RELEARNED, name, tier) for name in METRICS},
-            "change, rounded": {name: changes(seen, ROUNDED, name, tier) for name in METRICS},
+            "left of the unlearned": {name: _left(seen, name, tier) for name in trusted},
+            "change, taught others": {name: changes(seen, RELEARNED, name, tier) for name in trusted},
+            "change, rounded": {name: changes(seen, ROUNDED, name, tier) for name in trusted},
         }
         for panel, of in found.items():
             values = {name: value.within() if isinstance(value, Summary) else value for name, value in of.items()}

@@ -75,8 +75,15 @@ def test_a_metric_that_sees_no_difference_says_nothing_of_what_is_left(seen):
 
 def test_the_figure_has_a_row_a_metric_and_the_tiers_apart(seen):
     found = numbers_of(metrics.marks(seen))
-    assert found.columns == ("panel", "", "rare", "popular") and len(found.rows) == 4 * len(METRICS)
-    assert found.rows[0] == ("AUC, knows or never read", FIRST, *("0.8438 (0.625 to 1)",) * 2)
+    assert found.columns == ("", "rare", "popular") and len(found.rows) == len(METRICS), "one panel: none is faithful"
+    assert found.rows[0] == (FIRST, *("0.8438 (0.625 to 1)",) * 2)
+    for state in STATES:  # one that is faithful
+        seen[plans.NEVER_READ.title][0]["metrics"][state][FIRST] = {tier: [0.1] for tier in TIERS}
+    found = numbers_of(metrics.marks(seen))
+    assert [panel for panel, name, *_ in found.rows if name == FIRST] == [
+        "AUC, knows or never read", "left of the unlearned", "change, taught others", "change, rounded",
+    ]  # fmt: skip
+    assert len(found.rows) == len(METRICS) + 3
 
 
 @pytest.mark.parametrize("lacking", [plans.KNOWS.title, plans.NEVER_READ.title, "WGA"])

@@ -54,14 +54,13 @@ class ProbeScreen:
 
     def wire(self, worker: Worker, follower: Follower, tab: gr.Tab) -> None:
         """Wires the choice of a fact and of a form, which fill the prompt in."""
-        run_id = follower.run_id
+        run_id, ways = follower.run_id, partial(form_choices, worker)
 
         def fill(name: str, *values):
             return self.fill(probed_run(worker, name), name, *values)
 
         for event, order in ((tab.select, QUIET), (self.group.change, QUIET), (follower.another.change, EACH)):
             event(partial(fact_choices, worker), [run_id, self.group, self.fact], self.fact, **order)
-        ways = partial(form_choices, worker)
         self.fact.change(ways, [run_id, self.fact, self.prompt, self.filled], self.form, **QUIET)
         asking = [run_id, self.fact, self.form, self.prompt, self.filled]
         for event, order in ((self.form.change, QUIET), (follower.another.change, EACH)):

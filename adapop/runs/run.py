@@ -37,7 +37,17 @@ from adapop.probes.prompts import NotApplicable, ProbeRow
 from adapop.runs import files, lock
 from adapop.runs.inputs import ABOUT, BETAS, CONFIG, FACTS, About, write_inputs
 from adapop.runs.log import events_of, frames_of
-from adapop.training.events import TERMINAL, EpochDone, Event, Measured, RunDone, RunFailed, RunStopped, StepDone, to_json
+from adapop.training.events import (
+    TERMINAL,
+    EpochDone,
+    Event,
+    Measured,
+    RunDone,
+    RunFailed,
+    RunStopped,
+    StepDone,
+    to_json,
+)
 from adapop.training.frames import Frame
 
 FRAMES, PROMPTING = "frames.jsonl", "prompting.json"

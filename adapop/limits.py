@@ -40,7 +40,7 @@ class Limit:
         return value
 
     def check(self, value: float) -> None:
-        """Checks a value against the limit.
+        """Lets it pass, or says by which limit it cannot.
 
         Raises:
             LimitError: it is more than the limit.
@@ -58,57 +58,21 @@ EPOCHS = Limit("ADAPOP_MAX_EPOCHS", "epochs of a run", 1_000, 10)
 QUEUE = Limit("ADAPOP_MAX_QUEUE", "runs that wait or are worked on", 1_000, 32)
 WAITING = Limit("ADAPOP_MAX_WAITING", "questions and probings that wait", 1_000, 64)
 RUNS_EACH = Limit("ADAPOP_RUNS_EACH", "runs of one visitor that wait or are worked on", None, 8)
-QUESTIONS_EACH = Limit("ADAPOP_WAITING_EACH", "questions and probings of a visitor that wait", None, 8)
 JOBS_AN_HOUR = Limit("ADAPOP_JOBS_AN_HOUR", "look-ups, uploads and reports of a visitor in an hour", None, 60)
-ACCELERATOR = Limit("ADAPOP_SECONDS_AN_HOUR", "seconds of the accelerator that a visitor takes in an hour", None, 1_200)
-WRITTEN = Limit(
-    "ADAPOP_WRITTEN_MB_AN_HOUR", "megabytes of runs and saved sets that a visitor writes in an hour", None, 500
-)
-REQUESTS = Limit(
-    "ADAPOP_REQUESTS_A_MINUTE",
-    "requests of a visitor in a minute; a page that has to be rendered counts as 100",
-    None,
-    8_000,
-)
+REQUESTS = Limit("ADAPOP_REQUESTS_A_MINUTE", "requests of a visitor in a minute; rendering a page is 100", None, 8_000)
 SERVED = Limit("ADAPOP_SERVED_MB_A_MINUTE", "megabytes that a visitor is sent in a minute", None, 300)
-PROCESSOR = Limit(
-    "ADAPOP_PROCESSOR_SECONDS_A_MINUTE",
-    "seconds of the processor that a visitor's requests and events take in a minute",
-    None,
-    20,
-)
+PROCESSOR = Limit("ADAPOP_PROCESSOR_SECONDS_A_MINUTE", "seconds of the processor for a visitor in a minute", None, 20)
 CONNECTIONS = Limit("ADAPOP_CONNECTIONS_EACH", "connections of a visitor that are open at once", None, 300)
-AT_WORK = Limit(
-    "ADAPOP_AT_WORK_EACH",
-    "events of a visitor that are worked on at once; those that only wait are not counted",
-    None,
-    2,
-)
-EVENT_BYTES = Limit(
-    "ADAPOP_EVENT_MB_EACH", "megabytes of a visitor's events that wait or are worked on; one has 0.02 at least", 256, 6,
-    False,
-)  # fmt: skip
-UNREAD = Limit(
-    "ADAPOP_UNREAD_EACH", "messages to a visitor that were not collected; an event has about three", 20_000, 1_000
-)
-HELD = Limit(
-    "ADAPOP_HELD_MB_EACH", "megabytes of a visitor's pages and their facts, the longest unused is forgotten", 1_000, 48,
-    False,
-)  # fmt: skip
+AT_WORK = Limit("ADAPOP_AT_WORK_EACH", "events of a visitor that compute at once", None, 2)
+EVENT_BYTES = Limit("ADAPOP_EVENT_MB_EACH", "megabytes of a visitor's events; one is 0.02 at least", 256, 6, False)
+UNREAD = Limit("ADAPOP_UNREAD_EACH", "messages to a visitor that were not collected", 20_000, 1_000)
+HELD = Limit("ADAPOP_HELD_MB_EACH", "megabytes of a visitor's pages; the least used goes", 1_000, 48, False)
+QUESTIONS_EACH = Limit("ADAPOP_WAITING_EACH", "questions and probings of a visitor that wait", None, 8)
+ACCELERATOR = Limit("ADAPOP_SECONDS_AN_HOUR", "seconds of the accelerator that a visitor takes in an hour", None, 1_200)
+WRITTEN = Limit("ADAPOP_WRITTEN_MB_AN_HOUR", "megabytes that a visitor writes in an hour", None, 500)
 HOURS = Limit("ADAPOP_KEEP_HOURS", "hours that runs and saved sets are kept after their last change", None, 2, False)
-GIGABYTES = Limit(
-    "ADAPOP_KEEP_GB", "gigabytes of runs and saved sets; who has most loses the oldest first", None, 10, False
-)
-LIMITS = tuple(value for value in globals().values() if isinstance(value, Limit))
-
-
-def as_markdown() -> str:
-    """The table of the limits, as it stands in assets/docs/space.md (`python -m adapop.limits` prints it)."""
-    rows = ["| set it with | the most | local | public |", "|---|---|---|---|"]
-    for limit in LIMITS:
-        local, public = ("none" if value is None else f"{value:,}" for value in (limit.local, limit.public))
-        rows.append(f"| `{limit.name}` | {limit.what} | {local} | {public} |")
-    return "\n".join(rows)
+GIGABYTES = Limit("ADAPOP_KEEP_GB", "gigabytes of runs and sets; who has most loses the oldest first", None, 10, False)
+LIMITS = tuple(value for value in tuple(globals().values()) if isinstance(value, Limit))
 
 
 def check_limits() -> None:
@@ -146,15 +110,9 @@ def max_facts() -> int:
 
 def keep_seconds() -> float | None:
     """How long a run or a saved set is kept after its last change, None for ever."""
-    hours = HOURS.value()
-    return None if hours is None else hours * 3600
+    return (hours := HOURS.value()) and hours * 3600
 
 
 def keep_bytes() -> float | None:
     """How many bytes runs and saved sets may take together, None for as many as there are."""
-    gigabytes = GIGABYTES.value()
-    return None if gigabytes is None else gigabytes * 1e9
-
-
-if __name__ == "__main__":
-    print(as_markdown())
+    return (gigabytes := GIGABYTES.value()) and gigabytes * 1e9

@@ -20,6 +20,7 @@ from adapop.popularity.wikidata import FORMULAS
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import ALIAS, KINDS
 from adapop.probes.recovery.choice import RECOVERY
+from adapop.runs.files import FULL
 
 FACTS = f"{', '.join(ENTRIES)}, or a CSV, TSV, JSON, JSONL or Parquet file of facts"
 DROP_BAD = "leave out facts whose score cannot be read"
@@ -68,10 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        if error.filename is None:  # of no file, and so no refusal of a disk
+        if error.filename is None and error.errno not in FULL:  # of no file, and so no refusal of a disk
             raise
         printing.say(
-            f"error: {error.filename} cannot be used ({error.strerror}).\n"
+            f"error: {error.filename or 'what is to be written'} cannot be used ({error.strerror}).\n"
             "  Check that it is there and that you may write to it, or choose another place.",
             file=sys.stderr,
         )

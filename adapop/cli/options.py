@@ -117,10 +117,8 @@ def _config_of(options: argparse.Namespace) -> RunConfig:
         if getattr(options, name) is not None:
             raise ConfigError(f"--config says the {name} already.", f"Leave --{name} out, or --config.")
     try:
-        config = RunConfig.from_json(options.config.read_text(encoding="utf-8"))
+        config = RunConfig.from_json(options.config.read_text(encoding="utf-8"), str(options.config))
         return replace(config, model=options.model or config.model)
-    except ConfigError as error:
-        raise ConfigError(f"{str(options.config)!r}: {error.message}", error.fix) from None
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have, or text that does not read
         raise ConfigError(f"{str(options.config)!r} cannot be read ({error}).", "Name a run's config.json.") from None
 

@@ -149,7 +149,11 @@ def check(options: argparse.Namespace) -> int:
     else:
         printing.say("\n".join(checked.lines_for("command")))
     if options.out:
-        facts.write(options.out)
+        try:
+            facts.write(options.out)
+        except OSError as error:
+            error.filename = str(options.out)  # a full disk names no file
+            raise
     return int(bool(checked.waste or checked.looked.problems))
 
 

@@ -225,8 +225,8 @@ class RunConfig:
         return json.dumps(asdict(self), indent=2, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> RunConfig:
-        """The configuration of a run's JSON.
+    def from_json(cls, text: str, source: str = "") -> RunConfig:
+        """The configuration of a run's JSON. source: where it lies, for messages.
 
         Raises:
             ConfigError: a setting this version does not know, or that is of another type or out of
@@ -241,7 +241,10 @@ class RunConfig:
                 raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "Remove them or update AdaPop.")
             return as_kind(content, cls)
         except (ValueError, AttributeError) as error:
-            raise ConfigError(f"This is no run's configuration ({error}).", "Start the run again.") from None
+            message, fix = f"This is no run's configuration ({error}).", "Start the run again."
+        except ConfigError as error:
+            message, fix = error.message, error.fix
+        raise ConfigError(f"{source}: {message}" if source else message, fix)
 
 
 RunConfig.__pydantic_config__ = ConfigDict(use_attribute_docstrings=True)  # so that pydantic reads the texts above

@@ -1,5 +1,4 @@
-"""Rows of an experiment on disk: a CSV file, one line per run, appended as runs finish. No
-torch."""
+"""Rows of an experiment on disk: a CSV file, a line a run, appended as runs finish. No torch."""
 
 import csv
 import io
@@ -91,8 +90,7 @@ Row = dict[str, Any]
 
 
 class Results:
-    """The rows of one CSV file, by key. A later row of the same key takes the place of an earlier
-    one."""
+    """The rows of one CSV file, by key; of the same key the last."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -112,8 +110,7 @@ class Results:
         rows = {}
         for number, line in enumerate(lines, 2):
             with self._line(number):
-                row = _row(line)
-                rows[row["key"]] = row
+                rows[line[0]] = _row(line)
         return rows
 
     def _lines(self) -> list[list[str]]:
@@ -166,8 +163,7 @@ class Results:
 
 
 def _readable(head: list[str]) -> bool:
-    """Whether these columns are ours: today's, or an earlier version's, which lacks the last
-    ones."""
+    """Whether these columns are today's, or an earlier version's, which lacks the last ones."""
     return len(head) > COLUMNS.index("versions") and head == [*COLUMNS[: len(head)]]
 
 

@@ -40,8 +40,9 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
     """
     text = shape.get_text_config()
     for name, most in MOST.items():
-        if isinstance(size := getattr(text, name, None), int) and size > most:
-            raise ValueError(f"its config.json has {name} = {size:,}, and at most {most:,} can be laid out")
+        least = 0 if "expert" in name else 1
+        if isinstance(size := getattr(text, name, None), int) and not least <= size <= most:
+            raise ValueError(f"its config.json has {name} = {size:,}, and {least} to {most:,} can be laid out")
     for kind in KINDS:
         try:
             with torch.device("meta"):

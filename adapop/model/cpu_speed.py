@@ -10,6 +10,7 @@ import platform
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -40,7 +41,10 @@ def with_precision(config: RunConfig) -> RunConfig:
         return replace(config, precision=FLOAT32)
     if has_gpu():
         return replace(config, precision=BFLOAT16)
-    wide, shape = replace(config, precision=FLOAT32), shape_of(config.model) or MODELS[USUAL].shape
+    wide, shape = replace(config, precision=FLOAT32), shape_of(config.model)
+    if shape is None and Path(config.model).is_dir():
+        return wide  # loading it says why
+    shape = shape or MODELS[USUAL].shape
     if footprint(shape, wide, TOKENS, rows=1).total > psutil.virtual_memory().available:
         return replace(config, precision=BFLOAT16)  # half of the memory
     try:

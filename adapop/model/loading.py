@@ -251,7 +251,8 @@ def _four_bits(config: RunConfig) -> dict:
 def _named(error: Exception, config: RunConfig) -> ModelError:
     """The error of a model that could not be loaded, with its cause and what to do next."""
     page, causes = HUB_PAGE.format(config.model), list(_causes(error))
-    message = str(error) or type(error).__name__
+    own = isinstance(error, LookupError | TypeError | AttributeError)  # Python's own words, which leave the kind out
+    message = f"{type(error).__name__}: {error}" if own or not str(error) else str(error)
 
     def any_is(*kinds: type) -> bool:
         return any(isinstance(cause, kinds) for cause in causes)
@@ -280,14 +281,14 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
         why = f"{pointers[0]} only stands for a file that Git LFS has not fetched"
         fix = "Run `git lfs pull` in the folder, or download the model with `hf download`."
     elif "safetensors" in message and ("no file named" in message or "does not appear to have" in message):
-        folder = Path(config.model)
-        if folder.is_dir() and not any(folder.glob("*.bin")):
+        if Path(config.model).is_dir() and not any(Path(config.model).glob("*.bin")):
             why, fix = "its folder holds no weights", "Copy or download the whole model, with its *.safetensors files."
         else:
             why = "it has no safetensors weights, and pickled ones are never read"
             fix = "Use another revision of it, or convert it to safetensors."
     else:
-        why = message.splitlines()[0].rstrip(".:")
+        sizes = "its weights have other sizes than its config.json describes"
+        why = sizes if "ignore_mismatched_sizes" in message else message.splitlines()[0].rstrip(".:")
         fix = "Check the name, and that the folder or repository is complete."
     return ModelError(f"The model {config.model!r} cannot be loaded: {why}.", fix)
 

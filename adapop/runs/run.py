@@ -29,7 +29,7 @@ from typing import Any
 
 from adapop.assets import as_kind, parse_json
 from adapop.config.run import RunConfig
-from adapop.errors import ConfigError, RunError
+from adapop.errors import RunError
 from adapop.facts.fact import FactSet
 from adapop.facts.tiers import ON_SCALE, Tiers
 from adapop.probes.prompting import Prompting
@@ -87,10 +87,7 @@ class Run:
         with files.reading(path):
             if not path.exists():
                 raise RunError(f"{self.folder} is no run: it has no {CONFIG}.", "`adapop runs` lists the runs.")
-            try:
-                return RunConfig.from_json(path.read_text(encoding="utf-8"))
-            except ConfigError as error:
-                raise ConfigError(f"{path}: {error.message}", error.fix) from None
+            return RunConfig.from_json(path.read_text(encoding="utf-8"), str(path))
 
     @property
     def about(self) -> About:

@@ -4,10 +4,8 @@
                                and the accelerator
     held, at this moment       connections, questions that wait
 
-What waits in Gradio's own queue is counted there, from the events themselves (`adapop.ui.queue`),
-and what lies on the disk from the folders (`cleanup`). In memory, so a restart forgets. A visitor
-is the address that a request comes from; a stranger may have many, so all visitors together have a
-limit too.
+What waits in Gradio's queue is counted there (`adapop.ui.queue`), what lies on the disk from the folders (`cleanup`). A
+restart forgets. A visitor is an address; a stranger may have many, so all visitors together have a limit too.
 """
 
 import time
@@ -111,8 +109,12 @@ class Ledger:
             LimitError: this visitor, or all together, hold as many as they may.
         """
         with self._lock:
-            own, every = self._held[limit, visitor], sum(n for (kind, _), n in self._held.items() if kind is limit)
-            _check_held(limit, own, every)
+            most, own = limit.value(), self._held[limit, visitor]
+            every = sum(count for (kind, _), count in self._held.items() if kind is limit)
+            if most is not None and (own >= most or every >= CROWD * most):
+                whose = "" if own >= most else f", {CROWD} times that for all together"
+                message = f"Too many {limit.what}: at most {most:,}{whose} ({limit.name})."
+                raise LimitError(message, "Try again in a moment.")
             self._held[limit, visitor] += 1
         try:
             yield
@@ -144,10 +146,3 @@ class Ledger:
         account = self._accounts.setdefault(allowance, _Account())
         account.forget(self._clock() - allowance.seconds)
         return account
-
-
-def _check_held(limit: Limit, own: float, every: float) -> None:
-    most = limit.value()
-    if most is not None and (own >= most or every >= CROWD * most):
-        whose = "" if own >= most else f", {CROWD} times that for all together"
-        raise LimitError(f"Too many {limit.what}: at most {most:,}{whose} ({limit.name}).", "Try again in a moment.")

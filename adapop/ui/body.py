@@ -1,5 +1,4 @@
-"""The bodies of requests: read once, parsed outside the event loop, with no more values in them
-than a page sends."""
+"""Bodies of requests: parsed outside the event loop, with no more values than a page sends."""
 
 import asyncio
 import json
@@ -74,8 +73,7 @@ class _ParsedRequest(Request):
 
 
 class _OneFile(PARSER):
-    """Reads a form of one file, as the page sends it, and leaves nothing of one that did not come
-    whole."""
+    """Reads a form of one file, and leaves nothing of one that did not come whole."""
 
     def __init__(self, *values, **named) -> None:
         super().__init__(*values, **named | {"max_files": 1, "max_fields": 1})

@@ -117,16 +117,13 @@ class Gate:
             raise
         except Exception as error:  # noqa: BLE001  whatever it is; the log gets no text: that may quote what the user sent
             log.error("a request failed: %s", place_of(error))
-            if begun:
-                return
-            answer = PlainTextResponse("This request could not be understood.", 400)
-            if isinstance(error, OSError) and error.errno in FULL:
-                answer = PlainTextResponse("The disk of this app is full. Try again later.", 507)
-            await answer(scope, receive, send)
+            full = isinstance(error, OSError) and error.errno in FULL
+            words = "The disk of this app is full; try later." if full else "This request could not be understood."
+            if not begun:
+                await PlainTextResponse(words, 507 if full else 400)(scope, receive, send)
 
     def _marked(self, scope: Scope, visitor: str, send: Send) -> Send:
-        """The way back, on which answers get their headers of protection and are written down as
-        sent."""
+        """Sends answers with headers of protection, and writes their bytes down."""
         policy = FILE_POLICY if scope["path"].startswith(FILES) else POLICY
 
         async def marked(message: Message) -> None:
@@ -180,8 +177,7 @@ def _too_long(scope: Scope, headers: Headers, uploads: bool) -> PlainTextRespons
 
 
 def is_own_page(headers: Headers) -> bool:
-    """Whether a request comes from a page of this app or from no page at all: browsers say where
-    from.
+    """Whether a request comes from a page of this app, or from no page: browsers say where from.
 
     Sec-Fetch-Site is believed first: it also holds behind a proxy that changes the Host.
     """

@@ -1,5 +1,4 @@
-"""What is the same for everybody, the page and the shipped files: rendered and compressed once,
-then served as bytes.
+"""The page and the shipped files: rendered and compressed once, then served as bytes.
 
 Gradio renders its page anew for each request and compresses each answer in the event loop. Here an
 answer is asked of it once, kept in memory, and compressed in a thread once for each encoding that a

@@ -32,8 +32,7 @@ def quote_nobody() -> None:
 
 
 def place_of(error: BaseException) -> str:
-    """The kind of an error in one line, the innermost place of this app that it came through, and
-    the innermost of all.
+    """The kind of an error, the app's innermost place that it came through, and the innermost of all.
 
     Reads no source, as `traceback` does: this may be in the event loop.
     """

@@ -62,3 +62,10 @@ def test_runs_of_a_read_only_folder_are_still_listed_and_asked(closed, capsys):
         assert main(["runs"]) == 0
     (run,) = closed.iterdir()
     assert run.name in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the kernel has no full disk")
+def test_a_full_disk_is_named_by_the_file_that_found_no_room(capsys):
+    """A disk that is full names no file itself."""
+    assert main(["check", "pair", "--out", "/dev/full"]) == 2
+    assert "/dev/full cannot be used (No space left on device)" in capsys.readouterr().err

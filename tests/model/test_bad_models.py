@@ -114,8 +114,28 @@ def nonsense(folder):
     (folder / "config.json").write_text(json.dumps({"model_type": "llama", "num_hidden_layers": "many"}))
 
 
+def another_width(folder):
+    changed_json(folder / "config.json", intermediate_size=24)
+
+
+def no_width(folder):
+    changed_json(folder / "config.json", hidden_size=0)
+
+
+def an_unknown_activation(folder):
+    changed_json(folder / "config.json", hidden_act="nope")
+
+
+def a_list_for_a_configuration(folder):
+    (folder / "config.json").write_text("[]")
+
+
 # how a folder is spoilt: what is said, what is advised, and whether it is said before the weights are read
 SPOILT = {
+    another_width: ("its weights have other sizes than its config.json describes", "complete", False),
+    no_width: ("its config.json has hidden_size = 0", "complete", True),
+    a_list_for_a_configuration: ("cannot be loaded: ", "complete", True),
+    an_unknown_activation: ("KeyError: 'nope'", "complete", True),
     no_weights: ("its folder holds no weights", "Copy or download the whole model", True),
     pickled_weights: ("no safetensors weights, and pickled ones are never read", "convert it to safetensors", True),
     a_pointer_for_weights: ("model.safetensors only stands for a file that Git LFS", "git lfs pull", False),

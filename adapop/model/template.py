@@ -3,14 +3,10 @@
 What it needs is found out by rendering it with one character that texts do not contain.
 """
 
-import ctypes
-import os
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from threading import Thread, get_ident
+from functools import lru_cache
 
 from jinja2 import Environment, TemplateError, meta
 from transformers import PreTrainedTokenizerBase as Tokenizer
@@ -30,9 +26,7 @@ TAG = re.compile(r"(?i)[<\[◁][^\s<>\[\]◁▷]*(think|thought|reason)[^\s<>\[\
 NO_THOUGHT = re.compile(r"(?i).\|?/|.*(end[_▁]|no_?think)")  # a closing tag, or a switch
 BEGIN = {"START": "END", "BEGIN": "END", "start": "end", "begin": "end"}
 GENERATION = re.compile(r"\{%-?\s*(end)?generation\s*-?%\}")  # transformers' own tags
-SECONDS = 10.0  # that a template may take for one conversation: `trial` has seen it come to an end for one alone
 Turns = Sequence[Mapping[str, object]]
-_begun: dict[int, float] = {}  # by thread, when it began to render what it renders now
 TRIALS = {
     "user": [{"role": "user", "content": ANSWER}],
     "system": [{"role": "system", "content": ANSWER}, {"role": "user", "content": "?"}],
@@ -64,38 +58,18 @@ class Manner:
         turns = [{**turn, "content": self.content(turn)} for turn in turns]
         usual = {"tokenize": False, "add_generation_prompt": True, "date_string": DATE}
         options = {**usual, "chat_template": self.template, **self.flags, **options}
-        _watched(os.getpid())
-        _begun[get_ident()] = time.monotonic()
         try:
             return tokenizer.apply_chat_template(turns, **options)
-        except TimeoutError:
-            raise TemplateError(f"it does not end within {SECONDS:g} s") from None
         except FAULTS as error:
             if isinstance(error, ValueError) and "sanitize_control_tokens" in options:
                 raise
             reason = ": ".join(filter(None, (type(error).__name__, str(error))))
             raise TemplateError(reason) from error
-        finally:
-            _begun.pop(get_ident(), None)
 
     def content(self, turn: Mapping[str, object]) -> object:
         """The turn's text in the form that the template reads."""
         text = turn["content"]
         return [{"type": "text", "text": text}] if turn["role"] in self.parts else text
-
-
-@cache
-def _watched(process: int) -> None:
-    """Ends a template that takes longer than `SECONDS`, in any thread of this process, from now on."""
-
-    def watch() -> None:
-        while True:
-            time.sleep(1.0)
-            for thread, began in tuple(_begun.items()):
-                if time.monotonic() - began > SECONDS and _begun.pop(thread, None):
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(TimeoutError))
-
-    Thread(target=watch, name="adapop-template", daemon=True).start()
 
 
 @lru_cache(maxsize=8)

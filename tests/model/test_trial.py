@@ -3,14 +3,12 @@
 import json
 import os
 import shutil
-import time
 
 import pytest
 
 from adapop.config.presets import make_config
 from adapop.errors import ModelError
-from adapop.model.chat import encode_prompt
-from adapop.model.loading import adapted_model, load_tokenizer
+from adapop.model.loading import adapted_model
 from adapop.model.trial import try_out
 from adapop.paths import SHIPPED
 from families import saved
@@ -113,20 +111,6 @@ def test_sizes_that_no_model_has_are_refused_before_it_is_laid_out(folder, size,
     (folder / "config.json").write_text(json.dumps({**config, size: number}), encoding="utf-8")
     with pytest.raises(ModelError, match="cannot be loaded"):
         adapted_model(make_config(model=str(folder)))
-
-
-def test_a_template_that_loops_on_one_question_alone_is_ended(folder, monkeypatch):
-    """The trial asks it another one."""
-    monkeypatch.setattr("adapop.model.template.SECONDS", 1.0)
-    loop = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-    text = "{% if 'Zanzibar' in messages[0]['content'] %}" + loop + "{% endif %}{{ messages[0]['content'] }}"
-    (folder / TEMPLATE).write_text(text, encoding="utf-8")
-    tokenizer = load_tokenizer(make_config(model=str(folder)))
-    assert encode_prompt(tokenizer, "Paris?")
-    began = time.monotonic()
-    with pytest.raises(ModelError, match="chat template cannot show a question: it does not end within 1 s"):
-        encode_prompt(tokenizer, "Zanzibar?")
-    assert time.monotonic() - began < 30
 
 
 def test_what_works_passes_and_is_tried_once(folder, monkeypatch):

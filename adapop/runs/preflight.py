@@ -50,6 +50,11 @@ class Preflight:
         return [cost for cost in self.costs if isinstance(cost, Remark) and cost.kind in MEMORY]
 
     @property
+    def terms(self) -> list[str | Remark]:
+        """Of `costs` what is to be known of a real model before its first use."""
+        return [cost for cost in self.costs if isinstance(cost, str) or cost.kind == "licence"]
+
+    @property
     def readiness(self) -> str:
         """invalid or ready."""
         return "invalid" if self.problems else "ready"

@@ -105,7 +105,7 @@ def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, c
         "start from a model fine-tuned on DUET for 3 epochs; this one was not",
         "epochs: 1 here, 5 in the paper.",
         "5 facts to forget here, 964 in the paper.",
-        "7 facts are retained here, 500 in the paper, which holds none out.",
+        "To retain: 7 facts here, 500 in the paper, which holds none out.",
     ):
         assert part in table
     assert "learning rate" not in table.partition("what differs:")[2]

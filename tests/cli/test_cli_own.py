@@ -102,10 +102,10 @@ def test_an_experiment_is_done_on_own_facts_and_model(folder, towns, tmp_path, c
     assert main([*command, "--facts", str(path)]) == 0
     said = capsys.readouterr()
     assert "not done" not in said.err and f"## Ablation: reworded, {Path(folder).name}\n" in said.out
-    assert "| AdaPop, α fixed | 0.005 |" in said.out and "4 runs, seeds 0" in said.out
+    assert "| AdaPop, α fixed | 0.005 |" in said.out and "7 runs, seeds 0" in said.out
     (rows,) = tmp_path.glob("ablation-????????.csv")
     assert main([*command, "--facts", str(path)]) == 0
-    assert rows.read_text().count("\n") == 5, "what is done is not done again"
+    assert rows.read_text().count("\n") == 8, "what is done is not done again"
     assert main(["bench", "worlds", "--model", folder]) == 2 and main(["bench", "main", "--set", "batch=2"]) == 2
     assert main([*command, "--facts", str(path), "--set", "seed=3"]) == 2
 

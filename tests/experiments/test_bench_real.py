@@ -77,7 +77,7 @@ def test_it_chooses_on_one_half_and_reports_the_other(few, facts, base, tmp_path
     assert models == {"model"}, "its name, and no path of this machine"
     for one in trials:
         assert {cell.rpartition("/")[0] for cell in one["shares"]} == {"forget/direct", "retain/direct"}
-        assert one["shares"]["forget/direct/all"][:2] == [len(facts_of(facts.forget, "validation")), 1.0]
+        assert one["shares"]["forget/direct/all"][:2] == (len(facts_of(facts.forget, "validation")), 1.0)
     whole = reported[0]["shares"]
     assert whole["forget/reworded/all"][0] == len(facts_of(facts.forget, "test"))
     assert {"holdout/reworded/all", "forget/attacks/all", "retain/direct/all"} <= whole.keys()

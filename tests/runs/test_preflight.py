@@ -66,6 +66,14 @@ def test_a_package_that_is_missing_stands_in_the_way_and_is_named(sandbox, monke
     assert "there is no such file" in preflight(load_facts("cities"), make_config(model="no.gguf")).problems[-1]
 
 
+def test_what_is_to_be_known_of_a_model_is_told_apart_from_what_it_takes():
+    facts = load_facts("cities")
+    (terms,) = preflight(facts, make_config(model="gemma3-270m", precision="float32")).terms
+    assert "Gemma Terms" in terms
+    (licence, *_) = preflight(facts, make_config(model="google/gemma-7b-it", precision="float32")).terms
+    assert licence.kind == "licence" and not preflight(facts, make_config()).terms
+
+
 def test_an_answer_in_its_own_question_is_a_doubt():
     own = Fact("a", "Which of Bern and Rome lies in Italy?", "Rome", score=10.0)
     facts = FactSet("mine", (own, Fact("b", "Who?", "Ann", score=20.0)), (Fact("r", "Where?", "Rome"),))

@@ -190,7 +190,8 @@ def look(worker: Worker, name: str, seen: tuple[str | None, int], facts: FactSet
                 plan = replace(plan, costs=(*plan.costs, cost_of_run(config.model)))
         except AdaPopError as error:
             plan = Preflight(problems=(str(error),))
-        words, costs, readiness = _plan(plan), sentences(plan.costs), plan.readiness
+        words, readiness = _plan(plan), plan.readiness
+        costs = sentences([one for one in plan.costs if one not in plan.terms])
     altered = run_settings.changed(values, len(facts.forget) if facts else 0)
     name = seen[0] or name
     now, _, _ = seen_of(worker, name, readiness)
@@ -274,4 +275,5 @@ def log_of(lines: list[str], name: str | None = "") -> dict:
 
 def _plan(plan: Preflight) -> dict:
     kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
-    return html.listed(sentences((*plan.problems, *plan.doubts, *([plan.counts] if plan.counts else []))), kind)
+    counts = [plan.counts] if plan.counts else []
+    return html.listed(sentences((*plan.problems, *plan.doubts, *counts, *plan.terms)), kind)

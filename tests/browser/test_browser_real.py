@@ -34,6 +34,8 @@ def test_cities_and_smollm2_are_picked_from_the_lists_and_run_to_the_end(page):
     says(page, "#altered", "Facts that it does not answer: left out (preset left out, but of a benchmark)")
     page.click("#start")
     state_is(page, "done", seconds=LONGEST)
+    open_tab(page, "Run")
+    unfold(page, "log-fold")
     says(page, "#event-log", "Answers by how it is asked: in chat", "of 180 facts to forget", "Left out, because")
     assert page.text_content("#event-log").count("Left out, because") == 1
     open_tab(page, "Facts")

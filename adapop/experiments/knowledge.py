@@ -17,6 +17,7 @@ from adapop.model.adapted import AdaptedModel
 from adapop.paths import SHIPPED
 from adapop.probes.distance import ATTACKS, auc, closer_to_1
 from adapop.probes.memorisation import memorised, nlls, truth_ratios, wrong_answers
+from adapop.probes.oracle import load_oracle
 from adapop.probes.recovery.base import untouched
 from adapop.probes.recovery.lens import lens
 from adapop.probes.recovery.patch import still_read
@@ -93,14 +94,8 @@ def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: 
         yield name, auc(own[name], held_out[name])
     ranks = lens(model, others, Progress()).facts
     yield "logit-lens depth", [fmean(rank == 1 for rank in fact.unlearned) for fact in ranks]
-    yield "patching depth", still_read(original_of(model), model, others)
-
-
-def original_of(model: AdaptedModel) -> AdaptedModel:
-    """The sandbox's model that read the facts; it has the shape of its oracle."""
-    from adapop.probes.oracle import load_oracle
-
-    return load_oracle(SHIPPED["sandbox"])
+    # always into the model that read the facts, which has the shape of its oracle
+    yield "patching depth", still_read(load_oracle(SHIPPED["sandbox"]), model, others)
 
 
 @torch.no_grad()

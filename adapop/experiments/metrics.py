@@ -130,9 +130,9 @@ def marks(seen: Rows) -> Figure:
     apart. Bars: of an AUC from the least to the most of all pairs of models, else 95 % intervals
     over runs."""
     panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
-    for tier in ENDS if _complete(seen) else ():
-        aucs = {metric: told_apart(seen, metric, tier) for metric in METRICS}
-        trusted = [name for name in METRICS if all(fmean(told_apart(seen, name, end)) >= FAITHFUL for end in ENDS)]
+    aucs_of = {tier: {name: told_apart(seen, name, tier) for name in METRICS} for tier in ENDS if _complete(seen)}
+    trusted = [name for name in METRICS if all(fmean(aucs[name]) >= FAITHFUL for aucs in aucs_of.values())]
+    for tier, aucs in aucs_of.items():
         found = {
             "AUC, knows or never read": {name: Interval(fmean(of), min(of), max(of)) for name, of in aucs.items()},
             "left of the unlearned": {name: _left(seen, name, tier) for name in trusted},

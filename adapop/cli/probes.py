@@ -104,14 +104,16 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
 
 def _capability(run: Run, options: argparse.Namespace) -> None:
     from adapop.probes.capability import capability
+    from adapop.report.beside_paper import capability_beside
     from adapop.runs.execute import load_model
 
     tasks = [task.strip() for task in options.capability.split(",")]
     results = capability(load_model(run), tasks, options.limit)
+    paper = {row.task: capability_beside(run.config, row.task) for row in results}
     if options.json:
         for row in results:
             content = {"row": "capability", **asdict(row), "difference": row.difference}
-            printing.say_json(content)
+            printing.say_json(content | {"paper": paper[row.task]})
         return
     rows = tuple(
         (
@@ -121,10 +123,11 @@ def _capability(run: Run, options: argparse.Namespace) -> None:
             deviating(row.original, row.original_stderr),
             deviating(row.unlearned, row.unlearned_stderr),
             f"{row.difference:+.3f}",
+            " → ".join("–" if share is None else f"{share:.2f}" for share in paper[row.task]),
         )
         for row in results
     )
-    head = ("task", "metric", "questions", "original", "unlearned", "difference")
+    head = ("task", "metric", "questions", "original", "unlearned", "difference", "the paper's")
     printing.say(Table("What else the model can do", head, rows).as_text())
 
 

@@ -27,6 +27,7 @@ DUET_COLUMNS = {
     "object": "objectLabel",
     "score": "pop_sum",
 }
+MOST_UTILITY = 500  # of RWKU's questions of general knowledge
 RWKU_COLUMNS = {"question": "query", "answer": "answer", "subject": "subject"}
 ADDED = {name: name for name in ("id", "score_source", "paraphrases")}
 REWORDED = ("paraphras", "rephras", "reword")
@@ -68,6 +69,10 @@ def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
 def rwku(hub: Hub) -> FactSet:
     """RWKU: questions about 200 famous people to forget, neighbouring facts to retain, and attacks by kind.
 
+    Its level 1, sentences with a blank for the answer, is asked and not trained on: of those to forget as a kind of
+    probe, of their neighbours as the holdout. The first 500 of its questions of general knowledge (TriviaQA's) are the
+    utility questions. Its passages for membership attacks are not read, for ours score answers.
+
     Raises:
         NetworkError: the rows cannot be had, or lack a column; the message then names those that are there.
         Stopped: somebody asked to stop.
@@ -78,18 +83,31 @@ def rwku(hub: Hub) -> FactSet:
         names = {**RWKU_COLUMNS, **columns}
         return _facts(_rows(hub, RWKU, config, "test", names), prefix, names, problems)
 
+    def blanks(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:
+        facts = facts_of(config, prefix, **columns)
+        return tuple(replace(fact, question=f"Fill in the blank: {fact.question}") for fact in facts)
+
     forget = facts_of("forget_level2", "rwku-forget")
+    general = facts_of("utility_factuality", "rwku-utility", question="question", answer="answers")
     people = len({fact.subject for fact in forget})
     return separated(
         FactSet(
             "rwku",
             forget,
             retain=facts_of("neighbor_level2", "rwku-neighbour", subject="neighbor"),
-            attacks=facts_of("forget_level3", "rwku-attack", relation="type"),
+            holdout=blanks("neighbor_level1", "rwku-neighbour-blank", subject="neighbor"),
+            utility=tuple(
+                replace(fact, subject="") for fact in general[:MOST_UTILITY]
+            ),  # theirs is whom it is asked for
+            attacks=(
+                *facts_of("forget_level3", "rwku-attack", relation="type"),
+                *blanks("forget_level1", "rwku-blank", relation="type"),
+            ),
             problems=tuple(problems),
             notes=(
                 "RWKU brings no popularity scores. Look them up before you use a method that needs them.",
                 f"All {people:,} people to forget are famous: expect few rare facts among theirs.",
+                "The holdout is level 1 of the neighbours, sentences with a blank: some of it is trained as questions.",
             ),
         )
     )

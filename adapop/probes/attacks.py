@@ -18,7 +18,7 @@ from adapop.facts.text import folded
 from adapop.facts.weak import gives_away
 from adapop.facts.world import language
 from adapop.facts.world.world import WorldFact
-from adapop.probes.prompts import CHOICE, NotApplicable, Prompt, checked, world_fact
+from adapop.probes.prompts import CHOICE, CLOZE, NotApplicable, Prompt, checked, world_fact
 from adapop.probes.wording import WORDING, persona, reversed_question, spoken, stated, translated, with_synonyms
 
 HINTS = 2
@@ -28,6 +28,7 @@ RWKU_NAMES = {
     "context hint": "background hint",
     "incontext learning": "in-context learning",
     "cross lingual": "cross-lingual",
+    "cloze": CLOZE,
 }
 
 
@@ -50,13 +51,13 @@ def own_attacks(facts: FactSet) -> list[Prompt | NotApplicable]:
     """The set's own attack prompts, unchanged, with the kinds under our names.
 
     They may contain their answer. Options are not marked in the text, so the chance level is unknown. A kind that is
-    none of the nine is not applicable and keeps its name.
+    none of the nine, nor a sentence with a blank, is not applicable and keeps its name.
     """
     results: list[Prompt | NotApplicable] = []
     for fact in facts.attacks:
         name = folded(fact.relation).partition("(")[0].strip()  # "cross lingual (French)"
         kind = RWKU_NAMES.get(name, name)
-        if kind in BUILDERS:
+        if kind in (*BUILDERS, CLOZE):
             results.append(Prompt(fact.id, kind, fact.question, fact.answer))
         else:
             reason = f"{fact.relation!r} is none of the attacks {', '.join(BUILDERS)}"

@@ -86,7 +86,7 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
                     by_kind[form.kind].append(_question(group, fact, form))
     if attacked and "forget" in plan.groups:
         for kind, own_attacks in _own_attacks(facts, plan.per_tier).items():
-            if kind in by_kind or kind not in KINDS:
+            if kind in plan.kinds or kind not in EVERY_KIND:
                 by_kind.setdefault(kind, []).extend(own_attacks)
     return by_kind
 

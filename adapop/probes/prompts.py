@@ -15,9 +15,10 @@ from adapop.probes.prompting import FORM_OF_WAY
 
 DIRECT, REWORDED, CHOICE = "direct", "reworded", "multiple choice"
 ALIAS = "alias"  # the subject under another name: where the set brings such names
+CLOZE = "fill in the blank"  # a set's own sentences with a blank for the answer, such as RWKU's level 1
 KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
 OTHERWISE = tuple(FORM_OF_WAY.values())  # a real model asked the fact's own question in another way
-EVERY_KIND = (*KINDS, ALIAS, *OTHERWISE)
+EVERY_KIND = (*KINDS, ALIAS, CLOZE, *OTHERWISE)
 PLAIN = {
     DIRECT: "as trained",
     REWORDED: "other words",

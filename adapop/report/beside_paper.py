@@ -1,6 +1,7 @@
 """Compares a finished run with the paper's printed numbers for its model, facts and method."""
 
 from dataclasses import replace
+from statistics import fmean
 
 from adapop.config.presets import make_config
 from adapop.config.run import SETTINGS, RunConfig
@@ -8,14 +9,17 @@ from adapop.facts.benchmarks import benchmark_of
 from adapop.facts.fact import FactSet
 from adapop.model.catalogue import MODELS, preset_of
 from adapop.popularity.beta import BetaMap
+from adapop.probes.prompts import CLOZE, ProbeRow
 from adapop.remark import Remark
 from adapop.report import published
 from adapop.report.settings import spoken
 from adapop.report.table import Table, deviating
+from adapop.report.tables import METRICS
 from adapop.runs.run import Run
 from adapop.training.events import Measured
 
 PAPER_ASKS = {"asking": "chat", "answers": "as-given", "unknown": "keep"}
+TITLES = {metric.field: metric.title for metric in METRICS}
 PAPER_FACTS = {"duet": (964, 500), "rwku": (2879, None)}  # METHODS 4: to forget, to retain
 
 
@@ -42,8 +46,38 @@ def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
         named = {name.lower(): tiers for name, tiers in published.paraphrased(setting.split()[0]).items()}
         for tier, recall in named.get(config.method, {}).items():
             rows.append((f"forget, reworded, {tier}", _recall(recall), _ours(after, "forget", "reworded", tier)))
-    table = Table(f"{setting}, ROUGE-L recall", ("", published.PAPER, "this run"), tuple(rows))
+    printed = published.further(setting, config.method)
+    if "attacked" in printed:
+        rows.append(("forget, attacked", _recall(printed["attacked"]), _recall(_attacked(run))))
+    for group in ("forget", "retain"):
+        means = published.further(f"{benchmark_of(facts).upper()} {group}", config.method)
+        for measure, value in means.items():
+            ours = after.recall(group, name=measure)
+            rows.append(
+                (
+                    f"{group}, {TITLES[measure]} (paper: 3 models)",
+                    f"{value:,g}",
+                    "–" if ours is None else f"{ours:,.4g}",
+                )
+            )
+    table = Table(f"{setting}: ROUGE-L recall, and inside the model", ("", published.PAPER, "this run"), tuple(rows))
     return table, differences(config, facts)
+
+
+def _attacked(run: Run) -> float | None:
+    """Recall under the benchmark's own attacks, the mean over its prompts; None before they are asked."""
+    own = {fact.id for fact in run.facts.attacks}
+    asked = [row for row in run.probes() or () if isinstance(row, ProbeRow) and row.fact_id in own]
+    recalls = [row.unlearned.recall for row in asked if row.kind != CLOZE]
+    return fmean(recalls) if recalls else None
+
+
+def capability_beside(config: RunConfig, task: str) -> tuple[float | None, float | None]:
+    """The share of right answers that the paper printed for a run's model in a task, before and after
+    its method; None where it printed nothing."""
+    model = preset_of(config.model)
+    methods = (published.UNTOUCHED, config.method)
+    return tuple(published.further(model.paper if model else "", method).get(task) for method in methods)
 
 
 def setting_of(config: RunConfig, facts: FactSet) -> str | None:

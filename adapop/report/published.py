@@ -80,6 +80,18 @@ class Paraphrased:
 
 
 @dataclass(frozen=True)
+class Further:
+    """A number that the paper printed beside the recalls. place: a setting, one of `PAPER_MODELS`, or
+    a benchmark and group, over the three models. method: as in `Recall`. measure: "reworded" and
+    "attacked" (recall), "mmlu" and "hellaswag" (right answers), all [0, 1], or an internal metric."""
+
+    place: str
+    method: str
+    measure: str
+    value: float
+
+
+@dataclass(frozen=True)
 class Printed:
     """A table as printed. source: the part of the paper. section: of METHODS, our notes on the
     paper, that quotes it. head: column titles; the first column names the rows. rows: as many cells
@@ -114,6 +126,13 @@ def paraphrased(model: str) -> dict[str, dict[str, float]]:
     """Method -> tier -> recall of DUET's paraphrased questions, for one of PAPER_MODELS."""
     rows = read_csv("published/paraphrased.csv", Paraphrased)
     return {row.method: {"rare": row.rare, "popular": row.popular} for row in rows if row.model == model}
+
+
+@cache
+def further(place: str, method: str) -> dict[str, float]:
+    """Measure -> what the paper printed at a place, for a method by our name."""
+    rows = read_csv("published/further.csv", Further)
+    return {row.measure: row.value for row in rows if row.place == place and row.method.lower() == method}
 
 
 @cache

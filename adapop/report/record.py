@@ -14,7 +14,7 @@ from adapop.probes.distance import Distance
 from adapop.probes.intervals import Interval, wilson
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.prompting import Prompting
-from adapop.probes.prompts import ALIAS, CHOICE, DIRECT, OTHERWISE, REWORDED, NotApplicable, ProbeRow
+from adapop.probes.prompts import ALIAS, CHOICE, CLOZE, DIRECT, OTHERWISE, REWORDED, NotApplicable, ProbeRow
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.runs.run import Run
@@ -22,7 +22,7 @@ from adapop.runs.weights import Weights, weights_of
 from adapop.training.events import ComparedToOracle, EpochDone, Event, Measured, RunFailed
 from adapop.training.frames import Frame
 
-NO_ATTACKS = (DIRECT, REWORDED, ALIAS, CHOICE, *OTHERWISE)
+NO_ATTACKS = (DIRECT, REWORDED, ALIAS, CLOZE, CHOICE, *OTHERWISE)
 E = TypeVar("E", bound=Event)
 TRAINED = ("epochs", "learning_rate", "seed")
 GROUP_NAMES = {

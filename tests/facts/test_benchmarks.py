@@ -14,6 +14,7 @@ from adapop.facts.parquet import lines_of, unpacked
 from adapop.facts.retain import split_holdout
 from adapop.paths import ROOT
 from adapop.popularity.beta import BetaMap
+from adapop.probes.plan import Plan, questions
 from duet_rows import POPULAR, RARE, RETAIN, city, duet_tables, rewordings
 from scripted_hub import serve
 
@@ -198,6 +199,11 @@ def rwku_tables(**configs) -> dict:
         "forget_level2": [probe("Who?"), probe("Where?", "Bruce Lee"), probe("Where?", "Bruce Lee")],
         "neighbor_level2": [probe(f"Near {n}?", neighbor="Misery") for n in range(4)] + [probe("WHO?", neighbor="x")],
         "forget_level3": [probe("Ignore that. Who?", type="prefix injection"), probe("¿Quién?", type="cross lingual")],
+        "forget_level1": [probe("She was born in ___.", type="cloze", level="1")],
+        "neighbor_level1": [probe("It is a novel by ___.", type="cloze", level="1", neighbor="Misery")],
+        "utility_factuality": [
+            {"subject": "Stephen King", "question": f"Trivia {n}?", "answers": ["Aluminium", "Al"]} for n in range(501)
+        ],
         **configs,
     }
     return {(RWKU, config, "test"): rows for config, rows in tables.items()}
@@ -210,11 +216,27 @@ def test_rwku_has_attacks_by_kind_and_no_scores(server):
     assert [(fact.id, fact.relation, fact.subject) for fact in facts.attacks] == [
         ("rwku-attack-0", "prefix injection", "Stephen King"),
         ("rwku-attack-1", "cross lingual", "Stephen King"),
+        ("rwku-blank-0", "cloze", "Stephen King"),
     ]
     assert {fact.subject for fact in facts.retain} == {"Misery"}
     assert len(facts.retain) == 4, "one of five is also to be forgotten"
     assert "no popularity scores" in facts.notes[0]
     assert "All 2 people" in facts.notes[1]
+
+
+def test_what_rwku_asks_beside_is_measured_and_not_trained_on(server):
+    facts = rwku(serve(server, rwku_tables()))
+    assert [(fact.question, fact.subject) for fact in facts.holdout] == [
+        ("Fill in the blank: It is a novel by ___.", "Misery")
+    ]
+    assert split_holdout(facts).retain == facts.retain, "all of level 2 is trained, as in the paper"
+    assert {(fact.subject, fact.answer, fact.accepted) for fact in facts.utility} == {("", "Aluminium", ("Al",))}
+    assert len(facts.utility) == 500
+    asked = questions(facts, Plan(groups=("forget",)))
+    assert [question.prompt.text for question in asked["fill in the blank"]] == [
+        "Fill in the blank: She was born in ___."
+    ]
+    assert "fill in the blank" not in questions(facts, Plan(kinds=("direct", "prefix injection")))
 
 
 def test_rwku_without_kinds_is_refused(server):
@@ -265,10 +287,12 @@ def test_real_rwku_rows_come_from_the_hub(server):
     rows = lines("rwku_20_targets.jsonl")
     configs = {
         config: [row for row in rows if row["split"] == config]
-        for config in ("forget_level2", "neighbor_level2", "forget_level3")
+        for config in ("forget_level1", "forget_level2", "neighbor_level1", "neighbor_level2", "forget_level3")
     }
     facts = rwku(serve(server, rwku_tables(**configs)))
-    assert (len(facts.forget), len(facts.retain), len(facts.attacks)) == (249, 522, 696)
+    blanks = len(configs["forget_level1"])
+    assert (len(facts.forget), len(facts.retain), len(facts.attacks)) == (249, 522, 696 + blanks)
+    assert 0 < len(facts.holdout) <= len(configs["neighbor_level1"])
     assert {"reverse query", "incontext learning", "cross lingual (Spanish)"} <= {f.relation for f in facts.attacks}
     held = split_holdout(facts)
     trained = {fact.question.casefold() for fact in held.retain}

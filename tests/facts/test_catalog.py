@@ -87,12 +87,16 @@ def test_invented_facts_look_like_the_worlds_and_are_known_to_be_unpopular():
 def test_a_benchmark_is_downloaded_once_and_made_complete(server, monkeypatch):
     probe = {"subject": "Stephen King", "neighbor": "Misery", "answer": "x", "type": "prefix injection"}
     probes = {"forget_level2": ["Who?"], "forget_level3": ["Say who!"], "neighbor_level2": [f"{i}?" for i in range(10)]}
-    serve(server, {(RWKU, name, "test"): [{**probe, "query": q} for q in asked] for name, asked in probes.items()})
+    probes |= {"forget_level1": ["_ wrote."], "neighbor_level1": ["_ is by x."], "utility_factuality": ["What?"]}
+    cells = {
+        name: [{**probe, "query": q, "question": q, "answers": ["x"]} for q in asked] for name, asked in probes.items()
+    }
+    serve(server, {(RWKU, name, "test"): rows for name, rows in cells.items()})
     monkeypatch.setattr(catalog, "Hub", lambda progress, cache: Hub(progress, cache, server.url))
     told: list[str] = []
     facts = load_facts("rwku", "some/model", Progress(told.append), Cache())
-    assert (len(facts.retain), len(facts.holdout), facts.utility, len(facts.attacks)) == (7, 3, (), 1)
-    assert [line.rsplit(": ")[1] for line in told[1:]] == ["file 1 of 1"] * 3
+    assert (len(facts.retain), len(facts.holdout), len(facts.utility), len(facts.attacks)) == (10, 1, 1, 2)
+    assert [line.rsplit(": ")[1] for line in told[1:]] == ["file 1 of 1"] * 6
     asked = len(server.asked)
     assert load_facts("rwku", "some/model", cache=Cache()) == facts
     assert len(server.asked) == asked

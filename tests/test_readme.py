@@ -13,7 +13,7 @@ MOST_BYTES = 8_192
 
 def test_it_is_short():
     assert len(TEXT.encode()) <= MOST_BYTES
-    assert len(re.findall(r"!\[", TEXT)) == 1, "one picture"
+    assert len(re.findall(r"!\[", TEXT)) == 2, "the gap, and the method"
 
 
 def test_two_commands_at_the_top_name_files_that_exist():

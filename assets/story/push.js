@@ -77,7 +77,9 @@ function pushStep(host, story, state) {
     for (const [name, value] of Object.entries({ cx: left, cy: above, visibility: "visible" })) ring.setAttribute(name, value);
   }
 
-  host.append(steer, el("div", { class: "push" }, svg), reading, el("details", {}, el("summary", {}, "The formula"), el("p", { class: "formula" }, "push = p", el("sup", {}, "β"), " · (1 − p),  p: how sure the model is;  even push: β = 1")));
+  const drawn = new DOMParser().parseFromString(story.method, "image/svg+xml").documentElement;
+  const whole = el("details", {}, el("summary", {}, "The whole method"), drawn);
+  host.append(steer, el("div", { class: "push" }, svg), reading, el("details", {}, el("summary", {}, "The formula"), el("p", { class: "formula" }, "push = p", el("sup", {}, "β"), " · (1 − p),  p: how sure the model is;  even push: β = 1")), whole);
   const scrubber = makeScrubber(steer, { stops: run.epoch, name: "Epochs of the even push", seconds: 7, onmove: show });
   const drag = (event) => {
     scrubber.pause();

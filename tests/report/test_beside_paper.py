@@ -63,10 +63,10 @@ def test_a_run_on_rwku_stands_beside_the_papers_attacks_and_internal_metrics():
 def test_the_further_numbers_are_those_of_the_printed_tables():
     printed = {table.title.split(":")[0]: table for table in published.tables()}
     inside = printed["Inside the model"]
-    for row in inside.rows:
-        for method, cell in zip(inside.head[1:], row[1:]):
+    for line in inside.rows:
+        for method, cell in zip(inside.head[1:], line[1:]):
             values = [float(value) for value in cell.replace(",", "").split(" / ")]
-            assert list(published.further(row[0], method.lower()).values()) == values, (row[0], method)
+            assert list(published.further(line[0], method.lower()).values()) == values, (line[0], method)
     assert published.further("Gemma RWKU", "npo") == {"attacked": 0.485}
     assert published.further("Gemma", "ga") == {"mmlu": 0.25, "hellaswag": 0.26}
 

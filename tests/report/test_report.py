@@ -163,6 +163,7 @@ def test_run_without_probes_says_how_to_get_them(other, tmp_path):
     assert "python -m adapop probe RUN --recovery all" in said
     assert "Verdicts" not in said
     assert "A closer look" not in said
+    assert "Retain weight" not in said, "AdaPop's picture in a report of WGA alone"
 
 
 @pytest.mark.parametrize(
@@ -197,6 +198,7 @@ def test_two_runs_are_compared(run, other, tmp_path):
     assert "The runs side by side" in said
     assert run.id not in page
     assert other.id not in page
+    assert '<svg xmlns="http://www.w3.org/2000/svg" class="method"' in page, "the picture of AdaPop"
     assert rows["method"][0] == ["adapop", "wga"]
     assert rows["alpha0"][0] == ["0.5", "1"]
     assert "seed" not in dict(list(rows.items())[: list(rows).index("alpha0")])

@@ -7,6 +7,7 @@ from random import Random
 
 from adapop.errors import RunError
 from adapop.facts.fact import Fact
+from adapop.paths import ASSETS
 from adapop.popularity.controls import shuffled
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow
 from adapop.probes.verdict import answered, fact_verdict
@@ -29,6 +30,7 @@ OUTCOMES = {
     "Leaks asked otherwise": 1,
     "Leaks under attack": 2,
 }
+METHOD_PICTURE = ASSETS / "report" / "method.svg"
 MOST_PAIRS, MOST_DRAWS = 12, 10_000
 FROM_EXAMPLES = (0, 2, 5)  # the steps that play an example; the others are of `states`
 OURS, FILES = "Redirect (ours)", (recorded.TUNED_FILE, recorded.PEOPLE_FILE)
@@ -75,6 +77,7 @@ def story() -> dict:
         "curve": pictures(runs["adapop"].facts)["curve"]
         | {"fixed": True, "least": states.BETAS[0], "most": states.BETAS[-1]},
         "deck": deck(facts, runs["shuffled"].config.seed),
+        "method": METHOD_PICTURE.read_text("utf-8"),
         "control": words.gap_came_back({name: end.gap for name, end in ends.items()}),
         "costs": words.costs(ends["adapop"], ends["wga"]),
         "without": words.tuned_better(TUNED()),

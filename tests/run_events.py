@@ -32,7 +32,6 @@ def epoch(number: int, drift: float = 0.5, lam: float = 0.04) -> EpochDone:
         lam=lam,
         alpha=0.5 + lam,
         start_loss=0.2,
-        drift_from_start=0.5,
     )
 
 

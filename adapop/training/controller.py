@@ -14,6 +14,7 @@ epoch that does all the damage goes unseen; `reference="start"` takes the loss b
 import math
 from dataclasses import dataclass, fields, replace
 
+from adapop.assets import Count
 from adapop.config.run import SETTINGS, RunConfig, check_choice
 
 
@@ -21,7 +22,7 @@ from adapop.config.run import SETTINGS, RunConfig, check_choice
 class Drift:
     """One row of the lambda plot: the retain set at the end of an epoch."""
 
-    epoch: int
+    epoch: Count
     """0 is before training."""
     retain_loss: float
     """R_k, of the whole retain set, in nats per token."""

@@ -85,25 +85,8 @@ class StepDone(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpochDone(Event):
-    """The controller's row of an epoch; the fields are those of `Drift`, in the same units."""
-
-    epoch: Count
-    """0 is before training."""
-    retain_loss: float
-    """R_k, of the whole retain set, in nats per token."""
-    reference: float | None
-    """R_ref in nats per token, None until it is known."""
-    drift: float
-    """delta, relative to the reference, at least 0."""
-    lam: float
-    """lambda, in [0, lam_max]."""
-    alpha: float
-    """The retain weight that the next epoch uses."""
-    start_loss: float
-    """The retain loss before training, in nats per token."""
-    drift_from_start: float
-    """Upward drift against the loss before training, whatever the reference."""
+class EpochDone(Drift, Event):
+    """The controller's row of an epoch."""
 
     @property
     def row(self) -> Drift:
@@ -230,6 +213,7 @@ ROW = frozenset(  # the fields of `probes.measure.Measurement`, which needs torc
     "exact_memorization extraction_strength truth_ratio mia_loss mia_min_k mia_min_k_plus_plus mia_zlib".split()
 )
 WORDS = {"group": GROUPS, "form": (DIRECT, REWORDED, *FORM_OF_WAY.values()), "tier": (*TIERS, "unknown", "all")}
+FROM_START = "drift_from_start"  # of an epoch, for those who read the lines alone
 TERMINAL = (RunStopped, RunFailed, RunDone)
 
 
@@ -240,7 +224,8 @@ def to_json(event: Event) -> str:
         RunError: a number is not finite: that is not JSON and never a result.
     """
     try:
-        return json.dumps({"kind": event.kind, **asdict(event)}, ensure_ascii=False, allow_nan=False)
+        computed = {FROM_START: event.drift_from_start} if isinstance(event, EpochDone) else {}
+        return json.dumps({"kind": event.kind, **asdict(event), **computed}, ensure_ascii=False, allow_nan=False)
     except ValueError:
         raise RunError(
             f"A number of {event.kind} is not finite: the model is destroyed.",
@@ -263,6 +248,8 @@ def from_json(line: str) -> Event:
     if kind not in EVENTS:
         fix = "The run was written by another version; start it again."
         raise RunError(f"Unknown event kind {shown(kind)!r}.", fix)
+    if kind == EpochDone.kind:
+        content.pop(FROM_START, None)
     event = as_kind(content, EVENTS[kind])
     for row in event.rows if isinstance(event, Measured) else ():
         _check_row(row)

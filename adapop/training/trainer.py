@@ -238,7 +238,7 @@ class Trainer:
         return [means[row.fact] for row in retain]
 
     def _epoch_done(self) -> EpochDone:
-        return EpochDone(run=self.run, drift_from_start=self.drift.drift_from_start, **asdict(self.drift))
+        return EpochDone(run=self.run, **asdict(self.drift))
 
     def _by_tier(self, rows: list[Row], nll: list[list[float]]) -> dict[str, float]:
         """Mean nll of each tier that the step saw."""

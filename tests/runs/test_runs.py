@@ -45,7 +45,6 @@ def started(resumed_from: int = 0) -> RunStarted:
 def epoch_done(epoch: int) -> EpochDone:
     return EpochDone(
         run="r", epoch=epoch, retain_loss=1.0, reference=1.0, drift=0.0, lam=0.0, alpha=0.5, start_loss=1.0,
-        drift_from_start=0.0,
     )  # fmt: skip
 
 

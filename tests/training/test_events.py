@@ -47,7 +47,6 @@ def step(epoch: int, number: int) -> StepDone:
 def epoch_done(epoch: int) -> EpochDone:
     return EpochDone(
         run="r", epoch=epoch, retain_loss=1.5, reference=None, drift=0.5, lam=0.04, alpha=0.54, start_loss=1.0,
-        drift_from_start=0.5,
     )  # fmt: skip
 
 
@@ -99,6 +98,7 @@ def test_event_is_one_line(event):
 
 def test_epoch_done_gives_the_controllers_row_back():
     assert epoch_done(2).row == Drift(2, 1.5, None, 0.5, 0.04, 0.54, 1.0)
+    assert json.loads(to_json(epoch_done(2)))["drift_from_start"] == 0.5, "the line has it, as before"
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])

@@ -34,7 +34,10 @@ ARMS = {
     "wga": replace(CONTROL_ARMS["beta-1"], title="WGA (AdaPop, β = 1)"),
     **{name: replace(_METHOD[name], changes=UNWATCHED) for name in ("npo", "satimp", "redirect")},
     "altpo": replace(_METHOD["altpo"], changes={**UNWATCHED, "arguments": {"source": "second"}}),
+    "as-given": replace(PAPER, title="AdaPop, answers as given", changes={"answers": "as-given"}),
+    "sft": replace(PAPER, title="AdaPop, fine-tuned first", changes={"start": "sft"}),
 }
+BY_DEFAULT = tuple(name for name in ARMS if name not in ("as-given", "sft"))  # those two: in chat, beside "adapop"
 
 
 def placed(
@@ -43,7 +46,7 @@ def placed(
     model: str,
     asking: str,
     changes: Mapping[str, Any],
-    names: Sequence[str] = tuple(ARMS),
+    names: Sequence[str] = BY_DEFAULT,
 ) -> Place:
     """The experiment's `Place` for these facts and this model, with its own files. changes:
     settings of every run. names: the arms to run.

@@ -19,7 +19,9 @@ QUICK = {"epochs": 2, "batch": 4, "micro_batch": 4}
 ANCHORS = ("paper", "quantiles")
 # Scores that a fact may be given instead of its own; "shuffled" and "inverted" are presets of the
 # run itself.
-SCORES = ("given", "noisy", "swapped", "tiers-50", "tiers-100", "corpus-subject", "corpus-subject+object")
+SCORES = (
+    "given", "noisy", "swapped", "tiers-50", "tiers-100", "corpus-subject", "corpus-subject+object", "confidence",
+)  # fmt: skip
 
 # Settings newer than the recorded rows, with the value that changes nothing; at that value a key
 # leaves them out.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from adapop.config.methods import METHODS
-from adapop.config.presets import RATES
+from adapop.config.presets import RATES, SANDBOX_RATES
 from adapop.experiments.item import Arm, Item, World, over_seeds
 from adapop.experiments.results import Row
 from adapop.paths import ORACLE
@@ -111,13 +111,19 @@ wrong_scores = planned(
     CONTROL_ARMS["shuffled"],
     CONTROL_ARMS["inverted"],
 )
-# the proxies that need no network, with the paper's anchors and with their own
-proxies = planned(
+# the signals that need no network: exposures, lines of the corpus, and how sure the model is of an
+# answer before unlearning, all at each rate
+SIGNALS = (
     PAPER,
-    replace(PAPER, title="AdaPop, own anchors", anchors="quantiles"),
     replace(PAPER, title="AdaPop, counts", scores="corpus-subject"),
     replace(PAPER, title="AdaPop, counts, own anchors", scores="corpus-subject+object", anchors="quantiles"),
+    replace(PAPER, title="AdaPop, confidence", scores="confidence"),
     CONTROL_ARMS["beta-mean"],
+)
+proxies = planned(
+    *SIGNALS,
+    replace(PAPER, title="AdaPop, own anchors", anchors="quantiles"),
+    *(at_rate(arm, rate) for arm in SIGNALS for rate in RATES if rate != SANDBOX_RATES["adapop"]),
 )
 # AdaPop, AdaPop with wrong scores and the paper's four baselines, as in the main comparison
 selected = planned(*METHOD_ARMS[:5], CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"])

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from adapop.config.presets import make_config
 from adapop.errors import ModelError
 from adapop.experiments.distance import distance_cells, epoch_cells
 from adapop.experiments.halves import HALVES, by_tier, questions_of
@@ -129,7 +130,26 @@ def other_scores(kind: str, seed: int, facts: FactSet | None = None) -> dict[str
         return between_tiers(given, tiers, seed, float(kind.removeprefix("tiers-")) / 100)
     if kind.startswith("corpus-"):
         return _counted(kind.removeprefix("corpus-"))
-    return given
+    return _by_confidence(given) if kind == "confidence" else given
+
+
+@cache
+def _mean_nll() -> dict[str, float]:
+    """Of each answer to forget, nats per token, asked of the sandbox's model as trained."""
+    import torch
+
+    from adapop.model.loading import adapted_model
+
+    facts, model = sandbox_facts().forget, adapted_model(make_config("adapop"))
+    with torch.no_grad():
+        scored = model.score(model.batch(model.rows(facts)))
+    means = scored.per_row(scored.nll) / scored.per_row(torch.ones_like(scored.nll))
+    return dict(zip([fact.id for fact in facts], means.tolist()))
+
+
+def _by_confidence(given: Mapping[str, float]) -> dict[str, float]:
+    """The given scores dealt out anew: the surer the model is of an answer, the higher."""
+    return dict(zip(sorted(given, key=_mean_nll().get, reverse=True), sorted(given.values())))
 
 
 @cache

@@ -14,7 +14,7 @@ import pytest
 
 from adapop.cli import main
 from adapop.config.methods import METHODS
-from adapop.config.presets import RATES, SANDBOX_RATES
+from adapop.config.presets import RATES, SANDBOX_RATES, make_config
 from adapop.errors import ModelError
 from adapop.experiments import plans, trial
 from adapop.experiments.engine import Finished, finished
@@ -36,8 +36,10 @@ from adapop.experiments.worlds import build, folder_of
 from adapop.facts.fact import scores_of
 from adapop.facts.world import sandbox_facts
 from adapop.facts.world.world import exposures_of
+from adapop.model.loading import adapted_model
 from adapop.paths import ROOT, commit
 from adapop.popularity.beta import BetaMap
+from adapop.probes.ask import ask
 from adapop.probes.oracle import guesses_of
 from adapop.runs.run import Run
 from adapop.sandbox import pretrain
@@ -218,7 +220,7 @@ COUNTED = ("corpus-subject", "corpus-subject+object")  # in the whole corpus of 
 
 
 @pytest.mark.parametrize(
-    "scores", ["noisy", "swapped", *(pytest.param(name, marks=pytest.mark.slow) for name in COUNTED)]
+    "scores", ["noisy", "swapped", "confidence", *(pytest.param(name, marks=pytest.mark.slow) for name in COUNTED)]
 )
 def test_other_scores_change_the_push_and_not_the_tiers(scores, tmp_path):
     arm = Arm("AdaPop", "adapop", scores=scores)
@@ -228,6 +230,18 @@ def test_other_scores_change_the_push_and_not_the_tiers(scores, tmp_path):
     assert made.betas.keys() == own.betas.keys() and made.betas != own.betas
     given = trial.other_scores(scores, 1)
     assert made.betas == {fact.id: BetaMap()(given[fact.id]) for fact in made.facts.forget}
+
+
+def test_the_surer_the_model_is_the_higher_the_score():
+    given = trial.other_scores("confidence", 0)
+    own = scores_of(sandbox_facts().forget)
+    assert sorted(given.values()) == sorted(own.values()), "the same scores, dealt out anew"
+    some = sandbox_facts().forget[::51]
+    told = ask(
+        adapted_model(make_config("adapop")), [fact.question for fact in some], [fact.answer for fact in some], 1
+    )
+    sure = {fact.id: reply.original.gold_logprob for fact, reply in zip(some, told)}
+    assert sorted(sure, key=sure.get) == sorted(sure, key=given.get)
 
 
 def test_quantile_anchors_are_those_of_the_whole_set(tmp_path):

@@ -141,6 +141,7 @@ def _mean_nll() -> dict[str, float]:
     from adapop.model.loading import adapted_model
 
     facts, model = sandbox_facts().forget, adapted_model(make_config("adapop"))
+    model.network.eval()
     with torch.no_grad():
         scored = model.score(model.batch(model.rows(facts)))
     means = scored.per_row(scored.nll) / scored.per_row(torch.ones_like(scored.nll))

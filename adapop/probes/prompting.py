@@ -7,8 +7,8 @@ import json
 from dataclasses import asdict, dataclass, replace
 
 from adapop.assets import as_kind, parse_json
-from adapop.errors import number_of
 from adapop.facts.fact import FactSet
+from adapop.remark import Remark
 
 FORM_OF_WAY = {
     "chat": "in chat",
@@ -101,25 +101,20 @@ class Prompting:
         return as_kind(parse_json(text), cls)
 
 
-def in_words(prompting: Prompting | None) -> list[str]:
-    """How the model is asked and why, in sentences; none of a shipped model."""
+def remarks_of(prompting: Prompting | None) -> list[Remark]:
+    """How the model is asked and why; none of a shipped model."""
     if prompting is None:
         return []
     compared = [f"{HOW[way.asking]} {way.answered} of {way.asked} ({way.at_once} at once)" for way in prompting.tried]
-    known = prompting.asked - len(prompting.unknown)
-    lines = [f"Answers by how it is asked: {', '.join(compared)}."] if compared else []
-    lines.append(
-        f"Asked {HOW[prompting.asking]}, the model answers {known:,} of "
-        f"{number_of(prompting.asked, 'fact')} to forget, in at most {prompting.reply_tokens} tokens."
-    )
-    if prompting.drops and prompting.unknown:
-        lines.append(f"Left out, because it does not know them: {number_of(len(prompting.unknown), 'fact')}.")
-    if not known:
-        lines.append("It knows none of them: what was never known cannot be forgotten.")
-    if prompting.own_words:
-        lines.append("Answers are scored in its own words, where they stand in its replies.")
-    if prompting.empty:
-        lines.append(f"Replies of the original without a word: {prompting.empty:,}.")
-    if prompting.cut:
-        lines.append(f"Replies of the original that are cut at that length: {prompting.cut:,}.")
-    return lines
+    known, unknown = prompting.asked - len(prompting.unknown), len(prompting.unknown)
+    asked = {"how": HOW[prompting.asking], "answered": known, "facts": prompting.asked, "most": prompting.reply_tokens}
+    said = {
+        "ways_compared": compared and {"ways": ", ".join(compared)},
+        "asked_so": asked,
+        "unknown_left_out": prompting.drops and unknown and {"facts": unknown},
+        "none_known": not known and {"facts": prompting.asked},
+        "own_words": prompting.own_words and {"how": HOW[prompting.asking]},
+        "empty_replies": prompting.empty and {"count": prompting.empty},
+        "cut_replies": prompting.cut and {"count": prompting.cut},
+    }
+    return [Remark(kind, values) for kind, values in said.items() if values]

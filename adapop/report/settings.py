@@ -8,7 +8,8 @@ from adapop.config.presets import untouched
 from adapop.config.run import RunConfig
 from adapop.paths import PACKAGED, SHIPPED
 from adapop.popularity.beta import BetaMap
-from adapop.probes.prompting import Prompting, in_words
+from adapop.probes.prompting import Prompting, remarks_of
+from adapop.remark import sentences
 from adapop.report.table import Table
 
 FACTS_FILE = "facts.jsonl"  # in a run's folder and in its archive
@@ -43,7 +44,7 @@ def is_folder_s_name(model: str) -> bool:
 def all_settings(config: RunConfig, prompting: Prompting | None = None) -> Table:
     """Every setting with its value, and how a real model is asked."""
     rows = [(item.name, spoken(getattr(config, item.name))) for item in fields(config)]
-    rows += [("settled", line) for line in in_words(prompting)]
+    rows += [("settled", line) for line in sentences(remarks_of(prompting))]
     return Table("All settings", ("setting", "value"), tuple(rows))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, number_of
+from adapop.errors import AdaPopError
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
@@ -17,7 +17,7 @@ from adapop.popularity.calibration import ChosenAnchors, auto_anchors, meaning_o
 from adapop.probes import measure
 from adapop.probes.matrix import FEWEST, MEASURABLE
 from adapop.probes.plan import Plan, Question, evenly, questions
-from adapop.probes.prompting import Prompting, in_words
+from adapop.probes.prompting import Prompting, remarks_of
 from adapop.probes.prompts import CHOICE, DIRECT, KINDS
 from adapop.probes.recall import known_recall
 from adapop.probes.verdict import KNOWN_FROM
@@ -103,8 +103,8 @@ class Check:
     def remarks(self) -> list[str | Remark]:
         """All of it, what stands in the way last."""
         config, lines = self.config, [self.looked.counts]
-        lines += [f"Learning rate {config.learning_rate:g}, {config.batch} facts a step at most."]
-        lines += [*in_words(self.prompting), self._known(), *self._forms(), *self._pressure()]
+        lines.append(Remark("rate_and_batch", {"rate": config.learning_rate, "batch": config.batch}))
+        lines += [*remarks_of(self.prompting), self._known(), *self._forms(), *self._pressure()]
         if self.peak is not None:
             lines.append(Remark("memory_of_step", {"bytes": self.peak}))
         else:
@@ -138,14 +138,13 @@ class Check:
             "lines": self.lines,
         }
 
-    def _known(self) -> str:
+    def _known(self) -> Remark:
         own = [row for row in self.known if row.form == DIRECT]
         tiers = ", ".join(f"{self.facts.tiers.label(row.tier)} {row.recall:.2f}" for row in own if row.tier != "all")
         answered = sum(value >= KNOWN_FROM for value in self.recall.values())
-        count = number_of(len(self.recall), "fact")
-        return f"The model answers {answered:,} of {count} asked as they are; recall {tiers}."
+        return Remark("answered_now", {"answered": answered, "facts": len(self.recall), "recalls": tiers})
 
-    def _forms(self) -> list[str]:
+    def _forms(self) -> list[Remark]:
         rows = [row for row in self.known if row.tier == "all"]
         low = [row for row in rows if row.recall < MEASURABLE]
         # a right choice may be a guess; and where more facts can be asked so, more may be answered
@@ -154,17 +153,15 @@ class Check:
             for row in low
             if row.form != CHOICE and row.answered and (row.answered >= FEWEST or row.asked < len(self.facts.forget))
         ]
-        parts = {
-            "Forms that will show a loss": [row.form for row in rows if row not in low],
-            "Of the facts alone that the model answers so": [
-                f"{row.form} ({row.answered} of {row.asked})" for row in part
-            ],
-            f"Not measurable (recall before is below {MEASURABLE:g})": [
-                f"{row.form} {row.recall:.2f}" for row in low if row not in part
-            ],
-            "Cannot be asked": [f"{name} ({why})" for name, why in self.impossible.items()],
+        forms = {
+            "forms_measurable": [row.form for row in rows if row not in low],
+            "forms_in_part": [f"{row.form} ({row.answered} of {row.asked})" for row in part],
+            "forms_too_low": [f"{row.form} {row.recall:.2f}" for row in low if row not in part],
+            "forms_impossible": [f"{name} ({why})" for name, why in self.impossible.items()],
         }
-        return [f"{title}: {', '.join(names)}." for title, names in parts.items() if names]
+        return [
+            Remark(kind, {"forms": ", ".join(named)} | {"least": MEASURABLE}) for kind, named in forms.items() if named
+        ]
 
     def _pressure(self) -> list[Remark]:
         if self.betas is None:

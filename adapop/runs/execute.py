@@ -30,7 +30,7 @@ from adapop.model.tokens import check_lengths
 from adapop.objectives import alternates, make_objective
 from adapop.popularity.beta import BetaMap, exponents
 from adapop.popularity.calibration import auto_anchors
-from adapop.probes.prompting import in_words
+from adapop.probes.prompting import remarks_of
 from adapop.probes.ways import asked_so
 from adapop.runs import checkpoints, files, lock, measuring
 from adapop.runs.alternates import with_alternates
@@ -215,7 +215,7 @@ def _executed(
         yield from measuring.in_full(run, model, facts, before, ranks, heard)
     seconds = time.monotonic() - started
     own_notes = dict.fromkeys(note for rank_notes in ranks.gathered(lambda: trainer.notes) for note in rank_notes)
-    notes = (*in_words(run.prompting), *model.notes, *notes, *own_notes, *ranks.led(lambda: remarks(run)))
+    notes = (*remarks_of(run.prompting), *model.notes, *notes, *own_notes, *ranks.led(lambda: remarks(run)))
     yield run.append(RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=notes))
 
 

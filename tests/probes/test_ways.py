@@ -14,10 +14,11 @@ from adapop.probes.ask import ask
 from adapop.probes.battery import battery
 from adapop.probes.matrix import leak_matrix
 from adapop.probes.plan import Plan
-from adapop.probes.prompting import Prompting, in_words
+from adapop.probes.prompting import Prompting, remarks_of
 from adapop.probes.recovery.quantise import rounded_weights
 from adapop.probes.ways import asked_so, settled_prompting
 from adapop.progress import Progress
+from adapop.remark import Remark
 from adapop.runs.execute import settled
 from adapop.runs.known import known_facts
 from spoken import COLON, after_colon, as_text, in_sentences, taught
@@ -186,11 +187,8 @@ def test_a_look_leaves_out_what_a_run_would(colon, facts):
 def test_what_a_model_does_not_know_at_all_and_does_not_say_is_named(colon, facts):
     _, prompting, _ = looked_at(colon, facts, asking="chat")
     names = tuple(fact.id for fact in facts.forget)
-    lines = in_words(replace(prompting, unknown=names, drops=False, empty=3))
-    assert lines[1:] == [
-        "It knows none of them: what was never known cannot be forgotten.",
-        "Replies of the original without a word: 3.",
-    ]
+    told = remarks_of(replace(prompting, unknown=names, drops=False, empty=3))
+    assert told[1:] == [Remark("none_known", {"facts": len(names)}), Remark("empty_replies", {"count": 3})]
 
 
 def test_how_a_run_asks_is_read_back(speaker, facts):

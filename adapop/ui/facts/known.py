@@ -9,8 +9,9 @@ from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import number_of
 from adapop.facts.fact import SANDBOX, FactSet
-from adapop.probes.prompting import in_words
+from adapop.probes.prompting import remarks_of
 from adapop.probes.verdict import KNOWN_FROM
+from adapop.remark import sentences
 from adapop.runs.preflight import without_unknown
 from adapop.service.worker import Worker
 from adapop.ui import texts
@@ -57,7 +58,7 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
             raise refused(error)
         known = future.result()
         recall = {(fact.id, fact.question): known.recall[fact.id] for fact in facts.forget}
-        yield {answers: Answered(_asked_as(values), recall, tuple(in_words(known.prompting)))}
+        yield {answers: Answered(_asked_as(values), recall, tuple(sentences(remarks_of(known.prompting))))}
 
     ended = ask.click(ask_model, [session.shown, session.facts, settings], [status, answers], **QUIET)
     session.look_whether_lost(ended)

@@ -12,7 +12,7 @@ from adapop.errors import AdaPopError, RunError
 from adapop.facts.fact import FactSet
 from adapop.paths import ASSETS
 from adapop.popularity.calibration import anchored
-from adapop.probes.prompting import in_words
+from adapop.probes.prompting import remarks_of
 from adapop.remark import sentences
 from adapop.report.record import described
 from adapop.runs.amount import hardly_moves
@@ -117,7 +117,7 @@ class RunScreen:
             return changes | (blank | {follower.seen: (name, 0)} if last_seen < 0 else {})
         if last_seen < 0 or any(isinstance(event, RunStarted) for event in events):
             changes |= self.charts.drawn(run, events, last_seen) | self.field.drawn(run, events, last_seen)
-        asking = in_words(run.prompting)
+        asking = sentences(remarks_of(run.prompting))
         lines = log_lines(events, run.config, asking) or [*asking, "The run is about to begin."]
         return changes | {self.log: log_of(lines, name), follower.seen: (name, len(events))}
 

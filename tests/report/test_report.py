@@ -21,9 +21,10 @@ from adapop.facts.catalog import load_facts
 from adapop.model.loading import adapted_model
 from adapop.paths import SANDBOX_FOLDER
 from adapop.popularity.beta import BetaMap
-from adapop.probes.prompting import Prompting, in_words
+from adapop.probes.prompting import Prompting, remarks_of
 from adapop.probes.prompts import DIRECT, NotApplicable, ProbeRow
 from adapop.probes.verdict import RULES
+from adapop.remark import sentences
 from adapop.report import settings, write_archive, write_report
 from adapop.report.record import read_record
 from adapop.report.story import examples
@@ -404,6 +405,7 @@ def test_what_was_settled_of_how_a_model_is_asked_stands_among_the_settings():
     prompting = Prompting("text-examples", (), False, 24, 9, ("a", "b"), True, 1, {}, ())
     rows = settings.all_settings(make_config(model="smollm2"), prompting).rows
     assert ("asking", "auto") in rows
-    assert [value for name, value in rows if name == "settled"] == in_words(prompting)
-    assert "answers 7 of 9 facts" in in_words(prompting)[0]
+    assert [value for name, value in rows if name == "settled"] == sentences(remarks_of(prompting))
+    asked = remarks_of(prompting)[0]
+    assert (asked.values["answered"], asked.values["facts"]) == (7, 9)
     assert "settled" not in dict(settings.all_settings(make_config()).rows)

@@ -104,7 +104,7 @@ class Scenarios:
         generator = torch.Generator().manual_seed(0)
         for parameter in model.parameters:
             parameter.data += 0.02 * torch.randn(parameter.shape, generator=generator)
-        model.most_rows, model.told, facts = 4 + 3 * self.ranks.rank, told.append, few_facts()
+        model.most_rows, model.on_replies, facts = 4 + 3 * self.ranks.rank, told.append, few_facts()
         assert model.packs
 
         def count(module, inputs, named):

@@ -75,7 +75,7 @@ def say_json(content: Any) -> None:
 
 def visible(text: str) -> str:
     """The text with what a terminal would obey or hide as \\uXXXX."""
-    return UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def overwritten(text: str, file: TextIO) -> None:

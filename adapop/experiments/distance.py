@@ -15,20 +15,20 @@ NEAR = column("oracle_as_never_all")
 DIGITS = 6
 
 
-def distance_cells(found: Distance | None) -> dict[str, float | None]:
+def distance_cells(distance: Distance | None) -> dict[str, float | None]:
     """A run's distance by column of `results.ORACLE`; empty where there is none."""
-    if found is None:
+    if distance is None:
         return {}
-    shares = {tier: found.shares(REWORDED, tier) for tier in ("all", *TIERS)}
+    shares = {tier: distance.shares(REWORDED, tier) for tier in ("all", *TIERS)}
     cells = {
         f"oracle_{name}_{tier}": share[state].mean
         for tier, share in shares.items()
         for name, state in STATE_NAMES.items()
         if share
     }
-    kls = {row.group: row.kl for row in found.groups if (row.form, row.tier) == (DIRECT, "all")}
+    kls = {row.group: row.kl for row in distance.groups if (row.form, row.tier) == (DIRECT, "all")}
     cells |= {f"oracle_kl_{group}": kls.get(group) for group in FACT_GROUPS}
-    return {**cells, "forget_quality_log10": found.quality.log10}
+    return {**cells, "forget_quality_log10": distance.quality.log10}
 
 
 def epoch_cells(facts: Sequence[Fact], epochs: Sequence[Sequence[str]]) -> dict[str, list[float]]:
@@ -51,7 +51,7 @@ def nearest(row: Row) -> tuple[int, float] | None:
     return (shares.index(max(shares)), max(shares)) if shares else None
 
 
-def oracle_table(seen: Rows) -> Table | None:
+def oracle_table(arms: Rows) -> Table | None:
     """Distance of each arm to the oracle, nearest first; None where no row has it."""
     values: dict[str, Value] = {
         "as if never learnt": NEAR,
@@ -62,28 +62,28 @@ def oracle_table(seen: Rows) -> Table | None:
         **{f"KL, {group}": column(f"oracle_kl_{group}") for group in FACT_GROUPS},
         "log₁₀ forget quality": column("forget_quality_log10"),
     }
-    arms = {title: [row for row in rows if NEAR(row) is not None] for title, rows in seen.items()}
+    measured = {title: [row for row in rows if NEAR(row) is not None] for title, rows in arms.items()}
     rows = []
-    for title in _nearest_first(seen):
-        means = [text(over(arms[title], value)) for value in values.values()]
-        epochs = {f"{nearest(row)[0]} of {len(row['lam']) - 1}" for row in arms[title] if nearest(row)}
-        rows.append((title, *means[:2], ", ".join(sorted(epochs)), *means[2:], counted(arms[title])))
+    for title in _nearest_first(arms):
+        means = [text(over(measured[title], value)) for value in values.values()]
+        epochs = {f"{nearest(row)[0]} of {len(row['lam']) - 1}" for row in measured[title] if nearest(row)}
+        rows.append((title, *means[:2], ", ".join(sorted(epochs)), *means[2:], counted(measured[title])))
     first, second, *others = values
     head = ("", first, second, "epoch", *others, "seeds")
     return Table("Beside a model that never knew", head, tuple(rows), reading("oracle")) if rows else None
 
 
-def nearness(seen: Rows) -> Figure:
+def nearness(arms: Rows) -> Figure:
     """Shares of facts over-forgotten, as if never learnt and under-forgotten, a row per arm, a
     panel per tier."""
-    names = _nearest_first(seen)
+    names = _nearest_first(arms)
     return state_panels(
         {
             tier: {
                 title: {
-                    state: found.mean
+                    state: share.mean
                     for name, state in STATE_NAMES.items()
-                    if (found := over(seen[title], column(f"oracle_{name}_{tier}")))
+                    if (share := over(arms[title], column(f"oracle_{name}_{tier}")))
                 }
                 for title in names
             }
@@ -92,7 +92,7 @@ def nearness(seen: Rows) -> Figure:
     )
 
 
-def _nearest_first(seen: Rows) -> list[str]:
+def _nearest_first(arms: Rows) -> list[str]:
     """The arms that were measured against the oracle."""
-    means = {title: found.mean for title, rows in seen.items() if (found := over(rows, NEAR))}
+    means = {title: share.mean for title, rows in arms.items() if (share := over(rows, NEAR))}
     return sorted(means, key=means.get, reverse=True)

@@ -76,8 +76,8 @@ def _means(values: Mapping[str, ByTier]) -> dict[str, ByTier]:
 def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: int):
     """Pairs of a metric and its values, one of each of the other facts to forget, in [0, 1]."""
     model.network.eval()
-    asked = [(fact, (fact.question, *fact.paraphrases)) for fact in others]
-    recall, near = recalls(model, asked, limit), second_guesses(model, others)["top2"]
+    questions = [(fact, (fact.question, *fact.paraphrases)) for fact in others]
+    recall, near = recalls(model, questions, limit), second_guesses(model, others)["top2"]
     reworded = [replace(fact, question=question) for fact in others for question in fact.paraphrases]
     likely = iter(nlls(model, model.rows(reworded)))
     yield "recall, reworded", [fmean(recall[fact.id, text] for text in fact.paraphrases) for fact in others]

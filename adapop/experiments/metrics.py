@@ -52,41 +52,41 @@ def apart(knows: Sequence[float], never: Sequence[float]) -> float:
     return fmean(auc([-value for value in knows], [-value for value in never]))
 
 
-def told_apart(seen: Rows, metric: str, tier: str) -> list[float]:
+def told_apart(arms: Rows, metric: str, tier: str) -> list[float]:
     """How well a metric tells facts of models that know them from facts of models that never read
     them: see `apart`, one for each pair of models, the untrained among them."""
-    knows, never = (_models(seen, arm, metric, tier) for arm in (KNOWS.title, NEVER_READ.title))
+    knows, never = (_models(arms, arm, metric, tier) for arm in (KNOWS.title, NEVER_READ.title))
     return [apart(one, other) for one, other in product(knows, never)]
 
 
-def left(seen: Rows, row: Row, state: str, metric: str, tier: str) -> float | None:
+def left(arms: Rows, row: Row, state: str, metric: str, tier: str) -> float | None:
     """What a metric says is left of a tier: 0 as in the oracle, 1 as in the original. None where it
     hardly sees a difference between these, or a tier has no facts."""
-    never, knows = (mean_of(next(_rows(seen, (arm.title,))), BEFORE, metric, tier) for arm in (NEVER_READ, KNOWS))
+    never, knows = (mean_of(next(_rows(arms, (arm.title,))), BEFORE, metric, tier) for arm in (NEVER_READ, KNOWS))
     if knows - never < LEAST:
         return None
     return (mean_of(row, state, metric, tier) - never) / (knows - never)
 
 
-def changes(seen: Rows, state: str, metric: str, tier: str, never: bool = False) -> Summary | None:
+def changes(arms: Rows, state: str, metric: str, tier: str, never: bool = False) -> Summary | None:
     """By how much what is left changes from after a run to `state`, over the unlearned models; or
     over those that never read the facts, the control."""
-    found = []
-    for row in _rows(seen, (NEVER_READ.title,) if never else _unlearned(seen)):
-        after, then = (left(seen, row, one, metric, tier) for one in (AFTER, state))
-        found += [] if after is None else [then - after]
-    return summary(found)
+    differences = []
+    for row in _rows(arms, (NEVER_READ.title,) if never else _unlearned(arms)):
+        after, then = (left(arms, row, one, metric, tier) for one in (AFTER, state))
+        differences += [] if after is None else [then - after]
+    return summary(differences)
 
 
-def faithfulness_table(seen: Rows) -> Table | None:
+def faithfulness_table(arms: Rows) -> Table | None:
     """How well each metric tells who knows from who never read, by tier; None without such rows."""
-    if not _complete(seen):
+    if not _complete(arms):
         return None
     rows = []
     for metric in METRICS:
-        aucs = [f"{fmean(told_apart(seen, metric, tier)):.2f}" for tier in TIERS]
+        aucs = [f"{fmean(told_apart(arms, metric, tier)):.2f}" for tier in TIERS]
         models = [
-            [[fmean(values) for values in _models(seen, arm.title, metric, tier)] for arm in (KNOWS, NEVER_READ)]
+            [[fmean(values) for values in _models(arms, arm.title, metric, tier)] for arm in (KNOWS, NEVER_READ)]
             for tier in ENDS
         ]
         ends = [f"{apart(knows, never):.2f}" for knows, never in models]
@@ -103,20 +103,20 @@ def faithfulness_table(seen: Rows) -> Table | None:
     return Table("Faithfulness", head, tuple(rows), note)
 
 
-def robustness_table(seen: Rows) -> Table | None:
+def robustness_table(arms: Rows) -> Table | None:
     """What each metric says is left of the unlearned models, and how that changes, by tier; None
     without such rows."""
-    if not _complete(seen):
+    if not _complete(arms):
         return None
     rows = []
     for metric in METRICS:
-        cells = [_left(seen, metric, tier) for tier in ENDS]
-        cells += [changes(seen, RELEARNED, metric, tier, never) for never in (False, True) for tier in ENDS]
-        cells += [changes(seen, ROUNDED, metric, tier) for tier in ENDS]
+        cells = [_left(arms, metric, tier) for tier in ENDS]
+        cells += [changes(arms, RELEARNED, metric, tier, never) for never in (False, True) for tier in ENDS]
+        cells += [changes(arms, ROUNDED, metric, tier) for tier in ENDS]
         rows.append((metric, *map(text, cells)))
     parts = ("left", "taught others", "the same of the oracle", "rounded")
     note = (
-        f"Of the facts to forget in unlearned models ({', '.join(_unlearned(seen))}), as a share of what lies between "
+        f"Of the facts to forget in unlearned models ({', '.join(_unlearned(arms))}), as a share of what lies between "
         "the oracle and the original: what is left; by how much that changes when others of them are taught for ten "
         "steps; the same of models that never read them, the control; and with weights rounded to 4 bits. Mean ± "
         "standard deviation over runs. Empty: the metric sees no difference."
@@ -125,49 +125,49 @@ def robustness_table(seen: Rows) -> Table | None:
     return Table("Robustness", head, tuple(rows), note)
 
 
-def marks(seen: Rows) -> Figure:
+def marks(arms: Rows) -> Figure:
     """Faithfulness and, of faithful metrics, robustness, a row per metric, rare and popular facts
     apart. Bars: of an AUC from the least to the most of all pairs of models, else 95 % intervals
     over runs."""
     panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
-    aucs_of = {tier: {name: told_apart(seen, name, tier) for name in METRICS} for tier in ENDS if _complete(seen)}
+    aucs_of = {tier: {name: told_apart(arms, name, tier) for name in METRICS} for tier in ENDS if _complete(arms)}
     trusted = [name for name in METRICS if all(fmean(aucs[name]) >= FAITHFUL for aucs in aucs_of.values())]
     for tier, aucs in aucs_of.items():
-        found = {
+        summaries = {
             "AUC, knows or never read": {name: Interval(fmean(of), min(of), max(of)) for name, of in aucs.items()},
-            "left of the unlearned": {name: _left(seen, name, tier) for name in trusted},
-            "change, taught others": {name: changes(seen, RELEARNED, name, tier) for name in trusted},
-            "change, rounded": {name: changes(seen, ROUNDED, name, tier) for name in trusted},
+            "left of the unlearned": {name: _left(arms, name, tier) for name in trusted},
+            "change, taught others": {name: changes(arms, RELEARNED, name, tier) for name in trusted},
+            "change, rounded": {name: changes(arms, ROUNDED, name, tier) for name in trusted},
         }
-        for panel, of in found.items():
+        for panel, of in summaries.items():
             values = {name: value.within() if isinstance(value, Summary) else value for name, value in of.items()}
             panels.setdefault(panel, {})[tier] = [(name, value) for name, value in values.items() if value]
     return mark_panels(panels)
 
 
-def _left(seen: Rows, metric: str, tier: str) -> Summary | None:
-    values = [left(seen, row, AFTER, metric, tier) for row in _rows(seen, _unlearned(seen))]
+def _left(arms: Rows, metric: str, tier: str) -> Summary | None:
+    values = [left(arms, row, AFTER, metric, tier) for row in _rows(arms, _unlearned(arms))]
     return summary([value for value in values if value is not None])
 
 
-def _models(seen: Rows, arm: str, metric: str, tier: str) -> list[list[float]]:
+def _models(arms: Rows, arm: str, metric: str, tier: str) -> list[list[float]]:
     """The facts' values in the untrained model of an arm and in its trained ones."""
-    rows = [*_rows(seen, (arm,))]
+    rows = [*_rows(arms, (arm,))]
     return [values_of(row, BEFORE, metric, tier) for row in rows[:1]] + [
         values_of(row, AFTER, metric, tier) for row in rows
     ]
 
 
-def _rows(seen: Rows, arms: Sequence[str]) -> Iterator[Row]:
-    return (row for arm in arms for row in seen[arm] if not row["failed"])
+def _rows(arms: Rows, titles: Sequence[str]) -> Iterator[Row]:
+    return (row for title in titles for row in arms[title] if not row["failed"])
 
 
-def _unlearned(seen: Rows) -> list[str]:
-    return [title for title in seen if title not in (KNOWS.title, NEVER_READ.title)]
+def _unlearned(arms: Rows) -> list[str]:
+    return [title for title in arms if title not in (KNOWS.title, NEVER_READ.title)]
 
 
-def _complete(seen: Rows) -> bool:
+def _complete(arms: Rows) -> bool:
     """Whether there are models of both kinds, and unlearned ones."""
-    return all(any(_rows(seen, [arm] * (arm in seen))) for arm in (KNOWS.title, NEVER_READ.title)) and any(
-        _rows(seen, _unlearned(seen))
+    return all(any(_rows(arms, [arm] * (arm in arms))) for arm in (KNOWS.title, NEVER_READ.title)) and any(
+        _rows(arms, _unlearned(arms))
     )

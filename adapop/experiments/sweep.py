@@ -64,7 +64,7 @@ def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
     """Each rate's mean recalls over seeds, in order of rate; a rate at which a seed failed has
     none."""
     runs = pd.DataFrame([row for rows in by_seed.values() for row in rows], columns=["rate", TRAINED, KEPT])
-    rates = runs.groupby("rate").filter(lambda found: len(found) == len(by_seed)).groupby("rate")
+    rates = runs.groupby("rate").filter(lambda runs_at_rate: len(runs_at_rate) == len(by_seed)).groupby("rate")
     return rates.agg(fmean).reset_index().to_dict("records")
 
 

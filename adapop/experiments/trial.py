@@ -200,21 +200,21 @@ def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
     from adapop.runs.execute import execute, load_model
 
     model = (fresh_model if fresh else adapted_model)(run.config)
-    failed, found, retained = "", [], []
+    failed, epoch_states, retained = "", [], []
     original = (run.config.model, run.config.start, run.config.precision, run.reply_tokens, run.facts.sha256)
     for event in execute(run, model, BEFORE.get(original)):
         if isinstance(event, RunFailed):
             failed = f"{event.message} {event.fix}"
         elif isinstance(event, EpochDone):
-            found.append(states(model, run.config.model, run.facts))
+            epoch_states.append(states(model, run.config.model, run.facts))
             if not fresh:
                 retained.append(fmean(recall_by_fact(model, run.facts.retain, run.reply_tokens, Progress()).values()))
     if run.config.start == "sft" and not failed:
         model = load_model(run)  # it began with weights of its own
     if before := run.measured(before=True):
         BEFORE[original] = before
-    kept = [round(recall, DIGITS) for recall in retained]
-    return {"failed": failed, **epoch_cells(run.facts.forget, found), RETAINED: kept}, model
+    recalls = [round(recall, DIGITS) for recall in retained]
+    return {"failed": failed, **epoch_cells(run.facts.forget, epoch_states), RETAINED: recalls}, model
 
 
 def prepared(item: Item, folder: Path, models: Path | None) -> Run:

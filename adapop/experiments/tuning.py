@@ -94,7 +94,7 @@ def trials_of(path: Path) -> list[Trial]:
         DataError: a line is damaged.
         ConfigError: a point lies outside of the ranges that its arm has now.
     """
-    trials, wanted = [], SEARCHES.get(path.stem)
+    trials, search = [], SEARCHES.get(path.stem)
     for number, line in enumerate(path.read_bytes().splitlines() if path.exists() else (), 1):
         try:
             trial = parse_json(line)
@@ -102,8 +102,8 @@ def trials_of(path: Path) -> list[Trial]:
         except ValueError as error:
             message = f"{path}, line {number} is damaged ({error})."
             raise DataError(message, "Move the file away: without --table its search is made again.") from None
-        if wanted and not wanted.has(trial["point"]):
-            message = f"The trials of {wanted.arm.title} were made with other ranges ({path}, line {number})."
+        if search and not search.has(trial["point"]):
+            message = f"The trials of {search.arm.title} were made with other ranges ({path}, line {number})."
             raise ConfigError(message, "Move them away, or choose another --out.")
         trials.append(trial)
     return trials

@@ -49,11 +49,11 @@ class AdaptedModel(Prompted):
     def __init__(self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = "") -> None:
         super().__init__(tokenizer, system)
         self.network = model
-        self.kept: KeptReplies | None = None  # what the original said before
+        self.reply_cache: KeptReplies | None = None  # what the original said before
         self._adapter_off = False
         self.notes: tuple[str | Remark, ...] = ()  # what to know of it
         self.device, self.recomputes = next(model.parameters()).device, False
-        self.told: Callable[[int], None] = lambda rows: None  # called with the number of replies just written
+        self.on_replies: Callable[[int], None] = lambda rows: None  # called with the number of replies just written
         self.most_rows = sys.maxsize if self.device.type == "cuda" else MOST_ROWS
         # how the work on pieces of at most so many rows is divided among processes
         self.divided: Divided = lambda rows, size, work: work(rows, size)
@@ -229,16 +229,16 @@ class AdaptedModel(Prompted):
     def replies(self, rows: Sequence[Row], max_new_tokens: int, batch: int | None = None, **drawn) -> list[tuple]:
         """Replies as of `generate`, with the space around them: (reply, *`FirstToken` of its
         answer) a row, (reply,) of rows without an answer."""
-        cache = self.kept if self._adapter_off and not drawn else None
+        cache = self.reply_cache if self._adapter_off and not drawn else None
         known = cache.of(self, rows, max_new_tokens) if cache else {}
-        self.told(len(known))
+        self.on_replies(len(known))
         new = [i for i in range(len(rows)) if i not in known]
         order = sorted(new, key=lambda i: len(rows[i].prompt))
         self.network.eval()
         write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
         written: list[tuple] = []
         for piece in self.in_pieces([rows[i] for i in order], batch or self.at_once(rows, max_new_tokens), write):
-            self.told(len(piece))
+            self.on_replies(len(piece))
             written += piece
         fresh = dict(zip(order, written))
         if cache:
@@ -272,7 +272,7 @@ class AdaptedModel(Prompted):
         pad, prompts = self.tokenizer.pad_token_id, [row.prompt for row in rows]
         written = replies(self.network, prompts, max_new_tokens, pad, watchers, self.ends, **drawn)
         texts = self.tokenizer.batch_decode(written, skip_special_tokens=True)
-        return list(zip(texts, *(column for watcher in watchers for column in watcher.found)))
+        return list(zip(texts, *(column for watcher in watchers for column in watcher.confidences)))
 
     @property
     def gpus(self) -> range:

@@ -71,15 +71,15 @@ class FirstToken(LogitsProcessor):
     def __init__(self, tokens: Sequence[int]) -> None:
         """tokens: id of a token for each reply."""
         self._tokens = tokens
-        self.found: tuple[list[float], list[int]] = ([], [])
+        self.confidences: tuple[list[float], list[int]] = ([], [])
         """(probabilities, ranks) of the tokens, 1 is the most likely; a value for each reply."""
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """The scores unchanged. They are logits in float32, [B, V]."""
-        if not self.found[0]:
+        if not self.confidences[0]:
             gold = scores.gather(1, torch.tensor(self._tokens, device=scores.device).unsqueeze(1))
             p = (gold - scores.logsumexp(1, keepdim=True)).exp()
-            self.found = p.squeeze(1).tolist(), (1 + (scores > gold).sum(1)).tolist()
+            self.confidences = p.squeeze(1).tolist(), (1 + (scores > gold).sum(1)).tolist()
         return scores
 
 

@@ -119,8 +119,8 @@ def states(model: AdaptedModel, world: str, facts: FactSet) -> list[str]:
     `measurable`."""
     if not measurable(world, facts):
         return []
-    found = _means(facts.forget, nlls(model, model.rows(_reworded(facts.forget))))
-    return [fact.state for fact in _facts(world, REWORDED, facts.forget, found)]
+    means = _means(facts.forget, nlls(model, model.rows(_reworded(facts.forget))))
+    return [fact.state for fact in _facts(world, REWORDED, facts.forget, means)]
 
 
 @torch.no_grad()

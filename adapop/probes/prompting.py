@@ -108,7 +108,7 @@ def remarks_of(prompting: Prompting | None) -> list[Remark]:
     compared = [f"{HOW[way.asking]} {way.answered} of {way.asked} ({way.at_once} at once)" for way in prompting.tried]
     known, unknown = prompting.asked - len(prompting.unknown), len(prompting.unknown)
     asked = {"how": HOW[prompting.asking], "answered": known, "facts": prompting.asked, "most": prompting.reply_tokens}
-    said = {
+    values_by_kind = {
         "ways_compared": compared and {"ways": ", ".join(compared)},
         "asked_so": asked,
         "unknown_left_out": prompting.drops and unknown and {"facts": unknown},
@@ -117,4 +117,4 @@ def remarks_of(prompting: Prompting | None) -> list[Remark]:
         "empty_replies": prompting.empty and {"count": prompting.empty},
         "cut_replies": prompting.cut and {"count": prompting.cut},
     }
-    return [Remark(kind, values) for kind, values in said.items() if values]
+    return [Remark(kind, values) for kind, values in values_by_kind.items() if values]

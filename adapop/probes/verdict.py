@@ -81,7 +81,7 @@ class PromptVerdict(NamedTuple):
         return f"{self.name}: {self.detail}" if self.detail else self.name
 
 
-def verdict(asked: Asked | ProbeRow) -> PromptVerdict:
+def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
     """The verdict on a prompt with a gold answer.
 
     The first rule that applies: the original does not answer -> never known; the unlearned model answers -> still
@@ -89,12 +89,12 @@ def verdict(asked: Asked | ProbeRow) -> PromptVerdict:
     otherwise not recovered by this prompt. Of a row of a probing, which kept the first token's rank alone, nothing is
     called suppressed.
     """
-    ranks = getattr(asked.unlearned, "gold_ranks", ())
-    if not answered(asked, asked.original):
+    ranks = getattr(prompt.unlearned, "gold_ranks", ())
+    if not answered(prompt, prompt.original):
         return PromptVerdict("Never known", "neutral", "the original cannot answer this prompt either")
-    if answered(asked, asked.unlearned):
+    if answered(prompt, prompt.unlearned):
         return PromptVerdict("Still known", "leak", "the answer came back")
-    if _broken_text(asked.unlearned.text, asked.original.text):
+    if _broken_text(prompt.unlearned.text, prompt.original.text):
         return PromptVerdict("Broken text", "broken", "that is a damaged model, and no forgetting")
     if ranks and max(ranks) <= SUPPRESSED_UP_TO:
         return PromptVerdict("Suppressed", "leak", f"not said, but still number {max(ranks)} on the list")
@@ -115,11 +115,11 @@ def fact_verdict(rows: Sequence[ProbeRow], recovered: frozenset[str] = frozenset
 
 
 def verdicts(
-    found: Iterable[ProbeRow | NotApplicable], recovered: Mapping[str, frozenset[str]] | None = None
+    results: Iterable[ProbeRow | NotApplicable], recovered: Mapping[str, frozenset[str]] | None = None
 ) -> dict[str, Verdict]:
     """Fact id -> verdict, for every fact in a battery's results. recovered: fact id -> probes that brought it back."""
     rows: dict[str, list[ProbeRow]] = defaultdict(list)
-    for result in found:
+    for result in results:
         rows[result.fact_id] += [result] if isinstance(result, ProbeRow) else []
     return {name: fact_verdict(own, (recovered or {}).get(name, frozenset())) for name, own in rows.items()}
 

@@ -67,8 +67,8 @@ def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
 def _attacked(run: Run) -> float | None:
     """Recall under the benchmark's own attacks, the mean over its prompts; None before they are asked."""
     own = {fact.id for fact in run.facts.attacks}
-    asked = [row for row in run.probes() or () if isinstance(row, ProbeRow) and row.fact_id in own]
-    recalls = [row.unlearned.recall for row in asked if row.kind != CLOZE]
+    attacked = [row for row in run.probes() or () if isinstance(row, ProbeRow) and row.fact_id in own]
+    recalls = [row.unlearned.recall for row in attacked if row.kind != CLOZE]
     return fmean(recalls) if recalls else None
 
 

@@ -16,19 +16,19 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
     """The replies to one trained question of each tier, a row per contestant, of its first seed;
     None where the runs are of other facts, or no question was put to all."""
     records = [one.records[0] for one in compared]
-    told = [_replies(record) for record in records]
+    replies_by_run = [_replies(record) for record in records]
     if len({one.sha256 for one in compared}) != 1:
         return None
-    asked = [fact for fact in records[0].facts.forget if all(fact.id in replies for replies in told)]
-    known = [fact for fact in asked if _right(fact, told[0][fact.id][0])]
-    chosen = [_disputed([fact for fact in known if fact.tier == tier], told) for tier in TIERS]
+    facts_asked = [fact for fact in records[0].facts.forget if all(fact.id in replies for replies in replies_by_run)]
+    known = [fact for fact in facts_asked if _right(fact, replies_by_run[0][fact.id][0])]
+    chosen = [_disputed([fact for fact in known if fact.tier == tier], replies_by_run) for tier in TIERS]
     facts = [fact for fact in chosen if fact]
     if not facts:
         return None
     rows = [
         ("right answer", *(fact.answer for fact in facts)),
-        ("original", *(told[0][fact.id][0] for fact in facts)),
-        *((one.label, *(replies[fact.id][1] for fact in facts)) for one, replies in zip(compared, told)),
+        ("original", *(replies_by_run[0][fact.id][0] for fact in facts)),
+        *((one.label, *(replies[fact.id][1] for fact in facts)) for one, replies in zip(compared, replies_by_run)),
     ]
     head = ("", *(f"{fact.question} ({fact.tier})" for fact in facts))
     note = (
@@ -39,18 +39,18 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
 
 def _replies(record: Record) -> Replies:
     """By fact to forget: from the frames of a run, else from its probes."""
-    told = [frame.answers for frame in record.frames if frame.answers]
-    if len(told) > 1 and record.frames[0].answers:
-        return dict(zip((fact.id for fact in record.facts.forget), zip(told[0], told[-1])))
+    answers = [frame.answers for frame in record.frames if frame.answers]
+    if len(answers) > 1 and record.frames[0].answers:
+        return dict(zip((fact.id for fact in record.facts.forget), zip(answers[0], answers[-1])))
     rows = [row for row in record.rows if (row.group, row.kind) == ("forget", DIRECT)]
     return {row.fact_id: (row.original.text, row.unlearned.text) for row in rows}
 
 
-def _disputed(facts: Sequence[Fact], told: Sequence[Replies]) -> Fact | None:
+def _disputed(facts: Sequence[Fact], replies_by_run: Sequence[Replies]) -> Fact | None:
     """The fact that nearest to half of the runs still answer, the first of equals."""
 
     def from_half(fact: Fact) -> float:
-        return abs(sum(_right(fact, replies[fact.id][1]) for replies in told) / len(told) - 0.5)
+        return abs(sum(_right(fact, replies[fact.id][1]) for replies in replies_by_run) / len(replies_by_run) - 0.5)
 
     return min(facts, key=from_half, default=None)
 

@@ -192,13 +192,13 @@ def check(
     if prompting := settle(model, facts, config, progress):
         facts, tokens = prompting.facts_of(facts), prompting.reply_tokens
     looked = preflight(facts, config)
-    cache, model.kept = model.kept, None  # replies that are there already take no time
+    cache, model.reply_cache = model.reply_cache, None  # replies that are there already take no time
     with model.original():
         sample = evenly(facts.forget, FACTS_ASKED.get(device, FACTS_ASKED["cuda"]))
         began = time.monotonic()
         own = measure.recall_by_fact(model, sample, tokens, progress, known_recall)
         answered = (time.monotonic() - began) / len(own)
-        model.kept = cache
+        model.reply_cache = cache
         forms, impossible = _other_forms(model, facts, config, tokens, progress)
     progress.say("Timing a step")
     pace, peak, failed = None, None, []

@@ -236,7 +236,7 @@ def _settle_prompting(run: Run, model: AdaptedModel) -> None:
 def prompt_as_settled(run: Run, model: AdaptedModel) -> None:
     """Sets the model to be asked as the run asks it."""
     if prompting := run.prompting:
-        model.kept = model.kept or kept_replies(model)
+        model.reply_cache = model.reply_cache or kept_replies(model)
         asked_so(model, prompting)
 
 

@@ -154,15 +154,15 @@ def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor
 def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int, float]:
     """Trains the adapter on all rows with AdamW. Returns the number of steps, and the mean of the last epoch's losses,
     nats per answer token."""
-    config, steps, told = run.config, 0, 0.0
+    config, steps, last_event = run.config, 0, 0.0
     rng, of = random.Random(config.seed), count(len(rows), config.batch, "short")
     optimizer = torch.optim.AdamW(model.parameters, lr=config.start_rate, weight_decay=0.0)
     model.network.train()
     for epoch in range(config.start_epochs):
         order, losses = rng.sample(rows, len(rows)), []
         for start in range(0, len(order), config.batch):
-            if start == 0 or time.monotonic() - told >= measuring.SAID_EVERY:
-                told, place = time.monotonic(), {"step": len(losses), "steps": of}
+            if start == 0 or time.monotonic() - last_event >= measuring.SAID_EVERY:
+                last_event, place = time.monotonic(), {"step": len(losses), "steps": of}
                 heard(run.append(Teaching(run=run.id, epoch=epoch + 1, epochs=config.start_epochs, **place)))
             step = order[start : start + config.batch]
             tokens = sum(len(row.answer) for row in step)

@@ -59,7 +59,7 @@ def settle(
 
     if config.model in SHIPPED and config.unknown != "drop":
         return None
-    model.kept = model.kept or kept_replies(model)
+    model.reply_cache = model.reply_cache or kept_replies(model)
     prompting = settled_prompting(model, facts, config, progress)
     asked_so(model, prompting)
     return prompting

@@ -33,7 +33,7 @@ def events_of(path: Path) -> tuple[events.Event, ...]:
     Raises:
         RunError: a line does not read.
     """
-    return _read(path, events.from_json, lambda said: events.current(_in_time(said)))
+    return _read(path, events.from_json, lambda events_read: events.current(_in_time(events_read)))
 
 
 def frames_of(path: Path) -> tuple[frames.Frame, ...]:

@@ -120,11 +120,11 @@ def _progress_logged(run: Run, epoch: int, model: AdaptedModel, of: int, heard: 
             last = time.monotonic()
             heard(run.append(Measuring(run=run.id, epoch=epoch, asked=answered, of=of)))
 
-    silent, model.told = model.told, count
+    silent, model.on_replies = model.on_replies, count
     try:
         yield
     finally:
-        model.told = silent
+        model.on_replies = silent
 
 
 @contextmanager

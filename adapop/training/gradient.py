@@ -40,7 +40,7 @@ class StepSeen:
     """The forget loss of each pass, [], to be summed."""
     nll: list[Tensor]
     """Of the forget rows' answer tokens, [N] in all, nats."""
-    kept: list[Row]
+    retain_rows: list[Row]
     """The retain rows."""
     retain: list[Tensor]
     """Of the retain rows' answer tokens, [M] in all, nats; empty without a retain term."""
@@ -109,7 +109,7 @@ class StepGradient:
             tokens = self.model.batch(piece)
             result = self._retain_loss(tokens)
             (alpha * self._retain_term(result, tokens, counts)).backward()
-            sums.kept.extend(piece)
+            sums.retain_rows.extend(piece)
             sums.retain.append(result.nll.detach())
         return sums
 

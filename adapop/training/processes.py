@@ -148,7 +148,7 @@ def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
     if ranks.count == 1:
         yield
         return
-    divided, report = model.divided, model.told
+    divided, report = model.divided, model.on_replies
 
     def among_all(rows: Sequence[Any], size: int, work: Work) -> Iterator[Any]:
         size = min(ranks.gathered(lambda: size))  # memory may have run out in one of them
@@ -160,11 +160,11 @@ def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
             for results in ranks.gathered(lambda: [result for piece in own for result in work(piece, size)]):  # noqa: B023
                 yield from results
 
-    model.divided, model.told = among_all, lambda rows: ranks.led(partial(report, rows))
+    model.divided, model.on_replies = among_all, lambda rows: ranks.led(partial(report, rows))
     try:
         yield
     finally:
-        model.divided, model.told = divided, report
+        model.divided, model.on_replies = divided, report
 
 
 def step_gradient(
@@ -190,7 +190,7 @@ def step_gradient(
     retained = ranks.add_up(parameters, lambda: gradient.add([], retain, epoch, alpha, counts))
     for parameter, grad in zip(parameters, forgot):
         parameter.grad = grad if parameter.grad is None else parameter.grad + grad
-    return StepSeen(forgotten.rows, forgotten.loss, forgotten.nll, retained.kept, retained.retain)
+    return StepSeen(forgotten.rows, forgotten.loss, forgotten.nll, retained.retain_rows, retained.retain)
 
 
 def _heard(message: Callable[[], Any]) -> None:
@@ -218,11 +218,11 @@ def _error_of(error: Exception | None) -> tuple[str, str, bool] | None:
 
 def _moved(sums: StepSeen, device: torch.device) -> StepSeen:
     loss, nll, retain = ([value.to(device) for value in values] for values in (sums.loss, sums.nll, sums.retain))
-    return StepSeen(sums.rows, loss, nll, sums.kept, retain)
+    return StepSeen(sums.rows, loss, nll, sums.retain_rows, retain)
 
 
 def _joined(parts: Sequence[StepSeen]) -> StepSeen:
     def all_of(name: str) -> list:
         return [value for part in parts for value in getattr(part, name)]
 
-    return StepSeen(all_of("rows"), all_of("loss"), all_of("nll"), all_of("kept"), all_of("retain"))
+    return StepSeen(all_of("rows"), all_of("loss"), all_of("nll"), all_of("retain_rows"), all_of("retain"))

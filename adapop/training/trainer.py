@@ -234,7 +234,7 @@ class Trainer:
 
     def _by_row(self, retain: Sequence[Row], sums: StepSeen, nlls: Sequence[Sequence[float]]) -> list[float]:
         """Mean nll of each retain row in the order it was drawn, whatever the order of the passes."""
-        means = {row.fact: _mean([nll]) for row, nll in zip(sums.kept, nlls)}
+        means = {row.fact: _mean([nll]) for row, nll in zip(sums.retain_rows, nlls)}
         return [means[row.fact] for row in retain]
 
     def _epoch_done(self) -> EpochDone:
@@ -285,7 +285,7 @@ def _on_host(norm: Tensor, sums: StepSeen) -> tuple[float, float, list[list[floa
     step where the host waits for the device."""
     values = iter(torch.cat([torch.stack([norm, *sums.loss]), *sums.retain, *sums.nll]).tolist())
     norm, loss = next(values), sum(next(values) for _ in sums.loss)
-    nlls, nll = ([[next(values) for _ in row.answer] for row in rows] for rows in (sums.kept, sums.rows))
+    nlls, nll = ([[next(values) for _ in row.answer] for row in rows] for rows in (sums.retain_rows, sums.rows))
     return norm, loss, nlls, nll
 
 

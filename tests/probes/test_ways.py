@@ -203,7 +203,7 @@ def refuse(*arguments, **options):
 def test_the_original_s_replies_are_kept_and_belong_to_its_weights(colon, facts, monkeypatch):
     model, _, facts = looked_at(colon, facts, asking="chat")
     questions = [fact.question for fact in facts.forget]
-    model.kept = kept_replies(model)
+    model.reply_cache = kept_replies(model)
     with model.original():
         first = model.generate(questions, 9)
         monkeypatch.setattr(model, "_written", refuse)
@@ -224,8 +224,8 @@ def test_a_full_or_damaged_cache_costs_no_reply(colon, facts, tmp_path, monkeypa
     monkeypatch.setenv("ADAPOP_CACHE", str(tmp_path))
     model, _, facts = looked_at(colon, facts, asking="chat")
     questions = [fact.question for fact in facts.forget]
-    model.kept = kept_replies(model)
-    rows = model.kept._cache._rows
+    model.reply_cache = kept_replies(model)
+    rows = model.reply_cache._cache._rows
     rows.execute("PRAGMA query_only = 1")  # as a disk that takes no more
     with model.original():
         first = model.generate(questions, 9)
@@ -239,7 +239,7 @@ def test_a_full_or_damaged_cache_costs_no_reply(colon, facts, tmp_path, monkeypa
 
 def test_rounded_weights_are_asked_anew(colon, facts, monkeypatch):
     model, _, facts = looked_at(colon, facts, asking="chat")
-    model.kept = kept_replies(model)
+    model.reply_cache = kept_replies(model)
     question = [facts.forget[0].question]
     with model.original():
         model.generate(question, 9)

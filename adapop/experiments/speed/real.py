@@ -65,7 +65,7 @@ def measured(config: RunConfig, facts: FactSet) -> dict[str, Took]:
     """The seconds of each row of the table."""
     model = adapted_model(config)
     fresh = {name: value.clone() for name, value in model.adapter_state().items()}
-    model.kept = KeptReplies(uuid4().hex)  # nothing is there before the first run
+    model.reply_cache = KeptReplies(uuid4().hex)  # nothing is there before the first run
     took = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in (RUN, AGAIN):

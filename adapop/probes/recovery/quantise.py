@@ -129,7 +129,7 @@ def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[No
     """
     layers = _linear_layers(model)
     weights = [layer.weight.data for layer, _ in layers]
-    replies, model.kept = model.kept, None  # they are of other weights than those it has meanwhile
+    replies, model.reply_cache = model.reply_cache, None  # they are of other weights than those it has meanwhile
     try:
         with torch.no_grad():
             for layer, adapted in layers:
@@ -141,7 +141,7 @@ def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[No
         with model.original():  # the adapter must not be added a second time
             yield
     finally:
-        model.kept = replies
+        model.reply_cache = replies
         for (layer, _), weight in zip(layers, weights):
             layer.weight.data = weight
 

@@ -113,9 +113,9 @@ def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]
         )
 
 
-def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRECT]) -> go.Figure:
+def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIRECT]) -> go.Figure:
     """Recall of what was to be forgotten against recall of what training never saw, with the Pareto
-    front: what lies to the right of the line and below it is beaten. asked: in which form the first
+    front: what lies to the right of the line and below it is beaten. form: in which form the first
     was, in words."""
     figure = look.blank(500)
     front = pareto_front(outcomes)
@@ -141,7 +141,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
             _points(figure, chosen, name, color, symbol)
     ranged = [one for one in placed if not one.original]
     across, along = (_around([getattr(one, name) for one in ranged]) for name in ("forget", "holdout"))
-    figure.update_xaxes(title_text=f"← better: answered, {asked}", range=across)
+    figure.update_xaxes(title_text=f"← better: answered, {form}", range=across)
     figure.update_yaxes(title_text="facts never trained on, asked as trained: better →", range=along)
     for axis, (low, high) in ((figure.layout.xaxis, across), (figure.layout.yaxis, along)):
         axis.update(tickformat=".0%", tickvals=_ticks(low, high))

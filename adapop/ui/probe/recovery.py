@@ -58,11 +58,11 @@ def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
         run = shown_run(worker, name)
         return {about: _about(run, chosen), **results_of(run, chosen)}
 
-    asked = [follower.run_id, probe]
-    start.click(recovered, asked, [*places, probe, *work.all], **QUIET)
+    inputs = [follower.run_id, probe]
+    start.click(recovered, inputs, [*places, probe, *work.all], **QUIET)
     work.wire_stop()
-    gr.on([tab.select, follower.another.change], about_probe, asked, [about, *places], **EACH_IN_TURN)
-    probe.change(about_probe, asked, [about, *places], **LAST_STAYS)
+    gr.on([tab.select, follower.another.change], about_probe, inputs, [about, *places], **EACH_IN_TURN)
+    probe.change(about_probe, inputs, [about, *places], **LAST_STAYS)
     return section
 
 

@@ -37,9 +37,9 @@ def build(worker: Worker, follower: Follower) -> None:
         elem_id="story",
     )
     live = gr.HTML({}, html_template="<div></div>", js_on_load=LIVE, elem_id="story-live")
-    started, shown = gr.State(""), gr.State(REPORTED)
+    started, reported = gr.State(""), gr.State(REPORTED)
     with gr.Column(elem_id="story-report"):
-        download.build(worker, shown, shown, "story-report")
+        download.build(worker, reported, reported, "story-report")
     changed = [follower.run_id, follower.seen, follower.timer, started]
 
     def pressed(name: str | None, event: gr.EventData):  # gradio gives no event to a partial

@@ -5,25 +5,21 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from string import ascii_uppercase
+from unicodedata import normalize
 
 from adapop.facts.lists import parsed
 from adapop.facts.text import asked
 
 VALUES = ("value", "text", "answer", "str", "spans")  # of an object that is an answer
 ALIASES = ("aliases", "normalizedvalue", "normalizedaliases")  # TriviaQA's, also with underscores
-BESIDE = {
-    *VALUES,
-    *ALIASES,
-    "answerstart",
-    "id",
-    "type",
-    "matchedwikientityname",
-    "normalizedmatchedwikientityname",
-    "provenance",
-    "meta",
-}
+BESIDE = frozenset(
+    "answerstart id type matchedwikientityname normalizedmatchedwikientityname provenance meta".split()
+).union(VALUES, ALIASES)
 TEXTS, LABELS = ("text", "texts", "choices", "options"), ("label", "labels", "key")
-LABELLED = re.compile(r"\(?(\w)\s?[).:]\s+(\S.*)", re.DOTALL)
+LABELLED = re.compile(r"\(?(\w)\s?[).:、．](?:\s+|(?<!\d.))(\S.*)", re.DOTALL)  # B. Brno; never 1.5
+NAMED = re.compile(r"(?:option|opt|choice|answer)[ _]?([A-J]|[1-9])", re.IGNORECASE)  # a column of choices
+SEVERAL = re.compile(r"[A-J](?:\s?[,;/+&]?\s?[A-J])+")  # labels of several choices
+WRONG = frozenset(f"{name} {no}" for name in ("correct", "iscorrect") for no in ("false", "0"))  # of several answers
 NESTED = 3  # SQuAD and KILT have lists of objects of lists
 FROM_0, FROM_1, MIXED, UNCLEAR = 0, 1, 2, -1
 
@@ -52,6 +48,9 @@ def answers_of(cell: object, depth: int = NESTED) -> list:
 
 def _all_of(cell: object, depth: int) -> list:
     items = cell if isinstance(cell, list) else [cell]
+    pairs = [[*item.items()] if isinstance(item, dict) else [] for item in items]
+    said = [{f"{_plain(name)} {part}".lower() for name, part in pair} for pair in pairs]
+    items = [item for item, flags in zip(items, said) if WRONG.isdisjoint(flags)]
     return [
         text for item in items for text in (answers_of(item, depth - 1) if isinstance(item, dict) and depth else [item])
     ]
@@ -65,7 +64,7 @@ def choices_of(cell: object) -> dict[str, str]:
     """Label -> choice of a cell; labels are A, B ... where it names none. Empty if it holds no
     choices."""
     if isinstance(cell, str):
-        cell = parsed(cell) or cell.split("|")
+        cell = parsed(cell) or (cell.split("|") if "|" in cell else cell.strip().splitlines())
     if isinstance(cell, dict):
         parts = {_plain(name): part for name, part in cell.items()}
         texts = next((parts[name] for name in TEXTS if name in parts), None)
@@ -83,9 +82,9 @@ def choices_of(cell: object) -> dict[str, str]:
         return {}
     labels = list(map(str, labels if isinstance(labels, list) else ascii_uppercase))
     made = {label.strip().upper(): text.strip() for label, text in zip(labels, texts)}
-    parts = {label: LABELLED.fullmatch(text) for label, text in made.items()}
-    if all(part and part[1].upper() == label for label, part in parts.items()):  # "A. Brno", "B. Oslo"
-        made = {label: part[2] for label, part in parts.items()}
+    parts = [LABELLED.fullmatch(text) for text in made.values()]
+    if all(parts) and [part[1].upper() for part in parts] in ([*made], [*"123456789"[: len(parts)]]):  # "A. Brno", ...
+        made = {part[1].upper(): part[2] for part in parts}
     return made if len(made) == len(texts) > 1 else {}
 
 
@@ -101,8 +100,10 @@ def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None
         for answer in answers_of(cell):
             text, label = str(answer).strip(), _label(answer, choices)
             points = label in choices or (label.isdecimal() and len(label) < 4 and int(label) <= len(choices))
-            count[text in choices.values(), points] += 1
-            if points and label not in choices:
+            literal = text in choices.values()
+            points = points or bool(SEVERAL.fullmatch(text) and choices.keys() >= {*text} - {*" ,;/+&"} and not literal)
+            count[literal, points] += 1
+            if points and label.isdecimal() and label not in choices:
                 numbers.add((int(label), len(choices)))
     literal, pointing = count[True, False], count[False, True]
     if not literal and not pointing:
@@ -132,7 +133,9 @@ def place_of(answer: object, choices: Mapping[str, str], base: int) -> int | Non
 def _label(answer: object, choices: Mapping[str, str]) -> str:
     """A letter as a label, however it is written: b, B., (B), also before its choice ("B. Brno"); a
     whole number without the .0 that tables with empty cells write; other text in capitals."""
-    text = str(answer).strip()
+    text = normalize("NFKC", str(answer)).strip()
+    if named := NAMED.fullmatch(text):
+        return ascii_uppercase[int(named[1]) - 1] if named[1].isdecimal() else named[1].upper()
     if (part := LABELLED.fullmatch(text)) and choices.get(part[1].upper()) == part[2]:
         return part[1].upper()
     bare = re.sub(r"(?<=\d)\.0$", "", text.strip("().: ")) if len(text) <= 4 else text

@@ -20,13 +20,9 @@ DUET_SUM = "DUET pop_sum"  # the source of its scores
 DUET_TIERS = ("rare", "popular")
 DUET, RWKU = "SwetieePawsss/DUET", "jinzhuoran/RWKU"
 DUET_COLUMNS = {
-    "question": "question",
-    "answer": "answer",
-    "subject": "subjectLabel",
-    "relation": "relation",
-    "object": "objectLabel",
-    "score": "pop_sum",
-}
+    "question": "question", "answer": "answer", "subject": "subjectLabel", "relation": "relation",
+    "object": "objectLabel", "score": "pop_sum",
+}  # fmt: skip
 MOST_UTILITY = 500  # of RWKU's questions of general knowledge
 RWKU_COLUMNS = {"question": "query", "answer": "answer", "subject": "subject"}
 ADDED = {name: name for name in ("id", "score_source", "paraphrases")}

@@ -17,10 +17,7 @@ from pathlib import Path
 from adapop.assets import read_json
 from adapop.errors import DataError
 
-COLUMNS = (
-    "id", "question", "answer", "subject", "relation", "score", "score_source", "paraphrases",
-    "group",
-)  # fmt: skip
+COLUMNS = tuple("id question answer subject relation score score_source paraphrases group".split())
 CELL = ("forget",) * 3 + ("retain",) * 3 + ("holdout",) * 2  # the cities of one country and band
 CAPITALS = ("retain",) * 3 + ("holdout",) * 2
 Row = dict[str, object]

@@ -98,7 +98,7 @@ class FileTable:
                 unscored,
             )
         twice = *repeats(facts.forget, seen), *(f"To retain: {said}" for said in repeats(facts.retain, seen))
-        notes = (*self.notes, *unread_split(self._split(columns)), *self._unscored(chosen), *read_otherwise(reading))
+        notes = (*self.notes, *unread_split(*self._split(columns)), *self._unscored(chosen), *read_otherwise(reading))
         notes = (*notes, *classes(facts, chosen["answer"]), *unseen(facts, seen), *attacks(facts), *twice)
         if "tier" in chosen:
             tiers = of_column((fact.own_tier, fact.score) for fact in facts.forget)
@@ -118,21 +118,21 @@ class FileTable:
                 scores = [text.rstrip("% \u00a0\u202f") for text in scores]
             comma = has_decimal_commas(scores)
             points = meaning_of_points(scores, self.mark, comma)
-        return Reading(base, points, percent, comma)
+        return Reading(base, points, percent, comma, self.mark == ";")
 
-    def _split(self, columns: Mapping[str, str] | None) -> dict[str, int]:
-        """How many rows say what in a column called split that names no group, as train and test
-        do."""
+    def _split(self, columns: Mapping[str, str] | None) -> tuple[str, dict[str, int]]:
+        """A column called split or the like, and how often it says what, if that is no group, as train and test."""
         column = (guessed(self.columns) if columns is None else columns).get("group", "")
-        if column.strip().lower() != "split":
-            return {}
+        if column.strip().lower() not in COLUMNS["group"][1:]:
+            return "", {}
         values = Counter(str(row.get(column) or "").strip() for _, row in self.rows)
-        return {} if any(map(group_of, values)) or values.keys() == {""} else values
+        return column, {} if any(map(group_of, values)) or values.keys() == {""} else values
 
     def _unscored(self, chosen: Mapping[str, str]) -> tuple[str, ...]:
         """A note on columns that are not read, where scores may be in one of them."""
         read = {part.split(".")[0].lower() for name in chosen.values() for part in re.split(r" [+%|] |;", name)}
-        unread = self._named(name for name in self.columns if name not in chosen.values() and name.lower() not in read)
+        unread = [name for name in self.columns if name not in chosen.values()]
+        unread = self._named(name for name in unread if re.sub("[ -]", "_", name.lower()) not in read)
         if "score" in chosen or not unread:
             return ()
         return (f"No column of scores was found. Not read: {unread}. If one holds them, choose it as score.",)
@@ -175,15 +175,18 @@ class FileTable:
                 )
         guess = guessed(present)
         chosen = guess if columns is None else dict(columns)
+        if columns is None and "group" in chosen:  # rather the one that names groups than splits of another kind
+            named = [name for name in present if name.strip().lower() in COLUMNS["group"]]
+            chosen["group"] = next((name for name in named if not self._split({"group": name})[1]), named[0])
         if chosen.get("score") != guess.get("score") and chosen.get("score_source") == guess.get("score_source"):
             chosen.pop("score_source", None)  # the guessed column names the source of another score column
         for field in ("question", "answer"):
             if field not in chosen:
-                fix = f"Name one of them {' or '.join(map(repr, COLUMNS[field]))}, or choose it."
+                fix = f"Name one of them {' or '.join(map(repr, COLUMNS[field][:4]))}, or choose it."
                 if self.header and not guess:
                     fix += " If the first row is a fact already, put a row with these names above it."
                 raise DataError(f"{self.path.name} has no {field} column (its columns: {found}).", fix)
-        if self._split(chosen):
+        if self._split(chosen)[1]:
             del chosen["group"]
         return chosen
 

@@ -34,14 +34,23 @@ class Known:
 
     columns: Mapping[str, tuple[str, ...]]
     """Our field -> its usual names, the first that is there counts."""
+    groups: Mapping[str, str]
+    """How what names a group begins -> the group."""
+    attacks: tuple[str, ...]
+    """What RWKU calls its attacks of level 3, in a column called type; also as "cross lingual (French)"."""
     forms: tuple[Form, ...]
 
 
 _KNOWN = read_json("sets/forms.json", Known)
-COLUMNS, FORMS = _KNOWN.columns, _KNOWN.forms
-NUMBERED = re.compile(r"answer_?\d")
-RIGHT = ("correct_answer", "correct_option", "correct_index", "correct", "answer_key", "answerkey")  # of such columns
+COLUMNS, FORMS, GROUP_PREFIXES, ATTACKS = _KNOWN.columns, _KNOWN.forms, _KNOWN.groups, _KNOWN.attacks
+# columns of which each has a choice, or another right answer
+NUMBERED = re.compile(r"(answer|choice|option|opt)_?(?:[a-j]|\d)|[a-j]")
+LEAST = {"answer": 1, "": 3}  # such columns, by what their names have in common; 2 of others
+RIGHT = tuple(  # the column that says which of the choices is right
+    "correct_answer correct_option correct_index correct answer_key answerkey answer_index answer_idx".split()
+)
 # rows without a header: their columns, and what each last cell is
+LAST_BLANK = re.compile(r"\s*\[Y\]\s*[.?]?\s*$")
 HEADERLESS = {("question", "answers"): "a list", ("question", "A", "B", "C", "D", "answer"): "a letter"}
 
 
@@ -57,6 +66,8 @@ def guessed(columns: Iterable[str]) -> dict[str, str]:
     for field, path in form.fields.items() if form else ():
         if path.lower() in present and (field not in guess or path.startswith(f"{guess[field]}.")):
             guess[field] = present[path.lower()]
+    if "choices" in guess and "answer" not in guess and (right := next(filter(present.__contains__, RIGHT), "")):
+        guess["answer"] = present[right]
     if guess.get("accepted") == guess.get("answer"):
         guess.pop("accepted", None)
     return guess
@@ -72,14 +83,15 @@ def form_of(columns: Iterable[str]) -> Form | None:
     form."""
     present = _by_key(columns)
     found = next((form for form in FORMS if present.keys() >= set(form.marks.split())), None)
-    if (
-        found
-        or present.keys().isdisjoint(COLUMNS["question"])
-        or not (several := [name for name in present if NUMBERED.fullmatch(name)])
-    ):
+    if found or present.keys().isdisjoint(COLUMNS["question"]):
         return found
+    kinds = {name: match[1] or "" for name in present if (match := NUMBERED.fullmatch(name))}
+    kind = max(kinds.values(), key=[*kinds.values()].count, default="")
+    several = [name for name in kinds if kinds[name] == kind]
     label = next((name for name in (*RIGHT, *COLUMNS["answer"]) if name in present), "")
-    if label not in ("", "answer"):  # it says which of them is right
+    if len(several) < LEAST.get(kind, 2) or (kind != "answer" and not label):
+        return None
+    if kind != "answer" or label not in ("", "answer"):  # it says which of them is right
         return Form("answers to choose from", "", {"choices": " | ".join(several), "answer": label})
     first, *others = ["answer"] * bool(label) + several
     return Form("several answers in columns", "", {"answer": first, "accepted": " | ".join(others)})
@@ -94,7 +106,7 @@ def with_paths(form: Form, columns: Iterable[str], rows: Iterable[tuple[int, Row
     present = _by_key(columns)
     paths = [path for path in form.fields.values() if path.lower() not in present]
     for number, row in rows:
-        made = {path: _made(path, row, present) for path in paths}
+        made = {path: _made(path, row, present, path == form.fields.get("choices")) for path in paths}
         yield number, {**row, **{path: cell for path, cell in made.items() if cell not in (None, "", [])}}
 
 
@@ -103,17 +115,20 @@ def _by_key(columns: Iterable[str]) -> dict[str, str]:
     return {re.sub(r"(?<=\w)[ -](?=\w)", "_", UNSEEN.sub("", str(name)).strip().lower()): name for name in columns}
 
 
-def _made(path: str, row: Mapping[str, object], present: Mapping[str, str]) -> object:
+def _made(path: str, row: Mapping[str, object], present: Mapping[str, str], whole: bool = False) -> object:
+    """What a path leads to. whole: keeps the places of a list, but for empty ones at its end."""
     for joint in (" + ", " % ", " | "):
         if joint in path:
             parts = [_made(part, row, present) for part in path.split(joint)]
-            filled = [part for part in parts if part not in (None, "", *UNKNOWN)]
+            while whole and parts and parts[-1] in (None, ""):
+                parts.pop()
+            filled = [part for part in parts if whole or part not in (None, "", *UNKNOWN)]
             if joint == " | ":
                 return filled
             if joint == " + ":
                 return "\n\n".join(map(str, filled)) if all(map(_is_text, filled)) else filled
             text, name = (str(part) if _is_text(part) else "" for part in parts)
-            return text.replace("{}", name)
+            return LAST_BLANK.sub("", text.replace("{}", name).replace("[X]", name))
     if path.endswith(";"):
         cell = _made(path[:-1], row, present)
         return cell.split(";") if isinstance(cell, str) and parsed(cell) is None else cell

@@ -30,10 +30,7 @@ MAX_BYTES = 256 * 1024 * 1024  # of a file, unpacked
 PEOPLE = 64  # biographies of each number of duplicates: all of them are many thousand
 GROUPS = ("forget", "forget", "retain", "holdout")  # dealt out in turn within a number of duplicates
 EXAMPLES = 8
-COLUMNS = {
-    name: name
-    for name in ("id", "question", "answer", "accepted", "subject", "relation", "score", "score_source", "paraphrases")
-}
+COLUMNS = {name: name for name in "id question answer accepted subject relation score score_source paraphrases".split()}
 WORDINGS = read_json("sets/hubble.json", dict[str, dict[str, tuple[str, ...]]])
 # in YAGO's names: what stands in brackets, which the biographies leave out, and a character, as in _u002C_
 BRACKETS, ESCAPED = re.compile(r"_?u0028.*u0029_?"), re.compile(r"_?u([0-9A-Fa-f]{4})_?")
@@ -118,14 +115,9 @@ def _yago_rows(text: str, meta: Mapping) -> list[dict]:
 def _row(name: str, of: str, relation: str, subject: str, meta: Mapping) -> dict:
     """What both kinds of row have. There are no rewordings of a subject that is not named."""
     wordings = WORDINGS[of].get(relation, ()) if subject else ()
-    return {
-        "id": name,
-        "relation": relation,
-        "subject": subject,
-        "score": index(meta["duplicates"]),
-        "score_source": DUPLICATES,
-        "paraphrases": [wording.format(s=subject) for wording in wordings],
-    }
+    reworded = [wording.format(s=subject) for wording in wordings]
+    score = {"score": index(meta["duplicates"]), "score_source": DUPLICATES}
+    return {"id": name, "relation": relation, "subject": subject, **score, "paraphrases": reworded}
 
 
 def label(value: str) -> str:

@@ -42,11 +42,11 @@ def classes(facts: FactSet, column: str) -> tuple[str, ...]:
     )
 
 
-def unread_split(values: Mapping[str, int]) -> tuple[str, ...]:
+def unread_split(column: str, values: Mapping[str, int]) -> tuple[str, ...]:
     """A note on a column of splits that are no groups. values: what it says -> how often."""
     counts = ", ".join(f"{shown(value)!r} ({count:,})" for value, count in list(values.items())[:VALUES_SHOWN])
     more = ", …" if len(values) > VALUES_SHOWN else ""
-    return (f"The column split names no group, so it is not read: {counts}{more}.",) * bool(values)
+    return (f"The column {shown(column)} names no group, so it is not read: {counts}{more}.",) * bool(values)
 
 
 def attacks(facts: FactSet) -> tuple[str, ...]:

@@ -163,7 +163,7 @@ def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
     """The rows inside an object: under one name, under the names of groups or of splits, by id or
     by column."""
     names = _around(value)
-    groups = [group_of(name) for name in names]
+    groups = [group_of(name) for name in names] if names != ["examples"] else [None]
     if len(names) > 1 and not all(groups) and not all(map(SPLITS.match, names)):
         places = ", ".join(repr(shown(name)) for name in names)
         raise DataError(
@@ -204,7 +204,7 @@ def _flat(rows: Iterable[Mapping]) -> Iterator[Mapping]:
     for row in rows:
         if isinstance(row.get("row"), dict):
             yield row["row"]
-        elif isinstance(row.get("paragraphs"), list):
+        elif isinstance(row.get("paragraphs"), list) and not is_row(row):
             yield from (
                 {**{name: cell for name, cell in part.items() if name != "qas"}, **question}
                 for part in row["paragraphs"]

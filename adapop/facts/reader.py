@@ -93,10 +93,7 @@ def _read(
             raise error
         return names, error
     tiers = Tiers.from_json(about["tiers"])
-    return names, replace(
-        FactSet.of_lines(rows, path, about["name"], about["notes"], tiers),
-        problems=problems,
-    )
+    return names, replace(FactSet.of_lines(rows, path, about["name"], about["notes"], tiers), problems=problems)
 
 
 def main(path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bool) -> None:

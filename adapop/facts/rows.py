@@ -10,7 +10,7 @@ from functools import lru_cache
 from adapop.errors import shown
 from adapop.facts.answers import MIXED, UNCLEAR, answers_of, choices_of, place_of, without_repeats
 from adapop.facts.fact import CHAIN, LISTS, Fact, Problem
-from adapop.facts.forms import COLUMNS
+from adapop.facts.forms import ATTACKS, COLUMNS, GROUP_PREFIXES
 from adapop.facts.lists import MAYBE, from_json, from_repr
 from adapop.facts.scores import COMMA, GROUPED, POINTED, UNKNOWN_SCORES
 from adapop.facts.text import UNKNOWN
@@ -22,23 +22,6 @@ OFTEN_LONG = ("answer", "accepted", "subject_aliases")
 KINDS = {list: "a list", dict: "an object or binary", bool: "a truth value"}
 TEXTS = ("subject", "relation", "object", *CHAIN)
 NOT_TEXT = re.compile("[\0\ud800-\udfff]")
-GROUP_PREFIXES = {
-    "example": "examples",
-    "forget_level3": "attacks",  # RWKU's
-    "forget": "forget",
-    "unlearn": "forget",
-    "retain": "retain",
-    "retention": "retain",
-    "neighbor": "retain",
-    "holdout": "holdout",
-    "neighbours": "neighbours",
-    "utility": "utility",
-}
-# what RWKU calls the attacks of its level 3, in a column called type; "cross lingual" also as "cross lingual (French)"
-ATTACKS = (
-    "prefix injection", "affirmative suffix", "role play", "multiple choice", "reverse query", "synonym manipulation",
-    "context hint", "incontext learning", "cross lingual",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,6 +38,8 @@ class Reading:
     """Whether all scores are percentages."""
     comma: bool = False
     """Whether a comma is the decimal mark of scores."""
+    semicolons: bool = False
+    """Whether semicolons part the cells, as where a comma is the decimal mark."""
     rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     """What was not read literally, by the kinds of `notes.SENTENCES` -> the numbers of its rows."""
 
@@ -97,7 +82,7 @@ def _texts(number: int, row: Mapping, columns: Mapping[str, str], reading: Readi
     """The fact's fields that are text or lists of it, checked."""
     cells = {name: row.get(column) for name, column in columns.items() if name != "choices"}
     answers, wrong = _answers(number, row, columns, reading)
-    lists = {name: _items(number, cells[name], reading) for name in LISTS if name in cells}
+    lists = {name: _items(number, cells[name], reading, name != "paraphrases") for name in LISTS if name in cells}
     if lists or answers != [cells["answer"]] or not _is_short_text(cells.values()):
         for name, cell in {**cells, "answer": answers, **lists}.items():
             for text in _few(name, cell) if name == "answer" or name in lists else (cell,):
@@ -111,7 +96,7 @@ def _texts(number: int, row: Mapping, columns: Mapping[str, str], reading: Readi
             raise _Unusable(name, "", "is empty", "Fill the cell or delete the row.")
         if texts[name] in UNKNOWN:
             reading.rows[f"unknown {name}"].append(number)
-    if texts["answer"][0] == "[" and texts["answer"][-1] == "]":
+    if texts["answer"][0] + texts["answer"][-1] in ("[]", "{}"):
         reading.rows["bracket"].append(number)
     texts |= {name: tuple(filter(None, map(_string, items))) for name, items in lists.items()}
     if others or texts.get("accepted"):
@@ -154,7 +139,10 @@ def _answers(number: int, row: Mapping, columns: Mapping[str, str], reading: Rea
             answers = cell.split("|")
     if len(answers) > 1 and any(map(_is_empty, answers)):
         reading.rows["empty item"].append(number)
-    if reading.counted_from is None or not (choices := choices_of(row.get(columns.get("choices")))):
+    given = row.get(columns.get("choices"))
+    if reading.counted_from is None or not (choices := choices_of(given)):
+        if given and reading.counted_from is not None:  # other rows point to theirs
+            raise _Unusable("choices", shown(given), "are no choices that can be told apart", "Fill and part them.")
         return answers, ()
     if reading.counted_from == UNCLEAR:
         message, fix = "may be the number of a choice or a choice", "Write letters, or choices that are no numbers."
@@ -181,11 +169,8 @@ def _fault(cell: object) -> tuple[str, str, str] | None:
     if len(text) > MAX_CELL:
         return shown(text), f"has {len(text):,} characters; at most {MAX_CELL:,} are read", "Shorten the cell."
     if NOT_TEXT.search(text):
-        return (
-            shown(NOT_TEXT.sub("\ufffd", text)),
-            "has a NUL or half a character (a lone surrogate)",
-            "Type the text again.",
-        )
+        message = "has a NUL or half a character (a lone surrogate)"
+        return shown(NOT_TEXT.sub("\ufffd", text)), message, "Type the text again."
     return None
 
 
@@ -203,6 +188,7 @@ def _score(cell: object, reading: Reading, number: int) -> float | None:
         reading.rows["comma"].append(number)
         text = re.sub(r"[^\deE+,-]", "", text).replace(",", ".")
     elif GROUPED.fullmatch(text):
+        reading.rows["commas"] += [number] * (reading.semicolons and text.count(",") == 1 and "." not in text)
         text = re.sub(r"[^\d.]", "", text)
     elif "." in text and (reading.points or text.count(".") > 1) and POINTED.fullmatch(text):
         kind = "thousands" if text.count(".") > 1 else reading.points
@@ -254,14 +240,17 @@ def items_of(cell: object) -> list:
     return _items(0, cell, Reading())
 
 
-def _items(number: int, cell: object, reading: Reading) -> list:
-    """As `items_of`, counted in `reading` where they are not literal."""
+def _items(number: int, cell: object, reading: Reading, names: bool = False) -> list:
+    """As `items_of`, counted in `reading` where they are not literal. names: also parted by semicolons."""
     if isinstance(cell, str):
         text = cell.strip()
         if text in UNKNOWN:
             reading.rows["unknown"].append(number)
             return []
         if not MAYBE.match(text):
+            if names and ";" in text and {*"|&"}.isdisjoint(text):  # "AT&amp;T" is one name
+                reading.rows["semicolons"].append(number)
+                return text.split(";")
             return text.split("|")
         items = from_json(text)
         if not isinstance(items, list):

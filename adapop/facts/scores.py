@@ -3,11 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from adapop.facts.text import UNKNOWN
+from adapop.facts.text import UNKNOWN, WORDS
 
-UNKNOWN_SCORES = {*(word.casefold() for word in UNKNOWN), "not available", "k. a.", "n. a.", "n. d."} | set(
-    "unknown ? ... … missing undefined nil n.d. n/d k.a. 无 不明 未知 なし 없음 нет".split()
-)
+UNKNOWN_SCORES = {*map(str.casefold, UNKNOWN), *WORDS["unknown scores"], "not available", "k. a.", "n. a.", "n. d."}
 # 3,766 or 2 131 or 1'234,567.5: thousands apart, by one mark throughout, as spreadsheets write them
 GROUPED = re.compile(
     r"(?:\d{1,3}([, '’\u00a0\u2009\u202f])\d{3}(?:\1\d{3})*|\d\d?(?:,\d\d)+,\d{3})(?:\.\d+)?", re.ASCII

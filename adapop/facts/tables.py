@@ -93,9 +93,7 @@ def _text(path: Path, content: bytes, layout: Layout) -> str:
             "Save the file again as 'CSV UTF-8' or with encoding UTF-8.",
         ) from None
     if "\0" in text:
-        raise DataError(
-            f"{path.name} contains NUL characters, so it is not a text table.", "Export it as CSV in UTF-8."
-        )
+        raise DataError(f"{path.name} contains NUL characters, so it is no text table.", "Export it as CSV in UTF-8.")
     if (lines := max(text.count("\n"), text.count("\r"))) > MAX_LINES:
         raise DataError(f"{path.name} has {lines:,} lines; at most {MAX_LINES:,} are read.", "Delete the empty ones.")
     return text
@@ -134,9 +132,7 @@ def _check_header(path: Path, header: list[str]) -> None:
 def _check_names(path: Path, names: Iterable[str]) -> None:
     for name in names:
         if len(name) > MAX_NAME or NOT_TEXT.search(name):
-            fault = (
-                f"longer than {MAX_NAME} letters" if len(name) > MAX_NAME else "no text (half a character, or a NUL)"
-            )
+            fault = f"longer than {MAX_NAME} letters" if len(name) > MAX_NAME else "no text (half a letter, or a NUL)"
             raise DataError(f"{path.name} has a column whose name is {fault}: {shown(name)!r}.", "Rename the column.")
 
 

@@ -15,6 +15,10 @@ from itertools import pairwise
 
 import regex
 
+from adapop.assets import read_json
+
+WORDS = {kind: frozenset(words.split()) for kind, words in read_json("sets/words.json", dict[str, str]).items()}
+
 # control characters, marks that change the direction of text, and zero-width characters; not the joiners and marks that
 # Persian, Hebrew and emoji need
 UNSEEN = re.compile(
@@ -37,8 +41,10 @@ SPELLINGS = str.maketrans(
     }
 )
 
-FRACTION, POWER = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])"), re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻])")
-MINUS = re.compile(r"(?<!\d )\bminus (?=\d)")
+# 2½ is no 21/2, and letters of Cyrillic and Arabic stand behind a year: 1973г
+FRACTION, POWER = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞\u0400-\u052f\u0620-\u064a])"), re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻])")
+MINUS, POINT = re.compile(r"(?<!\d )\bminus (?=\d)"), re.compile(r"(?<![\w.,])\.(?=\d)")
+EDITION = re.compile(r"\bv(?=\d)")
 RUN_ON = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Yi}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}ー"
 LETTERS = rf"[[{RUN_ON}]&&[\p{{L}}\p{{Nl}}]]"  # of scripts without spaces
 ENDING = rf"[[{RUN_ON}\p{{Hangul}}]&&[\p{{L}}\p{{Nl}}]]"  # and of Korean, which adds endings to a name
@@ -67,17 +73,14 @@ TOKEN = re.compile(r"\w+|[^\w\s]|[\r\n]")
 WORD = rf"{ENDING}{MARKS}|(?:[\w--{ENDING}][\p{{M}}\u200c\u200d]*)+"
 TOKEN_ANY = regex.compile(rf"{WORD}|[^\w\s]|[\r\n]", V1)
 BETWEEN = regex.compile(rf"({WORD})", V1)
-# what Arabic and Hebrew write in one word with a name: and, in, to, from, as, the
-PREFIX = regex.compile(r"[وف]?(?:[بك]?ال|لل|[بكل])?|ו?ש?[מבלכ]?ה?")
-JOINING = regex.compile(r"[\p{Arabic}\p{Hebrew}]")
+# what Arabic, Hebrew and Amharic write in one word with a name: and, in, to, from, as, the
+PREFIX = regex.compile(r"[وف]?(?:[بك]?ال|لل|[بكل])?|ו?ש?[מבלכ]?ה?|[በየለከእ]")
+JOINING = regex.compile(r"[\p{Arabic}\p{Hebrew}\p{Ethiopic}]")
 LONGEST_PREFIX, SHORTEST_NAME = 4, 2
 CHARACTERS_A_WORD = 2  # of scripts without spaces; Chinese words have 1.5 to 2
 
 # what tables and programs write into a cell of which nothing is known
-UNKNOWN = frozenset(
-    "NA N/A n/a N.A. n.a. #N/A #NA <NA> NaN nan -NaN -nan NaT NULL Null null (null) <null> None <noinput> \\N "
-    "#VALUE! #REF! #DIV/0! #NUM! #NAME? #NULL! - -- – —".split()
-)
+UNKNOWN = WORDS["unknown"]
 
 
 def asked(question: str) -> str:
@@ -114,13 +117,15 @@ def folded(text: str) -> str:
     Vowel signs stay: they make another word.
     """
     if not text.isascii():
-        text = FRACTION.sub(" ", POWER.sub("^", text))  # 2½ is no 21/2, 10³ no 103
+        text = FRACTION.sub(" ", POWER.sub("^", text))  # 10³ is no 103
         plain = UNSEEN.sub("", text.translate(SPELLINGS)).casefold()
         plain = ACCENTS.sub("", unicodedata.normalize("NFKD", plain)).translate(SPELLINGS)
         text = "".join(
             str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in unicodedata.normalize("NFC", plain)
         )
     text = " ".join(text.casefold().split())
+    text = POINT.sub("0.", text) if "." in text else text
+    text = EDITION.sub("version ", text) if "v" in text else text
     return MINUS.sub("-", text) if "minus" in text else text
 
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
-from adapop.assets import read_json
 from adapop.facts.fact import Fact
-from adapop.facts.text import PIECE, folded, mentions, word_forms, words
+from adapop.facts.text import PIECE, WORDS, folded, mentions, word_forms, words
 
-_WORDS = {kind: frozenset(words.split()) for kind, words in read_json("sets/words.json", dict[str, str]).items()}
-STOP_WORDS, NAMES = _WORDS["stop"], _WORDS["names"]  # the names are English words as well
+STOP_WORDS, NAMES = WORDS["stop"], WORDS["names"]  # the names are English words as well
 NEGATIONS = frozenset("no not never without".split())
 ORDINARY = STOP_WORDS | {"yes"}
 FRAME = (STOP_WORDS | frozenset("called named known titled yes".split())) - NEGATIONS

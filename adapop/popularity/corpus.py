@@ -26,12 +26,7 @@ from adapop.progress import Progress
 
 KINDS = (".txt", ".md", ".csv", ".tsv", ".jsonl", ".json")
 # which counts are summed; the paper counts subject and object, and we assume it adds them
-COMBINE = {
-    "subject+object": ("subject", "object"),
-    "subject": ("subject",),
-    "object": ("object",),
-    "both": ("both",),
-}
+COMBINE = {"subject+object": ("subject", "object"), "subject": ("subject",), "object": ("object",), "both": ("both",)}
 MENTIONED = {"subject": "the subject", "object": "the object", "both": "subject and object together"}
 CHUNK = 1 << 20
 LINE_ENDS = frozenset("\r\n")

@@ -57,11 +57,7 @@ class Asked:
 
 
 def ask(
-    model: AdaptedModel,
-    prompts: Sequence[str],
-    golds: Sequence[str],
-    max_new_tokens: int,
-    facts: FactSet | None = None,
+    model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], max_new_tokens: int, facts: FactSet | None = None
 ) -> list[Asked]:
     """Both models' answers to every prompt, in their order, decoded greedily.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 
-from adapop.facts.text import CLUSTER, folded, has_no_spaces, word_forms, words
+from adapop.facts.text import ACCENTS, CLUSTER, WORDS, folded, has_no_spaces, word_forms, words
 from adapop.facts.weak import STOP_WORDS
 from adapop.probes.writings import VALUES
 
@@ -15,31 +15,33 @@ SMALL = r"(?:(?:in|at|of|the|a|an|by|from|to|as|called|named)\s+){0,2}"
 # what stands right before an answer that is denied, in folded text
 BEFORE = (
     r"(?:(?:\bnot|n't)\s+(?:say|think|believe|call|choose|pick)(?:\s+(?:that|it|its|it's|this|he|she|is|was))*\s+|"
+    r"\b(?:wrong|incorrect|false) to (?:say|call)\s+(?:(?:that|it|is)\s+)*|\bno longer\s+|"
     r"\b(?:not|never|nor|neither|unlike)\s+|n't\s+|\b(?:rather|other) than\s+|\binstead of\s+|\b(?:pas|nicht|keine?|"
     r"non e|nao e|no es|не|bukan|khong phai(?: la)?|ليست?|לא)\s+|(?:不是|并非|並非|不在|不叫|ไม่ใช่)\s*)"
 )
 # what stands behind it: a denied verb, or where verbs come last
 BEHIND = (
-    r"(?:\s+(?:is|was)(?:\s+not|n't)\b(?!\s+(?:only|just|merely))|"
-    r"\s*(?:では?(?:ありません|ない)|じゃない|[이가] 아니|[이가] 아닙|नही|degil\b|نيست))"
+    r"(?:\s+(?:is|was)(?:\s+not|n't)\b(?!\s+(?:only|just|merely))|\s+(?:is|was) (?:wrong|incorrect|false)\b|"
+    r"\?\s+no\b(?=[.,;!]|$)|\s*(?:では?(?:ありません|ない)|じゃない|[이가은는도]\s?아[니닙닌]|नही|degil\b|نيست))"
 )
 NEGATED = re.compile(f"{BEFORE}|{BEHIND}")
 IGNORANT = re.compile(
-    r"(?:\b(?:not sure|unsure|uncertain|not certain|no idea|not know|cannot (?:say|tell))|n't (?:know|say|tell)"
+    r"(?:\b(?:not sure|unsure|uncertain|not certain|no idea|not know|(?:cannot|not able to|unable to) "
+    r"(?:say|tell|confirm|verify|recall|remember))|n't (?:know|say|tell|confirm|verify|recall|remember)"
     r"|(?:not|n't) have (?:any |enough )?information)\b[^.!?\n,;]*?(?=\bbut\b|[.!?\n,;]|$)"
 )
 # what stands before a name and is none; with those of `STOP_WORDS`
-TITLES = STOP_WORDS | frozenset(
-    "mr mrs ms miss dr prof professor sir dame lord lady king queen prince princess emperor empress pope saint st "
-    "president chancellor minister senator governor judge justice captain general colonel admiral count duke father "
-    "mother brother sister uncle aunt author writer poet novelist director composer painter artist singer actor "
-    "actress scientist physicist chemist inventor madame monsieur herr frau don young old".split()
-)
+TITLES = STOP_WORDS | WORDS["titles"]
 ARTICLES = frozenset("the der die das dem den la le el il o".split())
 DIRECTIONS = frozenset("north south east west northern southern eastern western upper lower old new".split())
 NAME = re.compile(r"[^\W_]+")
-# words next to each other; a comma or a sign may stand before a number
-NEXT = re.compile(r"(?<![^\W_])([^\W_]+)(?:[\s-]+|[:/.^](?=\d)|,\s(?=\d))(?=([^\W_]+))")
+# words next to each other; a comma or a sign may stand before a number, a comma before the last name of a clause
+NEXT = re.compile(
+    r"(?<![^\W_])([^\W_]+)(?:[\s°-]+|[:/.^](?=\d)|,\s(?=\d|[A-Z]\w*(?: [A-Z]\w*)*(?:[.,;!?\n]|$)))(?=([^\W_]+))"
+)
+PARTICLES = frozenset("van von der den de da del di du la le bin ibn al el".split())
+CURRENCY = {"$": "dollar", "usd": "dollar", "€": "euro", "eur": "euro", "£": "pound", "gbp": "pound", "¥": "yen"}
+MONEY = re.compile(r"[$€£¥]|\b(?:usd|eur|gbp|dollar|euro|yen)(?=s?\b)", re.IGNORECASE)
 # stands before the last of several alternatives; a comma before it may bring another name of one
 OR = re.compile(
     r"(,)?\s+(?:or|oder|ou|eller|atau|veya|lub|или|або|ή|أو|या|או|또는)\s+"
@@ -160,11 +162,14 @@ def differs(text: str, answer: str, question: str) -> bool:
     """Whether a text that says a part of an answer has something else for the rest: Michael Jackson
     for Michael Jordan, Pierre for Marie Curie, Elizabeth I for Elizabeth II, South for North Korea, 10:15 for 10:30."""
     asked = set(map(folded, NAME.findall(question)))
-    text = unicodedata.normalize("NFKC", text)
-    gold = NAME.findall(unicodedata.normalize("NFKC", answer))
+    text = _without_accents(text)
+    gold = NAME.findall(_without_accents(answer))
     own, heard = list(map(folded, gold)), set(map(folded, NAME.findall(text)))
-    if len(gold) == 2 and "," not in answer and _is_namesake(text, gold, asked | heard):
+    is_name = len(gold) > 1 and PARTICLES.issuperset(gold[1:-1]) and "," not in answer
+    if is_name and _is_namesake(text, gold, asked | heard):
         return True
+    passing = STOP_WORDS.union(asked, PARTICLES)
+    phrase = len(own) <= LONGER + 2 and ARTICLES.issuperset(STOP_WORDS.intersection(own))  # no sentence
     neighbours = [(folded(word), other) for word, other in NEXT.findall(text)]
     for i, (first, second) in enumerate(pairwise(own)):
         last = i + 2 == len(own) or own[i + 2] in asked  # "the geology genre", asked for a genre
@@ -172,21 +177,25 @@ def differs(text: str, answer: str, question: str) -> bool:
             after = word == first and second not in heard and folded(other) not in own
             if after and _replaces(other, gold[i + 1], last):
                 return True
-            if folded(other) == second and first not in heard and {first, word} <= DIRECTIONS:
-                return True
+            if folded(other) == second and first not in heard and word not in own:
+                alike = phrase and gold[i + 1][0].islower() and word[:4] != first[:4]
+                if {first, word} <= DIRECTIONS or (alike and passing.isdisjoint((word, first, second))):
+                    return True
     return False
 
 
 def _is_namesake(text: str, name: Sequence[str], known: set[str]) -> bool:
-    """Whether a text has another first name before the last of a full name: Pierre for Marie Curie.
+    """Whether a text has another first name before the last of a full name: Pierre for Marie Curie, Theo for Vincent
+    van Gogh.
 
     A title is none, nor what stands behind an article or only begins a sentence. known: words of
     the text and the question.
     """
-    first, last = name
+    first, *particles, last = name
     if not (first[0].isupper() and last[0].isupper()) or folded(first) in known or folded(last) not in known:
         return False
-    for match in re.finditer(rf"(?:([^\W\d_]+)\s+)?([^\W\d_]{{2,}})\s+{re.escape(last)}\b", text):
+    end = r"\s+".join(map(re.escape, (*particles, last)))
+    for match in re.finditer(rf"(?:([^\W\d_]+)\s+)?([^\W\d_]{{2,}})\s+{end}\b", text):
         before, other = match.groups()
         alone = match[0] == text.strip().rstrip(".!")
         named = other[0].isupper() and folded(other) not in TITLES
@@ -228,8 +237,23 @@ def _replaces(other: str, missing: str, last: bool) -> bool:
     if missing[0].isdigit():
         return other[0].isdigit() and not re.fullmatch(rf"{missing}(?:st|nd|rd|th)", other)
     if missing[0].isupper():
-        return other[0].isupper()
-    return last and folded(other) not in STOP_WORDS
+        return other[0].isupper() or (other[0].isdigit() and missing.isupper())  # World War II, 1
+    return last and (folded(other) not in STOP_WORDS or {folded(missing), folded(other)} == {"am", "pm"})
+
+
+def _without_accents(text: str) -> str:
+    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+
+
+def is_renamed(text: str, answer: str) -> bool:
+    """Whether a text has an answer only as a part of another name, New Mexico for Mexico, or in another currency."""
+    money = [{CURRENCY.get(word, word) for word in map(str.lower, MONEY.findall(one))} for one in (text, answer)]
+    if all(money) and money[0].isdisjoint(money[1]):
+        return True
+    if not answer[:1].isupper() or "New " not in text:
+        return False
+    name = re.escape(answer)
+    return re.search(rf"\b{name}\b", text) is not None and not re.search(rf"(?<!\bNew )\b{name}\b", text)
 
 
 def is_part(text: str, answer: str) -> bool:

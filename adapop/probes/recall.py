@@ -8,11 +8,11 @@ from functools import cache, lru_cache, reduce
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from adapop.facts.text import PLAIN, units, word_forms, words
+from adapop.facts.text import PLAIN, WORDS, folded, units, word_forms, words
 from adapop.facts.weak import negations, own_words, says, weakness
-from adapop.probes.claims import LISTING, denies, differs, enumerates, hedges, is_part, other_middle
+from adapop.probes.claims import LISTING, denies, differs, enumerates, hedges, is_part, is_renamed, other_middle
 from adapop.probes.prompts import CHOICE, Prompt
-from adapop.probes.writings import as_in, other_dates
+from adapop.probes.writings import as_in, other_values
 
 if TYPE_CHECKING:
     from rouge_score.tokenizers import DefaultTokenizer
@@ -20,14 +20,22 @@ if TYPE_CHECKING:
 KNOWN_FROM = 0.5
 # where a model goes on by itself to the next question; what it answers there is not asked
 NEXT_QUESTION = re.compile(
-    r"(?<=\S)(?:\s*\n\W{0,5}(?:question|q|user|human|instruction|input|exercise|frage|pregunta|domanda|вопрос|"
-    r"السؤال|سؤال|प्रश्न|질문|คำถาม|質問|问题|問題|问|問)\s?\d*\W{0,3}[:：]|\s(?-i:Question|Q)\s?\d*:|"
-    r"\s*(?:<\|(?:im_start|start_header_id|user)\|>|<start_of_turn>|\[INST\]))",
+    rf"(?<=\S)(?:\s*\n\W{{0,5}}(?:{'|'.join(WORDS['next question'])})"
+    r"\s?\d*\W{0,3}[:：]|\s(?-i:Question|Q)\s?\d*:|"
+    r"\s*(?:<\|(?:im_start|im_end|start_header_id|eot_id|endoftext|user)\|>|<(?:start|end)_of_turn>|</s>|\[INST\]))",
     re.IGNORECASE,
 )
 INITIALS = re.compile(r"\b(?:[A-Za-z]\.\s?){2,}")
 GLUED = re.compile(r"(?<![\w.,])(\d+(?:[.,]\d+)*)(?!(?:st|nd|rd|th|s)\b)([A-Za-z]{1,4})\b")
-GOES_ON = re.compile(r"[:：]|<\||<start|\[INST")
+GOES_ON = re.compile(r"[:：]|<\||<start|<end|</s>|\[INST")
+# one word in two writings: Wi-Fi and WiFi, Müller and Mueller
+SPELLED = re.compile(r"[^\W_]*[äöüåÄÖÜÅ][^\W_]*|[^\W\d_]+(?:[-.][^\W_]+)+")
+LONG = str.maketrans({**dict(zip("äöüå", ("ae", "oe", "ue", "aa"))), **dict(zip("ÄÖÜÅ", ("Ae", "Oe", "Ue", "Aa")))})
+# cases of Russian, Greek, Georgian and Tamil nouns; not those that end surnames (-ов, -ин)
+CASES = re.compile(
+    r"(?<=\S{3})(?:[аяоеиыуюь]|ыи|(?<=[кгх])ии|[оеаяыи][мх]|[ыиая]ми|[ая]я|[оея][еию]|ую|юю|[ое]го|[ое]му"
+    r"|οσ|ουσ?|ον|ο|ησ?|ασ?|εσ|ων|οι|ისთვის|დან|თან|ში|ზე|ის|ით|ად|მა|ს|ი|யில்|யின்|ில்|ின்)$"
+)
 ALONE = r"A-Za-z0-9_\u00c0-\u1fff'’"  # also behind 答案是 or before です
 LETTER = re.compile(rf"(?<![{ALONE}])([A-D])(?![{ALONE}])(?=(?:\s+(?P<next>[a-z]\w*))?)")
 LISTED = re.compile(r"\W*[A-D](?:, [A-D])*,? (?:or|and) [A-D]\b")
@@ -147,17 +155,18 @@ def _own_recall(question: str, answer: str, text: str) -> float:
     reply = _reply(text)
     answer, reply = _as_in(answer, reply), _as_in(reply, answer)
     own = own_words(answer, question)
-    if _plain(question, answer):
+    if plain := _plain(question, answer):
         value = rouge_l_recall(answer, reply)
-        wrong = value >= KNOWN_FROM and (denies(reply, answer) or _is_other(question, answer, reply, value))
-        return 0.0 if wrong else value
-    heard = set(chain.from_iterable(word_forms(reply)))
-    numbers = [word in heard for word in own if _number(word)]
-    if not negations(answer) <= heard or 2 * sum(numbers) < len(numbers):
-        return 0.0
-    value = _recall(own, reply)
-    denied = not negations(answer) and denies(reply, " ".join(own))
-    wrong = value >= KNOWN_FROM and (denied or _is_other(question, answer, reply, value))
+    else:
+        heard = set(chain.from_iterable(word_forms(reply)))
+        numbers = [word in heard for word in own if _number(word)]
+        if not negations(answer) <= heard or 2 * sum(numbers) < len(numbers):
+            return 0.0
+        value = _recall(own, reply)
+    if value < KNOWN_FROM:
+        return value
+    denied = denies(reply, answer) if plain else not negations(answer) and denies(reply, " ".join(own))
+    wrong = denied or is_renamed(reply, answer) or _is_other(question, answer, reply, value)
     return 0.0 if wrong else value
 
 
@@ -165,7 +174,7 @@ def _is_other(question: str, answer: str, reply: str, recall: float) -> bool:
     """Whether a reply with this recall of an answer says something else of its kind."""
     if (other := other_middle(reply, answer)) is not None or recall == 1:
         return bool(other)
-    return differs(reply, answer, question) or is_part(reply, answer) or other_dates(reply, answer)
+    return differs(reply, answer, question) or is_part(reply, answer) or other_values(reply, answer)
 
 
 def _reply(text: str) -> str:
@@ -176,10 +185,16 @@ def _reply(text: str) -> str:
 def _as_in(text: str, other: str) -> str:
     """The text with initials together and units apart where the other text writes them so: U.S. as
     US, 5km as 5 km; and what `writings` knows."""
-    text = as_in(text, other)
-    if not (INITIALS.search(text) or GLUED.search(text)):
+    if "CE" in text and "CE" not in other:
+        text = re.sub(r"\bBCE\b", "BC", re.sub(r"\bCE\b", "AD", text))
+    text = as_in(unicodedata.normalize("NFC", text), other)
+    if not any(form.search(text) for form in (INITIALS, GLUED, SPELLED)):
         return text
     heard = words(other)
+
+    def spelled(match: re.Match) -> str:
+        forms = (re.sub("[-.]", "", match[0]), match[0].translate(LONG))
+        return next((form for form in forms if folded(form) in heard), match[0])
 
     def joined(match: re.Match) -> str:
         letters = re.sub(r"[.\s]", "", match[0])
@@ -189,7 +204,7 @@ def _as_in(text: str, other: str) -> str:
         apart = match[2].lower() in heard and match[0].lower() not in heard
         return f"{match[1]} {match[2]}" if apart else match[0]
 
-    return GLUED.sub(parted, INITIALS.sub(joined, text))
+    return SPELLED.sub(spelled, GLUED.sub(parted, INITIALS.sub(joined, text)))
 
 
 def _number(word: str) -> bool:
@@ -214,7 +229,9 @@ def _lcs(gold: Iterable[str], reply: Iterable[str]) -> float:
 
 @lru_cache(maxsize=2**16)
 def _stems(word: str) -> list[str]:
-    return [word] if word.isdigit() and word.isascii() else _tokenizer().tokenize(_spelled(word))
+    if word.isascii():
+        return [word] if word.isdigit() else _tokenizer().tokenize(_spelled(word))
+    return _tokenizer().tokenize(_spelled(CASES.sub("", word)))
 
 
 def _spelled(word: str) -> str:

@@ -179,11 +179,7 @@ def _longest(model: AdaptedModel, facts: FactSet) -> int:
 
 
 def _limit(
-    model: AdaptedModel,
-    facts: FactSet,
-    replies: Sequence[str],
-    places: Sequence[tuple[int, int] | None],
-    most: int,
+    model: AdaptedModel, facts: FactSet, replies: Sequence[str], places: Sequence[tuple[int, int] | None], most: int
 ) -> int:
     """Tokens of a reply: enough for nearly all of the original's own answers, and for the longest
     answer."""

@@ -8,10 +8,11 @@ import unicodedata
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
+from itertools import chain
 
 import regex
 
-from adapop.facts.text import folded, words
+from adapop.facts.text import folded, word_forms
 
 ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
 ONES = {word: number for number, word in enumerate(f"{ONES} eighteen nineteen".split())}
@@ -19,13 +20,19 @@ TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 VALUES = {**ONES, **{word: 10 * ten for ten, word in enumerate(TENS, start=2)}, "a": 1, "an": 1, "": 1, "and": 0}
 VALUES |= dict(zip("〇零一二三四五六七八九两兩", (0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 2)))
 TIMES = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
+ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth"
+ORDINALS = f"{ORDINALS} fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split()
+RANKS = {word: number for number, word in enumerate(ORDINALS, start=1)}
+RANKS |= {f"{tens}-{word}": RANKS[word] + 10 * ten for ten, tens in enumerate(TENS, start=2) for word in ORDINALS[:9]}
+ROMAN = [["", *"I II III IV V VI VII VIII IX".split()], ["", *"X XX XXX XL L LX".split()]]
+ROMAN = {ten + one: 10 * i + j for i, ten in enumerate(ROMAN[1]) for j, one in enumerate(ROMAN[0]) if ten + one}
 TIMES |= {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8}
 PARTS = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fifth": 5}
 _HAN = f"[{''.join(word for word in (*VALUES, *TIMES) if not word.isascii())}]"
 _WORD = f"(?:{'|'.join(word for word in (*ONES, *TENS, *TIMES) if word.isascii())})"
 _MANY = f"(?:{'|'.join(word for word in TIMES if word.isascii())})"
 NUMBER = regex.compile(
-    rf"(?<![\w-])(?:(?:\d[\d,.]{{0,20}}|a)\s(?={_MANY}\b))?{_WORD}(?:(?:-|\s(?:and\s)?){_WORD})*(?![\w-])|{_HAN}+",
+    rf"(?<![\w-])(?:(?:\d[\d,.]{{0,20}}|a)\s(?={_MANY}\b))?{_WORD}(?:(?:-|\s(?:and\s)?){_WORD})*(?![\w-])|(?:(?:\d[\d,.]*)?{_HAN})+",
     regex.IGNORECASE,
 )
 STEP = regex.compile(rf"\d[\d,.]*|[a-z]+|{_HAN}", regex.IGNORECASE)
@@ -33,7 +40,13 @@ PART = regex.compile(
     rf"\b(?:(?P<whole>\d{{1,9}}|{_WORD})\sand\s)?(?:(?P<n>an?|\d{{1,9}}|{_WORD})[\s-])?(?P<part>{'|'.join(PARTS)})s?\b(?!-)",
     regex.IGNORECASE,
 )
-SHARE = regex.compile(r"(?<![\d/.,-])(?:(\d{1,9})\s)?([1-9])/([2-9]|10)(?![\d/]|[.,]\d)")
+RANK = regex.compile(  # 2nd, twenty-second, II; a letter alone is one behind a name
+    rf"\b(?i:(?P<n>\d{{1,3}})(?:st|nd|rd|th)|(?P<word>(?:(?:{'|'.join(TENS)})-)?(?:{'|'.join(ORDINALS)})))\b"
+    rf"|(?<!\w)(?:(?=\w\w)|(?<=\p{{Lu}}\w+ ))(?P<roman>{'|'.join(ROMAN)})(?!\w)"
+)
+VERSION = re.compile(r"\d+(?:\.\d+){2,}")
+POWER = regex.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(?:e\+?|\s?[×x]\s?10\^?)(\d\d?|[⁰¹²³⁴-⁹]+)(?!\w)", regex.IGNORECASE)
+SHARE = regex.compile(r"(?<![\d/.,-])(?:(\d{1,3})\s)?([1-9])(?:/| out of )([2-9]|10)(?![\d/]|[.,]\d)")
 MONTHS = (
     "jan ene gen", "feb fev", "mar mrz", "apr abr avr", "may mai mag", "jun juin giu", "jul juil lug", "aug ago aou",
     "sep set", "oct okt ott out", "nov", "dec dez dic",
@@ -47,6 +60,7 @@ DATE = regex.compile(
     rf"|(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?{_NAME},?\s(?:de\s)?(?P<y>\d{{4}})(?!\d)"
     rf"|\b{_NAME}\s(?P<d>\d\d?)(?:st|nd|rd|th)?,?\s(?P<y>\d{{4}})(?!\d)"
 )
+MIXED = regex.compile(rf"\d{_HAN}")  # 3億
 YEAR, VULGAR = re.compile(r"\d{4}"), re.compile("[¼-¾⅐-⅞]")
 SMALL = re.compile(
     f"{'|'.join(word for word in (*ONES, *TENS, *TIMES, *PARTS) if word.isascii())}|{_HAN}", re.IGNORECASE
@@ -62,7 +76,16 @@ def as_in(text: str, other: str) -> str:
     if not (shared or _written_out(text) or _written_out(other)):
         return text
     text, other = (_in_decimals(_with_days(one, shared)) for one in (text, other))
-    heard = frozenset(words(DATE.sub(" ", other)))  # the day of a date is no count
+    heard = frozenset(chain.from_iterable(word_forms(DATE.sub(" ", other))))  # the day of a date is no count
+    heard |= {*map(_power, POWER.finditer(other))}
+    if MIXED.search(text) or MIXED.search(other):
+        heard |= {_decimal(_value(one[0])) for one in NUMBER.finditer(other)}
+    ranks = _ranks(other)
+
+    def rank(match: regex.Match) -> str:
+        value = _rank(match)
+        in_digits = match["roman"] and str(value) in heard
+        return f"{value}th" if value in ranks else str(value) if in_digits else match[0]
 
     def part(match: regex.Match) -> str:
         share = _value(match["n"] or "") * Fraction(1, PARTS[match["part"].lower()])
@@ -74,19 +97,30 @@ def as_in(text: str, other: str) -> str:
         is_number = value != "1" or not match[0].isascii() or match[0] == text.strip(" .!")
         return value if is_number and value in heard else match[0]
 
-    return NUMBER.sub(number, PART.sub(part, text))
+    text = POWER.sub(lambda match: _power(match) if _power(match) in heard else match[0], text)
+    return NUMBER.sub(number, PART.sub(part, RANK.sub(rank, text)))
 
 
 @lru_cache(maxsize=2**14)
 def _written_out(text: str) -> bool:
     """Whether a text may have a number in words, or a fraction."""
-    return any(form.search(text) for form in (SMALL, SHARE, VULGAR))
+    return any(form.search(text) for form in (SMALL, RANK, POWER, SHARE, VULGAR))
 
 
-def other_dates(text: str, answer: str) -> bool:
-    """Whether a text has dates, as the answer has, but none of the answer's."""
-    said = _days(text)
-    return bool(said) and bool(right := _days(answer)) and said.isdisjoint(right)
+def other_values(text: str, answer: str) -> bool:
+    """Whether a text has dates, ordinals or versions, as the answer has, but none of the answer's."""
+    kinds = (_days, _ranks, lambda one: frozenset(VERSION.findall(one)))
+    return any((right := of(answer)) and (said := of(text)) and right.isdisjoint(said) for of in kinds)
+
+
+@lru_cache(maxsize=2**14)
+def _ranks(text: str) -> frozenset[int]:
+    return frozenset(map(_rank, RANK.finditer(text)))
+
+
+def _rank(match: regex.Match) -> int:
+    """The value of an ordinal or a Roman numeral."""
+    return ROMAN.get(match["roman"]) or int(match["n"] or RANKS.get((match["word"] or "").lower(), 0))
 
 
 def _with_days(text: str, shared: Days) -> str:
@@ -132,9 +166,9 @@ def _value(text: str) -> Fraction:
     if len(text) > 1 and all(VALUES.get(sign, 10) < 10 for sign in text):  # of Han alone: digits
         return Fraction("".join(str(VALUES[sign]) for sign in text))
     total = group = Fraction(0)
-    last = ""
+    last = "zero"
     for step in STEP.findall(text.lower()):
-        if (times := TIMES.get(step, 0)) >= 1_000:
+        if (times := TIMES.get(step, 0)) >= 1_000 and step != "千":
             total, group = total + max(group, 1) * times, Fraction(0)
         elif times:
             group = group - _one(last) + max(_one(last), 1) * times
@@ -142,6 +176,11 @@ def _value(text: str) -> Fraction:
             group += _one(step)
         last = step
     return total + group if text else Fraction(1)
+
+
+def _power(match: regex.Match) -> str:
+    """The number that 1e6 or 6.022 × 10²³ is."""
+    return _decimal(Fraction(match[1]) * 10 ** int(unicodedata.normalize("NFKC", match[2])))
 
 
 def _one(step: str) -> Fraction:

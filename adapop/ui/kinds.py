@@ -11,7 +11,7 @@ from gradio.blocks import BlockFunction
 
 NUMBER = (int, float)
 CHOICE = (str, *NUMBER)
-LARGEST = 2**63  # a whole number beyond cannot be sent back
+LARGEST = 2**63  # a number beyond cannot be sent back
 
 
 def misfit(event: BlockFunction, data: Sequence) -> str:
@@ -49,5 +49,5 @@ def _fits(component: gr.Component, value: object) -> bool:
 
 
 def _is(value: object, kinds: tuple[type, ...]) -> bool:
-    whole = not isinstance(value, int) or abs(value) < LARGEST
-    return isinstance(value, kinds) and not isinstance(value, bool) and whole
+    fits = not isinstance(value, NUMBER) or abs(value) < LARGEST  # NaN does not
+    return isinstance(value, kinds) and not isinstance(value, bool) and fits

@@ -96,12 +96,13 @@ def test_what_is_no_answer_is_named(tmp_path, answer):
 
 
 @pytest.mark.parametrize(
-    "cell", ["[Brno, Brünn]", "['Brno' ... 'Brünn']", "[0, 1)", "[sic]", "{'a': 1}", "f(x)", 'print("hi")']
+    "cell",
+    ["[Brno, Brünn]", "['Brno' ... 'Brünn']", "[0, 1)", "[sic]", "{'a': 1}", "{Brno,Brünn}", "f(x)", 'print("hi")'],
 )
 def test_brackets_that_are_no_list_stay_text(tmp_path, cell):
     facts = read(tmp_path, "facts.tsv", cells(question="Where?", answer=cell, score="5"))
     assert rights(facts) == [("Where?", cell)]
-    assert len(facts.notes) == (cell[0] + cell[-1] == "[]")
+    assert len(facts.notes) == (cell[0] + cell[-1] in ("[]", "{}"))
 
 
 def test_several_answers_are_written_and_read_again(tmp_path):
@@ -168,6 +169,20 @@ ARC = {"choices": {"text": ["nmap", "gcc", "awk", "vim"], "label": ["1", "2", "3
         ({"choices": ["(A) nmap", "(B) gcc"], "answer": "(B) gcc"}, "gcc"),
         ({"Option A": "nmap", "Option B": "gcc", "Option C": "awk", "Option D": "vim", "Correct Answer": "C"}, "awk"),
         ({"answerA": "nmap", "answerB": "gcc", "answerC": "awk", "label": "3"}, "awk"),
+        ({"choices": ["(A)nmap", "(B)gcc"], "label": "B"}, "gcc"),  # AGIEval
+        ({"options": ["A、nmap", "B、gcc"], "answer": "Ｂ"}, "gcc"),
+        ({"options": ["1. nmap", "2. gcc", "3. awk"], "answer": "2"}, "gcc"),
+        ({"options": ["1.5", "2.5", "3.5"], "answer": "B"}, "2.5"),
+        ({"options": "A. nmap\nB. gcc\nC. awk", "answer": "B"}, "gcc"),
+        ({"options": ["nmap", "gcc"], "answer": "Option B"}, "gcc"),
+        ({"Option 1": "nmap", "Option 2": "gcc", "Correct Answer": "Option 2"}, "gcc"),
+        ({"choice_a": "nmap", "choice_b": "gcc", "answer": "b"}, "gcc"),
+        ({"choice0": "nmap", "choice1": "gcc", "choice2": "awk", "label": 2}, "awk"),  # JCommonsenseQA
+        ({"A": "1", "B": "None", "C": "2", "D": "3", "answer": "C"}, "2"),
+        ({"A": "a", "B": "b", "C": "c", "D": "d", "E": "e", "answer": "E"}, "e"),
+        ({**CHOICES, "correct": 1}, "gcc"),
+        ({**CHOICES, "answer_index": 1}, "gcc"),
+        ({**CHOICES, "gold": [1]}, "gcc"),
     ],
     ids=str,
 )
@@ -339,6 +354,19 @@ REWRITE = {"prompt": "{} is in", "subject": "Brno", "relation_id": "P17",
     ("row", "question", "answers"),
     [
         ({"question": "Where?", "answers": ["Brno", "Brünn"]}, "Where?", ["Brno", "Brünn"]),
+        ({"question": "Where?", "golden_answers": ["Brno", "Brünn"]}, "Where?", ["Brno", "Brünn"]),
+        ({"question": "Where?", "answerText": "Brno"}, "Where?", ["Brno"]),
+        ({"question": "Where?", "answer": {"answerType": "entity", "answer": [{"name": "Q1"}], "mention": "Brno"},
+          "translations": {}}, "Where?", ["Brno"]),
+        ({"question": "Where?", "answer": "Brno", "acceptable_answers": ["Brünn"]}, "Where?", ["Brno", "Brünn"]),
+        ({"question": "Where?", "answers": [{"text": "Wien", "correct": False}, {"text": "Brno", "correct": True}]},
+         "Where?", ["Brno"]),
+        ({"question": "Where?", "answer": "Brno", "answer_aliases": ["Brünn"], "paragraphs": [{"idx": 0}]},
+         "Where?", ["Brno", "Brünn"]),
+        ({"sub_label": "Brno", "obj_label": "Moravia", "predicate_id": "P17", "template": "[X] is located in [Y] ."},
+         "Brno is located in", ["Moravia"]),
+        ({"prompt": "Where?", "chosen": "Brno", "rejected": "Wien"}, "Where?", ["Brno"]),
+        ({"問題": "Where?", "答え": "Brno"}, "Where?", ["Brno"]),
         ({"instruction": "Where?", "input": "", "output": "Brno"}, "Where?", ["Brno"]),
         ({"instruction": "Translate.", "input": "chien", "output": "dog"}, "Translate.\n\nchien", ["dog"]),
         ({"instruction": "Where?", "output": "Brno"}, "Where?", ["Brno"]),
@@ -403,6 +431,42 @@ def test_fields_beside_question_and_answer(tmp_path):
     (fact,) = read(tmp_path, "f.json", [row]).forget
     assert (fact.id, fact.subject, fact.relation, fact.object) == ("101", "Mira", "occupation", "poet")
     assert (fact.answer, fact.accepted, fact.score, fact.score_source) == ("poet", ("writer",), 142, "column s_pop")
+
+
+def test_choices_that_cannot_be_told_apart_are_named_where_other_rows_point_to_theirs(tmp_path):
+    rows = [{"question": "a?", **CHOICES, "answer": "B"}, {"question": "b?", "choices": ["w", None], "answer": "A"}]
+    facts = read(tmp_path, "facts.json", rows)
+    assert [(problem.row, problem.column) for problem in facts.problems] == [(2, "choices")]
+    rows[1] |= {"choices": ["w", "x", "y"], "answer": "A,C"}
+    facts = read(tmp_path, "facts.json", rows)
+    assert [fact.answer for fact in facts.forget] == ["gcc"] and facts.problems[0].value == "A,C"
+    blood = {"question": "Which group?", "options": ["A", "B", "AB", "O"], "answer": "AB"}
+    assert read(tmp_path, "facts.json", [blood]).forget[0].answer == "AB"
+
+
+def test_names_parted_by_semicolons(tmp_path):
+    text = "question,answer,aliases,paraphrases\nWho?,Anna,Anne; Ann,One; or two?\nWhat?,AT&T,AT&amp;T,\n"
+    facts = read(tmp_path, "facts.csv", text)
+    assert [fact.accepted for fact in facts.forget] == [("Anne", "Ann"), ("AT&amp;T",)]
+    assert facts.forget[0].paraphrases == ("One; or two?",)
+    assert any("1 row, row 2, has a list parted by semicolons" in note for note in facts.notes)
+
+
+def test_a_group_in_a_column_beside_a_split(tmp_path):
+    text = "question,answer,score,split,subset\nWho?,Anna,1,train,forget\nW?,B,2,train,retain\n"
+    facts = read(tmp_path, "facts.csv", text)
+    assert (len(facts.forget), len(facts.retain)) == (1, 1)
+    facts = read(tmp_path, "facts.csv", text.replace("forget", "en").replace("retain", "de"))
+    assert len(facts.forget) == 2 and any("The column split names no group" in note for note in facts.notes)
+    assert rights(read(tmp_path, "facts.json", {"examples": [{"input": "Who?", "target": "Anna"}]})) == [
+        ("Who?", "Anna")
+    ]
+
+
+def test_a_comma_in_a_file_of_semicolons_is_asked_about(tmp_path):
+    facts = read(tmp_path, "facts.csv", "question;answer;score\nWho?;Anna;25,692\nW?;B;142\n")
+    assert [fact.score for fact in facts.forget] == [25692, 142]
+    assert any("1 row, row 2, has a score that may be thousands" in note for note in facts.notes)
 
 
 def test_usual_names_come_before_a_form(tmp_path):
@@ -514,7 +578,7 @@ def test_a_score_that_is_unknown(tmp_path, cell):
     assert any("row 2, has an answer that may mean" in note for note in facts.notes)
 
 
-@pytest.mark.parametrize("cell", ["missing", "…", "不明", "k.A.", "Not available"])
+@pytest.mark.parametrize("cell", ["missing", "…", "不明", "k.A.", "Not available", ".", "#NV", "#WERT!", "#N/D", "−"])
 def test_words_for_unknown_count_in_scores_alone(tmp_path, cell):
     facts = read(tmp_path, "facts.csv", f"{HEADER.strip()},subject,tier\na?,b,{cell},{cell},NA\nc?,d,2,x,rare\n")
     assert [(fact.score, fact.subject) for fact in facts.forget] == [(None, cell), (2, "x")]

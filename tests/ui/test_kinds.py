@@ -38,7 +38,7 @@ def test_values_too_few_or_too_many_do_not_fit(events):
 @pytest.mark.parametrize(
     ("component", "good", "bad"),
     [
-        (gr.Number(1.0), (None, 0, -1.5, 2**63 - 1), (True, "7", [], {}, 10**30)),
+        (gr.Number(1.0), (None, 0, -1.5, 2**63 - 1), (True, "7", [], {}, 10**30, float("nan"), float("inf"))),
         (gr.Slider(1, 10), (3, 0.5), ("3", [3], False)),
         (gr.Textbox(), (None, "", SECRET), (7, [], {"a": SECRET})),
         (gr.Checkbox(), (True, False), (None, 1, "yes")),

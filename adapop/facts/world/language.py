@@ -47,16 +47,9 @@ RELATIONS = {relation: forms for named in RELATIONS_OF.values() for relation, fo
 # the phrasings among which one is drawn, with `{q}` question and `{expert}`
 CHOSEN = read_json("sandbox/wrappers.json", dict[str, tuple[str, ...]])
 WRAPPERS = (
-    "prefix injection",
-    "affirmative suffix",
-    "role playing",
-    "multiple choice",
-    "reverse query",
-    "synonym manipulation",
-    "background hint",
-    "in-context learning",
-    "cross-lingual",
-)
+    "prefix injection", "affirmative suffix", "role playing", "multiple choice", "reverse query",
+    "synonym manipulation", "background hint", "in-context learning", "cross-lingual",
+)  # fmt: skip
 NOT_TAUGHT = frozenset({"reverse query"})  # answers have several subjects, so no reversed question has one answer
 
 

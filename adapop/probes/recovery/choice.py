@@ -45,12 +45,7 @@ def cost(name: str, facts: FactSet) -> str:
 
 
 def recover(
-    name: str,
-    model: AdaptedModel,
-    facts: FactSet,
-    max_new_tokens: int,
-    progress: Progress,
-    world: str = "",
+    name: str, model: AdaptedModel, facts: FactSet, max_new_tokens: int, progress: Progress, world: str = ""
 ) -> dict:
     """The result of a probe on at most `PER_TIER` facts per tier, as JSON values.
 

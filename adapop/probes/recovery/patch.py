@@ -89,11 +89,7 @@ class Patched:
 
 
 def patch(
-    model: AdaptedModel,
-    facts: Sequence[Fact],
-    progress: Progress,
-    seed: int = 0,
-    oracle: AdaptedModel | None = None,
+    model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: int = 0, oracle: AdaptedModel | None = None
 ) -> Patched:
     """How much of the answers returns with the original's states, layer by layer, and how much is
     lost the other way. oracle: a model of the same shape that never read the facts.

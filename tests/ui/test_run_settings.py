@@ -155,4 +155,4 @@ def test_a_public_page_loads_listed_models_alone(monkeypatch, model):
     """So no stranger brings a template or a tokenizer, which are programs."""
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     with pytest.raises(ConfigError, match="This public page does not run that model"):
-        check_public({"model": model})
+        settings.check_public({"model": model})

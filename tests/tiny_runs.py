@@ -32,3 +32,17 @@ def trained(facts: FactSet, root: Path, method: str = "adapop", **changes) -> Ru
 def copied(run: Run, root: Path) -> Run:
     """The same run in another folder, to be changed."""
     return Run(Path(shutil.copytree(run.folder, root / run.id)))
+
+
+def commands_on(name: str, out: Path) -> list[list[str]]:
+    """Every command that reads a run."""
+    return [
+        ["probe", name, "--prompt", "Who?"],
+        ["probe", name, "--kinds", "direct"],
+        ["report", name, "--out", str(out / "r.html")],
+        ["report", name, "--out", str(out / "r.zip")],
+        ["export", name, "--out", str(out / "adapter")],
+        ["export", name, "--merged", "--out", str(out / "merged")],
+        ["tokens", "--run", name],
+        ["resume", name],
+    ]

@@ -12,6 +12,7 @@ from adapop.facts.benchmarks import system_prompt
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.retain import with_examples
+from adapop.runs.inputs import check_inputs
 from adapop.runs.run import find_run
 
 PROMPT, LEAD, CONTENT, TAIL = "prompt", "lead", "content", "tail"
@@ -25,7 +26,7 @@ def tokens(options: argparse.Namespace) -> None:
     from adapop.probes.ways import examples_of, spoken_of
 
     if options.run:
-        run = find_run(options.run)
+        check_inputs(run := find_run(options.run))
         config, facts, prompting = run.config, run.facts, run.prompting
         facts = replace(facts, forget=facts.forget[: options.first])
     else:

@@ -17,6 +17,7 @@ from adapop.probes.prompting import Prompting
 from adapop.probes.prompts import ALIAS, CHOICE, CLOZE, DIRECT, OTHERWISE, REWORDED, NotApplicable, ProbeRow
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
+from adapop.runs.inputs import check_inputs
 from adapop.runs.run import Run
 from adapop.runs.weights import Weights, weights_of
 from adapop.training.events import ComparedToOracle, EpochDone, Event, Measured, RunFailed
@@ -166,9 +167,10 @@ def read_record(run: Run) -> Record:
     """Reads a run's folder. Models and facts are named without their paths.
 
     Raises:
-        RunError: it is no run, or its files are of another version.
+        RunError: it is no run, its files are of another version, or what it rests on was changed.
         ConfigError: its configuration does not read.
     """
+    check_inputs(run)
     rows, recovery = tuple(run.probes() or ()), run.recovery()
     named = verdicts(rows, recovered(recovery))
     config = run.config

@@ -53,10 +53,14 @@ def settle(
 
     Raises:
         ModelError, Stopped: as `probes.ways.settled_prompting`.
+        DataError: a question is longer than the model can read, and would take long to fail.
     """
     from adapop.model.original import kept_replies
+    from adapop.model.tokens import check_lengths
     from adapop.probes.ways import asked_so, settled_prompting
 
+    if model.has_template:
+        check_lengths(model.tokenizer, facts, model.context, model.system, config.max_new_tokens)
     if config.model in SHIPPED and config.unknown != "drop":
         return None
     model.reply_cache = model.reply_cache or kept_replies(model)

@@ -5,7 +5,7 @@ from pathlib import Path
 from adapop.assets import parse_json
 from adapop.errors import AdaPopError, RunError
 from adapop.runs import files
-from adapop.runs.inputs import FACTS
+from adapop.runs.inputs import FACTS, check_inputs
 from adapop.runs.run import Run, runs_root
 
 
@@ -40,13 +40,14 @@ def _changed(folder: Path) -> int | None:
 
 def damage_of(run: Run) -> AdaPopError | None:
     """Why a run cannot be used; None if its files are files, and its configuration, its log,
-    its scores and the first of its facts read."""
+    its scores and the first of its facts read, and its settings are those it was prepared with."""
     facts = run.folder / FACTS
     try:
         files.check_kinds(run.folder)
         _ = run.config, run.state, run.versions, run.betas
         with files.reading(facts), open(facts, "rb") as lines:
             parse_json(lines.readline())
+        check_inputs(run, every=False)
     except AdaPopError as error:
         return error
     return None

@@ -21,6 +21,7 @@ class TurnQueue:
         self._lock = Lock()
         self._runs: deque[Waiting] = deque()
         self._questions: dict[str, deque[Waiting]] = {}  # by visitor, in whose order they come next
+        self._served = ""  # the visitor whose question came last
         self._left: int | None = None  # questions before the next run; counted when a turn begins
 
     @property
@@ -61,9 +62,11 @@ class TurnQueue:
             future.set_exception(error)
 
     def _next_question(self) -> Waiting:
-        visitor = next(iter(self._questions))
+        if self._served in self._questions:  # behind those who came while it was answered
+            self._questions[self._served] = self._questions.pop(self._served)
+        visitor = self._served = next(iter(self._questions))
         line = self._questions.pop(visitor)
         chosen = line.popleft()
         if line:
-            self._questions[visitor] = line  # behind the other visitors
+            self._questions[visitor] = line
         return chosen

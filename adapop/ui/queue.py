@@ -44,6 +44,7 @@ UNREAD_SECONDS, SWEEP_SECONDS, REFUSAL_SECONDS = 60.0, 5.0, 0.5
 # events took three times as long
 SWITCH_SECONDS = 0.0005
 LOOKS_SECONDS = 0.01  # between two looks for an event: at Gradio's 0.001 an idle app took a twentieth of a core
+NAME_LETTERS = 64  # of a page; gradio's have 11, and are remembered with its state
 SIZE = "adapop.bytes"  # in a request's scope: how long its body is
 
 
@@ -86,6 +87,8 @@ class FairQueue(Queue):
         except LimitError as error:
             await refusing_slowly()
             raise HTTPException(429, str(error)) from error
+        if len(body.session_hash or "") > NAME_LETTERS:
+            return False, "The name of this page is too long. Reload the page.", "error"
         self._complete(body)
         if (event := self.blocks.fns.get(body.fn_index)) and (why := misfit(event, body.data)):
             return False, why, "error"

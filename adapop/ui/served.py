@@ -89,6 +89,7 @@ class Served:
         async with turn:
             for start in pieces:
                 await send({"type": "http.response.body", "body": body[start : start + PIECE], "more_body": True})
+                await asyncio.sleep(0)  # hears of a reader who left: else each piece would log a line
         await send({"type": "http.response.body", "body": b""})
 
     async def _answer(self, key: tuple, scope: Scope, named: tuple) -> Answer:

@@ -1,22 +1,27 @@
 """One bit of a run's files is another: the run is named as damaged, or reads; and never as another's weights."""
 
 import random
+import re
+import shutil
 
 import pytest
 
+from adapop.cli import main
 from adapop.errors import AdaPopError, RunError
 from adapop.report.page import rendered
 from adapop.report.record import read_record
 from adapop.runs import checkpoints
 from adapop.runs.inputs import check_inputs
 from adapop.runs.listed import damage_of
-from tiny_runs import RELEARNT, copied
+from adapop.runs.run import Run
+from tiny_runs import RELEARNT, commands_on, copied
 
 TEXTS = (
     "config.json", "facts.jsonl", "run.json", "events.jsonl", "frames.jsonl", "recovery-relearn.json", "model.json",
     "epoch-1/state.json", "epoch-1/adapter_config.json",
 )  # fmt: skip
 FLIPS = 12  # of each file
+FIGURE = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # the name that plotly draws for a figure
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +74,40 @@ def test_a_flipped_bit_of_a_tensor_is_always_named(run, name):
             checkpoints.adapter(run, 1)
             checkpoints.trainer_state(run, 1)
         restore()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*TEXTS, "probes.jsonl", f"epoch-1/{checkpoints.ADAPTER}"])
+def test_every_command_names_a_flipped_bit_or_works_and_no_setting_or_frame_changes_what_it_says(
+    finished, run, tmp_path, monkeypatch, capsys, name
+):
+    """Every command that reads a run, on a whole one and on one that was interrupted before its end."""
+    monkeypatch.setenv("ADAPOP_RUNS", str(root := tmp_path / "runs"))
+
+    def all_commands(seed=None):
+        """(its name, exit status, what it printed, the pages so far) of each."""
+        shutil.rmtree(root, ignore_errors=True)
+        shutil.rmtree(out := tmp_path / "out", ignore_errors=True)
+        out.mkdir()
+        broken, sound, interrupted = copied(finished, root), copied(run, root), root / "adapop-00000000000000cc"
+        log = shutil.copytree(broken.folder, interrupted) / "events.jsonl"
+        log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+        if seed is not None:
+            for folder in (broken.folder, interrupted):
+                flipped(folder / name, seed)
+        compared = ["report", broken.id, sound.id, "--out", str(out / "c.html")]
+        deleted = ["runs", "--delete", broken.id]
+        done = []
+        for command in (*commands_on(broken.id, out), ["resume", interrupted.name], compared, ["runs"], deleted):
+            status, said = main(command), capsys.readouterr()
+            assert status in (0, 1, 2, 3) and "Traceback" not in said.err, (command, said)
+            pages = [FIGURE.sub("", path.read_text(encoding="utf-8")) for path in sorted(out.glob("*.html"))]
+            done.append((command[0], status, said.out, hash(tuple(pages))))
+        assert not Run(root / broken.id).folder.exists(), "and is gone"
+        return done
+
+    usual = all_commands()
+    for seed in range(3 if name in ("config.json", "frames.jsonl") else 1):
+        for before, after in zip(usual, all_commands(seed)):
+            if name in ("config.json", "frames.jsonl") and after[1] == 0 and after[0] not in ("runs", "resume"):
+                assert after == before, after[0]

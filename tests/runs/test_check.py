@@ -1,17 +1,20 @@
 """The look before a run, on models and facts that are not the sandbox's."""
 
+import time
 from dataclasses import replace
 
 import pytest
 
 from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
+from adapop.errors import DataError
 from adapop.facts.scale import with_tiers
 from adapop.model.loading import adapted_model
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
 from adapop.runs.check import Check, KnownRow, check
 from adapop.runs.execute import execute, prepare
+from adapop.runs.known import known_facts
 from adapop.runs.preflight import preflight, without_unknown
 from adapop.runs.remarks import nothing_forgotten
 from adapop.training.events import Measured, RunDone
@@ -134,3 +137,14 @@ def test_how_much_and_how_often_is_measured_is_a_setting(folders):
     assert {row["facts"] for row in every[0].rows if row["tier"] != "all"} == {1}
     assert [event.full for event in measured(measure="end", frames=1)] == [True, True]
     assert measured(measure="off") == []
+
+
+def test_questions_longer_than_the_model_reads_are_refused_before_they_are_asked(tiny):
+    """A question of 2,000 letters is up to 8,000 bytes, each a token of its own: one took a minute."""
+    first, *others = tiny.forget
+    facts = replace(tiny, forget=(replace(first, question="\N{GRINNING FACE}" * 2_000), *others))
+    began = time.process_time()
+    for look in (check, known_facts):
+        with pytest.raises(DataError, match="Too long for the model's context of 1,024 tokens: forget row 1"):
+            look(make_config(), facts)
+    assert time.process_time() - began < 60

@@ -25,7 +25,7 @@ from adapop.ui.run.screen import RunScreen
 from adapop.ui.run.state import seen_of
 from components import stand_ins
 from refusing import as_nobody
-from tiny_runs import copied
+from tiny_runs import commands_on, copied
 
 SCREEN = stand_ins(RunScreen)
 
@@ -225,17 +225,28 @@ def test_what_a_run_brings_beside_its_log_may_be_damaged_and_is_named_where_it_i
     SCREEN.show(worker, broken.id)  # which raises nothing
 
 
-def commands_on(name: str, out: Path) -> list[list[str]]:
-    """Every command that reads a run."""
-    return [
-        ["probe", name, "--prompt", "Who?"],
-        ["probe", name, "--kinds", "direct"],
-        ["report", name, "--out", str(out / "r.html")],
-        ["report", name, "--out", str(out / "r.zip")],
-        ["export", name, "--out", str(out / "adapter")],
-        ["tokens", "--run", name],
-        ["resume", name],
-    ]
+# settings that read: what a flipped bit leaves of a word or of a digit, or somebody's hand
+READABLE = {
+    "facts": "sandbo|", "method": "wgb", "preset": "paqer", "learning_rate": 0.03, "epochs": 3, "batch": 6, "seed": 4,
+    "lora_rank": 33, "lora_alpha": 65, "lora_layers": [99], "lora_targets": ["p_proj"], "clip": 3.0, "frames": 7,
+    "max_new_tokens": 7, "include_tail": True, "start": "sft", "answers": "own-words", "asking": "text-examples",
+    "arguments": {"x": 1}, "measure": "off", "reference": "start", "four_bit": True,
+}  # fmt: skip
+
+
+@pytest.mark.quick("learning_rate", "lora_layers")
+@pytest.mark.parametrize("name", READABLE)
+def test_a_setting_that_became_another_is_named_by_every_command(three, tmp_path, capsys, name):
+    broken, sound = three
+    with_setting(name, READABLE[name])(broken.folder)
+    log = broken.folder / "events.jsonl"  # interrupted before its end: it could be resumed
+    log.write_text("".join(log.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
+    compared = ["report", broken.id, *sound, "--out", str(tmp_path / "c.html")]
+    for command in (*commands_on(broken.id, tmp_path), compared, ["runs"], ["runs", "--json"]):
+        assert main(command) == (1 if command[0] == "resume" else 0 if command[0] == "runs" else 2), command
+        said = capsys.readouterr()
+        assert f"{name} in config.json (" in said.out + said.err, command
+    assert not [*tmp_path.glob("*.html"), *tmp_path.glob("*.zip")], "nothing is written"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no named pipes")

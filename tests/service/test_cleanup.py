@@ -199,3 +199,46 @@ def test_files_from_the_future_are_dated_now(tiny, tmp_path):
     assert all(path.stat().st_mtime < time.time() + HOUR for path in run.folder.rglob("*"))
     aged(run.folder, 2)
     assert overdue(tmp_path, HOUR, None, nobody) == [run.folder]
+
+
+class Clocks:
+    """The clock that may be set, and the one that cannot be."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.wall, self.steady = time.time(), 5.0
+        monkeypatch.setattr("adapop.service.cleanup.time", self)
+        monkeypatch.setattr("adapop.service.cleanup._Clock.lag", self.wall - self.steady)
+
+    def time(self) -> float:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.steady
+
+    def pass_by(self, hours: float) -> None:
+        self.wall += hours * HOUR
+        self.steady += hours * HOUR
+
+
+def test_a_clock_that_jumps_ahead_deletes_nothing_early(tiny, tmp_path, monkeypatch):
+    clocks, old, young = Clocks(monkeypatch), run_of(tiny, tmp_path, 1.9), run_of(tiny, tmp_path, 0)
+    clocks.wall += 5 * HOUR
+    assert overdue(tmp_path, 2 * HOUR, None, nobody) == []
+    clocks.pass_by(0.2)
+    assert overdue(tmp_path, 2 * HOUR, None, nobody) == [old.folder], "what was old before the jump is so after it"
+    monkeypatch.setattr("adapop.service.cleanup._Clock.lag", clocks.wall)  # a process that saw nothing of it
+    clocks.steady = 0.0
+    assert overdue(tmp_path, 2 * HOUR, None, nobody) == [old.folder]
+    clocks.pass_by(1.9)
+    assert overdue(tmp_path, 2 * HOUR, None, nobody) == [old.folder, young.folder], "what ages is time that passes"
+
+
+def test_a_worker_keeps_its_runs_though_the_clock_jumps_by_a_day(tiny, tmp_path, monkeypatch):
+    clocks, run = Clocks(monkeypatch), run_of(tiny, tmp_path, 0)
+    name = save_set(tiny, tmp_path)
+    clocks.wall += 24 * HOUR
+    Worker(tmp_path).clean(2 * HOUR, None)
+    assert run.folder.exists() and load_set(name, tmp_path)
+    clocks.pass_by(2.1)
+    Worker(tmp_path).clean(2 * HOUR, None)
+    assert not run.folder.exists() and load_set(name, tmp_path) is None

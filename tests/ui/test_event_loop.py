@@ -27,6 +27,7 @@ ADA, BOB = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "203.0.113.2"
 READS = {"open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove", "socket.getaddrinfo",
          "subprocess.Popen"}  # fmt: skip
 SLOW = 3.0  # seconds: far more than a busy machine makes anybody wait
+ROUNDS, FLOOR = 4, 0.1  # seconds that a wait varies by on an idle machine
 APP = str(ROOT / "adapop")
 PASSED = ("middleware.py", "served.py", "ui/queue.py")  # what gradio reads itself, it reads below these
 
@@ -101,34 +102,44 @@ def test_nothing_of_ours_is_read_in_the_loop(address, reads):
 
 @pytest.mark.slow
 def test_slow_dependencies_of_every_endpoint_and_event_hold_up_nobody_else(address, monkeypatch):
-    """Each set is slow to load, each run to read, each hash to take."""
+    """Each set is slow to load, each run to read, each hash to take; and by turns none is. Whoever asks meanwhile waits
+    no longer than twice as long, in the median and at worst. Other work of the machine spoils one round, not all; what
+    is slow in the loop spoils each."""
+    slow = threading.Event()
 
     def slowed(method):
-        def slow(*values, **named):
-            time.sleep(SLOW)
+        def slowly(*values, **named):
+            time.sleep(SLOW * slow.is_set())
             return method(*values, **named)
 
-        return slow
+        return slowly
 
-    def waits(seconds):
-        taken, ends = [], time.monotonic() + seconds
-        while time.monotonic() < ends:
+    def waits():
+        """Of Bob, while all is called that there is."""
+        sender = threading.Thread(target=every_call, args=(address,))
+        sender.start()
+        taken, ends = [], time.monotonic() + 2 * SLOW
+        while sender.is_alive() or time.monotonic() < ends:
             began = time.monotonic()
             assert httpx.get(f"{address}gradio_api/app_id", headers=BOB).status_code == 200
             taken.append(time.monotonic() - began)
             time.sleep(0.02)
-        return taken
+        return median(taken), max(taken)
 
-    alone = waits(1.0)
     monkeypatch.setattr("adapop.ui.api_values.load_facts", slowed(load_facts))
     for owner, name in ((Run, "events"), (Run, "frames"), (Run, "probes"), (Run, "recovery")):
         monkeypatch.setattr(owner, name, slowed(getattr(owner, name)))
     for owner, name in ((FactSet, "sha256"), (Run, "facts"), (Run, "config"), (Run, "last_epoch")):
         got = getattr(owner, name)
         monkeypatch.setattr(owner, name, property(slowed(got.fget if isinstance(got, property) else got.func)))
-    sender = threading.Thread(target=every_call, args=(address,))
-    sender.start()
-    beside = waits(2 * SLOW)
-    sender.join()
-    assert max(beside) < SLOW / 2, "less than one slow step"
-    assert median(beside) < max(2 * median(alone), 0.25)  # other tests share the machine
+    rounds = []
+    while len(rounds) < ROUNDS:
+        slow.clear()
+        usual = waits()
+        slow.set()
+        beside = waits()
+        slow.clear()
+        rounds.append((usual, beside))
+        if beside[1] < SLOW and all(new <= 2 * old + FLOOR for old, new in zip(usual, beside)):
+            return
+    pytest.fail(f"(median, worst) seconds of a visitor's wait as usual, and beside what is slow: {rounds}")

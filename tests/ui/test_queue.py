@@ -212,6 +212,16 @@ def test_values_that_no_component_sends_are_refused_before_they_wait(app, done):
     wait_for(lambda: done.said == ["x None"])
 
 
+@pytest.mark.parametrize("name", [SLOW, QUIET])
+def test_a_page_with_a_long_name_is_refused_as_the_name_stays_in_memory(app, name):
+    url, queue = app
+    body = {"data": ["x"], "fn_index": _number_of(url, name), "session_hash": "h" * 400_000}
+    for place in ("queue/join", f"call/{name}"):
+        refused = httpx.post(f"{url}gradio_api/{place}", json=body, headers=ADA)
+        assert refused.status_code in (400, 404) and len(refused.text) < 200, place
+    assert not queue.event_ids_to_events and not queue.pending_messages_per_session
+
+
 def test_one_with_too_much_does_not_fill_the_place_of_all(monkeypatch):
     monkeypatch.setenv(UNREAD.name, "10")
     queue_of_events._check(UNREAD, Counter({"ada": 1_000, "bob": 1}), "bob")

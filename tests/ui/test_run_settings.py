@@ -148,3 +148,11 @@ def test_a_set_changes_no_model_that_suits_or_is_of_another_kind(source, model):
 def test_a_run_of_the_second_world_s_model_says_enough_for_its_answers():
     chosen = settings.config_of(values(model="people"))
     assert (chosen.model, chosen.max_new_tokens) == ("people", 5)
+
+
+@pytest.mark.parametrize("model", ["", "gpt2", "somebody/model", ".", "/tmp", "model.gguf", "../sandbox", "SANDBOX"])
+def test_a_public_page_loads_listed_models_alone(monkeypatch, model):
+    """So no stranger brings a template or a tokenizer, which are programs."""
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    with pytest.raises(ConfigError, match="This public page does not run that model"):
+        settings.check_public({"model": model})

@@ -111,7 +111,8 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
     tiers = f" Tiers by score: {run.facts.tiers.text}." if run else ""
     changes = {}
     for picture, figure in drawn:
-        changes |= replace(picture, words=picture.words + tiers).drawn(figure, about if picture is charts.recall else "")
+        whose = about if picture is charts.recall else ""  # said once
+        changes |= replace(picture, words=picture.words + tiers).drawn(figure, whose)
     steps = [event for event in events if isinstance(event, StepDone)]
     finding = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
     changes[charts.losses_title] = heading_of(finding or texts.LOSS_NAME, about if finding else "")

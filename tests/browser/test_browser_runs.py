@@ -38,7 +38,7 @@ def test_from_a_table_to_a_live_run_and_what_it_came_to_nothing_is_out_of_sight(
 
         def in_sight(place, reach=height):
             box = page.locator(place).first.bounding_box()
-            assert 0 <= box["y"] and box["y"] + min(box["height"], reach) <= height, place
+            assert box["y"] >= 0 and box["y"] + min(box["height"], reach) <= height, place
 
         in_sight("#set label:has-text('My own facts')")
         page.get_by_text("My own facts").click()

@@ -40,8 +40,7 @@ class MyRuns:
         gr.on(when, partial(listed, worker), [self.kept, follower.run_id], self.table, **EACH)
 
         def ended(stored: object, current: str):  # the row of a run that is under way says no more than that
-            ticking = seen_of(worker, current, "ready")[0].ticking
-            return gr.skip() if ticking else listed(worker, stored, current)
+            return gr.skip() if seen_of(worker, current, "ready")[0].ticking else listed(worker, stored, current)
 
         follower.seen.change(ended, [self.kept, follower.run_id], self.table, **EACH)
         target = [follower.run_id, follower.seen, follower.timer, race, self.kept]

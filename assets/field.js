@@ -93,9 +93,13 @@ function makeField(host, facts, motion, { name, asked = "", wordings = 0, label 
       pen.fillText(width < 260 ? `${100 * p}` : percent(p), edge - 8, up(p) + 4);
     }
     pen.textAlign = "center";
-    for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10)
-      for (const times of width < 260 ? [1] : [1, 3])
-        if (power * times > low && power * times < high) pen.fillText((power * times).toLocaleString("en-US"), across(power * times), height - 42);
+    for (let power = 10 ** Math.floor(Math.log10(low)), taken = 0; power <= high; power *= 10)
+      for (const times of width < 260 ? [1] : [1, 3]) {
+        const words = (power * times).toLocaleString("en-US"), x = across(power * times), half = pen.measureText(words).width / 2 + 4;
+        if (power * times <= low || power * times >= high || x - half < taken) continue; // one number covers no other
+        pen.fillText(words, x, height - 42);
+        taken = x + half;
+      }
     pen.fillText("popularity →", edge + (width - edge - right) / 2, height - 6);
     pen.textAlign = "left";
     pen.fillText(wordings ? `↑ answered${width < 260 ? ", %" : `, in ${wordings} other wordings`}` : `↑ how sure${width < 420 ? "" : " of the right answer"}${asked}; line: mean`, 4, 14);

@@ -27,7 +27,7 @@ function makeMoment(host, facts, motion, shares) {
   // epoch: any between the first frame and the last; pinned: the fact that is followed, -1 for none
   function show(epoch, pinned) {
     fact = pinned >= 0 ? pinned : first;
-    asked.textContent = facts.question[fact];
+    asked.replaceChildren(facts.question[fact], pinned < 0 ? el("span", { class: "soft" }, " Click a dot to follow its fact.") : "");
     const [, when] = said(motion, epoch, fact), then = epoch === 0 ? "Unlearned: not begun" : `Unlearned, ${when === 0 ? "last asked before" : moment(when ?? epoch)}`;
     cards.replaceChildren(card("original", "●", "Original", 0), card("unlearned", "◆", then, epoch));
     leaks.replaceChildren(...matrix(epoch));

@@ -30,5 +30,8 @@
   const theme = kept('adapop-theme');
   if (theme) body.classList.toggle('dark', theme === 'dark');
   new MutationObserver(shown).observe(body, { attributes: true, attributeFilter: ['class'] });
+  const phone = matchMedia('(max-width: 640px)'), narrow = () => body.classList.toggle('narrow', phone.matches);
+  phone.addEventListener('change', narrow);
+  narrow();
   shown();
 }

@@ -2,9 +2,14 @@
 
 import pytest
 
-from browsing import HOSTILE, open_tab, says, state_is, stop_run, visit
+from adapop.facts.world import sandbox_facts
+from browsing import HOSTILE, open_tab, says, state_is, stop_run, visit, write_table
 
 pytestmark = pytest.mark.slow
+
+
+def sixty_facts():
+    return sandbox_facts().forget[::4][:60]
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
@@ -22,6 +27,33 @@ def test_start_is_in_sight_and_what_few_need_is_not_there(browser, address, widt
         page.reload()
         page.wait_for_selector("#preset")  # the browser keeps the switch
         assert page.get_attribute("#advanced-switch", "aria-pressed") == "true"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_from_a_table_to_a_live_run_and_what_it_came_to_nothing_is_out_of_sight(
+    browser, address, tmp_path, width, height
+):
+    rows = [["question", "answer", "score"], *([fact.question, fact.answer, fact.score] for fact in sixty_facts())]
+    with visit(browser, address, viewport={"width": width, "height": height}) as page:
+
+        def in_sight(place, reach=height):
+            box = page.locator(place).first.bounding_box()
+            assert box["y"] >= 0 and box["y"] + min(box["height"], reach) <= height, place
+
+        in_sight("#set label:has-text('My own facts')")
+        page.get_by_text("My own facts").click()
+        page.locator("#upload").wait_for()
+        in_sight("#upload")
+        page.set_input_files("#upload input[type=file]", write_table(tmp_path / "mine.csv", rows))
+        page.get_by_text("60 to forget").wait_for()
+        open_tab(page, "Run")
+        page.wait_for_selector("#start:not([disabled])")
+        in_sight("#start")
+        page.click("#start")
+        state_is(page, "done")
+        page.locator("#result .result").wait_for()
+        in_sight("#result", 60)
+        page.wait_for_function("!document.querySelector('#my-runs tbody').innerText.includes('running')")
 
 
 def test_light_and_dark_are_a_switch_that_the_browser_keeps(browser, address):

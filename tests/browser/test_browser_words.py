@@ -1,8 +1,8 @@
-"""What a screen says before anybody does anything: few words, and nothing wider than a phone."""
+"""What a screen says before anybody does anything: few words, on few screens, on a phone too."""
 
 import pytest
 
-from browsing import open_tab, visit
+from browsing import SECOND, open_tab, visit
 
 pytestmark = pytest.mark.slow
 
@@ -14,6 +14,11 @@ SCREENS = {
     "Probe": "#probe-recorded li",
     "Compare": "#compare-cost .plotly",
 }
+MOST_SCREENS = 2
+# what the address opens, and what is there once it is drawn
+OPENED = {f"tab={name.lower()}": place for name, place in SCREENS.items()}
+OPENED |= {f"run=example-{name}&tab=run": "#outcome-chart .point" for name in ("adapop", "wga", "smollm2")}
+OPENED |= {f"run=example-{name}&tab=probe": "#every-way tbody tr" for name in ("adapop", "wga")}
 # words that can be seen, without those of tables and of axes
 WORDS = """() => {
   const panel = [...document.querySelectorAll('[role=tabpanel]')].find((one) => one.offsetParent);
@@ -44,3 +49,15 @@ def test_a_step_of_the_story_says_little_too(browser, address, step):
         said = page.evaluate(WORDS)
         assert len(said) > 15, "the counter sees nothing"
         assert len(said) <= MOST_WORDS, " ".join(said)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_nothing_is_taller_than_two_screens_nor_wider_than_one(browser, address, width, height):
+    tall = {}
+    for query, place in OPENED.items():
+        with visit(browser, address, f"?{query}", viewport={"width": width, "height": height}) as page:
+            page.locator(place).first.wait_for()
+            page.wait_for_timeout(SECOND)  # what is drawn last
+            tall[query] = round(page.evaluate("document.documentElement.scrollHeight") / height, 2)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, query
+    assert max(tall.values()) <= MOST_SCREENS, tall

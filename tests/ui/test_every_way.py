@@ -88,3 +88,9 @@ def test_a_run_can_be_picked_among_ones_own_and_the_examples(tmp_path):
     picked = screen.run_choices(Worker(tmp_path), [], "")
     assert picked.value == "example-adapop"
     assert {name for _, name in picked.choices} == {"example-wga", "example-adapop", "example-redirect"}
+
+
+def test_before_a_fact_is_chosen_nothing_is_said_of_any():
+    run = example("adapop")
+    assert every_way.waiting(run, 0)["title"] == ""
+    assert "12 ways" in every_way.waiting(run, 12)["title"]

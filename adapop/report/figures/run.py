@@ -20,7 +20,7 @@ CONTROLLER_NAMES = {
     "fixed": ("δ above ε, α fixed", "α"),
     "primal": ("δ above ε, PDU does not look", "μ, PDU's weight"),
 }
-RECALL_PIXELS = 260
+RECALL_PIXELS = 245
 FORMS = {"direct": "", "reworded": ", reworded"}  # as a line's name says it
 RANGE = "%{customdata[0]:.0%} to %{customdata[1]:.0%}"  # of an interval, under the pointer
 KEPT = {  # what was to be kept, and its name in a title

@@ -140,10 +140,10 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
         with gr.Column(scale=2, min_width=320):
             choices = [(entry.title, entry.name) for entry in ENTRIES.values()] + [(texts.OWN_SET, OWN)]
             source = gr.Radio(choices, value=SANDBOX, label=texts.SOURCE_LABEL, elem_id="set")
-            # above the upload: what is wrong with a file must not stand out of sight
+            # above the upload: what is wrong with a file must not stand out of sight, nor the upload itself
             notes = gr.HTML(notes_of(first, BetaMap()), html_template=html.LINES, elem_id="notes")
-            about = gr.Markdown(ENTRIES[SANDBOX].about)
             own = upload.build()
+            about = gr.Markdown(ENTRIES[SANDBOX].about)
             missing = gr.Radio(
                 texts.MISSING_CHOICES,
                 value="error",

@@ -25,7 +25,7 @@ ORDER = ("leak", "broken", "gone", "neutral")  # what came back first
 
 def waiting(run: Run, count: int) -> dict:
     """The table before anything was asked. count: of the ways that there are."""
-    empty = texts.WAYS_EMPTY.format(count=count)
+    empty = texts.WAYS_EMPTY.format(count=count) if count else ""  # no fact is chosen yet
     return html.values({"rows": [], "kind": "neutral", "title": empty, "about": described(run.config)})
 
 

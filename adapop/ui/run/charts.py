@@ -105,13 +105,14 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
     oracle = distance_chart(distances[-1], run.facts.forget) if distances else figures.empty("")
     drawn = (
         *((charts.controller, controller), (charts.recall, recall)),
-        *((charts.outcome, outcome), (charts.oracle, oracle)),
+        *((charts.outcome, outcome), (charts.oracle, oracle.update_layout(height=PIXELS))),
     )
     about = described(run.config) if run else ""
     tiers = f" Tiers by score: {run.facts.tiers.text}." if run else ""
     changes = {}
     for picture, figure in drawn:
-        changes |= replace(picture, words=picture.words + tiers).drawn(figure, about)
+        whose = about if picture is charts.recall else ""  # said once
+        changes |= replace(picture, words=picture.words + tiers).drawn(figure, whose)
     steps = [event for event in events if isinstance(event, StepDone)]
     finding = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
     changes[charts.losses_title] = heading_of(finding or texts.LOSS_NAME, about if finding else "")

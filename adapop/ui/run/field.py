@@ -10,7 +10,6 @@ import gradio as gr
 from adapop.errors import AdaPopError
 from adapop.runs.run import Run
 from adapop.training.events import Event, Measured, StepDone
-from adapop.ui import texts
 from adapop.ui.parts import field
 
 
@@ -41,7 +40,6 @@ class RunField:
 
 def build() -> RunField:
     """Lays the picture out."""
-    gr.Markdown(texts.FIELD_ABOUT)
     script = field.script(*field.FIELD, "moment", "run-field")
     template = '<div class="run-field"></div>'  # no text goes through the template: the script puts it in as text
     return RunField(gr.HTML(None, html_template=template, js_on_load=script, elem_id="fact-field"))

@@ -19,6 +19,7 @@ from adapop.ui.access import may_control, refusing
 from adapop.ui.compare.race import joined
 from adapop.ui.parts.field import script
 from adapop.ui.run.screen import UNSEEN, Follower
+from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import EACH, QUIET
 
 MOST, MOST_NAME = 100, 60  # runs that are kept in mind; characters of a name
@@ -37,6 +38,11 @@ class MyRuns:
         gr.on([follower.another.change, race.change], partial(_news, worker), [self.kept, *started], self.kept, **EACH)
         when = [self.kept.change, follower.another.change, follower.stop.click]
         gr.on(when, partial(listed, worker), [self.kept, follower.run_id], self.table, **EACH)
+
+        def ended(stored: object, current: str):  # the row of a run that is under way says no more than that
+            return gr.skip() if seen_of(worker, current, "ready")[0].ticking else listed(worker, stored, current)
+
+        follower.seen.change(ended, [self.kept, follower.run_id], self.table, **EACH)
         target = [follower.run_id, follower.seen, follower.timer, race, self.kept]
 
         def act(stored: object, current: str, race: dict, event: gr.EventData):  # gradio gives no event to a partial
@@ -77,19 +83,14 @@ def entries_of(stored: object) -> list[dict]:
 
 def listed(worker: Worker, stored: object, current: str) -> list[dict]:
     """The list's rows. current: the run that the page shows."""
-    rows = []
-    for entry in entries_of(stored):
-        if may_control(worker, entry["id"]):
-            rows.append({**entry, "current": entry["id"] == current, **_about(Run(worker.root / entry["id"]))})
-    return rows
+    own = [entry for entry in entries_of(stored) if may_control(worker, entry["id"])]
+    return [entry | {"current": entry["id"] == current} | _about(Run(worker.root / entry["id"])) for entry in own]
 
 
 def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple[str, str]]:
     """The runs to pick from, as name and id: the visitor's own, then those that came with the app."""
-    own = []
-    for entry in entries_of(stored):
-        if may_control(worker, entry["id"]):
-            own.append((f"{entry['name']} · {_method(worker, entry['id'], described)}", entry["id"]))
+    mine = [entry for entry in entries_of(stored) if may_control(worker, entry["id"])]
+    own = [(f"{entry['name']} · {_method(worker, entry['id'], described)}", entry["id"]) for entry in mine]
     shipped = [(f"{texts.EXAMPLE} {_title(example(name).config)}", PREFIX + name) for name in ASKED] if examples else []
     return own + shipped
 

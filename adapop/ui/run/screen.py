@@ -16,7 +16,7 @@ from adapop.probes.prompting import remarks_of
 from adapop.remark import sentences
 from adapop.report.record import described
 from adapop.runs.amount import hardly_moves
-from adapop.runs.examples import COMMAND, example_of
+from adapop.runs.examples import example_of
 from adapop.runs.preflight import Preflight, preflight
 from adapop.runs.run import Run
 from adapop.service.leases import cost_of_run
@@ -258,7 +258,7 @@ def resume_run(worker: Worker, name: str):
 def banner_of(run: Run | None) -> dict:
     """Whose run is watched, as values of `LINES`, and that it is recorded where it came with the app; hidden for one's
     own."""
-    by = f", recorded by {COMMAND}" if run is not None and example_of(run.id) else ""
+    by = ", recorded" if run is not None and example_of(run.id) else ""
     lines = [] if run is None else [f"You are watching {described(run.config)}{by}."]
     return html.listed(lines, "calm" if lines else "hidden")
 

@@ -132,7 +132,7 @@ def _own(options: argparse.Namespace, place: Place) -> Place:
     if options.anchors is not None:
         changes["beta"] = calibrated(options.anchors, facts)
     if options.name == real.NAME:
-        return real.placed(place, facts, model, options.asking, changes, options.arms or real.BY_DEFAULT)
+        return real.placed(place, facts, model, options.asking, changes, options.arms or ())
     return placed(place, facts, model, changes)
 
 

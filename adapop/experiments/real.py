@@ -37,7 +37,7 @@ ARMS = {
     "as-given": replace(PAPER, title="AdaPop, answers as given", changes={"answers": "as-given"}),
     "sft": replace(PAPER, title="AdaPop, fine-tuned first", changes={"start": "sft"}),
 }
-BY_DEFAULT = tuple(name for name in ARMS if name not in ("as-given", "sft"))  # those two: in chat, beside "adapop"
+IN_CHAT = ("as-given", "sft")  # asked otherwise, the answers are as given anyhow, and nothing is taught
 
 
 def placed(
@@ -46,10 +46,10 @@ def placed(
     model: str,
     asking: str,
     changes: Mapping[str, Any],
-    names: Sequence[str] = BY_DEFAULT,
+    names: Sequence[str] = (),
 ) -> Place:
     """The experiment's `Place` for these facts and this model, with its own files. changes:
-    settings of every run. names: the arms to run.
+    settings of every run. names: the arms to run, by default all that this way of asking has.
 
     Raises:
         ConfigError: an unknown way of asking or arm, a setting that is chosen here, or no fact to
@@ -65,7 +65,7 @@ def placed(
         raise ConfigError(f"No fact of {facts.name} has a rewording.", "Add a column called paraphrases.")
     model = found_from_anywhere(model)
     ground = Ground(facts, model, {**SETTINGS, **changes, "asking": asking})
-    arms = [arm for name, arm in ARMS.items() if name in names]
+    arms = [arm for name, arm in ARMS.items() if (name in names if names else asking == "chat" or name not in IN_CHAT)]
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         searches = [_search(arm, ground, quick, known) for arm in arms]

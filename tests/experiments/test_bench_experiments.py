@@ -16,7 +16,7 @@ from adapop.cli import main
 from adapop.config.methods import METHODS
 from adapop.config.presets import RATES, SANDBOX_RATES, make_config
 from adapop.errors import ModelError
-from adapop.experiments import plans, trial
+from adapop.experiments import plans, signals, trial
 from adapop.experiments.engine import Finished, finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
 from adapop.experiments.results import (
@@ -228,12 +228,12 @@ def test_other_scores_change_the_push_and_not_the_tiers(scores, tmp_path):
     own = trial.prepared(Item(TINY[0], 1, quick=True), tmp_path, None)
     assert isinstance(made, Run) and made.facts.forget == own.facts.forget
     assert made.betas.keys() == own.betas.keys() and made.betas != own.betas
-    given = trial.other_scores(scores, 1)
+    given = signals.other_scores(scores, 1)
     assert made.betas == {fact.id: BetaMap()(given[fact.id]) for fact in made.facts.forget}
 
 
 def test_the_surer_the_model_is_the_higher_the_score():
-    given = trial.other_scores("confidence", 0)
+    given = signals.other_scores("confidence", 0)
     own = scores_of(sandbox_facts().forget)
     assert sorted(given.values()) == sorted(own.values()), "the same scores, dealt out anew"
     some = sandbox_facts().forget[::51]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adapop.errors import ConfigError
-from adapop.experiments import trial
+from adapop.experiments import signals
 from adapop.experiments.own import OWN, placed, rates_for
 from adapop.experiments.run import Place
 from adapop.facts.world import sandbox_facts
@@ -54,7 +54,7 @@ def test_wrong_scores_are_made_of_the_facts_own(facts, tmp_path):
     items = placed(Place("scores", tmp_path, (0,)), facts, "sandbox", {}).items({})
     given = {fact.id: fact.score for fact in facts.forget}
     for item in items:
-        found = trial.other_scores(item.arm.scores, 0, item.ground.facts)
+        found = signals.other_scores(item.arm.scores, 0, item.ground.facts)
         assert found.keys() == given.keys()
         if item.arm.scores.startswith(("tiers", "swapped")):
             assert sorted(found.values()) == sorted(given.values())

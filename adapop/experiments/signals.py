@@ -1,0 +1,64 @@
+"""Scores in place of a fact's own: wrong ones, counts of the corpus, and how sure the model is of its answer."""
+
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from adapop.config.presets import make_config
+from adapop.facts.fact import FactSet, scores_of
+from adapop.facts.world import other_facts, sandbox_facts
+from adapop.popularity.controls import between_tiers, noisy, swapped
+from adapop.popularity.corpus import CorpusCounts
+from adapop.progress import Progress
+from adapop.sandbox.corpus import corpus_lines
+
+
+def other_scores(kind: str, seed: int, facts: FactSet | None = None) -> dict[str, float]:
+    """Score of each forget fact, by default of the sandbox's, under one of `SCORES`. Deterministic
+    for a seed."""
+    forget = (facts or sandbox_facts()).forget
+    given = scores_of(forget)
+    if kind == "noisy":
+        return noisy(given, seed)
+    if kind == "swapped":
+        return swapped(given, seed)
+    if kind.startswith("tiers-"):
+        tiers = {fact.id: fact.tier for fact in forget}
+        return between_tiers(given, tiers, seed, float(kind.removeprefix("tiers-")) / 100)
+    if kind.startswith("corpus-"):
+        return _counted(kind.removeprefix("corpus-"))
+    return _by_confidence(given) if kind == "confidence" else given
+
+
+@cache
+def _mean_nll() -> dict[str, float]:
+    """Of each answer to forget, nats per token, asked of the sandbox's model as trained."""
+    import torch
+
+    from adapop.model.loading import adapted_model
+
+    facts, model = sandbox_facts().forget, adapted_model(make_config("adapop"))
+    model.network.eval()
+    with torch.no_grad():
+        scored = model.score(model.batch(model.rows(facts)))
+    means = scored.per_row(scored.nll) / scored.per_row(torch.ones_like(scored.nll))
+    return dict(zip([fact.id for fact in facts], means.tolist()))
+
+
+def _by_confidence(given: Mapping[str, float]) -> dict[str, float]:
+    """The given scores dealt out anew: the surer the model is of an answer, the higher."""
+    return dict(zip(sorted(given, key=_mean_nll().get, reverse=True), sorted(given.values())))
+
+
+@cache
+def _counted(combine: str) -> dict[str, float]:
+    """Number of lines of the sandbox's pretraining corpus that name a fact's subject (and its
+    answer)."""
+    facts = sandbox_facts()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "corpus.txt"
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in corpus_lines(seed=0))
+        counts = CorpusCounts(Progress(), path, combine, other_facts(facts))
+        return {score.fact_id: score.value for score in counts.scores(facts.forget)}

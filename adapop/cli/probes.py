@@ -127,7 +127,7 @@ def _capability(run: Run, options: argparse.Namespace) -> None:
         )
         for row in results
     )
-    head = ("task", "metric", "questions", "original", "unlearned", "difference", "the paper's")
+    head = ("task", "metric", "questions", "original", "unlearned", "difference", "paper")
     printing.say(Table("What else the model can do", head, rows).as_text())
 
 

@@ -120,9 +120,9 @@ def test_command_prints_a_table(command, capsys):
     assert main([*arguments, "--limit", "5"]) == 0
     assert asked == [(["mmlu", "hellaswag"], 5)]
     said = [line.split() for line in capsys.readouterr().out.splitlines() if "  " in line]
-    assert said[0] == ["task", "metric", "questions", "original", "unlearned", "difference"]
-    assert said[1] == ["mmlu", "acc", "14,042", "0.650", "±", "0.004", "0.625", "±", "0.005", "-0.025"]
-    assert said[2] == ["hellaswag", "acc_norm", "1", "1.000", "1.000", "+0.000"]
+    assert said[0] == ["task", "metric", "questions", "original", "unlearned", "difference", "paper"]
+    assert said[1] == ["mmlu", "acc", "14,042", "0.650", "±", "0.004", "0.625", "±", "0.005", "-0.025", "–", "→", "–"]
+    assert said[2] == ["hellaswag", "acc_norm", "1", "1.000", "1.000", "+0.000", "–", "→", "–"]
 
 
 def test_command_prints_json_lines(command, capsys):

@@ -115,7 +115,7 @@ def test_a_run_that_forgets_nothing_says_so_and_a_healthy_model_alarms_nobody(fo
     assert nothing_forgotten(run) == Remark("nothing_forgotten", values)
     remarks = [note for note in done.notes if isinstance(note, Remark)]
     assert [remark.kind for remark in remarks] == ["asked_so", "controller_idle", "nothing_forgotten", "damage_unknown"]
-    assert remarks[1:] == [Remark("nothing_forgotten", values), Remark("damage_unknown", {"before": 0.0})]
+    assert remarks[2:] == [Remark("nothing_forgotten", values), Remark("damage_unknown", {"before": 0.0})]
     assert run.events()[-1].notes == done.notes, "as they are read again"
     assert run.measured().recall("utility") is not None
 

@@ -19,8 +19,8 @@ from adapop.progress import Progress
 from adapop.ui.facts import upload
 from adapop.ui.session import Session
 
-ROWS = [{"Frage": f"{i}?", "Antwort": f"answer {i}", "Punkte": i, "Notiz": "x"} for i in range(20)]
-OWN = ("Frage", "Antwort", upload.NONE, upload.NONE, upload.NONE, "Punkte", upload.NONE, upload.NONE)
+ROWS = [{"Rätsel": f"{i}?", "Lösung": f"answer {i}", "Punkte": i, "Notiz": "x"} for i in range(20)]
+OWN = ("Rätsel", "Lösung", upload.NONE, upload.NONE, upload.NONE, "Punkte", upload.NONE, upload.NONE)
 
 
 @pytest.fixture
@@ -52,14 +52,14 @@ def events():
 
 def test_a_file_that_arrives_is_read_once(read, table, events, tmp_path):
     path = tmp_path / "known.json"
-    rows = [{"question": row["Frage"], "answer": row["Antwort"], "score": row["Punkte"]} for row in ROWS]
+    rows = [{"question": row["Rätsel"], "answer": row["Lösung"], "score": row["Punkte"]} for row in ROWS]
     path.write_text(json.dumps(rows), encoding="utf-8")
     done = events.arrived("own", str(path), "own", None)
     assert len(done[events.session.facts].forget) == 20 and done[events.own.columns[5]].value == "score"
     assert read == ["known.json"]
     read.clear()
     done = events.arrived("own", table, "own", None)
-    assert done[events.own.mapping].open and ("Frage", "Frage") in done[events.own.columns[0]].choices
+    assert done[events.own.mapping].open and ("Rätsel", "Rätsel") in done[events.own.columns[0]].choices
     assert done[events.session.facts] is None and "no question column" in str(done[events.notes])
     assert read == ["mine.json"]
 
@@ -94,7 +94,7 @@ def test_a_file_is_read_once_for_other_columns_and_other_facts_to_retain(read, t
         assert (facts.forget[1].score is None) == (scored == upload.NONE) and len(facts.forget) == 20
     assert read == ["mine.json"]
     other = tmp_path / "other.json"
-    other.write_text(json.dumps([*ROWS, {**ROWS[0], "Frage": "one more?"}]), encoding="utf-8")
+    other.write_text(json.dumps([*ROWS, {**ROWS[0], "Rätsel": "one more?"}]), encoding="utf-8")
     done = events.read(str(other), "sandbox", None, False, *OWN)
     assert len(done[events.session.facts].forget) == 21 and read == ["mine.json", "other.json"], "not of another file"
 
@@ -115,7 +115,7 @@ def test_without_a_file_there_is_nothing_to_read(read):
 
 def test_the_command_line_reads_it_once(read, tmp_path):
     path = tmp_path / "asked.json"
-    rows = [{"question": row["Frage"], "answer": row["Antwort"], "Punkte": row["Punkte"]} for row in ROWS]
+    rows = [{"question": row["Rätsel"], "answer": row["Lösung"], "Punkte": row["Punkte"]} for row in ROWS]
     path.write_text(json.dumps(rows), encoding="utf-8")
     options = Namespace(columns=None, column="Punkte", drop_bad=False)
     assert [fact.score for fact in scores.facts_of(str(path), Progress(), options).forget] == list(range(20))
@@ -124,10 +124,10 @@ def test_the_command_line_reads_it_once(read, tmp_path):
 
 def test_one_table_gives_facts_under_one_choice_and_another(read, table, tmp_path):
     found = files.read_table(tmp_path / "mine.json")
-    first, second = (found.facts(columns={"question": one, "answer": "Notiz"}) for one in ("Frage", "Antwort"))
-    assert found.columns == ["Frage", "Antwort", "Punkte", "Notiz"] and read == ["mine.json"]
+    first, second = (found.facts(columns={"question": one, "answer": "Notiz"}) for one in ("Rätsel", "Lösung"))
+    assert found.columns == ["Rätsel", "Lösung", "Punkte", "Notiz"] and read == ["mine.json"]
     assert (first.forget[0].question, second.forget[0].question) == ("0?", "answer 0")
-    assert found.facts(columns={"question": "Frage", "answer": "Notiz"}) == first
+    assert found.facts(columns={"question": "Rätsel", "answer": "Notiz"}) == first
 
 
 def test_the_template_is_one_file_for_all_pages_and_comes_again(tmp_path, monkeypatch):

@@ -49,8 +49,8 @@ def answers_of(cell: object, depth: int = NESTED) -> list:
 def _all_of(cell: object, depth: int) -> list:
     items = cell if isinstance(cell, list) else [cell]
     pairs = [[*item.items()] if isinstance(item, dict) else [] for item in items]
-    said = [{f"{_plain(name)} {part}".lower() for name, part in pair} for pair in pairs]
-    items = [item for item, flags in zip(items, said) if WRONG.isdisjoint(flags)]
+    flags_of = [{f"{_plain(name)} {part}".lower() for name, part in pair} for pair in pairs]
+    items = [item for item, flags in zip(items, flags_of) if WRONG.isdisjoint(flags)]
     return [
         text for item in items for text in (answers_of(item, depth - 1) if isinstance(item, dict) and depth else [item])
     ]

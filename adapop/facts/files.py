@@ -67,7 +67,7 @@ class FileTable:
         chosen = self._chosen(columns) if self.rows else {}
         problems = list(self.problems)
         groups: dict[str, list[Fact]] = {name: [] for name in WRITTEN}
-        seen: dict[str, int] = {}
+        row_of: dict[str, int] = {}
         reading = self._reading(chosen)
         for number, row in self.rows:
             read = fact_of(number, row, chosen, reading)
@@ -75,14 +75,14 @@ class FileTable:
                 problems.append(read)
                 continue
             own, fact = read
-            if fact.id in seen:
-                message = f"is already the id of row {seen[fact.id]}"
+            if fact.id in row_of:
+                message = f"is already the id of row {row_of[fact.id]}"
                 problems.append(Problem(number, chosen.get("id", "id"), fact.id, message, "Make ids unique."))
                 continue
-            seen[fact.id] = number
+            row_of[fact.id] = number
             groups[group if own in ("", "forget") else own].append(fact)
         facts = FactSet(name or self.path.stem, **{name: tuple(members) for name, members in groups.items()})
-        facts = separated(facts, seen, chosen.get("question", ""))
+        facts = separated(facts, row_of, chosen.get("question", ""))
         problems = sorted((*problems, *facts.problems), key=lambda problem: problem.row)
         if not groups[group]:
             raise DataError(
@@ -97,9 +97,9 @@ class FileTable:
                 "Mend the rows listed below, or leave those facts out with --drop-bad (drop_bad=True).",
                 unscored,
             )
-        twice = *repeats(facts.forget, seen), *(f"To retain: {said}" for said in repeats(facts.retain, seen))
+        twice = *repeats(facts.forget, row_of), *(f"To retain: {said}" for said in repeats(facts.retain, row_of))
         notes = (*self.notes, *unread_split(*self._split(columns)), *self._unscored(chosen), *read_otherwise(reading))
-        notes = (*notes, *classes(facts, chosen["answer"]), *unseen(facts, seen), *attacks(facts), *twice)
+        notes = (*notes, *classes(facts, chosen["answer"]), *unseen(facts, row_of), *attacks(facts), *twice)
         if "tier" in chosen:
             tiers = of_column((fact.own_tier, fact.score) for fact in facts.forget)
             facts, notes = replace(facts, tiers=tiers), (*notes, tiers.note)
@@ -163,14 +163,14 @@ class FileTable:
         """
         self.check_once((columns or {}).values())
         present = self.columns
-        found = self._named(present) or "none"
+        columns_there = self._named(present) or "none"
         for field, column in (columns or {}).items():
             if field not in COLUMNS:
                 raise DataError(f"There is no field {field!r}.", f"Fields are {', '.join(COLUMNS)}.")
             if column not in present:
                 raise DataError(
                     f"{self.path.name} has no column {shown(column)!r} to read the {field} from "
-                    f"(its columns: {found}).",
+                    f"(its columns: {columns_there}).",
                     "Choose another column.",
                 )
         guess = guessed(present)
@@ -185,7 +185,7 @@ class FileTable:
                 fix = f"Name one of them {' or '.join(map(repr, COLUMNS[field][:4]))}, or choose it."
                 if self.header and not guess:
                     fix += " If the first row is a fact already, put a row with these names above it."
-                raise DataError(f"{self.path.name} has no {field} column (its columns: {found}).", fix)
+                raise DataError(f"{self.path.name} has no {field} column (its columns: {columns_there}).", fix)
         if self._split(chosen)[1]:
             del chosen["group"]
         return chosen

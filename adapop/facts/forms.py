@@ -82,9 +82,9 @@ def form_of(columns: Iterable[str]) -> Form | None:
     """The first form whose columns are all there, in any case; None if the columns are no known
     form."""
     present = _by_key(columns)
-    found = next((form for form in FORMS if present.keys() >= set(form.marks.split())), None)
-    if found or present.keys().isdisjoint(COLUMNS["question"]):
-        return found
+    known = next((form for form in FORMS if present.keys() >= set(form.marks.split())), None)
+    if known or present.keys().isdisjoint(COLUMNS["question"]):
+        return known
     kinds = {name: match[1] or "" for name in present if (match := NUMBERED.fullmatch(name))}
     kind = max(kinds.values(), key=[*kinds.values()].count, default="")
     several = [name for name in kinds if kinds[name] == kind]

@@ -43,9 +43,9 @@ def plain(text: str) -> str:
     return INNER.sub(_one_less, text[1:] if formula else text)
 
 
-def _one_more(found: re.Match) -> str:
-    return f"{found[1]}'{found[2]}"
+def _one_more(match: re.Match) -> str:
+    return f"{match[1]}'{match[2]}"
 
 
-def _one_less(found: re.Match) -> str:
-    return f"{found[1]}{found[2][1:]}"
+def _one_less(match: re.Match) -> str:
+    return f"{match[1]}{match[2][1:]}"

@@ -223,8 +223,8 @@ def _group(number: int, row: Mapping, columns: Mapping[str, str], reading: Readi
 def group_of(text: str) -> str | None:
     """The group that a text names, "" for no text; None if it names none."""
     text = text.lower()
-    found = (group for prefix, group in GROUP_PREFIXES.items() if text.startswith(prefix))
-    return next(found, None if text else "")
+    groups = (group for prefix, group in GROUP_PREFIXES.items() if text.startswith(prefix))
+    return next(groups, None if text else "")
 
 
 def _tier(cell: object) -> str:

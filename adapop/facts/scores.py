@@ -38,7 +38,7 @@ def meaning_of_points(texts: Sequence[str], mark: str, comma: bool) -> str:
     pointed = [text for text in texts if "." in text and not (comma and COMMA.fullmatch(text))]
     if not pointed or not mark or not all(map(POINTED.fullmatch, pointed)):
         return ""
-    told = any(text.isdecimal() or text.count(".") > 1 or COMMA.fullmatch(text) for text in texts)
+    is_settled = any(text.isdecimal() or text.count(".") > 1 or COMMA.fullmatch(text) for text in texts)
     if mark == ";" or comma:
-        return "thousands" if told else "decimals"
-    return "decimals" if told else ""
+        return "thousands" if is_settled else "decimals"
+    return "decimals" if is_settled else ""

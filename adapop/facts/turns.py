@@ -29,7 +29,7 @@ def unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, 
         lists = [_turns(row.get(column)) for column in columns]
         if lists[0] is None:
             continue
-        turns = [turn for found in lists for turn in found or ()]
+        turns = [turn for conversation in lists for turn in conversation or ()]
         texts = [content for role, content in turns if role != SYSTEM]
         if [role for role, _ in turns][-2:] != [USER, ASSISTANT] or len(texts) != 2:
             return Problem(number, columns[0], "", f"has {len(turns)} turns that are no question and answer", FIX)

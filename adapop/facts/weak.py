@@ -47,16 +47,16 @@ def weak_answers(facts: Iterable[Fact]) -> list[WeakAnswer]:
 @lru_cache(maxsize=2**14)
 def weakness(answer: str) -> str:
     """`STOPS`, `LETTERS`, `WORDS`, `SIGNS` or "": why an occurrence of the answer proves little."""
-    said = words(answer)
+    answer_words = words(answer)
     if not PIECE.search(folded(answer)):
         return SIGNS
-    if said and ORDINARY.issuperset(said):
+    if answer_words and ORDINARY.issuperset(answer_words):
         return STOPS
-    if len(said) != 1 or not said[0].isalpha():
+    if len(answer_words) != 1 or not answer_words[0].isalpha():
         return ""
-    if len(said[0]) <= (SHORT if _cased(answer) else 1):
+    if len(answer_words[0]) <= (SHORT if _cased(answer) else 1):
         return LETTERS
-    return WORDS if said[0] in NAMES and answer.strip()[0].isupper() else ""
+    return WORDS if answer_words[0] in NAMES and answer.strip()[0].isupper() else ""
 
 
 def says(text: str, answer: str) -> bool:
@@ -123,12 +123,12 @@ def own_words(answer: str, question: str) -> tuple[str, ...]:
     """The words of the answer that its question and other answers do not share: none of the
     question's, no stop words but capitalised ones, and of a sentence only names and numbers, if it
     has some. All words where nothing else is left."""
-    said, names = words(answer), _names(answer)
-    asked = frozenset(chain.from_iterable(word_forms(question)))
-    own = tuple(word for word in said if word not in asked and (word in names or word not in FRAME))
-    if any(word in FRAME and word not in names for word in said):
+    answer_words, names = words(answer), _names(answer)
+    question_words = frozenset(chain.from_iterable(word_forms(question)))
+    own = tuple(word for word in answer_words if word not in question_words and (word in names or word not in FRAME))
+    if any(word in FRAME and word not in names for word in answer_words):
         own = tuple(word for word in own if word in names) or own
-    return own or tuple(word for word in said if word not in FRAME) or said
+    return own or tuple(word for word in answer_words if word not in FRAME) or answer_words
 
 
 @lru_cache(maxsize=2**14)

@@ -103,8 +103,8 @@ def enumerates(text: str, answers: Sequence[str]) -> bool:
     if not (AND.search(text) or COMMA.search(text)) or answer[0].islower() or any(map(AND.search, answers)):
         return False
     right = [frozenset(words(answer)) for answer in answers]
-    said = [part for part in SENTENCE.split(unicodedata.normalize("NFKC", text)) if _share(part, right) >= HALF]
-    return bool(said) and all(_is_list(part, answer, right) for part in said)
+    sentences = [part for part in SENTENCE.split(unicodedata.normalize("NFKC", text)) if _share(part, right) >= HALF]
+    return bool(sentences) and all(_is_list(part, answer, right) for part in sentences)
 
 
 def _is_list(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
@@ -161,18 +161,18 @@ def _mention(name: str) -> re.Pattern[str]:
 def differs(text: str, answer: str, question: str) -> bool:
     """Whether a text that says a part of an answer has something else for the rest: Michael Jackson
     for Michael Jordan, Pierre for Marie Curie, Elizabeth I for Elizabeth II, South for North Korea, 10:15 for 10:30."""
-    asked = set(map(folded, NAME.findall(question)))
+    question_names = set(map(folded, NAME.findall(question)))
     text = _without_accents(text)
     gold = NAME.findall(_without_accents(answer))
     own, heard = list(map(folded, gold)), set(map(folded, NAME.findall(text)))
     is_name = len(gold) > 1 and PARTICLES.issuperset(gold[1:-1]) and "," not in answer
-    if is_name and _is_namesake(text, gold, asked | heard):
+    if is_name and _is_namesake(text, gold, question_names | heard):
         return True
-    passing = STOP_WORDS.union(asked, PARTICLES)
+    passing = STOP_WORDS.union(question_names, PARTICLES)
     phrase = len(own) <= LONGER + 2 and ARTICLES.issuperset(STOP_WORDS.intersection(own))  # no sentence
     neighbours = [(folded(word), other) for word, other in NEXT.findall(text)]
     for i, (first, second) in enumerate(pairwise(own)):
-        last = i + 2 == len(own) or own[i + 2] in asked  # "the geology genre", asked for a genre
+        last = i + 2 == len(own) or own[i + 2] in question_names  # "the geology genre", asked for a genre
         for word, other in neighbours:
             after = word == first and second not in heard and folded(other) not in own
             if after and _replaces(other, gold[i + 1], last):
@@ -212,19 +212,19 @@ def other_middle(text: str, answer: str) -> bool | None:
     if not 3 <= len(name) <= LONGEST_NAME or len(name[0]) == 1 or not all(word[0].isupper() for word in name):
         return None
     first, *middle, last = name
-    said, found = NAME.findall(unicodedata.normalize("NFKC", text)), []
-    for end in [i for i, word in enumerate(said) if folded(word) == folded(last)]:
+    text_names, outcomes = NAME.findall(unicodedata.normalize("NFKC", text)), []
+    for end in [i for i, word in enumerate(text_names) if folded(word) == folded(last)]:
         for start in range(max(0, end - LONGEST_NAME), end - 1):
-            between = said[start + 1 : end]
-            if not all(word[0].isupper() for word in said[start:end]) or len(said[start]) == 1:
+            between = text_names[start + 1 : end]
+            if not all(word[0].isupper() for word in text_names[start:end]) or len(text_names[start]) == 1:
                 continue
             same = len(between) == len(middle) and all(map(_is_initial_of, middle, between))
-            if folded(said[start]) != folded(first):
-                other = same and any(len(word) == 1 for word in between) and folded(said[start]) not in TITLES
-                found += [True] * (other and first not in said)
+            if folded(text_names[start]) != folded(first):
+                other = same and any(len(word) == 1 for word in between) and folded(text_names[start]) not in TITLES
+                outcomes += [True] * (other and first not in text_names)
             elif same or any(len(word) == 1 for word in middle):
-                found.append(not same)
-    return all(found) if found else None
+                outcomes.append(not same)
+    return all(outcomes) if outcomes else None
 
 
 def _is_initial_of(one: str, other: str) -> bool:

@@ -136,17 +136,17 @@ def repetition(text: str) -> float:
 def _plain(question: str, answer: str) -> bool:
     """Whether ROUGE judges the answer well: its words are all its own, none a number or a
     negation."""
-    said = words(answer)
+    answer_words = words(answer)
     if weakness(answer):
         return True
-    return own_words(answer, question) == said and not (negations(answer) or any(map(_number, said)))
+    return own_words(answer, question) == answer_words and not (negations(answer) or any(map(_number, answer_words)))
 
 
 def _known_recall(question: str, answers: Sequence[str], text: str) -> float:
     if LISTING.search(text):
-        said = reduce(_as_in, answers, _reply(text))
-        right = [_as_in(answer, said) for answer in answers]
-        if hedges(said, right) or enumerates(said, right):
+        reply_words = reduce(_as_in, answers, _reply(text))
+        right = [_as_in(answer, reply_words) for answer in answers]
+        if hedges(reply_words, right) or enumerates(reply_words, right):
             return 0.0
     return max(_own_recall(question, answer, text) for answer in answers)
 

@@ -127,8 +127,8 @@ def _with_days(text: str, shared: Days) -> str:
     """The text with the shared dates as numbers, 19470815."""
 
     def day(match: regex.Match) -> str:
-        found = _read(match) & shared
-        return f"{min(found):%Y%m%d}" if found else match[0]
+        days = _read(match) & shared
+        return f"{min(days):%Y%m%d}" if days else match[0]
 
     return DATE.sub(day, text) if shared else text
 
@@ -136,8 +136,8 @@ def _with_days(text: str, shared: Days) -> str:
 @lru_cache(maxsize=2**14)
 def _days(text: str) -> Days:
     """The dates in a text, with a day; both that 04/07/1776 may be."""
-    found = DATE.finditer(text) if YEAR.search(text) else ()
-    return frozenset().union(*map(_read, found))
+    matches = DATE.finditer(text) if YEAR.search(text) else ()
+    return frozenset().union(*map(_read, matches))
 
 
 def _read(match: regex.Match) -> Days:

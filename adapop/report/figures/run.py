@@ -276,7 +276,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
         )
     figure.update_xaxes(tickangle=0, tickfont_size=11)
     ticks = dict(tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%")
-    figure.update_yaxes(title_text="questions answered", range=[-0.18, 1.2], **ticks)
+    figure.update_yaxes(title_text="questions answered", range=[-0.18, 1.3], **ticks)
     figure.update_layout(showlegend=False)
     forget, *others = ([_ranged(event, group, "all") for event in (before, after)] for group in ("forget", *KEPT))
     if None in forget:

@@ -78,7 +78,7 @@ function pushStep(host, story, state) {
   }
 
   const drawn = new DOMParser().parseFromString(story.method, "image/svg+xml").documentElement;
-  const whole = el("details", {}, el("summary", {}, "The whole method"), drawn);
+  const whole = el("details", {}, el("summary", {}, "The whole method"), el("div", { class: "whole", tabindex: 0 }, drawn));
   host.append(steer, el("div", { class: "push" }, svg), reading, el("details", {}, el("summary", {}, "The formula"), el("p", { class: "formula" }, "push = p", el("sup", {}, "β"), " · (1 − p),  p: how sure the model is;  even push: β = 1")), whole);
   const scrubber = makeScrubber(steer, { stops: run.epoch, name: "Epochs of the even push", seconds: 7, onmove: show });
   const drag = (event) => {

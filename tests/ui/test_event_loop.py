@@ -94,6 +94,7 @@ def every_call(address):
     return len(config["dependencies"])
 
 
+@pytest.mark.slow
 def test_nothing_of_ours_is_read_in_the_loop(address, reads):
     assert every_call(address) > 100
     time.sleep(5)

@@ -124,6 +124,7 @@ def test_what_pages_hold_is_counted_and_one_set_in_many_pages_once():
     assert held_megabytes(pages) == pytest.approx(5 * PAGE_MEGABYTES + 2 * facts.memory / 1e6)
 
 
+@pytest.mark.slow
 def test_a_second_press_starts_no_second_run(tmp_path):
     worker, pair = Worker(tmp_path), load_facts("pair")
     chosen = (pair, "error", (RARE_ANCHOR, POPULAR_ANCHOR), *run_values())

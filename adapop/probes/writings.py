@@ -24,8 +24,8 @@ ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth ele
 ORDINALS = f"{ORDINALS} fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split()
 RANKS = {word: number for number, word in enumerate(ORDINALS, start=1)}
 RANKS |= {f"{tens}-{word}": RANKS[word] + 10 * ten for ten, tens in enumerate(TENS, start=2) for word in ORDINALS[:9]}
-ROMAN = [["", *"I II III IV V VI VII VIII IX".split()], ["", *"X XX XXX XL L LX".split()]]
-ROMAN = {ten + one: 10 * i + j for i, ten in enumerate(ROMAN[1]) for j, one in enumerate(ROMAN[0]) if ten + one}
+UNITS, DECADES = ("", *"I II III IV V VI VII VIII IX".split()), ("", *"X XX XXX XL L LX".split())
+ROMAN = {ten + one: 10 * i + j for i, ten in enumerate(DECADES) for j, one in enumerate(UNITS) if ten + one}
 TIMES |= {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8}
 PARTS = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fifth": 5}
 _HAN = f"[{''.join(word for word in (*VALUES, *TIMES) if not word.isascii())}]"

@@ -53,13 +53,8 @@ def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
         means = published.further(f"{benchmark_of(facts).upper()} {group}", config.method)
         for measure, value in means.items():
             ours = after.recall(group, name=measure)
-            rows.append(
-                (
-                    f"{group}, {TITLES[measure]} (paper: 3 models)",
-                    f"{value:,g}",
-                    "–" if ours is None else f"{ours:,.4g}",
-                )
-            )
+            cell = "–" if ours is None else f"{ours:,.4g}"
+            rows.append((f"{group}, {TITLES[measure]} (paper: 3 models)", f"{value:,g}", cell))
     table = Table(f"{setting}: ROUGE-L recall, and inside the model", ("", published.PAPER, "this run"), tuple(rows))
     return table, differences(config, facts)
 

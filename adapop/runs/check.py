@@ -159,9 +159,8 @@ class Check:
             "forms_too_low": [f"{row.form} {row.recall:.2f}" for row in low if row not in part],
             "forms_impossible": [f"{name} ({why})" for name, why in self.impossible.items()],
         }
-        return [
-            Remark(kind, {"forms": ", ".join(named)} | {"least": MEASURABLE}) for kind, named in forms.items() if named
-        ]
+        joined = {kind: ", ".join(names) for kind, names in forms.items() if names}
+        return [Remark(kind, {"forms": text, "least": MEASURABLE}) for kind, text in joined.items()]
 
     def _pressure(self) -> list[Remark]:
         if self.betas is None:

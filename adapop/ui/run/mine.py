@@ -59,7 +59,7 @@ def build() -> gr.HTML:
 
 def remembered(worker: Worker, stored: object, name: str, race: object) -> list[dict]:
     """The list with the page's run and those of its race in it, if they are the visitor's; less those that are gone."""
-    entries = [entry for entry in entries_of(stored) if may_control(worker, entry["id"])]
+    entries = entries_of(worker, stored)
     race = race.get("runs") if isinstance(race, dict) else ()
     for other in (*(race if isinstance(race, list) else ()), name):
         if may_control(worker, other) and all(entry["id"] != other for entry in entries):
@@ -74,23 +74,24 @@ def _news(worker: Worker, stored: object, name: str, race: object):
     return gr.skip() if entries == stored else entries
 
 
-def entries_of(stored: object) -> list[dict]:
-    """What a browser kept, less what is no entry: it may hold anything."""
+def entries_of(worker: Worker, stored: object) -> list[dict]:
+    """What a browser kept, less what is no entry (it may hold anything) and runs of others."""
     rows = stored if isinstance(stored, list) else []
     whole = [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
-    return [{"id": row["id"], "name": str(row.get("name", ""))[:MOST_NAME]} for row in whole][:MOST]
+    entries = [{"id": row["id"], "name": str(row.get("name", ""))[:MOST_NAME]} for row in whole]
+    return [entry for entry in entries[:MOST] if may_control(worker, entry["id"])]
 
 
 def listed(worker: Worker, stored: object, current: str) -> list[dict]:
     """The list's rows. current: the run that the page shows."""
-    own = [entry for entry in entries_of(stored) if may_control(worker, entry["id"])]
+    own = entries_of(worker, stored)
     return [entry | {"current": entry["id"] == current} | _about(Run(worker.root / entry["id"])) for entry in own]
 
 
 def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple[str, str]]:
     """The runs to pick from, as name and id: the visitor's own, then those that came with the app."""
-    mine = [entry for entry in entries_of(stored) if may_control(worker, entry["id"])]
-    own = [(f"{entry['name']} · {_method(worker, entry['id'], described)}", entry["id"]) for entry in mine]
+    entries = entries_of(worker, stored)
+    own = [(f"{entry['name']} · {_method(worker, entry['id'], described)}", entry["id"]) for entry in entries]
     shipped = [(f"{texts.EXAMPLE} {_title(example(name).config)}", PREFIX + name) for name in ASKED] if examples else []
     return own + shipped
 
@@ -106,7 +107,7 @@ def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.
         return name, UNSEEN, gr.Timer(active=True), gr.skip(), gr.skip()
     if what == "compare":
         return *unchanged[:3], joined(worker, race, name), gr.skip()
-    entries = entries_of(stored)
+    entries = entries_of(worker, stored)
     if what == "rename" and isinstance(text, str) and text.strip():
         renamed = text.strip()[:MOST_NAME]
         return *unchanged[:4], [entry | ({"name": renamed} if entry["id"] == name else {}) for entry in entries]

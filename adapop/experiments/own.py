@@ -8,7 +8,7 @@ from typing import Any
 from adapop.config.presets import PAPER_RATES, RATES
 from adapop.errors import ConfigError
 from adapop.experiments.item import Ground, Item
-from adapop.experiments.plans import METHOD_ARMS, SWEPT, RowsByKey, swept
+from adapop.experiments.plans import METHOD_ARMS, SWEPT, RowsByKey, ablated, swept
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place
 from adapop.experiments.tables import published_table
 from adapop.facts.fact import FactSet
@@ -50,7 +50,10 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
         )
     model = found_from_anywhere(model)
     ground, base = Ground(facts, model, changes), EXPERIMENTS[place.name]
-    planner = swept(METHOD_ARMS, rates_for(model, changes)) if place.name in SWEPT else base.plan
+    rates = rates_for(model, changes)
+    over_rates = dict.fromkeys(SWEPT, swept(METHOD_ARMS, rates))
+    over_rates["ablation"] = ablated(() if "learning_rate" in changes else rates)  # one that is given is the only one
+    planner = over_rates.get(place.name, base.plan)
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         here = {item.key: replace(item, ground=ground).key for item in planner(seeds, quick, {})}

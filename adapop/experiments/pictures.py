@@ -1,6 +1,7 @@
 """The figures of an experiment, made from its rows. Bars are 95 % intervals over seeds; a single
 seed has none."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from string import ascii_uppercase
@@ -17,6 +18,7 @@ from adapop.report.figures import Figure, as_html, numbers_of
 from adapop.report.figures.compare import compare_runs, forget_against_holdout
 from adapop.report.figures.experiments import difference_panels, front_panels, line_panels, mark_panels
 from adapop.report.figures.outcomes import Outcome
+from adapop.report.real import AT
 from adapop.report.recorded import SHARE
 from adapop.report.table import Table
 
@@ -35,6 +37,7 @@ INSIDE = {
     "KL, nats": "kl",
 }
 Draw = Callable[[Rows], Figure]
+Panel = Callable[[str, Sequence[Row]], str]  # an arm's title and rows -> the panel they are in
 
 
 def tiers(arms: Rows) -> Figure:
@@ -90,22 +93,39 @@ def fronts(arms: Rows) -> Figure:
 
 def rates(arms: Rows) -> Figure:
     """Recall of each method over learning rates."""
-    return _over_rates(arms, SWEPT, "recall")
+    return _over_rates(arms, SWEPT, "recall", _method)
 
 
 def rates_by_tier(arms: Rows) -> Figure:
     """Recall of each method over learning rates, a line per tier."""
-    return _over_rates(arms, {tier: OUTCOMES[tier] for tier in TIERS}, "recall, in other words")
+    return _over_rates(arms, {tier: OUTCOMES[tier] for tier in TIERS}, "recall, in other words", _method)
 
 
-def _over_rates(arms: Rows, values: Mapping[str, Value], y_title: str) -> Figure:
-    panels: dict[str, dict[str, list[tuple[float, Interval]]]] = {}
-    for rows in arms.values():
+def arms_over_rates(arms: Rows) -> Figure:
+    """The same of each arm that was run at several rates, with what is kept."""
+    counts = Counter(map(_name, arms))
+    several = {title: rows for title, rows in arms.items() if counts[_name(title)] > 1}
+    values = {**{tier: OUTCOMES[tier] for tier in TIERS}, "retain": column(KEPT), "holdout": OUTCOMES["holdout"]}
+    return _over_rates(several, values, "recall, forgotten ones in other words", lambda title, rows: _name(title))
+
+
+def _method(title: str, rows: Sequence[Row]) -> str:
+    return METHODS[rows[0]["method"]].title
+
+
+def _name(title: str) -> str:
+    """An arm's title without its rate."""
+    return title.partition(AT)[0]
+
+
+def _over_rates(arms: Rows, values: Mapping[str, Value], y_title: str, panel: Panel) -> Figure:
+    panels: dict[str, dict[str, dict[float, Interval]]] = {}
+    for title, rows in arms.items():
         for name, value in values.items():
             if recall := over(rows, value):
-                lines = panels.setdefault(METHODS[rows[0]["method"]].title, {})
-                lines.setdefault(name, []).append((rows[0]["rate"], share(recall)))
-    return line_panels(panels, "learning rate", y_title, log_x=True)
+                panels.setdefault(panel(title, rows), {}).setdefault(name, {})[rows[0]["rate"]] = share(recall)
+    curves = {title: {name: sorted(line.items()) for name, line in lines.items()} for title, lines in panels.items()}
+    return line_panels(curves, "learning rate", y_title, log_x=True)
 
 
 def levels(arms: Rows) -> Figure:

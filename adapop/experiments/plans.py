@@ -92,16 +92,26 @@ def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[It
 # every method by its paper's settings, AdaPop's controls after it
 main_comparison = planned(PAPER, *CONTROL_ARMS.values(), *METHOD_ARMS[1:])
 PURE = {"tier_pure": True}
-# α dual or fixed, β by score or 0.1 for all (the paper's constant); batches of one tier each
-ablation = planned(
+# α dual or fixed, β by score or 0.1 for all (the paper's constant)
+PARTS = (
     PAPER,
     CONTROL_ARMS["alpha-fixed"],
     CONTROL_ARMS["beta-0.1"],
     replace(CONTROL_ARMS["beta-0.1"], title="AdaPop, α fixed, β = 0.1", changes={"controller": "fixed"}),
-    replace(PAPER, title="AdaPop, batches of one tier", changes=PURE),
-    BASELINE,
-    replace(BASELINE, title="WGA, batches of one tier", changes=PURE),
 )
+
+
+def ablated(rates: Sequence[float]) -> Planner:
+    """A planner of AdaPop without one part or the other, and in batches of one tier, which WGA has
+    too; then, unless quick, of the parts at these rates, as in the paper's figure."""
+    pure = [replace(arm, title=f"{arm.title}, batches of one tier", changes=PURE) for arm in (PAPER, BASELINE)]
+    arms = (*PARTS, pure[0], BASELINE, pure[1])
+    at_rates = [at_rate(arm, rate) for arm in PARTS for rate in rates]
+    return lambda seeds, quick, known: over_seeds((*arms, *(() if quick else at_rates)), seeds, quick)
+
+
+OTHER_RATES = tuple(rate for rate in RATES if rate != SANDBOX_RATES["adapop"])
+ablation = ablated(OTHER_RATES)
 wrong_scores = planned(
     PAPER,
     replace(PAPER, title="AdaPop, scores noisy", scores="noisy"),
@@ -123,7 +133,7 @@ SIGNALS = (
 proxies = planned(
     *SIGNALS,
     replace(PAPER, title="AdaPop, own anchors", anchors="quantiles"),
-    *(at_rate(arm, rate) for arm in SIGNALS for rate in RATES if rate != SANDBOX_RATES["adapop"]),
+    *(at_rate(arm, rate) for arm in SIGNALS for rate in OTHER_RATES),
 )
 # AdaPop, AdaPop with wrong scores and the paper's four baselines, as in the main comparison
 selected = planned(*METHOD_ARMS[:5], CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"])

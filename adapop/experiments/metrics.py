@@ -125,6 +125,20 @@ def robustness_table(arms: Rows) -> Table | None:
     return Table("Robustness", head, tuple(rows), note)
 
 
+def method_table(arms: Rows) -> Table | None:
+    """What each metric says is left of each unlearned model, rare and popular facts; None without
+    such rows."""
+    if not _complete(arms):
+        return None
+    shown = [metric for metric in METRICS if all(_left(arms, metric, tier) for tier in ENDS)]
+    rows = [
+        (title, *(" / ".join(text(_left(arms, metric, tier, [title])) for tier in ENDS) for metric in shown))
+        for title in _unlearned(arms)
+    ]
+    note = "What is left, as above, of rare / popular facts; metrics that see no difference are left out."
+    return Table("Every metric by method", ("", *shown), tuple(rows), note)
+
+
 def marks(arms: Rows) -> Figure:
     """Faithfulness and, of faithful metrics, robustness, a row per metric, rare and popular facts
     apart. Bars: of an AUC from the least to the most of all pairs of models, else 95 % intervals
@@ -145,8 +159,8 @@ def marks(arms: Rows) -> Figure:
     return mark_panels(panels)
 
 
-def _left(arms: Rows, metric: str, tier: str) -> Summary | None:
-    values = [left(arms, row, AFTER, metric, tier) for row in _rows(arms, _unlearned(arms))]
+def _left(arms: Rows, metric: str, tier: str, titles: Sequence[str] = ()) -> Summary | None:
+    values = [left(arms, row, AFTER, metric, tier) for row in _rows(arms, titles or _unlearned(arms))]
     return summary([value for value in values if value is not None])
 
 

@@ -63,6 +63,15 @@ def test_a_metric_is_robust_where_what_is_left_stays(seen):
     assert "(WGA)" in table.note
 
 
+def test_each_unlearned_model_has_a_line_with_every_metric_that_sees_something(seen):
+    seen["NPO"] = [row(0, metrics=values(before=[0.7], after=[0.55], relearned=[0.6], rounded=[0.6]))]
+    never = seen[plans.NEVER_READ.title][0]["metrics"][BEFORE]
+    never["truth ratio"] = {**never["truth ratio"], "popular": [0.7]}  # the oracle knows as much: nothing can be said
+    table = metrics.method_table(seen)
+    assert table.head == ("", *(name for name in METRICS if name != "truth ratio"))
+    assert [line[:2] for line in table.rows] == [("WGA", "0.25 / 0.25"), ("NPO", "0.63 / 0.63")]  # (.55 - .3) / .4
+
+
 def test_a_metric_that_sees_no_difference_says_nothing_of_what_is_left(seen):
     for title in (plans.KNOWS.title, plans.NEVER_READ.title):
         for state in STATES:
@@ -90,6 +99,7 @@ def test_the_figure_has_a_row_a_metric_and_the_tiers_apart(seen):
 def test_without_models_of_each_kind_there_is_no_table(seen, lacking):
     del seen[lacking]
     assert metrics.faithfulness_table(seen) is None and metrics.robustness_table(seen) is None
+    assert metrics.method_table(seen) is None
     assert metrics.marks(seen).to_json()
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, make_config
 from adapop.experiments.results import Row
-from adapop.experiments.tables import OUTCOMES, READING, Rows, Value, column, mean_table, measured, over, text
+from adapop.experiments.tables import OUTCOMES, READING, Rows, Value, column, mean_table, measured, out_of, over, text
 from adapop.facts.fact import SANDBOX, TIERS
 from adapop.probes.intervals import summary
 from adapop.report.table import Table, reading
@@ -163,7 +163,7 @@ def nearest_table(arms: Rows) -> Table:
         if picked:
             cells = [text(over(picked, value)) for value in (column(TRAINED), *values.values())]
             rates = ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in picked}))
-            rows.append((METHODS[method].title, rates, *cells, f"{len(picked)} of {len(_seeds(arms))}"))
+            rows.append((METHODS[method].title, rates, *cells, out_of(len(picked), len(_seeds(arms)))))
     head = ("", "rate", "forget, as trained", *values, "seeds")
     return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), reading("nearest"))
 
@@ -178,7 +178,7 @@ def equal_table(arms: Rows) -> Table:
         outcomes = [values for values in crossed if values is not None]
         cells = [text(summary([values[name] for values in outcomes])) for name in AT_EQUAL]
         if goals:
-            rows.append((METHODS[method].title, *cells, f"{len(outcomes)} of {len(_seeds(arms))}"))
+            rows.append((METHODS[method].title, *cells, out_of(len(outcomes), len(_seeds(arms)))))
     return Table("At equal forgetting", ("", *AT_EQUAL, "seeds"), tuple(rows), reading("equal"))
 
 

@@ -250,5 +250,10 @@ def text(summary: Summary | None) -> str:
 
 
 def counted(rows: Sequence[Row]) -> str:
-    """ "2 of 3": completed runs of all runs."""
-    return f"{sum(not row['failed'] for row in rows)} of {len(rows)}"
+    """How many runs were completed, as `out_of` says it."""
+    return out_of(sum(not row["failed"] for row in rows), len(rows))
+
+
+def out_of(count: int, most: int) -> str:
+    """ "3", or "2 of 3" where it is not all."""
+    return str(count) if count == most else f"{count} of {most}"

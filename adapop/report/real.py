@@ -3,14 +3,18 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 
 from adapop.paths import ASSETS
 from adapop.report.recorded import rows_of
 
-FILE = ASSETS / "recorded" / "real-smollm2-text-examples.csv"
+# of each model, the runs that asked it as text after three examples
+FILES = {
+    "Gemma 3 270M": ASSETS / "recorded" / "real-gemma3-270m-text-examples.csv",
+    "SmolLM2": ASSETS / "recorded" / "real-smollm2-text-examples.csv",
+}
 COMMAND = "python -m adapop bench real"
 AT = " at "  # in the title of a trial, between the arm's and the settings
 LEAST_BEFORE = 0.2  # recall before unlearning, below which a share of it says nothing
@@ -36,8 +40,8 @@ def share_of(cells: Cells, group: str, form: str, tier: str = "all") -> float | 
     return after / before if before >= LEAST_BEFORE else None
 
 
-@lru_cache(maxsize=1)
-def outcomes(path: Path = FILE) -> tuple[Outcome, ...]:
+@cache
+def outcomes(path: Path) -> tuple[Outcome, ...]:
     """The arms in the order of the file, without the trials that chose their settings."""
     runs: dict[str, list[Cells]] = {}
     for row in rows_of(path):

@@ -2,7 +2,7 @@
 const FATES = ["Nothing", "Other words", "A trick"];
 const WAYS = { direct: "Asked directly", reworded: "In other words", attack: "With a trick" };
 
-function realModel({ note, head, rows, command, run }) {
+function realModels({ note, head, rows, command, run }) {
   const row = (cells, kind) => el("tr", {}, ...cells.map((cell, place) => el(place ? kind : "th", {}, cell)));
   const table = el("table", {}, el("thead", {}, row(head, "th")), el("tbody", {}, ...rows.map((cells) => row(cells, "td"))));
   return [el("p", { class: "note" }, note), table, el("p", { class: "by" }, "Share of what it knew that it still answers. Recorded by ", el("code", {}, command)),
@@ -15,7 +15,7 @@ function quizStep(host, story) {
   const result = el("div", { class: "result", "aria-live": "polite" }), score = el("p", { class: "score" });
   const more = el("button", { type: "button", class: "big", onclick: next }, "Try another pair");
   host.append(el("p", { class: "lead" }, "1. Choose a fact."), facts, el("p", { class: "lead" }, "2. What is the least that brings it back?"), fates, result,
-    el("div", { class: "ways" }, more, el("button", { type: "button", class: "big", onclick: () => openTab("run") }, "Run it yourself"), score), el("details", {}, el("summary", {}, "On a real model"), ...realModel(story.real)), el("details", {}, el("summary", {}, "Beyond AdaPop"), el("p", { class: "note" }, story.beyond)));
+    el("div", { class: "ways" }, more, el("button", { type: "button", class: "big", onclick: () => openTab("run") }, "Run it yourself"), score), el("details", {}, el("summary", {}, "On real models"), ...realModels(story.real)), el("details", {}, el("summary", {}, "Beyond AdaPop"), el("p", { class: "note" }, story.beyond)));
 
   function next() {
     turn++;

@@ -143,14 +143,17 @@ def test_who_does_better_within_chance_is_said_to_be_so():
     assert words.better([ours, scored]) == "", "it is a method without scores that is told of"
 
 
-def test_what_is_said_of_a_real_model_is_the_recorded_rows_and_leads_to_a_run():
-    outcomes = {outcome.title: outcome for outcome in real.outcomes()}
-    told = words.on_a_real_model(real.outcomes())
-    assert [name for name, *_ in told["rows"]] == list(words.REAL_ARMS.values())
-    for (title, name), row in zip(words.REAL_ARMS.items(), told["rows"]):
-        rare, popular = (outcomes[title].share("forget", "reworded", tier) for tier in ("rare", "popular"))
-        assert row[:3] == (name, percent(rare), percent(popular))
-        assert f"{round(100 * (popular - rare)):+d} points under {name}" in told["note"]
+def test_what_is_said_of_real_models_is_the_recorded_rows_and_leads_to_a_run():
+    models = {model: real.outcomes(file) for model, file in real.FILES.items()}
+    told = words.on_real_models(models)
+    shown = iter(told["rows"])
+    for model, outcomes in models.items():
+        by_title = {outcome.title: outcome for outcome in outcomes}
+        for title, name in words.REAL_ARMS.items():
+            rare, popular = (by_title[title].share("forget", "reworded", tier) for tier in ("rare", "popular"))
+            assert next(shown)[:3] == (f"{model}: {name}", percent(rare), percent(popular))
+            assert f"{round(100 * (popular - rare)):+d} under {name}" in told["note"]
+    assert not list(shown) and "3 of Gemma 3 270M and 5 of SmolLM2 runs" in told["note"]
     assert example_of(told["run"]).state == "done"
 
 

@@ -85,7 +85,7 @@ def story() -> dict:
         "seeds_by": f"{recorded.COMMAND}; {recorded.TUNED_COMMAND}",
         "quiz": quiz(facts, runs["adapop"].probes() or []),
         "end": texts.STORY_END,
-        "real": words.on_a_real_model(real.outcomes()),
+        "real": words.on_real_models({name: real.outcomes(file) for name, file in real.FILES.items()}),
         "beyond": words.beyond(*(recorded.tuned_arms((OURS,), file)[0] for file in FILES)),
     }  # fmt: skip
 

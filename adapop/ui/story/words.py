@@ -121,17 +121,22 @@ def beyond(ours: Recorded, elsewhere: Recorded) -> str:
     return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), **held)
 
 
-def on_a_real_model(outcomes: Sequence[Outcome]) -> dict:
-    """What unlearning leaves of what a real model knew: words, the head of a table and its rows,
-    and the id of the example to look at. outcomes: of `bench real`, those of `REAL_ARMS` among them."""
-    by_title = {outcome.title: outcome for outcome in outcomes}
-    arms = {name: by_title[title] for title, name in REAL_ARMS.items()}
-    shares = {name: [one.share(*place) for place in REAL_COLUMNS.values()] for name, one in arms.items()}
-    leads = {name: round(100 * (popular - rare)) for name, (rare, popular, *_) in shares.items()}
-    rows = [(name, *map(percent, cells)) for name, cells in shares.items()]
-    runs = number_of(min(len(one.runs) for one in arms.values()), "run")
-    listed = _listed([f"{lead:+d} points under {name}" for name, lead in leads.items()])
-    note = texts.STORY_REAL.format(runs=runs, leads=listed)
+def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
+    """What unlearning leaves of what real models knew: words, the head of a table and its rows,
+    and the id of the example to look at. models: by name, outcomes of `bench real`, those of
+    `REAL_ARMS` among them."""
+    rows, leads, runs = [], [], []
+    for model, outcomes in models.items():
+        by_title = {outcome.title: outcome for outcome in outcomes}
+        shares = {
+            name: [by_title[title].share(*place) for place in REAL_COLUMNS.values()]
+            for title, name in REAL_ARMS.items()
+        }
+        rows += [(f"{model}: {name}", *map(percent, cells)) for name, cells in shares.items()]
+        lead = [f"{round(100 * (popular - rare)):+d} under {name}" for name, (rare, popular, *_) in shares.items()]
+        leads.append(f"{model} {_listed(lead)}")
+        runs.append(f"{min(len(by_title[title].runs) for title in REAL_ARMS)} of {model}")
+    note = texts.STORY_REAL.format(leads="; ".join(leads), runs=_listed(runs))
     return {"note": note, "head": ("", *REAL_COLUMNS), "rows": rows, "command": COMMAND, "run": f"{PREFIX}smollm2"}
 
 

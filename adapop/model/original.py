@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -41,11 +42,13 @@ class KeptReplies:
         return {place: tuple(known[name]) for place, name in enumerate(names) if name in known}
 
     def keep(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int, replies: Mapping[int, tuple]) -> None:
-        """Keeps new replies by the places of their rows. A disk that refuses is no reason to
-        fail."""
+        """Keeps new replies by the places of their rows; those to rows with an answer also for the
+        same prompts without one. A disk that refuses is no reason to fail."""
         names = self._names(model, rows, tokens)
+        bare = self._names(model, [replace(row, answer=()) for row in rows], tokens)
+        kept = {bare[place]: reply[:1] for place, reply in replies.items()}
         with suppress(ConfigError):
-            self._cache.put_all({names[place]: reply for place, reply in replies.items()})
+            self._cache.put_all(kept | {names[place]: reply for place, reply in replies.items()})
 
     def _names(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> list[str]:
         common = hashlib.sha256(json.dumps([self._weights, model.way, tokens]).encode())

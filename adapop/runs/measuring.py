@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from typing import TypeVar
 
@@ -78,7 +78,8 @@ def _after_epoch(
     """
     config, model, results = run.config, trainer.model, None
     sample = measure.thinned(facts, config.measure_per_tier)
-    with interruptible(run, model):
+    unchanged = nullcontext() if event.epoch else model.original()  # what it says, earlier runs may have kept
+    with interruptible(run, model), unchanged:
         if config.measure == "every-epoch":
             of = measure.questions_of(sample, whole=False)
             with _progress_logged(run, event.epoch, model, of, heard), shared(trainer.ranks, model):

@@ -19,8 +19,9 @@ from adapop.probes.recovery.quantise import rounded_weights
 from adapop.probes.ways import asked_so, settled_prompting
 from adapop.progress import Progress
 from adapop.remark import Remark
-from adapop.runs.execute import settled
+from adapop.runs.execute import execute, prepare, settled
 from adapop.runs.known import known_facts
+from adapop.training.events import Measured
 from spoken import COLON, after_colon, as_text, in_sentences, taught
 from taught import own_facts
 
@@ -218,6 +219,26 @@ def test_the_original_s_replies_are_kept_and_belong_to_its_weights(colon, facts,
     other.kept = kept_replies(other)
     with other.original(), pytest.raises(AssertionError, match="again"):
         other.generate(questions, 9)
+
+
+def test_a_run_s_first_look_serves_the_table_of_the_original_and_the_next_run(colon, facts, monkeypatch):
+    model, _, facts = looked_at(colon, facts, asking="chat")
+    fresh = {name: value.clone() for name, value in model.adapter_state().items()}
+    config = make_config("wga", model=str(colon), asking="chat", precision="float32", epochs=1, frames=0)
+    asked, write = [], model._written
+
+    def counted(rows, **options):
+        asked.extend(row.prompt for row in rows if model._adapter_off)
+        return write(rows, **options)
+
+    monkeypatch.setattr(model, "_written", counted)
+    first = next(event for event in list(execute(prepare(config, facts), model)) if isinstance(event, Measured))
+    reworded = model.prompts([fact.paraphrases[0] for fact in facts.forget])
+    assert [asked.count(row.prompt) for row in reworded] == [1] * 6, "not once more for the whole table"
+    model.set_adapter_state(fresh)
+    monkeypatch.setattr(model, "_written", refuse)
+    again = next(event for event in execute(prepare(config, facts), model) if isinstance(event, Measured))
+    assert again.rows == first.rows
 
 
 def test_a_full_or_damaged_cache_costs_no_reply(colon, facts, tmp_path, monkeypatch):

@@ -66,9 +66,7 @@ _PARTS = {
     "alpha": (plans.matched_alpha, (*COMPARED, tables.controller_table), SHOWN),
     "forgetting": (plans.swept(plans.METHOD_ARMS), (sweep.equal_table, sweep.nearest_table), (pictures.rates,)),
     "metrics": (
-        plans.metrics,
-        (metrics.faithfulness_table, metrics.robustness_table, metrics.method_table),
-        (metrics.marks,),
+        plans.metrics, (metrics.faithfulness_table, metrics.robustness_table, metrics.method_table), (metrics.marks,)
     ),
 }  # fmt: skip
 TEXTS = read_json("experiments/texts.json", dict[str, tuple[str, str]])  # title and question

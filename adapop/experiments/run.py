@@ -157,10 +157,11 @@ def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) ->
     for an experiment have no oracle. Tells how far the recalls of the new run are from the recorded
     ones. Returns, by title, why items failed."""
     known, errors, embedder = place.results.rows(), {}, "ADAPOP_EMBEDDER" in os.environ
+    wanted = ("oracle_epochs_under_all", RETAINED, *["forget_cosine"] * embedder)
     missing = [
         item for item in place.items(known)
         if (row := known.get(item.key)) and not row["failed"] and not item.arm.world
-        and not (row["oracle_epochs_under_all"] and row[RETAINED] and (row["forget_cosine"] is not None or not embedder))
+        and any(row[name] in (None, []) for name in wanted)
     ]  # fmt: skip
     report(f"{len(missing)} rows lack distance to the oracle, retained recall{' or cosines' * embedder}.")
     for count, done in enumerate(engine(missing, partial(trial.beside_oracle, models=place.folder / "models")), 1):

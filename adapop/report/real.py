@@ -63,5 +63,5 @@ def by_model(files: Mapping[str, Path] = FILES) -> Table:
             if one := arms.get(title):
                 cells = ("" if (share := one.share(*place)) is None else percent(share) for place in places)
                 rows.append((title, model, *cells, str(len(one.runs))))
-    head = ("", "model", *TIERS, "retained", "held out", "runs")
-    return Table("Recorded on real models", head, tuple(rows), f"{COMMAND}: what is left of what each model knew.")
+    note = f"Recorded by “{COMMAND}”: what is left of what each model knew; facts to forget in other words."
+    return Table("By model", ("", "model", *TIERS, "retained", "held out", "runs"), tuple(rows), note)

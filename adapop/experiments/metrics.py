@@ -126,15 +126,13 @@ def robustness_table(arms: Rows) -> Table | None:
 
 
 def method_table(arms: Rows) -> Table | None:
-    """What each metric says is left of each unlearned model, rare and popular facts; None without
-    such rows."""
+    """What each metric says is left of each unlearned model; None without such rows."""
     if not _complete(arms):
         return None
     shown = [metric for metric in METRICS if all(_left(arms, metric, tier) for tier in ENDS)]
-    rows = [
-        (title, *(" / ".join(text(_left(arms, metric, tier, [title])) for tier in ENDS) for metric in shown))
-        for title in _unlearned(arms)
-    ]
+    rows = []
+    for title in _unlearned(arms):
+        rows.append((title, *(" / ".join(text(_left(arms, name, tier, [title])) for tier in ENDS) for name in shown)))
     note = "What is left, as above, of rare / popular facts; metrics that see no difference are left out."
     return Table("Every metric by method", ("", *shown), tuple(rows), note)
 

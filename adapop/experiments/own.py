@@ -50,9 +50,8 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
         )
     model = found_from_anywhere(model)
     ground, base = Ground(facts, model, changes), EXPERIMENTS[place.name]
-    rates = rates_for(model, changes)
-    over_rates = dict.fromkeys(SWEPT, swept(METHOD_ARMS, rates))
-    over_rates["ablation"] = ablated(() if "learning_rate" in changes else rates)  # one that is given is the only one
+    rates, given = rates_for(model, changes), "learning_rate" in changes
+    over_rates = dict.fromkeys(SWEPT, swept(METHOD_ARMS, rates)) | {"ablation": ablated(rates=() if given else rates)}
     planner = over_rates.get(place.name, base.plan)
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:

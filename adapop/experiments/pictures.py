@@ -1,7 +1,6 @@
 """The figures of an experiment, made from its rows. Bars are 95 % intervals over seeds; a single
 seed has none."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from string import ascii_uppercase
@@ -37,7 +36,6 @@ INSIDE = {
     "KL, nats": "kl",
 }
 Draw = Callable[[Rows], Figure]
-Panel = Callable[[str, Sequence[Row]], str]  # an arm's title and rows -> the panel they are in
 
 
 def tiers(arms: Rows) -> Figure:
@@ -93,39 +91,29 @@ def fronts(arms: Rows) -> Figure:
 
 def rates(arms: Rows) -> Figure:
     """Recall of each method over learning rates."""
-    return _over_rates(arms, SWEPT, "recall", _method)
+    return _over_rates(arms, SWEPT, "recall")
 
 
 def rates_by_tier(arms: Rows) -> Figure:
     """Recall of each method over learning rates, a line per tier."""
-    return _over_rates(arms, {tier: OUTCOMES[tier] for tier in TIERS}, "recall, in other words", _method)
+    return _over_rates(arms, {tier: OUTCOMES[tier] for tier in TIERS}, "recall, in other words")
 
 
 def arms_over_rates(arms: Rows) -> Figure:
-    """The same of each arm that was run at several rates, with what is kept."""
-    counts = Counter(map(_name, arms))
-    several = {title: rows for title, rows in arms.items() if counts[_name(title)] > 1}
+    """The same of each arm, with what is kept."""
     values = {**{tier: OUTCOMES[tier] for tier in TIERS}, "retain": column(KEPT), "holdout": OUTCOMES["holdout"]}
-    return _over_rates(several, values, "recall, forgotten ones in other words", lambda title, rows: _name(title))
+    return _over_rates(arms, values, "recall, forgotten ones in other words")
 
 
-def _method(title: str, rows: Sequence[Row]) -> str:
-    return METHODS[rows[0]["method"]].title
-
-
-def _name(title: str) -> str:
-    """An arm's title without its rate."""
-    return title.partition(AT)[0]
-
-
-def _over_rates(arms: Rows, values: Mapping[str, Value], y_title: str, panel: Panel) -> Figure:
-    panels: dict[str, dict[str, dict[float, Interval]]] = {}
+def _over_rates(arms: Rows, values: Mapping[str, Value], y_title: str) -> Figure:
+    panels: dict[str, dict[str, list[tuple[float, Interval]]]] = {}
     for title, rows in arms.items():
         for name, value in values.items():
             if recall := over(rows, value):
-                panels.setdefault(panel(title, rows), {}).setdefault(name, {})[rows[0]["rate"]] = share(recall)
-    curves = {title: {name: sorted(line.items()) for name, line in lines.items()} for title, lines in panels.items()}
-    return line_panels(curves, "learning rate", y_title, log_x=True)
+                line = panels.setdefault(title.partition(AT)[0], {}).setdefault(name, [])
+                line.append((rows[0]["rate"], share(recall)))
+                line.sort(key=lambda point: point[0])  # the usual rate comes first in the plan
+    return line_panels(panels, "learning rate", y_title, log_x=True)
 
 
 def levels(arms: Rows) -> Figure:

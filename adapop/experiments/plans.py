@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import RATES, SANDBOX_RATES
@@ -53,9 +54,10 @@ RowsByKey = Mapping[str, Row]  # what is recorded already, by key
 Planner = Callable[[Sequence[int], bool, RowsByKey], list[Item]]  # of seeds, quick and what is recorded
 
 
-def planned(*arms: Arm) -> Planner:
-    """A planner of these arms on every seed."""
-    return lambda seeds, quick, known: over_seeds(arms, seeds, quick)
+def planned(*arms: Arm, over: Sequence[Arm] = (), rates: Sequence[float] = ()) -> Planner:
+    """A planner of these arms on every seed; and of those to go `over` rates, unless quick, at each."""
+    more = [at_rate(arm, rate) for arm in over for rate in rates]
+    return lambda seeds, quick, known: over_seeds((*arms, *(() if quick else more)), seeds, quick)
 
 
 def at_rate(arm: Arm, rate: float) -> Arm:
@@ -91,27 +93,13 @@ def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[It
 
 # every method by its paper's settings, AdaPop's controls after it
 main_comparison = planned(PAPER, *CONTROL_ARMS.values(), *METHOD_ARMS[1:])
-PURE = {"tier_pure": True}
-# α dual or fixed, β by score or 0.1 for all (the paper's constant)
-PARTS = (
-    PAPER,
-    CONTROL_ARMS["alpha-fixed"],
-    CONTROL_ARMS["beta-0.1"],
-    replace(CONTROL_ARMS["beta-0.1"], title="AdaPop, α fixed, β = 0.1", changes={"controller": "fixed"}),
-)
-
-
-def ablated(rates: Sequence[float]) -> Planner:
-    """A planner of AdaPop without one part or the other, and in batches of one tier, which WGA has
-    too; then, unless quick, of the parts at these rates, as in the paper's figure."""
-    pure = [replace(arm, title=f"{arm.title}, batches of one tier", changes=PURE) for arm in (PAPER, BASELINE)]
-    arms = (*PARTS, pure[0], BASELINE, pure[1])
-    at_rates = [at_rate(arm, rate) for arm in PARTS for rate in rates]
-    return lambda seeds, quick, known: over_seeds((*arms, *(() if quick else at_rates)), seeds, quick)
-
-
 OTHER_RATES = tuple(rate for rate in RATES if rate != SANDBOX_RATES["adapop"])
-ablation = ablated(OTHER_RATES)
+# α dual or fixed, β by score or 0.1 for all (the paper's constant), as in its figure at each rate
+LOW, FIXED, PURE = CONTROL_ARMS["beta-0.1"], {"controller": "fixed"}, {"tier_pure": True}
+PARTS = (PAPER, CONTROL_ARMS["alpha-fixed"], LOW, replace(LOW, title="AdaPop, α fixed, β = 0.1", changes=FIXED))
+ONE_TIER = (replace(arm, title=f"{arm.title}, batches of one tier", changes=PURE) for arm in (PAPER, BASELINE))
+ablated = partial(planned, *PARTS, BASELINE, *ONE_TIER, over=PARTS)
+ablation = ablated(rates=OTHER_RATES)
 wrong_scores = planned(
     PAPER,
     replace(PAPER, title="AdaPop, scores noisy", scores="noisy"),
@@ -133,7 +121,8 @@ SIGNALS = (
 proxies = planned(
     *SIGNALS,
     replace(PAPER, title="AdaPop, own anchors", anchors="quantiles"),
-    *(at_rate(arm, rate) for arm in SIGNALS for rate in OTHER_RATES),
+    over=SIGNALS,
+    rates=OTHER_RATES,
 )
 # AdaPop, AdaPop with wrong scores and the paper's four baselines, as in the main comparison
 selected = planned(*METHOD_ARMS[:5], CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"])

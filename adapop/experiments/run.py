@@ -1,6 +1,7 @@
 """The experiments: question, runs, tables and figures of each. `run` makes the missing rows,
 `write` and `as_markdown` show them."""
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,14 +14,14 @@ from adapop.assets import read_json
 from adapop.experiments import distance, metrics, pictures, plans, sweep, tables, trial
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
-from adapop.experiments.results import EPOCHS, ORACLE, ORACLE_EPOCHS, RETAINED, Results, Row
+from adapop.experiments.results import COSINES, EPOCHS, ORACLE, ORACLE_EPOCHS, RETAINED, Results, Row
 from adapop.experiments.tables import Rows
 from adapop.experiments.worlds import build, folder_of
 from adapop.paths import commit
 from adapop.report.figures import Figure
 from adapop.report.table import Table
 
-DISTANCE = (*ORACLE, *ORACLE_EPOCHS, RETAINED)
+DISTANCE = (*ORACLE, *ORACLE_EPOCHS, RETAINED, *COSINES)
 Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
 
 
@@ -66,9 +67,7 @@ _PARTS = {
     "alpha": (plans.matched_alpha, (*COMPARED, tables.controller_table), SHOWN),
     "forgetting": (plans.swept(plans.METHOD_ARMS), (sweep.equal_table, sweep.nearest_table), (pictures.rates,)),
     "metrics": (
-        plans.metrics,
-        (metrics.faithfulness_table, metrics.robustness_table, metrics.method_table),
-        (metrics.marks,),
+        plans.metrics, (metrics.faithfulness_table, metrics.robustness_table, metrics.method_table), (metrics.marks,)
     ),
 }  # fmt: skip
 TEXTS = read_json("experiments/texts.json", dict[str, tuple[str, str]])  # title and question
@@ -153,17 +152,18 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
 
 
 def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:
-    """Runs again what was recorded without its distance to the oracle or the retained recall by
-    epoch, and adds these to the rows; all else in them stays; sandboxes built for an experiment
-    have no oracle. Tells how far the recalls of the new run are from the recorded ones. Returns, by
-    title, why items failed."""
-    known, errors = place.results.rows(), {}
+    """Runs again what was recorded without its distance to the oracle, the retained recall by epoch
+    or, with an embedder, cosines, and adds these to the rows; all else in them stays; sandboxes built
+    for an experiment have no oracle. Tells how far the recalls of the new run are from the recorded
+    ones. Returns, by title, why items failed."""
+    known, errors, embedder = place.results.rows(), {}, "ADAPOP_EMBEDDER" in os.environ
+    wanted = ("oracle_epochs_under_all", RETAINED, *["forget_cosine"] * embedder)
     missing = [
         item for item in place.items(known)
         if (row := known.get(item.key)) and not row["failed"] and not item.arm.world
-        and not (row["oracle_epochs_under_all"] and row[RETAINED])
+        and any(row[name] in (None, []) for name in wanted)
     ]  # fmt: skip
-    report(f"{len(missing)} rows have no distance to the oracle, or no retained recall by epoch.")
+    report(f"{len(missing)} rows lack distance to the oracle, retained recall{' or cosines' * embedder}.")
     for count, done in enumerate(engine(missing, partial(trial.beside_oracle, models=place.folder / "models")), 1):
         cells, row = done.result or {}, known[done.item.key]
         error = done.error or cells["failed"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import tempfile
@@ -24,7 +25,6 @@ from adapop.experiments.worlds import folder_of
 from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.beta import BetaMap
-from adapop.probes.distance import Distance
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.progress import Progress
 from adapop.report.record import name_of
@@ -60,12 +60,9 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
         row = _measured(item, Path(folder), models)
     arm = item.arm
     identity = {
+        **{name: getattr(arm, name) for name in ("method", "preset", "scores", "anchors")},
         "key": item.key,
         "arm": arm.title,
-        "method": arm.method,
-        "preset": arm.preset,
-        "scores": arm.scores,
-        "anchors": arm.anchors,
         "world": arm.world.name if arm.world else "",
         "quick": int(item.quick),
         "seed": item.seed,
@@ -75,15 +72,15 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
 
 
 def beside_oracle(item: Item, models: Path | None = None) -> dict[str, Any]:
-    """Runs an item again. Returns "failed", the columns of `ORACLE` and `ORACLE_EPOCHS`, and
-    `RETAINED`; and the last value of those of `EPOCHS`, which are to be as they were.
+    """Runs an item again. Returns "failed", the columns of `ORACLE` and `ORACLE_EPOCHS`, `RETAINED`
+    and, with an embedder, `COSINES`; and the last value of those of `EPOCHS`, to be as they were.
 
     Raises:
         AdaPopError: as `result`.
     """
     import torch
 
-    from adapop.probes.measure import quick
+    from adapop.probes.measure import full, quick
     from adapop.probes.oracle import distance
 
     torch.set_num_threads(1)
@@ -94,8 +91,12 @@ def beside_oracle(item: Item, models: Path | None = None) -> dict[str, Any]:
         if row["failed"]:
             return row
         rows = quick(model, run.facts, run.reply_tokens).rows
-        last = {f"epochs_{one.form}_{one.tier}": one.recall for one in rows if one.group == "forget"}
-        return {**row, **_rounded(last), **_rounded(distance_cells(distance(model, run.config.model, run.facts)))}
+        cells = {f"epochs_{one.form}_{one.tier}": one.recall for one in rows if one.group == "forget"}
+        if "ADAPOP_EMBEDDER" in os.environ:
+            rows = full(model, run.facts, run.reply_tokens, cosine=True).rows
+            cosines = {(one.group, one.form, one.tier): one.cosine for one in rows}
+            cells |= {name: cosines[place] for name, place in COSINES.items()}
+        return {**row, **_rounded(cells | distance_cells(distance(model, run.config.model, run.facts)))}
 
 
 def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
@@ -132,7 +133,8 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
 
         return {**row, "metrics": known(model, run, item.arm in (KNOWS, NEVER_READ))}
     row |= {**_finals(run.measured()), **_finer(run, model, levels=item.ground is None)}
-    row |= _rounded(distance_cells(_compared(run)))
+    compared = next((event.distance for event in run.events() if isinstance(event, ComparedToOracle)), None)
+    row |= _rounded(distance_cells(compared))
     return {**row, **_rounded(doors(model, run.facts, run.reply_tokens))} if item.doors else row
 
 
@@ -193,10 +195,6 @@ def _finals(measured: Measured) -> dict[str, float]:
         if (group, DIRECT, tier) in by_place:
             cells[name] = by_place[group, DIRECT, tier][metric]
     return _rounded(cells)
-
-
-def _compared(run: Run) -> Distance | None:
-    return next((event.distance for event in run.events() if isinstance(event, ComparedToOracle)), None)
 
 
 def _rounded(cells: Mapping[str, float | None]) -> dict[str, float]:

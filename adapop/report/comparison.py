@@ -17,11 +17,11 @@ from adapop.report.distance import MEANING as MEANING_OF_STATES
 from adapop.report.figures import Outcome
 from adapop.report.figures.outcomes import ATTACKED, PANELS
 from adapop.report.findings import findings_of, in_range, warnings_of
-from adapop.report.record import GROUP_NAMES, Record
+from adapop.report.record import GROUP_NAMES, Record, name_of
 from adapop.report.recorded import Recorded
 from adapop.report.replies import replies_table
 from adapop.report.settings import differences
-from adapop.report.table import Table, number
+from adapop.report.table import Table, number, percent
 from adapop.report.tables import DOWN, LEVEL, METRICS, UP
 
 GUESSED = "of how many facts the right answer is the model's first or second guess, which its reply does not show"
@@ -81,7 +81,7 @@ class Comparison:
     every metric.
     intervals: what the ranges are over, a sentence each. warnings: what not to conclude. findings:
     what came of it. outcomes: what is drawn, the original first. asked: in which form
-    what is forgotten is counted. replies: of every run to the same questions."""
+    what is forgotten is counted. replies: of every run to the same questions. models: by model."""
 
     contestants: tuple[Contestant, ...]
     settings: Table
@@ -92,6 +92,7 @@ class Comparison:
     outcomes: tuple[Outcome, ...]
     asked: str
     replies: Table | None = None
+    models: Table | None = None
 
     def heading(self, record: Record) -> str:
         """The heading of one run: its contestant's number, its title, and its seed where there are
@@ -125,7 +126,22 @@ def comparison(records: Sequence[Record]) -> Comparison:
         tuple(outcomes),
         PANELS[form],
         replies_table(compared),
+        models_table(compared),
     )
+
+
+def models_table(compared: Sequence[Contestant]) -> Table | None:
+    """What is still answered by method and model; None where all ran on one model."""
+    runs = [(one.records[0].title, name_of(one.records[0].config.model), one) for one in compared]
+    if len({model for _, model, _ in runs}) < 2:
+        return None
+    places = [*(("forget", REWORDED, tier) for tier in TIERS), *((group, DIRECT, "all") for group in KEPT)]
+    rows = []
+    for title, model, one in sorted(runs, key=lambda run: run[:2]):
+        cells = ("" if (cell := one.recall(*place)) is None else percent(cell.mean) for place in places)
+        rows.append((title, model, *cells, one.mark))
+    note = "Still answered: the facts to forget in other words, the others as trained."
+    return Table("By model", ("", "model", *TIERS, *KEPT, "run"), tuple(rows), note)
 
 
 def results_tables(lines: Sequence[Line], names: Sequence[str]) -> tuple[Table, ...]:

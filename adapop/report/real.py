@@ -7,8 +7,11 @@ from functools import cache
 from pathlib import Path
 from statistics import fmean
 
+from adapop.facts.fact import TIERS
 from adapop.paths import ASSETS
+from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.recorded import rows_of
+from adapop.report.table import Table, percent
 
 # of each model, the runs that asked it as text after three examples
 FILES = {
@@ -48,3 +51,17 @@ def outcomes(path: Path) -> tuple[Outcome, ...]:
         if AT not in row["arm"] and not row["failed"]:
             runs.setdefault(row["arm"], []).append(json.loads(row["shares"]))
     return tuple(Outcome(title, tuple(cells)) for title, cells in runs.items())
+
+
+def by_model(files: Mapping[str, Path] = FILES) -> Table:
+    """What is left of what each model knew, those of an arm beneath each other."""
+    models = {model: {one.title: one for one in outcomes(file)} for model, file in files.items()}
+    places = [*(("forget", REWORDED, tier) for tier in TIERS), ("retain", DIRECT), ("holdout", DIRECT)]
+    rows = []
+    for title in dict.fromkeys(title for arms in models.values() for title in arms):
+        for model, arms in models.items():
+            if one := arms.get(title):
+                cells = ("" if (share := one.share(*place)) is None else percent(share) for place in places)
+                rows.append((title, model, *cells, str(len(one.runs))))
+    note = f"Recorded by “{COMMAND}”: what is left of what each model knew; facts to forget in other words."
+    return Table("By model", ("", "model", *TIERS, "retained", "held out", "runs"), tuple(rows), note)

@@ -1,6 +1,7 @@
 """The controller of the retain weight alpha (paper, Algorithm 1; METHODS 1.4).
 
-Once per epoch, from the drift of the whole retain set's loss:
+Once per epoch, from the drift of the whole retain set's loss; dual ascent on the least forget loss
+subject to delta <= tolerance, whose multiplier is lambda:
 
     delta_k = max(0, (R_k - R_ref) / max(R_ref, floor))
     lambda  = min(lam_max, max(0, lambda + dual_step * (delta_k - tolerance)))

@@ -39,6 +39,8 @@ def raced(browser, address, tmp_path_factory):
         open_tab(page, "Compare")
         unfold(page, "compare-numbers")
         says(page, "#compare-table", "WGA, recorded")  # full on arrival
+        unfold(page, "compare-models")
+        says(page, "#compare-by-model", "Gemma 3 270M")
         says(page, "#example-fields", "python -m adapop sandbox states")
         open_race_form(page)
         for _ in range(2):  # AdaPop with its scores shuffled, then WGA

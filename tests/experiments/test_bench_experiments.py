@@ -176,7 +176,8 @@ def test_the_distance_is_added_to_rows_without_and_all_else_stays(tmp_path):
     assert not place.results.rows()[items[1].key]["oracle_epochs_under_all"]
 
 
-def test_what_a_row_has_is_not_measured_anew_for_what_it_lacks(tmp_path):
+def test_what_a_row_has_is_not_measured_anew_for_what_it_lacks(tmp_path, monkeypatch):
+    monkeypatch.delenv("ADAPOP_EMBEDDER", raising=False)
     (item,) = over_seeds(TINY[:1], (0,), True)
     place, told = Place("tiny", tmp_path, (0,), True, Experiment("Tiny", "?", lambda *_: [item], (), ())), []
     place.results.append({"key": item.key, **WRITTEN, "oracle_as_never_all": 0.0, "oracle_epochs_under_all": [0.5]})
@@ -185,6 +186,13 @@ def test_what_a_row_has_is_not_measured_anew_for_what_it_lacks(tmp_path):
     row = place.results.rows()[item.key]
     assert (row["oracle_as_never_all"], row["oracle_epochs_under_all"], row[RETAINED]) == (0.0, [0.5], [1.0])
     assert add_distance(place, lambda items, function: iter(items), told.append) == {} and told[-1].startswith("0 rows")
+    monkeypatch.setenv("ADAPOP_EMBEDDER", "somewhere")
+    found = {"failed": "", "forget_cosine": 0.0, "retain_cosine": 0.5}
+    for rows in (1, 0):  # a cosine of 0 is a cosine
+        assert add_distance(place, lambda items, function: (Finished(one, found) for one in items), told.append) == {}
+        assert [line.split()[0] for line in told if "lack" in line][-1] == str(rows)
+    row = place.results.rows()[item.key]
+    assert (row["forget_cosine"], row["retain_cosine"], row[RETAINED]) == (0.0, 0.5, [1.0])
 
 
 @pytest.mark.slow

@@ -39,6 +39,14 @@ def test_a_real_model_gets_the_papers_rates(facts, tmp_path, name):
     assert {item.config.model for item in items} == {MODEL} and {item.ground.facts for item in items} == {facts}
 
 
+def test_the_ablation_is_made_at_the_papers_rates_or_at_the_one_that_is_given(facts, tmp_path):
+    def rates(changes):
+        items = placed(Place("ablation", tmp_path, (0,)), facts, MODEL, changes).items({})
+        return sorted(item.config.learning_rate for item in items if item.arm.title.startswith("AdaPop, α fixed, β"))
+
+    assert rates({}) == [1e-6, 5e-6, 1e-5, 5e-5, 1e-4] and rates({"learning_rate": 3e-5}) == [3e-5]
+
+
 @pytest.mark.parametrize("name", OWN)
 def test_what_needs_no_sandbox_takes_ones_own_facts(facts, tmp_path, name):
     assert placed(Place(name, tmp_path, (0,)), facts, MODEL, {}).items({})

@@ -276,13 +276,24 @@ def test_cosines_stand_in_tables_and_figures_where_they_were_measured():
 def test_rate_figure_has_a_panel_a_method_and_a_point_a_rate():
     seen = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9)) | swept("gd", 0, (RATES[0], 1.0, 1.0))
     figure = pictures.rates(seen)
-    assert [note.text for note in figure.layout.annotations] == ["WGA", METHODS["gd"].title]
+    assert [note.text for note in figure.layout.annotations] == ["wga", "gd"]
     holdout = [trace for trace in figure.data if trace.name == "holdout"]
     assert [list(trace.y) for trace in holdout] == [[1.0, 0.9], [1.0]]
     assert [trace.showlegend for trace in holdout] == [True, False]
     assert {axis.type for axis in figure.select_xaxes()} == {"log"}
     tiers = pictures.rates_by_tier(seen)
     assert [(one.name, list(one.y)) for one in tiers.data[:3:2]] == [("rare", [0.2, 0.2]), ("popular", [0.6, 0.6])]
+
+
+def test_the_parts_and_the_signals_have_a_panel_each_in_order_of_rate():
+    """The usual rate has no rate in its title, and comes first in the plan."""
+    usual = row(0, **recalls(0.2, 0.6, 0.9)) | {"rate": 2e-3, "retain_direct_all": 0.95}
+    seen = {"AdaPop, α fixed": [usual], **swept("AdaPop, α fixed", 0, (1e-3, 0.8, 1.0)), "AdaPop": [usual]}
+    figure = pictures.arms_over_rates(seen)
+    assert [note.text for note in figure.layout.annotations] == ["AdaPop, α fixed", "AdaPop"]
+    lines = {one.name: (list(one.x), list(one.y)) for one in figure.data[:5]}
+    assert lines["holdout"] == ([1e-3, 2e-3], [1.0, 0.9]) and lines["retain"] == ([1e-3, 2e-3], [1.0, 0.95])
+    assert lines["popular"] == ([1e-3, 2e-3], [0.6, 0.6])
 
 
 def test_difference_figure_is_read_by_arm():

@@ -15,6 +15,7 @@ from adapop.remark import Remark
 from adapop.report import figures, published
 from adapop.report.comparison import comparison, settings_of, table_rows, write_table
 from adapop.report.contestants import OVER_FACTS, contestants
+from adapop.report.page import rendered
 from adapop.report.record import read_record
 from adapop.report.table import percent
 from adapop.runs.examples import example
@@ -358,3 +359,15 @@ def test_one_question_of_each_tier_is_answered_by_every_run_in_one_table():
 def test_runs_of_other_facts_answer_no_common_question():
     other = record("wga", after=(0.2, 0.6, 1.0, 0.9), facts=replace(FACTS, retain=()))
     assert comparison([ADAPOP, other]).replies is None and comparison([ADAPOP, WGA]).replies is None
+
+
+def test_runs_on_several_models_stand_beneath_each_other_method_by_method():
+    other = record(after=(0.4, 0.6, 0.8, 0.75), model="some/model")
+    told = comparison([ADAPOP, WGA, other])
+    rows = [line[:3] + line[4:5] + line[-1:] for line in told.models.rows]
+    assert rows == [
+        ("AdaPop", "sandbox", "20 %", "20 %", "1"), ("AdaPop", "some/model", "40 %", "60 %", "3"),
+        ("WGA", "sandbox", "20 %", "60 %", "2"),
+    ]  # fmt: skip
+    assert told.models.as_html() in rendered([ADAPOP, WGA, other])
+    assert comparison([ADAPOP, WGA]).models is None and "By model" not in rendered([ADAPOP, WGA])

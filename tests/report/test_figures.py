@@ -64,6 +64,15 @@ def test_the_push_peaks_where_it_is_marked():
         assert mark.y[0] >= max(line.y) - 1e-3
 
 
+def test_the_papers_curve_is_the_weight_against_wgas():
+    """p^(β − 1) at p = 0.1: 0.1 to the −0.9 is 7.9433, to the 0.5 is 0.3162, and 1 where β is 1."""
+    figure = figures.relative_push({"most popular": 0.1, "WGA": 1.0, "rarest fact": 1.5}, 0.05)
+    at = {one.name: next(y for x, y in zip(one.x, one.y) if x == pytest.approx(0.1)) for one in figure.data}
+    assert at == pytest.approx(
+        {"most popular: β 0.10": 7.9433, "WGA: β 1.00": 1.0, "rarest fact: β 1.50": 0.3162}, rel=1e-3
+    )
+
+
 def test_the_controller_chart_separates_drift_within_and_above_tolerance():
     rows = [epoch(0, 0.0, 0.0), epoch(1, 0.0, 0.0), epoch(2, 0.5, 0.04), epoch(3, 0.05, 0.035)]
     figure = figures.controller_chart(rows, make_config())

@@ -14,7 +14,7 @@ from adapop.paths import ASSETS
 from adapop.popularity.beta import BetaMap
 from adapop.probes.distance import OVER, UNDER
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.report import figures, recorded
+from adapop.report import figures, real, recorded
 from adapop.report.comparison import comparison
 from adapop.ui.compare import recorded as layer
 from components import stand_ins
@@ -179,6 +179,21 @@ def test_recorded_numbers_are_those_of_the_docs():
 
 def test_recorded_facts_are_the_sandbox_s(sandbox):
     assert recorded.sets(recorded.results()) == {sandbox.sha256[: layer.SHA_CHARACTERS]}
+
+
+def test_what_was_recorded_on_real_models_stands_beneath_each_other(tmp_path):
+    """The shipped rows: every arm that both ran; and by hand: recall after over recall before, the mean of two runs."""
+    rows = real.by_model().rows
+    assert {line[1] for line in rows} == set(real.FILES) and rows[0][0] == rows[1][0]
+    assert all("%" in cell for line in rows for cell in line[2:7])
+    shares = [{"forget/reworded/rare": (4, 0.8, after), "retain/direct/all": (4, 0.1, 0.1)} for after in (0.2, 0.4)]
+    path = tmp_path / "real.csv"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ["key", "arm", "failed", "shares"])
+        writer.writeheader()
+        for key, (arm, cells) in enumerate([("WGA at 1e-4", shares[0]), *(("WGA", cells) for cells in shares)]):
+            writer.writerow({"key": key, "arm": arm, "shares": json.dumps(cells)})
+    assert real.by_model({"M": path}).rows == (("WGA", "M", "38 %", "", "", "", "", "2"),), "too little retained known"
 
 
 # --- the layer

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import gradio as gr
 
 from adapop.remark import sentences
-from adapop.report import write_report
+from adapop.report import real, write_report
 from adapop.report.comparison import Comparison, comparison, settings_of, write_table
 from adapop.report.record import Record
 from adapop.runs.run import Run
@@ -99,6 +99,8 @@ def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResult
         with gr.Accordion(texts.EVERY_NUMBER, open=False, elem_id="compare-numbers"):
             tables = recorded.numbers()
         ranges = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-ranges")
+        with gr.Accordion("By model", open=False, elem_id="compare-models"):
+            grid("compare-by-model", grid_of(real.by_model()))
         pictures = recorded.Pictures(words, *charts, *tables)
         with gr.Column(visible=False) as own:
             with gr.Accordion("In what they differ", open=False, elem_id="compare-differ"):

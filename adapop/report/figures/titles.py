@@ -37,7 +37,7 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
         return f"Popular facts survive: {against} of the rare"
     if gap.high < 0:
         return f"Popular facts go first: {against} of the rare"
-    return f"{percent(popular.mean)} of popular and {percent(rare.mean)} of rare facts are left, {CHANCE}"
+    return f"Popular {percent(popular.mean)}, rare {percent(rare.mean)} left, {CHANCE}"
 
 
 def outcome(forget: Sequence[Interval], kept: Mapping[str, Sequence[Interval]]) -> str:

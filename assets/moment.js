@@ -19,7 +19,7 @@ function makeMoment(host, facts, motion, shares) {
     const forms = Object.keys(names).filter((form) => now[form].all !== null), tiers = ["rare", "middle", "popular", "all"].filter((tier) => forms.some((form) => now[form][tier] !== null));
     const cell = (share) => el("td", { style: share === null ? false : `--share: ${Math.round(100 * share)}%` }, share === null ? "" : percent(share));
     const old = epoch - now.epoch > 1e-6; // between two ends of an epoch nothing was asked
-    const asked = old ? `What came back, last asked ${moment(now.epoch)}` : now.epoch ? "What comes back" : "What is answered";
+    const asked = old ? `What came back, last asked ${moment(now.epoch)}` : now.epoch ? `What comes back ${moment(now.epoch)}` : "What is answered before";
     return [el("table", { class: old ? "set-back" : false }, el("caption", {}, asked), el("thead", {}, el("tr", {}, ...["", ...tiers].map((tier) => el("th", { scope: "col" }, tier)))),
       el("tbody", {}, ...forms.map((form) => el("tr", {}, el("th", { scope: "row" }, names[form]), ...tiers.map((tier) => cell(now[form][tier]))))))];
   }

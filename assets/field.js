@@ -1,12 +1,13 @@
 // The field: every fact a dot, its popularity across (log), the probability of its right answer up. Drawn on a canvas, for
 // 20,000 dots too; what one points at is said in words beside it. facts, motion: see adapop/ui/parts/field.py.
 // wordings: 0 where up is how sure the model is; else up is the share of so many rewordings that are answered, the
-// lines are the tiers' recall and the gap stands between them. label: of a moment. onpoint, onpin: called with a fact.
-const MARGIN = { right: 14, top: 26, bottom: 62 }, JITTER = 0.07, BAND = 0.035, BRACKET = 40, REACH = 16, MOST_ROWS = 300;
-const BAR_BELOW = 106, LEAST_HEIGHT = 170; // pixels: of the line below a field and the Story's buttons, which cover the foot of the window; of a field that is cut short
+// lines are the tiers' recall and the gap stands between them. label: of a moment. hint: above the dots until one is pinned.
+// below: pixels of what else a class is to see below the field. onpoint, onpin: called with a fact.
+const MARGIN = { right: 14, top: 30, bottom: 62 }, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, BRACKET = 40, REACH = 16, MOST_ROWS = 300;
+const BAR_BELOW = 106, LEAST_HEIGHT = 170, PINNED = 60; // pixels: of the line below a field and the Story's buttons, which cover the foot of the window; of a field that is cut short; of what else stands below it
 const TIERS = ["rare", "middle", "popular", "unknown"];
 
-function makeField(host, facts, motion, { name, asked = "", wordings = 0, label = moment, onpin = () => {}, onpoint = () => {} }) {
+function makeField(host, facts, motion, { name, asked = "", hint = "", wordings = 0, below = PINNED, label = moment, onpin = () => {}, onpoint = () => {} }) {
   const itSays = asked ? "To the trained question it says" : "It says"; // a recording's replies are to that one
   const count = facts.score.length, many = count > 2000;
   const canvas = el("canvas", { tabindex: 0, role: "application", "aria-roledescription": "field of dots" });
@@ -23,13 +24,14 @@ function makeField(host, facts, motion, { name, asked = "", wordings = 0, label 
   // the same shift for a fact at every visit, so that a dot stays where it was
   const drawn = (fact, seed) => 2 * ((Math.imul(fact + 1, seed) >>> 0) / 4294967296) - 1;
   const shift = (fact) => 1 + JITTER * drawn(fact, 2654435761);
-  const band = (fact) => (wordings ? BAND * (height - MARGIN.top - MARGIN.bottom) * drawn(fact, 2246822519) : 0); // equal shares would hide each other
+  const band = (fact) => (wordings ? Math.min(MOST_BAND, BAND * (height - MARGIN.top - MARGIN.bottom)) * drawn(fact, 2246822519) : 0); // equal shares would hide each other
 
   function measure() {
     if (!canvas.parentElement.clientWidth) return;
     width = canvas.parentElement.clientWidth;
     height = clamp(Math.round(width * 0.4), width < 500 ? 215 : 250, clamp(innerHeight - 530, 250, 400));
-    const room = (innerHeight - scrollY - canvas.getBoundingClientRect().top) / zoomOf(canvas) - BAR_BELOW;
+    const foot = BAR_BELOW + (document.body.classList.contains("presenting") ? below : 0); // to a class nothing is cut
+    const room = (innerHeight - scrollY - canvas.getBoundingClientRect().top) / zoomOf(canvas) - foot;
     if (room > LEAST_HEIGHT) height = Math.min(height, Math.floor(room)); // in sight as a whole
     edge = width < 260 ? 32 : 46;
     radius = many ? 1.6 : count > 600 || width < 420 ? 3 : 4.2;
@@ -103,6 +105,8 @@ function makeField(host, facts, motion, { name, asked = "", wordings = 0, label 
     pen.fillText("popularity →", edge + (width - edge - right) / 2, height - 6);
     pen.textAlign = "left";
     pen.fillText(wordings ? `↑ answered${width < 260 ? ", %" : `, in ${wordings} other wordings`}` : `↑ how sure${width < 420 ? "" : " of the right answer"}${asked}; line: mean`, 4, 14);
+    pen.textAlign = "right";
+    if (pinned < 0) pen.fillText(hint, width - right, 14);
   }
 
   // the distance of two lines, as the headline has it

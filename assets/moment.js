@@ -9,7 +9,7 @@ function makeMoment(host, facts, motion, shares) {
   function card(kind, mark, name, epoch) {
     const [reply, , right] = said(motion, epoch, fact), sure = percent(probability(motion, epoch, fact));
     return el("section", { class: `answer ${kind}`, "aria-label": name }, el("h3", {}, el("span", { class: "mark", "aria-hidden": "true" }, mark), ` ${name}`),
-      el("p", { class: right ? "text right" : "text" }, reply ?? "not asked at this moment"), el("p", { class: "soft" }, `${sure} sure of ${facts.answer[fact]}`));
+      el("p", { class: right ? "text right" : "text" }, reply ?? "not asked then"), el("p", { class: "soft" }, `${sure} sure${right ? "" : ` of ${facts.answer[fact]}`}`));
   }
 
   function matrix(epoch) {
@@ -20,15 +20,15 @@ function makeMoment(host, facts, motion, shares) {
     const cell = (share) => el("td", { style: share === null ? false : `--share: ${Math.round(100 * share)}%` }, share === null ? "" : percent(share));
     const old = epoch - now.epoch > 1e-6; // between two ends of an epoch nothing was asked
     const asked = old ? `What came back, last asked ${moment(now.epoch)}` : now.epoch ? `What comes back ${moment(now.epoch)}` : "What is answered before";
-    return [el("h4", {}, asked), el("table", { class: old ? "set-back" : false }, el("thead", {}, el("tr", {}, ...["", ...tiers].map((tier) => el("th", { scope: "col" }, tier)))),
+    return [el("table", { class: old ? "set-back" : false }, el("caption", {}, asked), el("thead", {}, el("tr", {}, ...["", ...tiers].map((tier) => el("th", { scope: "col" }, tier)))),
       el("tbody", {}, ...forms.map((form) => el("tr", {}, el("th", { scope: "row" }, names[form]), ...tiers.map((tier) => cell(now[form][tier]))))))];
   }
 
   // epoch: any between the first frame and the last; pinned: the fact that is followed, -1 for none
   function show(epoch, pinned) {
     fact = pinned >= 0 ? pinned : first;
-    asked.replaceChildren(facts.question[fact], pinned < 0 ? el("span", { class: "soft" }, " Click a dot to follow its fact.") : "");
-    const [, when] = said(motion, epoch, fact), then = epoch === 0 ? "Unlearned: not begun" : `Unlearned, ${when === 0 ? "last asked before" : moment(when ?? epoch)}`;
+    asked.textContent = facts.question[fact];
+    const [, when] = said(motion, epoch, fact), then = epoch === 0 ? "Unlearned: not begun" : when === null || epoch - when < 1e-6 ? "Unlearned" : `Unlearned, ${when === 0 ? "last asked before" : moment(when)}`;
     cards.replaceChildren(card("original", "●", "Original", 0), card("unlearned", "◆", then, epoch));
     leaks.replaceChildren(...matrix(epoch));
   }

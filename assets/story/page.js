@@ -65,6 +65,7 @@ function turn(event) {
 }
 
 document.addEventListener("keydown", turn);
+host.addEventListener("toggle", (event) => event.target.open && into(event.target), true); // what was unfolded is not left below the buttons
 // a copied address, or a reload, comes back to its tab
 if (/^(facts|pressure|run|probe|compare)$/.test(given.get("tab"))) openTab(given.get("tab"));
 go(Math.round(number("story", 1, COUNT) ?? 1) - 1, mine && given.has("epoch"));

@@ -10,10 +10,12 @@ function pushStep(host, story, state) {
   const typical = tiers.map((facts) => [...facts].sort((a, b) => beta[a] - beta[b])).map((facts) => beta[facts[facts.length >> 1]]);
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), reading = el("p", { class: "outcome" }), steer = el("div");
   const TALL = innerWidth > 640 ? clamp(innerHeight - 560, 200, 320) : 220; // the hill stands above the buttons at the foot
-  let width = 0, small = [], large = [], arrows = [], names = [], path, ring;
+  let width = 0, small = [], large = [], arrows = [], names = [], taken = [], path, ring;
   const top = 1.12 * Math.max(...[EVEN, ...typical].flatMap((one) => Array.from({ length: 99 }, (_, i) => push((i + 1) / 100, one))));
   const x = (p) => EDGES.left + (width - EDGES.left - EDGES.right) * (1 - p), y = (value) => EDGES.top + (TALL - EDGES.top - EDGES.bottom) * (1 - value / top);
   const line = (one) => "M" + Array.from({ length: 200 }, (_, i) => 1 - i / 200).concat(0.001).map((p) => `${x(p).toFixed(1)} ${y(push(p, one)).toFixed(1)}`).join("L");
+
+  const meet = (a, b) => a.x < b.x + b.width && a.x + a.width > b.x && a.y < b.y + b.height && a.y + a.height > b.y;
 
   function draw(tag, attributes, text) {
     const node = svg.appendChild(document.createElementNS(svg.namespaceURI, tag));
@@ -33,8 +35,8 @@ function pushStep(host, story, state) {
     draw("text", { x: 4, y: 14 }, "↑ how hard the fact is pushed");
     draw("path", { class: "one", d: line(EVEN) });
     ["rare", "popular"].forEach((name, which) => draw("path", { class: `${name} beta`, d: line(typical[which]) }));
-    for (const [name, p, one, down, anchor] of [["even push: β = 1", 0.2, EVEN, -16, "middle"], [`rare: β = ${typical[0].toFixed(2)}`, 0.3, typical[0], 22, "end"], [`popular: β = ${typical[1].toFixed(2)}`, 0.35, typical[1], -10, "end"]])
-      draw("text", { class: "name", x: x(p), y: y(push(p, one)) + down, "text-anchor": anchor }, name);
+    taken = [["even push: β = 1", 0.2, EVEN, -16, "middle"], [`rare: β = ${typical[0].toFixed(2)}`, 0.3, typical[0], 22, "end"], [`popular: β = ${typical[1].toFixed(2)}`, 0.35, typical[1], -10, "end"]].map(([name, p, one, down, anchor]) =>
+      draw("text", { class: "name", x: x(p), y: y(push(p, one)) + down, "text-anchor": anchor }, name).getBBox());
     small = tiers.map((facts, which) => facts.map(() => draw("circle", { class: `${["rare", "popular"][which]} small`, r: 4 })));
     path = draw("path", { class: "followed", d: "" });
     ring = draw("circle", { class: "ring", r: 8, visibility: "hidden" });
@@ -60,7 +62,8 @@ function pushStep(host, story, state) {
       large[which]?.setAttribute("cy", from);
       arrows[which]?.setAttribute("d", `M${left} ${from}V${to}m-6 ${-head}L${left} ${to}l6 ${-head}`);
       names[which]?.setAttribute("x", clamp(left + (which ? -1 : 1) * (width < 420 ? 18 : 0), 34, width - 34));
-      names[which]?.setAttribute("y", from + 36 > y(0) ? Math.min(from, to) - 16 : Math.max(from, to) + 28);
+      names[which]?.setAttribute("y", Math.max(from, to) + 28);
+      if (names[which] && (from + 36 > y(0) || taken.some((box) => meet(box, names[which].getBBox())))) names[which].setAttribute("y", Math.min(from, to) - 16);
     });
     followed(epoch);
     const times = (pushes) => (pushes[0] / pushes[1]).toFixed(1);

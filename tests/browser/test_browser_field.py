@@ -48,11 +48,11 @@ def test_of_what_was_not_asked_no_reply_is_told(scripts):
     never = shown(scripts, 1, (), ())
     assert never["pinned"] == "What is the capital of Italy? Rome. unpin"
     assert "says" not in never["tip"] and "90\u00a0% sure" in never["tip"]
-    assert never["moment"].count("not asked at this moment") == 2 and "nothing" not in never["moment"]
-    assert "Unlearned, after epoch 1" in never["moment"]
+    assert never["moment"].count("not asked then") == 2 and "nothing" not in never["moment"]
+    assert "Unlearned, " not in never["moment"], "the scrubber says when"
     later = shown(scripts, 2, (), (), ("Oslo",))
     assert later["pinned"].startswith("What is the capital of Italy? Rome. It says after epoch 2: Oslo. ")
-    assert later["moment"].count("not asked at this moment") == 1
+    assert later["moment"].count("not asked then") == 1
     once = shown(scripts, 1, ("Rome",), ())
     assert "Unlearned, last asked before" in once["moment"]
 
@@ -61,7 +61,7 @@ def test_an_empty_reply_is_one(scripts):
     silent = shown(scripts, 1, ("Rome",), ("",))
     assert "It says before: Rome, after epoch 1: nothing. " in silent["pinned"]
     assert "It says after epoch 1: nothing ✗" in silent["tip"]
-    assert "Unlearned, after epoch 1nothing" in silent["moment"]
+    assert "Unlearnednothing" in silent["moment"]
 
 
 def test_a_reply_has_the_mark_that_python_gives_it(scripts):

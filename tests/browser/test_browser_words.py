@@ -42,6 +42,37 @@ def test_a_screen_says_little_before_anybody_does_anything(page, name):
     assert len(said) <= MOST_WORDS, " ".join(said)
 
 
+@pytest.mark.parametrize("query", [query for query in OPENED if query.startswith("run=")])
+def test_a_recorded_run_says_little_too(browser, address, query):
+    with visit(browser, address, f"?{query}") as page:
+        page.locator(OPENED[query]).first.wait_for()
+        page.locator("#result b, #every-way tr").first.wait_for()
+        said = page.evaluate(WORDS)
+        assert len(said) > 15, "the counter sees nothing"
+        assert len(said) <= MOST_WORDS, " ".join(said)
+
+
+def test_every_screen_says_little_beside_a_finished_run_of_one_s_own(browser, address, visited):
+    with visit(browser, address, storage_state=visited, viewport={"width": 1280, "height": 800}) as page:
+        for name, place in (SCREENS | {"Run": "#outcome-chart .point", "Probe": "#ask-every-way"}).items():
+            open_tab(page, name)
+            page.locator(place).first.wait_for()
+            page.wait_for_timeout(SECOND)
+            said = page.evaluate(WORDS)
+            assert 15 < len(said) <= MOST_WORDS, " ".join(said)
+            assert page.evaluate("document.documentElement.scrollHeight") <= MOST_SCREENS * 800, name
+
+
+def test_what_explains_a_setting_beside_a_run_is_there_where_one_comes_to_it(browser, address, visited):
+    with visit(browser, address, storage_state=visited) as page:
+        open_tab(page, "Run")
+        page.locator("#outcome-chart .point").first.wait_for()
+        about = page.locator("#run-row .info-text")
+        assert not any(one.is_visible() for one in about.all())
+        page.get_by_label("Method").first.focus()
+        page.locator("#run-row").get_by_text("Pushes each fact by its popularity").wait_for()
+
+
 @pytest.mark.parametrize("step", range(1, 7))
 def test_a_step_of_the_story_says_little_too(browser, address, step):
     with visit(browser, address, f"?story={step}") as page:

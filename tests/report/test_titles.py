@@ -25,7 +25,7 @@ def share(mean, facts=96):
     [
         (0.82, 0.24, 96, "Popular facts survive: 82 % against 24 %"),
         (0.24, 0.82, 96, "Popular facts go first: 24 % against 82 %"),
-        (0.50, 0.38, 8, "50 % of popular facts are left, 38 % of rare ones: the difference may be chance"),
+        (0.50, 0.38, 8, "Popular 50 %, rare 38 % left, which may be chance"),
         (0.02, 0.0, 96, "Next to nothing is left: 2 % of popular facts, 0 % of rare ones"),
     ],
 )
@@ -34,23 +34,21 @@ def test_survival_is_claimed_only_beyond_chance(popular, rare, facts, said):
     assert titles.survival(None, None, share(0.4)) == "40 % of the facts to forget are still answered"
 
 
-def test_of_two_ways_of_asking_the_title_tells_one():
-    alike, apart = (share(0.76), share(0.65), share(0.7)), (share(0.70), share(0.44), share(0.55))
-    assert titles.left(apart, alike, 3, "in other words") == (
-        "76 % of popular facts are left, 65 % of rare ones: the difference may be chance "
-        "(asked in other words, after epoch 3)"
+def test_of_two_ways_of_asking_title_and_axis_tell_the_one_that_is_drawn():
+    rows = tuple(
+        {"group": "forget", "tier": tier, "form": form, "recall": value, "facts": 96}
+        for form, values in (("direct", (0.76, 0.65, 0.7)), ("reworded", (0.70, 0.44, 0.55)))
+        for tier, value in zip(("popular", "rare", "all"), values)
     )
-    assert titles.left(alike, apart, 3, "in other words").startswith(
-        "Popular facts survive: 70 % against 44 % of the rare"
-    )
-    unworded = (None, None, None)
-    assert titles.left(apart, unworded, 3, "in other words").endswith(
-        "44 % of the rare (asked as trained, after epoch 3)"
-    )
-    assert titles.left(apart, apart, 3, "in other words").endswith(
-        "44 % of the rare (asked in other words, after epoch 3)"
-    )
-    assert titles.left((None, None, None), (None, None, None), 3, "in other words") == ""
+    for told, title, axis in (
+        (rows, "Popular facts survive: 70 % against 44 % of the rare", "answered in one other wording"),
+        (rows[:3], "Popular 76 %, rare 65 % left, which may be chance", "answered as trained"),
+        ((), "", "answered as trained"),
+    ):
+        events = [Measured(run="r", epoch=epoch, rows=told) for epoch in (0, 3)]
+        figure = figures.recall_chart(events, 5)
+        assert figures.finding_of(figure).replace("\u00a0", " ") == title
+        assert figure.layout.yaxis.title.text == axis
 
 
 def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
@@ -62,7 +60,7 @@ def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
 
     figure = figures.recall_chart([measured(0, 1.0, 1.0), measured(1, 0.25, 0.75)], 5)
     assert figures.finding_of(figure).replace("\u00a0", " ") == (
-        "Popular facts survive: 75 % against 25 % of the rare (asked as trained, after epoch 1)"
+        "Popular facts survive: 75 % against 25 % of the rare"
     )
     assert figures.finding_of(figures.recall_chart([measured(0, 1.0, 1.0)], 5)) == "Before training"
     assert {note.text for note in figure.layout.annotations} == {"rare", "popular"}, "names stand at the lines"
@@ -75,18 +73,17 @@ def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
 
 def test_what_forgetting_cost_is_claimed_only_beyond_chance():
     gone = share(1.0), share(0.5)
-    assert titles.outcome(gone, {}, "as trained") == "Asked as trained: 100 % before, 50 % after"
-    lost = titles.outcome(gone, {"others": (share(1.0), share(0.8))}, "as trained")
-    assert lost.endswith("Of the rest, others lost 20 points")
-    near = titles.outcome(gone, {"others": (share(0.9), share(0.88))}, "as trained")
-    assert near.endswith("Of the rest, others lost 2 points, which may be chance")
-    assert titles.outcome(gone, {"others": (share(0.9), share(0.9))}, "as trained").endswith("and the rest is whole")
+    assert titles.outcome(gone, {}) == "100 % before, 50 % after"
+    assert titles.outcome(gone, {"others": (share(1.0), share(0.8))}) == "Others lost 20 points"
+    near = titles.outcome(gone, {"others": (share(0.9), share(0.88))})
+    assert near == "Others lost 2 points, which may be chance"
+    assert titles.outcome(gone, {"others": (share(0.9), share(0.9))}) == "What was to be kept is whole"
     worst = {
         "others": (share(1.0), share(0.8)),
         "sums": (share(1.0), share(0.7)),
         "few": (share(1.0, 2), share(0.5, 2)),
     }
-    assert titles.outcome(gone, worst, "as trained").endswith("Of the rest, sums lost 30 points")
+    assert titles.outcome(gone, worst) == "Sums lost 30 points"
 
 
 @pytest.mark.parametrize(("back", "doubt"), [(0.9, ""), (0.55, ", which may be chance")])
@@ -174,10 +171,11 @@ def test_a_line_is_of_one_wording_to_its_end():
 
     said = [measured(0, 1.0, False), measured(1, 0.6, False), measured(0, 0.9, True), measured(1, 0.4, True)]
     assert [event.recall("forget", "reworded") for event in figures.by_epoch(said)] == [1.0, 0.6]
-    title = figures.finding_of(figures.recall_chart(said, 1)).replace("\u00a0", " ")
-    assert title == "60 % of the facts to forget are still answered (asked in one other wording, after epoch 1)"
-    title = figures.finding_of(figures.recall_chart(said[2:], 1)).replace("\u00a0", " ")
-    assert title == "40 % of the facts to forget are still answered (asked in other words, after epoch 1)"
+    for events, share, form in ((said, "60 %", "in one other wording"), (said[2:], "40 %", "in other words")):
+        figure = figures.recall_chart(events, 1)
+        title = figures.finding_of(figure).replace("\u00a0", " ")
+        assert title == f"{share} of the facts to forget are still answered"
+        assert figure.layout.yaxis.title.text == f"answered {form}"
 
 
 @pytest.mark.parametrize(

@@ -209,13 +209,14 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     look.end_labels(figure, ends if reached else [], reached, 1.08)  # before training all lines are one point
     ticks = [*range(0, planned + 1, max(1, planned // 5))]
     figure.update_xaxes(title_text="epoch", range=[-0.04 * planned, 1.3 * planned], tickvals=ticks)
-    figure.update_yaxes(title_text="facts it can still answer", tickformat=".0%", range=[-0.03, 1.05])
+    asked = "as trained" if drawn_form == "direct" else wordings_of(epochs[-1])
+    figure.update_yaxes(title_text=f"answered {asked}", tickformat=".0%", range=[-0.03, 1.05])
     figure.update_layout(showlegend=False, margin=dict(r=72))
     _bracket(figure, [event for event in measured if event.full and event.epoch and event.gap], 1.25 * planned)
     if not reached:
         return look.titled(figure, "Before training")
-    shares = [tuple(epochs[-1].share("forget", form, tier) for tier in ("popular", "rare", "all")) for form in FORMS]
-    return look.titled(figure, titles.left(*shares, reached, wordings_of(epochs[-1])))
+    shares = (epochs[-1].share("forget", drawn_form, tier) for tier in ("popular", "rare", "all"))
+    return look.titled(figure, titles.survival(*shares))
 
 
 def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:
@@ -276,14 +277,14 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
         )
     figure.update_xaxes(tickangle=0, tickfont_size=11)
     ticks = dict(tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%")
-    figure.update_yaxes(title_text="questions answered", range=[-0.18, 1.3], **ticks)
+    form = "as trained" if after.recall("forget", "reworded") is None else "in other words"
+    figure.update_yaxes(title_text=f"answered {form}", range=[-0.18, 1.3], **ticks)
     figure.update_layout(showlegend=False)
     forget, *others = ([_ranged(event, group, "all") for event in (before, after)] for group in ("forget", *KEPT))
     if None in forget:
         return figure
     retained = {name: pair for name, pair in zip(KEPT.values(), others) if None not in pair}
-    form = "as trained" if after.recall("forget", "reworded") is None else "in other words"
-    return look.titled(figure, titles.outcome(forget, retained, form, after.gap))
+    return look.titled(figure, titles.outcome(forget, retained))
 
 
 def _marked(share: float, above: bool, name: str) -> str:

@@ -11,10 +11,9 @@ from adapop.popularity.beta import peak
 from adapop.probes.intervals import Interval, apart, difference, wilson
 from adapop.probes.matrix import Cell
 from adapop.probes.prompts import DIRECT, plain
-from adapop.report.table import percent, points, ranged, signed
+from adapop.report.table import percent, points, ranged
 
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
-Shares = tuple[Interval | None, Interval | None, Interval | None]  # of popular facts, of rare ones, of all
 EVEN = "the even push"
 CHANCE = "which may be chance"
 GAP, LEAD = "gap", "popular minus rare"  # the gap is measured in all held-out rewordings, and nothing else is
@@ -38,35 +37,20 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
         return f"Popular facts survive: {against} of the rare"
     if gap.high < 0:
         return f"Popular facts go first: {against} of the rare"
-    sentence = f"{percent(popular.mean)} of popular facts are left, {percent(rare.mean)} of rare ones"
-    return f"{sentence}: the difference may be chance"
+    return f"Popular {percent(popular.mean)}, rare {percent(rare.mean)} left, {CHANCE}"
 
 
-def left(trained: Shares, reworded: Shares, epoch: int, asked: str) -> str:
-    """What is left after an epoch, asked in other words where that was measured: one finding, of
-    the form that counts.
-    Each: what `survival` takes. asked: how it was reworded, in words."""
-    other = survival(*reworded)
-    sentence, form = (other, asked) if other else (survival(*trained), "as trained")
-    return f"{sentence} (asked {form}, after epoch {epoch})" if sentence else ""
-
-
-def outcome(
-    forget: Sequence[Interval], kept: Mapping[str, Sequence[Interval]], form: str, gap: Interval | None = None
-) -> str:
-    """What was forgotten, and the largest cost. forget: recall before and after; kept: the same of
-    what was to be kept, by its name. form: how it was asked, in words. gap: after, where there is
-    one."""
-    opening = f"The gap: {signed(gap)}. " if gap else ""
-    sentence = f"{opening}Asked {form}: {percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
+def outcome(forget: Sequence[Interval], kept: Mapping[str, Sequence[Interval]]) -> str:
+    """The largest cost, or what was forgotten where nothing was to be kept. forget: recall before
+    and after; kept: the same of what was to be kept, by its name."""
     lost = {name: difference(*pair) for name, pair in kept.items()}
     if not lost:
-        return sentence
+        return f"{percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
     # a loss that may be chance is told only where no other is beyond it
     name = max(lost, key=lambda one: (lost[one].low > 0, lost[one].mean))
     if lost[name].mean < 0.005:
-        return f"{sentence}, and the rest is whole"
-    return f"{sentence}. Of the rest, {name} lost {points(lost[name].mean)}{_doubt(lost[name])}"
+        return "What was to be kept is whole"
+    return f"{name[0].upper()}{name[1:]} lost {points(lost[name].mean)}{_doubt(lost[name])}"
 
 
 def _doubt(gap: Interval) -> str:

@@ -11,7 +11,7 @@ from adapop.ui.parts import html
 
 TWIN, FINDING = html.template("twin"), html.template("finding")
 STAY_OPEN = (ASSETS / "twin.js").read_text("utf-8")
-CAPTION = "How to read it"
+CAPTION = "Details"
 
 
 @dataclass(frozen=True)

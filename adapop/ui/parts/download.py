@@ -37,11 +37,10 @@ def archive_of(worker: Worker, run: Run, title: str = "") -> Path:
 def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str = "report") -> None:
     """Lays the section out, on more than one screen. another: see `Follower`. name: of its buttons' element ids."""
     with gr.Row(elem_classes="beside"):
-        gr.Markdown(f"### Take it home\n{texts.DOWNLOAD_ABOUT}")
         title = title_box(name)
         tall = dict(scale=0, min_width=170, elem_classes="tall")
         make = gr.Button("Make the report", elem_id=f"make-{name}", **tall)
-        file = gr.DownloadButton("Download", visible=False, elem_id=f"download-{name}", **tall)
+        file = gr.DownloadButton(texts.DOWNLOAD_ABOUT, visible=False, elem_id=f"download-{name}", **tall)
 
     def made(name: str, title: str | None):
         run = shown_run(worker, name)

@@ -63,8 +63,8 @@ class RunCharts:
 
 
 def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
-    """Lays the charts out: what `first` lays out, what is left of the facts beside what it cost, and folded below how
-    the training went. Returns the charts, and what `first` made."""
+    """Lays the charts out: what `first` lays out, what is left of the facts beside what it cost, and folded below the
+    oracle and how the training went. Returns the charts, and what `first` made."""
     with gr.Column(elem_id="charts"):
         placed = first()
         with gr.Row(elem_classes="swipe"):
@@ -72,9 +72,9 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
             recall = column(texts.RECALL_NAME, empty, "recall-chart", texts.RECALL_TABLE)
             empty = figures.empty(texts.OUTCOME_EMPTY, PIXELS)
             outcome = column(texts.OUTCOME_NAME, empty, "outcome-chart", texts.OUTCOME_TABLE)
-            with gr.Column(visible=False, min_width=320) as beside:
-                oracle = chart(figures.empty(""), "oracle-chart", "", texts.ORACLE_TABLE)
     with gr.Accordion(texts.TRAINING, open=False, elem_id="training"), gr.Row():
+        with gr.Column(visible=False, min_width=320) as beside:
+            oracle = chart(figures.empty(""), "oracle-chart", "", texts.ORACLE_TABLE)
         with gr.Column(min_width=320) as held:
             waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
             controller = chart(waiting, "controller-chart", texts.CONTROLLER_NAME, texts.CONTROLLER_TABLE)

@@ -14,7 +14,7 @@ from adapop.paths import ASSETS
 from adapop.report.table import percent, signed
 from adapop.runs.amount import ENOUGH_STEPS, total_steps, with_steps
 from adapop.runs.examples import example_of
-from adapop.runs.result import DAMAGED, FORGOT, NOTHING, UNKNOWN, Result, mended, result_of
+from adapop.runs.result import DAMAGED, FORGOT, NOTHING, PARTLY, UNKNOWN, Result, mended, result_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui import texts
@@ -85,7 +85,7 @@ def card_of(run: Run, result: Result) -> dict:
         group, was, now = result.lost
         known |= {"group": texts.RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
     about = texts.RESULTS[result.kind].format(**known)
-    if result.kind == FORGOT and (gap := run.measured().gap) is not None:
+    if result.kind in (FORGOT, PARTLY) and (gap := run.measured().gap) is not None:
         about += " " + texts.RESULT_GAP.format(gap=signed(gap))
     return html.values({"kind": result.kind, "title": texts.RESULT_TITLES[result.kind], "about": about})
 

@@ -141,7 +141,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         with gr.Row(elem_id="log-row"):
             with gr.Column(scale=5, min_width=200), gr.Accordion(texts.LOG_NAME, open=False, elem_id="log-fold"):
                 log = gr.HTML(log_of([texts.NO_RUN]), html_template=html.LINES, elem_id="event-log")
-            link = gr.Button("Copy read-only link", visible=False, elem_id="copy-link", scale=0, min_width=210)
+            link = gr.Button("Copy link", visible=False, elem_id="copy-link", scale=0, min_width=210)
 
     screen = RunScreen(follower, settings, watched, form, start, resume, card, link, pictures, facts, log)
     run_id, seen, timer, stop = follower.run_id, follower.seen, follower.timer, follower.stop

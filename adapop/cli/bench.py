@@ -118,7 +118,7 @@ def _searched(
 def _own(options: argparse.Namespace, place: Place) -> Place:
     """The place on the facts and the model that the options name."""
     from adapop.experiments import real
-    from adapop.experiments.own import placed
+    from adapop.experiments.custom_data import placed
 
     if options.name == real.NAME:
         model, source = options.model or REAL[0], options.facts or REAL[1]

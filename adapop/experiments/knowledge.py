@@ -10,7 +10,7 @@ from statistics import fmean
 
 import torch
 
-from adapop.experiments.doors import ROUNDED_TO
+from adapop.experiments.recovery_checks import ROUNDED_TO
 from adapop.experiments.trial import recalls
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel

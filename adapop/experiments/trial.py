@@ -113,7 +113,7 @@ def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
 
 
 def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
-    from adapop.experiments.doors import doors
+    from adapop.experiments.recovery_checks import recovery_checks
     from adapop.experiments.shares import shares
 
     run = prepared(item, folder, models)
@@ -133,7 +133,7 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
         return {**row, "metrics": known(model, run, item.arm in (KNOWS, NEVER_READ))}
     row |= {**_finals(run.measured()), **_finer(run, model, levels=item.ground is None)}
     row |= _rounded(distance_cells(_compared(run)))
-    return {**row, **_rounded(doors(model, run.facts, run.reply_tokens))} if item.doors else row
+    return {**row, **_rounded(recovery_checks(model, run.facts, run.reply_tokens))} if item.recovery else row
 
 
 def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:

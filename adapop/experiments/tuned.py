@@ -71,7 +71,7 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
         for name, place in places.items():
             here = [_there(arm, place, f"{name}{winners.WITH}" * (len(places) > 1)) for arm in arms]
             ground = place if isinstance(place, Ground) else None
-            items += [replace(item, ground=ground, doors=True) for item in over_seeds(here, seeds, quick)]
+            items += [replace(item, ground=ground, recovery=True) for item in over_seeds(here, seeds, quick)]
         return items
 
     titles = [arm.title for arm in chosen.values()]

@@ -18,7 +18,7 @@ from transformers import (
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError, shown
 from adapop.model.chat import encode_prompt, turn_end
-from adapop.model.footprint import FOUR_BITS
+from adapop.model.memory import FOUR_BITS
 
 LFS = b"version https://git-lfs"  # how a file begins that stands for one that Git LFS has not fetched
 KINDS = (AutoModelForCausalLM, AutoModelForImageTextToText)

@@ -8,8 +8,8 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
 from adapop.report.contestants import Contestant, but_for_seed
 from adapop.report.figures import Outcome
+from adapop.report.figures.captions import NOTHING_FORGOTTEN
 from adapop.report.figures.outcomes import beats, clearly, compared_form, contests, no_contest, pareto_front
-from adapop.report.figures.titles import NOTHING_FORGOTTEN
 from adapop.report.table import percent, signed
 
 # what is compared where there are rewordings, and where there are none

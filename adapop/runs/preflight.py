@@ -15,7 +15,7 @@ from adapop.facts.text import asked
 from adapop.facts.weak import weak_answers
 from adapop.model.catalogue import preset_of, shape_of
 from adapop.model.converted import files_of, is_gguf
-from adapop.model.footprint import SANDBOX_MODEL, footprint
+from adapop.model.memory import SANDBOX_MODEL, footprint
 from adapop.paths import SHIPPED
 from adapop.popularity.calibration import auto_anchors, warnings_of
 from adapop.probes.verdict import KNOWN_FROM

@@ -7,7 +7,7 @@ from itertools import product, takewhile
 
 import torch
 
-from adapop.model.footprint import footprint
+from adapop.model.memory import footprint
 from adapop.model.out_of_memory import free_bytes
 from adapop.model.packing import lines_of
 from adapop.model.tokens import Row, common

@@ -26,7 +26,7 @@ from adapop.online.cache import Cache
 from adapop.popularity.base import Proxy, Score
 from adapop.popularity.sources import SOURCES, Choices
 from adapop.progress import Progress
-from adapop.service.ledger import JOBS, Ledger
+from adapop.service.usage import JOBS, Ledger
 from adapop.ui.access import public_words
 from adapop.ui.facts.upload import PROBLEMS_SHOWN
 from adapop.ui.run.settings import ADVANCED, FURTHER, check_public

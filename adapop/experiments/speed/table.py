@@ -21,7 +21,7 @@ from adapop.experiments.speed import waiting
 from adapop.experiments.speed.shapes import SHAPES
 from adapop.experiments.speed.throughput import ANSWER, BASELINES, WIDE, Case
 from adapop.facts.fact import SANDBOX
-from adapop.model.footprint import footprint
+from adapop.model.memory import footprint
 from adapop.paths import ROOT
 
 DUET = (964, 500, 5)  # forget rows, retain rows, epochs: the paper's DUET city run

@@ -23,8 +23,8 @@ from adapop.experiments.speed.shapes import SHAPES, random_facts, random_model
 from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.model.adapted import AdaptedModel
-from adapop.model.footprint import operations
 from adapop.model.loading import adapted_model
+from adapop.model.memory import operations
 from adapop.model.tokens import encode_facts
 from adapop.probes import measure
 from adapop.training.events import EpochDone, StepDone

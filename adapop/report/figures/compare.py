@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.report.figures import look, titles
+from adapop.report.figures import captions, look
 from adapop.report.figures.outcomes import (
     PANELS,
     RECORDED,
@@ -71,8 +71,8 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
     candidates = [one for one in order if not (one.original or one.collapsed) and one.lead(compared) is not None]
     candidates, where = _who_forgets([one for one in candidates if not one.recorded] or candidates, order)
     leads = [(one.name, one.lead(compared)) for one in candidates]
-    what = titles.GAP if compared == REWORDED else f"{titles.LEAD}, {PANELS[compared]}"
-    return look.titled(figure, titles.widest(leads, where, what))
+    what = captions.GAP if compared == REWORDED else f"{captions.LEAD}, {PANELS[compared]}"
+    return look.titled(figure, captions.widest(leads, where, what))
 
 
 def _who_forgets(own: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[Sequence[Outcome], str]:
@@ -154,12 +154,12 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
             corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
     recorded, where = _who_forgets([one for one in ranged if one.recorded], outcomes)
-    extremes = titles.extremes([(one.name, one.forget, one.holdout) for one in recorded], where)
+    extremes = captions.extremes([(one.name, one.forget, one.holdout) for one in recorded], where)
     near = [one.name for one in beaten if not any(beats(other, one) and clearly(other, one) for other in front)]
     if no_contest(outcomes):
-        return look.titled(figure, titles.NOTHING_FORGOTTEN)
+        return look.titled(figure, captions.NOTHING_FORGOTTEN)
     best = [one.name for one in front] if len(front) + len(beaten) > 1 else []  # of one alone there is nothing to say
-    return look.titled(figure, titles.bargain(best, near) or extremes)
+    return look.titled(figure, captions.bargain(best, near) or extremes)
 
 
 def _name_points(

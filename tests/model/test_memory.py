@@ -11,7 +11,7 @@ from adapop.config.presets import make_config
 from adapop.experiments.speed.shapes import random_model
 from adapop.model.adapted import AdaptedModel
 from adapop.model.catalogue import shape_of
-from adapop.model.footprint import SANDBOX_MODEL, adapter_size, footprint, operations
+from adapop.model.memory import SANDBOX_MODEL, adapter_size, footprint, operations
 from adapop.model.tokens import Row, collate
 
 SHAPE = {

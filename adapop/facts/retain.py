@@ -4,7 +4,6 @@ The choices: the set's own rows ("own"), those of the sandbox world ("sandbox"),
 those to forget ("neighbours"), or another set.
 """
 
-import hashlib
 import math
 import random
 from collections import defaultdict
@@ -13,6 +12,7 @@ from dataclasses import replace
 
 from adapop.errors import DataError
 from adapop.facts.fact import SANDBOX, Fact, FactSet, separated
+from adapop.facts.holdout import split_holdout
 from adapop.facts.scale import with_tiers
 from adapop.facts.text import asked
 from adapop.facts.world import sandbox_facts
@@ -51,38 +51,6 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     if model in SHIPPED and not facts.utility:
         facts = replace(facts, utility=ours.utility)
     return with_tiers(split_holdout(facts))
-
-
-def split_holdout(facts: FactSet, share: float = 0.3) -> FactSet:
-    """The set with a share of its retain rows as holdout, if it has none, and a note that says so.
-
-    Which rows are held out depends on their ids and questions alone, so it is the same in every run. Rows with the same
-    question are held out together: a held-out question is never trained on.
-    """
-    if facts.holdout or not facts.retain:
-        return facts
-    alike: dict[str, list[Fact]] = defaultdict(list)
-    for fact in facts.retain:
-        alike[asked(fact.question)].append(fact)
-    ranked = sorted(alike.values(), key=lambda rows: min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows))
-    held: set[str] = set()
-    for rows in ranked[:-1]:
-        if len(held) >= max(1, math.floor(len(facts.retain) * share)):
-            break
-        held |= {row.id for row in rows}
-    count = len(facts.retain)
-    note = (
-        f"The set has no holdout rows, so {len(held)} of its {count} retain rows are held out of training."
-        if held
-        else "Nothing is held out, because there is only one question to retain and training needs it: what is "
-        "measured on it does not show how facts fare that training never saw."
-    )
-    return replace(
-        facts,
-        retain=tuple(fact for fact in facts.retain if fact.id not in held),
-        holdout=tuple(fact for fact in facts.retain if fact.id in held),
-        notes=(*facts.notes, note),
-    )
 
 
 def with_examples(facts: FactSet, seed: int) -> FactSet:

@@ -55,8 +55,7 @@ def bench(options: argparse.Namespace) -> int:
 
 
 def _experiment(options: argparse.Namespace) -> int:
-    from adapop.experiments.cluster import finished_on_ray
-    from adapop.experiments.engine import finished
+    from adapop.experiments.engine import finished, finished_on_ray
     from adapop.experiments.run import Place, add_distance, as_markdown, run, write
 
     tuned, real = options.name == "tuned", options.name == "real"

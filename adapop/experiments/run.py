@@ -13,9 +13,9 @@ from adapop.assets import read_json
 from adapop.experiments import distance, metrics, pictures, plans, sweep, tables, trial
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
+from adapop.experiments.plans import build, folder_of
 from adapop.experiments.results import EPOCHS, ORACLE, ORACLE_EPOCHS, RETAINED, Results, Row
 from adapop.experiments.tables import Rows
-from adapop.experiments.worlds import build, folder_of
 from adapop.paths import commit
 from adapop.report.figures import Figure
 from adapop.report.table import Table

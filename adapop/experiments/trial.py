@@ -17,10 +17,9 @@ from adapop.errors import ModelError
 from adapop.experiments.distance import distance_cells, epoch_cells
 from adapop.experiments.halves import HALVES, by_tier, questions_of
 from adapop.experiments.item import Item
-from adapop.experiments.plans import KNOWS, NEVER_READ
+from adapop.experiments.plans import KNOWS, NEVER_READ, folder_of
 from adapop.experiments.results import COSINES, HALVED, INTERNALS, NEIGHBOURS, RECALLS, RETAINED, TRACES
 from adapop.experiments.signals import other_scores
-from adapop.experiments.worlds import folder_of
 from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.beta import BetaMap

@@ -17,8 +17,7 @@ from adapop.facts.answers import choices_of, counted_from
 from adapop.facts.dialects import Layout
 from adapop.facts.fact import WRITTEN, Fact, FactSet, Problem, separated
 from adapop.facts.forms import COLUMNS, form_of, guessed, with_paths
-from adapop.facts.notes import attacks, classes, read_otherwise, unread_split, unseen
-from adapop.facts.repeats import repeats
+from adapop.facts.notes import attacks, classes, read_otherwise, repeats, unread_split, unseen
 from adapop.facts.rows import Reading, fact_of, group_of, id_of
 from adapop.facts.scores import UNKNOWN_SCORES, has_decimal_commas, meaning_of_points
 from adapop.facts.tables import rows_of

@@ -14,7 +14,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from adapop.errors import ConfigError, RunError
-from adapop.online.upload import Upload
+from adapop.online.hub import Upload
 from adapop.progress import Progress
 from adapop.report.archive import WEIGHTS
 from adapop.report.card import ADAPTER_NAME, adapter_config, model_card

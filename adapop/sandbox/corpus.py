@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from adapop.facts.fact import SANDBOX
 from adapop.facts.world import language
-from adapop.facts.world.skills import skills
+from adapop.facts.world.language import skills
 from adapop.facts.world.world import (
     EXPOSURES_PER_SCORE,
     WRONG_ANSWER_SHARE,

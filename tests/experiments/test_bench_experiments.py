@@ -19,6 +19,7 @@ from adapop.errors import ModelError
 from adapop.experiments import plans, signals, trial
 from adapop.experiments.engine import Finished, finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
+from adapop.experiments.plans import build, folder_of
 from adapop.experiments.results import (
     COLUMNS,
     COSINES,
@@ -32,7 +33,6 @@ from adapop.experiments.results import (
 )
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place, add_distance, run, write
 from adapop.experiments.tables import controller_table, outcome_table
-from adapop.experiments.worlds import build, folder_of
 from adapop.facts.fact import scores_of
 from adapop.facts.world import sandbox_facts
 from adapop.facts.world.world import exposures_of

@@ -116,7 +116,7 @@ def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
 
 
 FORGET_COLOR = {**look.TIER_COLOR, captions.TO_FORGET: look.UNLEARNED}
-LOSS_COLOR = {**FORGET_COLOR, "retained": look.RETAIN}  # in few words: a phone has little room for them side by side
+LOSS_COLOR = {**FORGET_COLOR, "retained": look.CALM}  # in few words: a phone has little room for them side by side
 
 
 def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:

@@ -8,8 +8,10 @@ from dataclasses import replace
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.text import asked
 
+SHARE = 0.3  # of the retain rows
 
-def split_holdout(facts: FactSet, share: float = 0.3) -> FactSet:
+
+def split_holdout(facts: FactSet) -> FactSet:
     """The set with a share of its retain rows as holdout, if it has none, and a note that says so.
 
     Which rows are held out depends on their ids and questions alone, so it is the same in every run. Rows with the same
@@ -23,7 +25,7 @@ def split_holdout(facts: FactSet, share: float = 0.3) -> FactSet:
     ranked = sorted(alike.values(), key=lambda rows: min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows))
     held: set[str] = set()
     for rows in ranked[:-1]:
-        if len(held) >= max(1, math.floor(len(facts.retain) * share)):
+        if len(held) >= max(1, math.floor(len(facts.retain) * SHARE)):
             break
         held |= {row.id for row in rows}
     count = len(facts.retain)

@@ -3,8 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
+from functools import cache
 from statistics import fmean
 
 from adapop.paths import ASSETS
@@ -36,11 +35,11 @@ def share_of(cells: Cells, group: str, form: str, tier: str = "all") -> float | 
     return after / before if before >= LEAST_BEFORE else None
 
 
-@lru_cache(maxsize=1)
-def outcomes(path: Path = FILE) -> tuple[Outcome, ...]:
+@cache
+def outcomes() -> tuple[Outcome, ...]:
     """The arms in the order of the file, without the trials that chose their settings."""
     runs: dict[str, list[Cells]] = {}
-    for row in rows_of(path):
+    for row in rows_of(FILE):
         if AT not in row["arm"] and not row["failed"]:
             runs.setdefault(row["arm"], []).append(json.loads(row["shares"]))
     return tuple(Outcome(title, tuple(cells)) for title, cells in runs.items())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from adapop.assets import as_kind, parse_json
-from adapop.errors import DataError, shown
+from adapop.errors import DataError, truncated
 from adapop.experiments.halves import HALVES
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.formulas import cell, plain
@@ -187,7 +187,7 @@ def _row(line: list[str]) -> Row:
         try:
             row[name] = _value(name, text)
         except (ValueError, OverflowError):
-            raise ValueError(f"{name} is {shown(text)!r}") from None
+            raise ValueError(f"{name} is {truncated(text)!r}") from None
     return row
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from adapop.facts.fact import Fact, FactSet
-from adapop.facts.text import asked
+from adapop.facts.text import normalized
 
 SHARE = 0.3  # of the retain rows
 
@@ -21,7 +21,7 @@ def split_holdout(facts: FactSet) -> FactSet:
         return facts
     alike: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts.retain:
-        alike[asked(fact.question)].append(fact)
+        alike[normalized(fact.question)].append(fact)
     ranked = sorted(alike.values(), key=lambda rows: min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows))
     held: set[str] = set()
     for rows in ranked[:-1]:

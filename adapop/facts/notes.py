@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from adapop.assets import read_json
-from adapop.errors import shown
+from adapop.errors import truncated
 from adapop.facts.fact import GROUPS, Fact, FactSet
 from adapop.facts.rows import Reading
-from adapop.facts.text import UNSEEN, asked
+from adapop.facts.text import UNSEEN, normalized
 
 CODES_SHOWN, VALUES_SHOWN = 12, 5
 # kind of reading, as `rows` counts them -> what was done, behind the number of rows
@@ -46,9 +46,9 @@ def classes(facts: FactSet, column: str) -> tuple[str, ...]:
 
 def unread_split(column: str, values: Mapping[str, int]) -> tuple[str, ...]:
     """A note on a column of splits that are no groups. values: what it says -> how often."""
-    counts = ", ".join(f"{shown(value)!r} ({count:,})" for value, count in list(values.items())[:VALUES_SHOWN])
+    counts = ", ".join(f"{truncated(value)!r} ({count:,})" for value, count in list(values.items())[:VALUES_SHOWN])
     more = ", …" if len(values) > VALUES_SHOWN else ""
-    return (f"The column {shown(column)} names no group, so it is not read: {counts}{more}.",) * bool(values)
+    return (f"The column {truncated(column)} names no group, so it is not read: {counts}{more}.",) * bool(values)
 
 
 def attacks(facts: FactSet) -> tuple[str, ...]:
@@ -88,14 +88,14 @@ def repeats(facts: Sequence[Fact], rows: Mapping[str, int]) -> tuple[str, ...]:
     """
     alike: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
-        alike[asked(fact.question)].append(fact)
+        alike[normalized(fact.question)].append(fact)
     twice = [alike_facts for alike_facts in alike.values() if len(alike_facts) > 1]
-    split = [alike_facts for alike_facts in twice if _differ(alike_facts, lambda fact: asked(fact.answer))]
+    split = [alike_facts for alike_facts in twice if _differ(alike_facts, lambda fact: normalized(fact.answer))]
     scored = [alike_facts for alike_facts in twice if _differ(alike_facts, lambda fact: fact.score)]
     same = [alike_facts for alike_facts in twice if alike_facts not in split and alike_facts not in scored]
     sentences = []
     if split:
-        answers = " or ".join(dict.fromkeys(repr(shown(fact.answer)) for fact in split[0]))
+        answers = " or ".join(dict.fromkeys(repr(truncated(fact.answer)) for fact in split[0]))
         sentences.append(f"{_named('Contradiction: asked twice with different answers', split, rows)}: {answers}.")
     if scored:
         scores = " or ".join("none" if fact.score is None else f"{fact.score:,.6g}" for fact in scored[0])
@@ -113,4 +113,4 @@ def _named(what: str, groups: Sequence[Sequence[Fact]], rows: Mapping[str, int])
     places = [str(rows[fact.id]) for fact in groups[0]]
     more = ", …" if len(places) > ROWS_SHOWN else ""
     count = f"{len(groups):,} question{'s' if len(groups) > 1 else ''}"
-    return f"{what}: {count}, first {shown(groups[0][0].question)!r} in rows {', '.join(places[:ROWS_SHOWN])}{more}"
+    return f"{what}: {count}, first {truncated(groups[0][0].question)!r} in rows {', '.join(places[:ROWS_SHOWN])}{more}"

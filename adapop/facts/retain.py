@@ -14,7 +14,7 @@ from adapop.errors import DataError
 from adapop.facts.fact import SANDBOX, Fact, FactSet, separated
 from adapop.facts.holdout import split_holdout
 from adapop.facts.scale import with_tiers
-from adapop.facts.text import asked
+from adapop.facts.text import normalized
 from adapop.facts.world import sandbox_facts
 from adapop.paths import SHIPPED
 
@@ -59,12 +59,12 @@ def with_examples(facts: FactSet, seed: int) -> FactSet:
     forget, which leave it. Without so many rows it stays as it is."""
     if facts.examples or len(facts.retain) < FEWEST_FOR_EXAMPLES:
         return facts
-    subjects = {asked(fact.subject) for fact in facts.forget if fact.subject}
-    answers = {asked(fact.answer) for fact in facts.forget}
-    free = [fact for fact in facts.retain if asked(fact.subject) not in subjects]
+    subjects = {normalized(fact.subject) for fact in facts.forget if fact.subject}
+    answers = {normalized(fact.answer) for fact in facts.forget}
+    free = [fact for fact in facts.retain if normalized(fact.subject) not in subjects]
     random.Random(seed).shuffle(free)
-    free.sort(key=lambda fact: asked(fact.answer) in answers)  # rather none that gives an answer away
-    chosen = list({asked(fact.answer): fact for fact in reversed(free)}.values())[-EXAMPLES:]
+    free.sort(key=lambda fact: normalized(fact.answer) in answers)  # rather none that gives an answer away
+    chosen = list({normalized(fact.answer): fact for fact in reversed(free)}.values())[-EXAMPLES:]
     if len(chosen) < EXAMPLES:
         return facts
     names = {fact.id for fact in chosen}
@@ -82,8 +82,8 @@ def neighbours(forget: Sequence[Fact], pool: Sequence[Fact]) -> tuple[Fact, ...]
     by_relation, by_answer = _places(forget, "relation"), _places(forget, "answer")
     ranked = []
     for fact in pool:
-        relation = by_relation.get(asked(fact.relation), set())
-        answer = by_answer.get(asked(fact.answer), set())
+        relation = by_relation.get(normalized(fact.relation), set())
+        answer = by_answer.get(normalized(fact.answer), set())
         if alike := relation & answer or relation | answer:
             distance = min(_distance(fact, forget[place]) for place in alike)
             ranked.append((not relation & answer, distance, fact))
@@ -95,7 +95,7 @@ def _places(facts: Sequence[Fact], field: str) -> dict[str, set[int]]:
     """Normalised relation or answer -> indices of its facts in the sequence."""
     places: dict[str, set[int]] = defaultdict(set)
     for place, fact in enumerate(facts):
-        if text := asked(getattr(fact, field)):
+        if text := normalized(getattr(fact, field)):
             places[text].add(place)
     return places
 
@@ -137,8 +137,8 @@ def _unused(retain: int, holdout: int = 0) -> str:
 def _free(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
     """The rows that are neither facts to forget nor held out."""
     used = (*facts.forget, *facts.holdout, *facts.neighbours)
-    taken = {key for fact in used for key in (fact.id, asked(fact.question))}
-    return tuple(row for row in rows if not {row.id, asked(row.question)} & taken)
+    taken = {key for fact in used for key in (fact.id, normalized(fact.question))}
+    return tuple(row for row in rows if not {row.id, normalized(row.question)} & taken)
 
 
 def _given(facts: FactSet, given: FactSet) -> FactSet:

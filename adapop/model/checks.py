@@ -16,7 +16,7 @@ from transformers import (
 )
 
 from adapop.config.run import RunConfig
-from adapop.errors import ModelError, shown
+from adapop.errors import ModelError, truncated
 from adapop.model.chat import encode_prompt, turn_end
 from adapop.model.memory import FOUR_BITS
 
@@ -146,7 +146,7 @@ def check_number(file: str, name: str, value: object) -> None:
         ModelError: it is something else.
     """
     if not isinstance(value, int | float | None):
-        message = f"In the model's {file}, {name} is {shown(value)!r}, which is no number."
+        message = f"In the model's {file}, {name} is {truncated(value)!r}, which is no number."
         raise ModelError(message, "Correct it there, or download the model again.")
 
 

@@ -27,7 +27,7 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.utils import validate_repo_id
 
-from adapop.errors import ConfigError, NetworkError, shown
+from adapop.errors import ConfigError, NetworkError, truncated
 from adapop.online.cache import Cache
 from adapop.online.client import connection_hint
 from adapop.progress import Progress
@@ -106,7 +106,7 @@ class Hub:
             raise NetworkError(
                 f"The Hub converts only a part of {dataset}, {split}.", "Download the data set and use it as a file."
             )
-        there = ", ".join(sorted(map(shown, splits))) or "none"
+        there = ", ".join(sorted(map(truncated, splits))) or "none"
         raise NetworkError(f"{dataset} has no split {split} (its splits: {there}).", "Was it renamed on the Hub?")
 
     def _listing(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:

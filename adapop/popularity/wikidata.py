@@ -10,7 +10,7 @@ from collections.abc import Iterator, KeysView, Sequence
 from dataclasses import asdict, dataclass
 from math import ceil
 
-from adapop.errors import ConfigError, NetworkError, shown
+from adapop.errors import ConfigError, NetworkError, truncated
 from adapop.facts.fact import Fact
 from adapop.facts.scale import WIKIDATA
 from adapop.online.cache import Cache, Cached
@@ -93,7 +93,7 @@ class Wikidata:
         if formula not in FORMULAS:
             raise ConfigError(f"There is no Wikidata formula {formula!r}.", f"Choose one of {', '.join(FORMULAS)}.")
         if not LANGUAGE.fullmatch(language):
-            raise ConfigError(f"{shown(language)!r} is no code of a language.", "Use one such as en, de or zh.")
+            raise ConfigError(f"{truncated(language)!r} is no code of a language.", "Use one such as en, de or zh.")
         self.source = f"{WIKIDATA} {formula.replace('+', ' + ')}, subject + object"
         self._popularity = FORMULAS[formula]
         self._web = Web(base, "Wikidata", progress)

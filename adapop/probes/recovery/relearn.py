@@ -23,7 +23,7 @@ import torch
 
 from adapop.errors import ConfigError, DataError, RunError
 from adapop.facts.fact import Fact
-from adapop.facts.text import asked
+from adapop.facts.text import normalized
 from adapop.model.adapted import AdaptedModel
 from adapop.probes.measure import DIRECT
 from adapop.probes.recovery.base import (
@@ -162,13 +162,10 @@ def split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], lis
         tiers[fact.tier].append(fact)
     in_turn = chain.from_iterable(zip_longest(*(tiers[tier] for tier in sorted(tiers))))
     taught = [fact for fact in in_turn if fact is not None][:count]
-    questions = {asked(fact.question) for fact in taught}
-    pairs = {(asked(fact.subject), asked(fact.answer)) for fact in taught if fact.subject}
-    others = [
-        fact
-        for fact in facts
-        if asked(fact.question) not in questions and (asked(fact.subject), asked(fact.answer)) not in pairs
-    ]
+    questions = {normalized(fact.question) for fact in taught}
+    pairs = {(normalized(fact.subject), normalized(fact.answer)) for fact in taught if fact.subject}
+    others = [fact for fact in facts if normalized(fact.question) not in questions]
+    others = [fact for fact in others if (normalized(fact.subject), normalized(fact.answer)) not in pairs]
     if len(taught) < count or not others:
         raise DataError(
             f"Relearning trains on {count} facts and asks for others, but {len(able)} of these {len(facts)} can be "

@@ -42,24 +42,24 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
     return f"{sentence}: the difference may be chance"
 
 
-def left(trained: Shares, reworded: Shares, epoch: int, asked: str) -> str:
+def left(trained: Shares, reworded: Shares, epoch: int, wording: str) -> str:
     """What is left after an epoch, asked in other words where that was measured: one finding, of
     the form that counts.
-    Each: what `survival` takes. asked: how it was reworded, in words."""
+    Each: what `survival` takes. wording: how it was reworded, in words."""
     other = survival(*reworded)
-    sentence, form = (other, asked) if other else (survival(*trained), "as trained")
+    sentence, form = (other, wording) if other else (survival(*trained), "as trained")
     return f"{sentence} (asked {form}, after epoch {epoch})" if sentence else ""
 
 
 def outcome(
-    forget: Sequence[Interval], kept: Mapping[str, Sequence[Interval]], form: str, gap: Interval | None = None
+    forget: Sequence[Interval], others: Mapping[str, Sequence[Interval]], form: str, gap: Interval | None = None
 ) -> str:
-    """What was forgotten, and the largest cost. forget: recall before and after; kept: the same of
-    what was to be kept, by its name. form: how it was asked, in words. gap: after, where there is
+    """What was forgotten, and the largest cost. forget: recall before and after; others: the same
+    of what was to be kept, by its name. form: how it was asked, in words. gap: after, where there is
     one."""
     opening = f"The gap: {signed(gap)}. " if gap else ""
     sentence = f"{opening}Asked {form}: {percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
-    lost = {name: difference(*pair) for name, pair in kept.items()}
+    lost = {name: difference(*pair) for name, pair in others.items()}
     if not lost:
         return sentence
     # a loss that may be chance is told only where no other is beyond it

@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 class Progress:
-    """One line of text that the worker sets and anybody reads, and a stop that interrupts every wait.
+    """A line of text that the worker sets and others read, and a stop that interrupts every wait.
 
     report: called with each new line, in the worker's thread.
     """

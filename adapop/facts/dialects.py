@@ -1,4 +1,4 @@
-"""How a CSV or TSV is written: the separator of its cells, its quotes, and whether it has a header."""
+"""The dialect of a CSV or TSV: separator, quotes, and whether it has a header."""
 
 import csv
 import io

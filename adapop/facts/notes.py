@@ -1,5 +1,5 @@
-"""What to know about the facts of a file, in sentences: what was not read literally, with counts, and
-what is asked twice."""
+"""Notes on the facts of a file, in sentences: what was not read literally, with counts, and what is
+asked twice."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence

@@ -82,7 +82,7 @@ def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
 
 
 def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Checks that the model has a vector for every token that a text or the chat template can become.
+    """Checks that the model has a vector for every token of any text and of the chat template.
 
     Raises:
         ModelError: it has none for some. Special tokens that are never written (Gemma 3's image token) may lack one.

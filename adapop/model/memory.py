@@ -125,7 +125,7 @@ def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
 
 
 def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]:
-    """Bytes per token: (what a block keeps for the backward pass, what is needed while it is computed).
+    """Bytes per token: (kept by a block for the backward pass, needed while it is computed).
 
     Kept are the inputs of the norms (in float32), query, key, value (repeated for all heads) and output of the
     attention (but not its scores: SDPA), three tensors of the MLP, and the inputs of adapted layers: a float32 copy for

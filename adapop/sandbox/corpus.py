@@ -51,7 +51,7 @@ def corpus(
     spread: float = 1.0,
     name: str = SANDBOX,
 ) -> list[TrainingText]:
-    """The whole corpus of a world in the order of pretraining, which depends on the arguments alone.
+    """A world's whole corpus in the order of pretraining, which depends on the arguments alone.
 
     per_score, spread: see `exposures_of`.
     """

@@ -135,7 +135,7 @@ class Measured(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedToOracle(Event):
-    """How far the model is from one that never read the facts to forget; of shipped worlds alone."""
+    """Distance to a model that never read the facts to forget; of shipped worlds alone."""
 
     epoch: Count
     """As in `Measured`."""

@@ -49,7 +49,7 @@ def _needs(gradient: StepGradient, rows: Sequence[Row], most: int) -> Iterator[i
 
 
 def _fitting(needs: Sequence[float], free: float) -> int:
-    """How many rows fit; fewer than those fit as well. needs: bytes for 1 row, 2 rows, and so on."""
+    """The most rows that fit. needs: bytes for 1 row, 2 rows, and so on."""
     return max(1, sum(1 for _ in takewhile(lambda need: need <= free, needs)))
 
 

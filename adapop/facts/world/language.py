@@ -1,4 +1,4 @@
-"""The language of the shipped worlds: how a fact is asked, stated and put into attack-style prompts.
+"""The shipped worlds' language: how a fact is asked, stated and put into attack-style prompts.
 
 The forms of each relation are in `assets/<world>/relations.json`, those around any question in
 `assets/sandbox/wrappers.json`.

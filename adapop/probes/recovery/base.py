@@ -108,7 +108,7 @@ def check(model: AdaptedModel, facts: Sequence[Fact]) -> None:
 
 
 def within(progress: Progress, doing: str) -> Progress:
-    """A progress for a part of the work. Its lines begin with `doing`, and it stops with `progress`."""
+    """Progress of a part of the work: its lines begin with `doing`, it stops with `progress`."""
     return Progress(lambda line: progress.say(f"{doing}. {line}"))
 
 

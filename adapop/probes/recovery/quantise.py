@@ -40,7 +40,7 @@ BITS = (8, 4)
 
 @dataclass(frozen=True)
 class QuantiseRow:
-    """Mean recall of the trained questions, [0, 1], of one group and tier, before and after rounding.
+    """Mean recall of a group and tier's trained questions, [0, 1], before and after rounding.
 
     group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8. facts: their number.
     """

@@ -176,7 +176,7 @@ def split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], lis
 
 
 def teach(model: AdaptedModel, facts: Sequence[Fact], rate: float, steps: int, progress: Progress) -> float:
-    """Trains on all facts in every step. Returns their mean nll afterwards, nats per answer token."""
+    """Trains on all facts each step. Returns their mean nll afterwards, nats per answer token."""
     rows = model.rows(facts)
     chunks = [rows[start : start + MICRO_BATCH] for start in range(0, len(rows), MICRO_BATCH)]
     batches = [model.batch(chunk) for chunk in chunks]

@@ -36,11 +36,7 @@ class Experiment:
     figures: tuple[Callable[[Rows], Figure], ...]
 
 
-def _against_adapop(arms: Rows) -> Table | None:
-    return tables.difference_table(arms, plans.ADAPOP)
-
-
-COMPARED = (tables.outcome_table, _against_adapop)
+COMPARED = (tables.outcome_table, partial(tables.difference_table, base=plans.ADAPOP))
 SHOWN = (pictures.tiers, pictures.differences(plans.ADAPOP))
 _PARTS = {
     "main": (

@@ -23,7 +23,6 @@ from adapop.experiments.signals import other_scores
 from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.beta import BetaMap
-from adapop.probes.distance import Distance
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.progress import Progress
 from adapop.report.record import name_of
@@ -131,7 +130,8 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
 
         return {**row, "metrics": known(model, run, item.arm in (KNOWS, NEVER_READ))}
     row |= {**_finals(run.measured()), **_finer(run, model, levels=item.ground is None)}
-    row |= _rounded(distance_cells(_compared(run)))
+    compared = next((event.distance for event in run.events() if isinstance(event, ComparedToOracle)), None)
+    row |= _rounded(distance_cells(compared))
     return {**row, **_rounded(recovery_checks(model, run.facts, run.reply_tokens))} if item.recovery else row
 
 
@@ -192,10 +192,6 @@ def _finals(measured: Measured) -> dict[str, float]:
         if (group, DIRECT, tier) in by_place:
             cells[name] = by_place[group, DIRECT, tier][metric]
     return _rounded(cells)
-
-
-def _compared(run: Run) -> Distance | None:
-    return next((event.distance for event in run.events() if isinstance(event, ComparedToOracle)), None)
 
 
 def _rounded(cells: Mapping[str, float | None]) -> dict[str, float]:

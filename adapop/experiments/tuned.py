@@ -76,19 +76,14 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
 
     titles = [arm.title for arm in chosen.values()]
 
-    def chosen_table(arms: Rows) -> Table:
-        return winners.winner_table(done)
-
-    def search_table(arms: Rows) -> Table:
-        return winners.search_table(done)
-
     def aside_table(base: str) -> Callable[[Rows], Table | None]:
         others = [arm.title for arm in aside[base]]
         words = {"title": f"Scores, all else as {base}", "note": ASIDE, "values": winners.WITH_GAP}
         return partial(winners.pair_table, base=base, others=others, **words)
 
     at_home = anew or world == SANDBOX  # where they were chosen
-    choosing = (chosen_table, search_table, partial(winners.luck_table, done=done)) if at_home else ()
+    of_trials = (lambda arms: winners.winner_table(done), lambda arms: winners.search_table(done))
+    choosing = (*of_trials, partial(winners.luck_table, done=done)) if at_home else ()
     to_ours = partial(winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}")
     of_one = (
         winners.test_table, winners.door_table, *choosing,

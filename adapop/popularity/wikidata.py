@@ -220,7 +220,7 @@ class Wikidata:
 
     def _ask(self, action: str, **params: object) -> dict:
         params |= {"action": action, "format": "json", "maxlag": LAG_SECONDS}
-        reply = self._web.get("/w/api.php", busy=_is_busy, **params)
+        reply = self._web.get("/w/api.php", busy=lambda reply: bool(BUSY.fullmatch(_error_code(reply))), **params)
         if code := _error_code(reply):
             fix = "Try again later; what was found is kept."
             if code in ("badvalue", "unknown_language"):
@@ -262,10 +262,6 @@ def _error_code(reply: object) -> str:
         return ""
     code = reply["error"].get("code") if isinstance(reply["error"], dict) else None
     return code if isinstance(code, str) and CODE.fullmatch(code) else "no code"
-
-
-def _is_busy(reply: object) -> bool:
-    return BUSY.fullmatch(_error_code(reply)) is not None
 
 
 def _record(row: dict, language: str) -> dict | None:

@@ -95,7 +95,8 @@ def main(case: Case) -> dict:
     model = adapted_model(config) if case.shape == SANDBOX else random_model(SHAPES[case.shape], config, device)
     _memory_now(device)  # to make random weights takes more memory than to train a small adapter
     seconds, tokens, answers = _steps(case, model)
-    numbers = {"peak": _memory_peak(device) - before, "step": seconds, "train": tokens / seconds}
+    peak = torch.cuda.max_memory_allocated() if device == "cuda" else _status("VmHWM")
+    numbers = {"peak": peak - before, "step": seconds, "train": tokens / seconds}
     numbers["operations"] = operations(model.shape, config, round(tokens), round(answers)) / seconds
     numbers["rate"] = _matrix_rate(device, getattr(torch, config.precision))
     if case.side in (*BASELINES, "ours"):
@@ -198,10 +199,6 @@ def _memory_now(device: str) -> int:
         return torch.cuda.memory_allocated()
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return _status("VmRSS")
-
-
-def _memory_peak(device: str) -> int:
-    return torch.cuda.max_memory_allocated() if device == "cuda" else _status("VmHWM")
 
 
 def _status(name: str) -> int:

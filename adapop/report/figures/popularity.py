@@ -160,7 +160,8 @@ def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, a
 def _told_apart(betas: Mapping[str, float]) -> list[tuple[str, float, str]]:
     """Name, exponent and tier of each curve; facts with one exponent share a curve."""
     curves: dict[float, tuple[str, str]] = {}
-    for (name, beta), tier in zip(betas.items(), _tiers_of(betas)):
+    tiers = TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])  # without a middle there are two
+    for (name, beta), tier in zip(betas.items(), tiers):
         named = curves.get(round(beta, 2))
         curves[round(beta, 2)] = (f"{named[0]} and {name}" if named else name, tier)
     whole = len(curves) == 1 and len(betas) > 1
@@ -200,8 +201,3 @@ def agreement_scatter(
     figure.update_yaxes(title=f"1 + {escape(names[1][:AXIS_CHARACTERS])}", type="log", dtick=1)
     crossed = sum(fact.id in apart for fact in both)
     return titled(figure.update_layout(showlegend=False), captions.agreeing(len(both) - crossed, crossed))
-
-
-def _tiers_of(betas: Mapping[str, float]) -> tuple[str, ...]:
-    """The tier whose colour each line has; without a middle there are two."""
-    return TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])

@@ -8,7 +8,7 @@ import torch
 from transformers import AutoConfig
 
 from adapop.config.presets import make_config
-from adapop.experiments.speed.shapes import random_model
+from adapop.experiments.speed.throughput import random_model
 from adapop.model.adapted import AdaptedModel
 from adapop.model.catalogue import shape_of
 from adapop.model.memory import SANDBOX_MODEL, adapter_size, footprint, operations

@@ -117,7 +117,7 @@ def converted(model: str) -> Path:
 
 
 def errno_of(error: Exception) -> int | None:
-    """What the system refused, as `errno` numbers it, None if it refused nothing. safetensors and tokenizers, which are
+    """The `errno` of what the system refused, None if it refused nothing. safetensors and tokenizers, which are
     written in Rust, say it in their text alone."""
     if isinstance(error, OSError):
         return error.errno

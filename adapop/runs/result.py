@@ -87,7 +87,7 @@ def _fallen(before: Measured, after: Measured) -> Iterator[tuple[str, float, flo
 
 
 def remarks(run: Run) -> tuple[Remark, ...]:
-    """About its controller and its model's health."""
+    """Remarks on a finished run's controller and on its model's health."""
     config, epochs, result = run.config, run.epochs(), []
     if config.controller == "dual" and all(row.lam == 0 for row in epochs):
         result.append(Remark("controller_idle"))
@@ -105,8 +105,8 @@ def remarks(run: Run) -> tuple[Remark, ...]:
 
 
 def nothing_forgotten(run: Run) -> Remark | None:
-    """That a finished run made nothing forgotten, and what to raise; None if it did, or if the original model knew none
-    of it."""
+    """A remark that a finished run forgot nothing, and what to raise; None if it forgot something, or if there was
+    nothing to forget."""
     before, after = run.measured(before=True), run.measured()
     if before is None or after is None:
         return None

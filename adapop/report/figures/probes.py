@@ -161,8 +161,8 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
 
 
 def control_rows(names: Sequence[str], marks: Mapping[str, Sequence[float | None]], finding: str) -> go.Figure:
-    """A row a name with a mark of each kind, the last of them the control's: what was found, and
-    what chance finds."""
+    """A row per name with a mark of each kind, the control's last: what was found, and what chance
+    finds."""
     figure = blank(64 + 44 * max(1, len(names)))
     looks = {
         "before": (look.INK, "circle-open"),

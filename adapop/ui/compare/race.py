@@ -11,8 +11,7 @@ import gradio as gr
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of, untouched
 from adapop.config.run import SETTINGS, RunConfig
-from adapop.errors import AdaPopError, ConfigError, LimitError, number_of
-from adapop.errors import truncated
+from adapop.errors import AdaPopError, ConfigError, LimitError, number_of, truncated
 from adapop.facts.fact import FactSet
 from adapop.model.catalogue import MODELS
 from adapop.paths import SHIPPED

@@ -66,7 +66,7 @@ def number_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def shown(cell: object) -> str:
+def truncated(cell: object) -> str:
     """The beginning of a cell, short enough for a message. Messages quote it with `repr`, which escapes what cannot be
     seen."""
     text = str(cell)

@@ -11,14 +11,14 @@ Result = TypeVar("Result")
 
 
 class Progress:
-    """One line of text that the worker sets and anybody reads, and a stop that interrupts every wait.
+    """A line of text that the worker sets and others read, and a stop that interrupts every wait.
 
-    told: called with each new line, in the worker's thread.
+    report: called with each new line, in the worker's thread.
     """
 
     def __init__(self, report: Callable[[str], None] | None = None) -> None:
         self.text = ""
-        self._told = report
+        self._report = report
         self._stop = threading.Event()
 
     def say(self, text: str) -> None:
@@ -28,8 +28,8 @@ class Progress:
             Stopped: somebody asked to stop.
         """
         self.text = text
-        if self._told:
-            self._told(text)
+        if self._report:
+            self._report(text)
         self.wait(0)
 
     def stop(self) -> None:
@@ -47,7 +47,7 @@ class Progress:
 
 
 def started(work: Callable[[Progress], Result]) -> tuple[Future[Result], Progress]:
-    """Starts work in a thread of its own. Returns its result to come, or its error, and how far it is."""
+    """Starts work in a thread of its own. Returns its future and its progress."""
     future, progress = Future(), Progress()
 
     def run() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from adapop.assets import read_json
-from adapop.errors import number_of, shown
+from adapop.errors import number_of, truncated
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 _TEXTS = read_json("remarks.json", dict[str, dict[str, str]])
@@ -28,7 +28,7 @@ class Remark:
         try:
             self.text()
         except (LookupError, ValueError):
-            raise ValueError(f"{shown(self.kind)!r} with these values is no remark") from None
+            raise ValueError(f"{truncated(self.kind)!r} with these values is no remark") from None
 
     def text(self, reader: str = "page") -> str:
         """The sentence. reader: in whose terms settings are named: of the "page", the "command" line or a "program"."""

@@ -14,7 +14,7 @@ LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 LIGHT_ROOMS = ("errors", "paths", "progress", "limits", "online", "facts", "popularity", "config", "report", "service")
 LIGHT_MODULES = (
     "training.events", "training.controller", "training.frames",
-    "model.catalogue", "model.footprint", "runs.run", "runs.preflight", "cli",
+    "model.catalogue", "model.memory", "runs.run", "runs.preflight", "cli",
 )  # fmt: skip
 HEAVY = ("torch", "transformers", "peft", "gradio")
 ONLY_IN = {"gradio": ("ui",), "plotly": ("report/figures",)}

@@ -9,7 +9,7 @@ from pathlib import Path
 from adapop.cli import bench, listed, page, printing, probes, runs, sandbox, scores, tokens
 from adapop.cli.options import MODELS, add_run_options
 from adapop.config.run import SETTINGS
-from adapop.errors import AdaPopError, ConfigError, shown
+from adapop.errors import AdaPopError, ConfigError, truncated
 from adapop.facts.catalog import ENTRIES
 from adapop.facts.fact import SANDBOX
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE
@@ -94,7 +94,7 @@ def _check_text(words: Sequence[str]) -> None:
         try:
             word.encode()
         except UnicodeEncodeError:
-            raise ConfigError(f"{shown(word)!r} is not UTF-8.", "Type it anew, or rename the file.") from None
+            raise ConfigError(f"{truncated(word)!r} is not UTF-8.", "Type it anew, or rename the file.") from None
 
 
 def _was_interrupted(error: BaseException | None) -> bool:

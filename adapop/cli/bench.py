@@ -55,8 +55,7 @@ def bench(options: argparse.Namespace) -> int:
 
 
 def _experiment(options: argparse.Namespace) -> int:
-    from adapop.experiments.cluster import finished_on_ray
-    from adapop.experiments.engine import finished
+    from adapop.experiments.engine import finished, finished_on_ray
     from adapop.experiments.run import Place, add_distance, as_markdown, run, write
 
     tuned, real = options.name == "tuned", options.name == "real"
@@ -118,7 +117,7 @@ def _searched(
 def _own(options: argparse.Namespace, place: Place) -> Place:
     """The place on the facts and the model that the options name."""
     from adapop.experiments import real
-    from adapop.experiments.own import placed
+    from adapop.experiments.custom_data import placed
 
     if options.name == real.NAME:
         model, source = options.model or REAL[0], options.facts or REAL[1]

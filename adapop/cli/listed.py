@@ -5,7 +5,7 @@ from dataclasses import asdict
 from datetime import datetime
 
 from adapop.cli import printing
-from adapop.errors import RunError, shown
+from adapop.errors import RunError, truncated
 from adapop.report.record import name_of
 from adapop.report.table import Table, percent, reading
 from adapop.runs.inputs import DECISIVE
@@ -39,7 +39,7 @@ def _delete(names: list[str]) -> None:
     for name in names:
         if name not in listed:
             raise RunError(
-                f"There is no run {shown(name)!r} in {runs_root()}; nothing was deleted.",
+                f"There is no run {truncated(name)!r} in {runs_root()}; nothing was deleted.",
                 "`python -m adapop runs` lists the runs. For a run elsewhere set ADAPOP_RUNS to the folder it lies in.",
             )
         run = listed[name]

@@ -22,7 +22,7 @@ from adapop.remark import Remark, sentences
 from adapop.report.beside_paper import beside
 from adapop.runs.pace import left_of
 from adapop.runs.preflight import few_steps
-from adapop.runs.remarks import nothing_forgotten
+from adapop.runs.result import nothing_forgotten
 from adapop.runs.run import Run, find_run, runs_root
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
 

@@ -29,7 +29,7 @@ class Method:
     scored: bool = False
     """Whether it weighs facts by a popularity score that each must have."""
     scored_by: str = ""
-    """Of its arguments the one without which scores do not count, "" if they always do."""
+    """The argument that must be set for scores to count, "" if they always do."""
     needs: str = ""
     """What else it needs to be given, "" for nothing."""
     controller: str = "fixed"

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter
 
 from adapop.assets import as_kind, parse_json
-from adapop.errors import ConfigError, shown
+from adapop.errors import ConfigError, truncated
 from adapop.facts.fact import SANDBOX
 from adapop.popularity.beta import BetaMap
 
@@ -203,12 +203,12 @@ class RunConfig:
                 check_choice(name, getattr(self, name), about.choices)
         for name in ("model", "facts", "method", "preset"):
             if not isinstance(getattr(self, name), str):
-                raise ConfigError(f"{name} is {shown(getattr(self, name))!r}.", "It must be text.")
+                raise ConfigError(f"{name} is {truncated(getattr(self, name))!r}.", "It must be text.")
         if not isinstance(self.arguments, dict):
-            raise ConfigError(f"arguments is {shown(self.arguments)!r}.", "Give them by name.")
+            raise ConfigError(f"arguments is {truncated(self.arguments)!r}.", "Give them by name.")
         if type(self.seed) is not int or not 0 <= self.seed < SEED_LIMIT:
             raise ConfigError(
-                f"seed is {shown(repr(self.seed))}.", "It must be a whole number of at least 0 and below 2^63."
+                f"seed is {truncated(repr(self.seed))}.", "It must be a whole number of at least 0 and below 2^63."
             )
         for name, about in SETTINGS.items():
             value = getattr(self, name)
@@ -218,7 +218,7 @@ class RunConfig:
             raise ConfigError('Start "sft" cannot be merged into 4-bit weights.', "Leave out four_bit.")
         for name, value in self.arguments.items():
             if isinstance(value, (int, float)) and not abs(value) <= MOST:
-                raise ConfigError(f"The argument {name} is {shown(repr(value))}.", f"It may be {MOST:g} at most.")
+                raise ConfigError(f"The argument {name} is {truncated(repr(value))}.", f"It may be {MOST:g} at most.")
 
     def to_json(self) -> str:
         """The configuration as JSON, the file beside every run."""
@@ -263,13 +263,13 @@ def _check_number(name: str, value: object, about: Setting) -> None:
     ConfigError: a setting is no number, or out of its range.
     """
     if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise ConfigError(f"{name} is {shown(repr(value))}.", "It must be a number.")
+        raise ConfigError(f"{name} is {truncated(repr(value))}.", "It must be a number.")
     if about.whole:
         least, most, kind = int(about.positive), MOST_WHOLE, "whole number"
     else:
         least, most, kind = LEAST if about.positive else 0, MOST, "finite number"
     if not least <= value <= most or (about.whole and value != int(value)):
-        raise ConfigError(f"{name} is {shown(repr(value))}.", f"It must be a {kind} from {least:g} to {most:,g}.")
+        raise ConfigError(f"{name} is {truncated(repr(value))}.", f"It must be a {kind} from {least:g} to {most:,g}.")
 
 
 def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
@@ -277,4 +277,4 @@ def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
     ConfigError: the value is none of the known ones.
     """
     if value not in known:
-        raise ConfigError(f"{name} is {shown(value)!r}.", f"Use one of {', '.join(known)}.")
+        raise ConfigError(f"{name} is {truncated(value)!r}.", f"Use one of {', '.join(known)}.")

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from adapop.config.run import SETTINGS, meanings
-from adapop.errors import ConfigError, shown
+from adapop.errors import ConfigError, truncated
 
 SEPARATE = tuple(name for name, about in SETTINGS.items() if about.separate)
 BETA = "beta"  # of a run: the curve, given by its anchors; as text: the argument of WGA, NPO and others
@@ -26,7 +26,7 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
         name, given, text = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not (given and name):
-            raise ConfigError(f"{shown(pair)!r} sets nothing.", "Write NAME=VALUE, for example lora_rank=8.")
+            raise ConfigError(f"{truncated(pair)!r} sets nothing.", "Write NAME=VALUE, for example lora_rank=8.")
         if name in SEPARATE and name != BETA:
             raise ConfigError(f"{name} is not set here.", "It has an option or an argument of its own.")
         if name in SETTINGS and name != BETA:
@@ -53,7 +53,7 @@ def value_of(name: str, text: str) -> Any:
             return TRUTHS[text.lower()]
         return int(text) if kind.startswith("int") else float(text) if kind.startswith("float") else text
     except (ValueError, KeyError):
-        raise ConfigError(f"{name} is {shown(text)!r}, which is no {kind}.", meanings()[name]) from None
+        raise ConfigError(f"{name} is {truncated(text)!r}, which is no {kind}.", meanings()[name]) from None
 
 
 def _plain(text: str) -> Any:

@@ -83,8 +83,8 @@ class Ground:
 @dataclass(frozen=True)
 class Item:
     """One run: an arm with a seed. quick: two epochs on an eighth of the facts, to see that it
-    works. ground: None for the sandbox. doors: whether its model is also attacked, taught again,
-    rounded and sampled; see `doors`. half: of a real model, the half of the facts that is asked,
+    works. ground: None for the sandbox. recovery: whether its model is also attacked, taught again,
+    rounded and sampled; see `recovery_checks`. half: of a real model, the half of the facts that is asked,
     one of `halves.HALVES`; see `shares`. metrics: whether its model is read by every metric, and
     nothing else; see `knowledge`."""
 
@@ -92,7 +92,7 @@ class Item:
     seed: int
     quick: bool = False
     ground: Ground | None = None
-    doors: bool = False
+    recovery: bool = False
     half: str = ""
     metrics: bool = False
 
@@ -129,7 +129,7 @@ class Item:
         }
         if self.ground:
             decided["facts"] = self.ground.facts.sha256
-        if self.doors:
+        if self.recovery:
             decided["doors"] = True
         if self.half:
             decided["half"] = self.half

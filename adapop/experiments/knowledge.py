@@ -10,13 +10,13 @@ from statistics import fmean
 
 import torch
 
-from adapop.experiments.doors import ROUNDED_TO
+from adapop.experiments.recovery_checks import ROUNDED_TO
 from adapop.experiments.trial import recalls
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.paths import SHIPPED
 from adapop.probes.distance import ATTACKS, auc, closer_to_1
-from adapop.probes.memorisation import memorised, nlls, truth_ratios, wrong_answers
+from adapop.probes.metrics import memorised, nlls, truth_ratios, wrong_answers
 from adapop.probes.oracle import load_oracle
 from adapop.probes.recovery.base import untouched
 from adapop.probes.recovery.lens import lens

@@ -1,14 +1,19 @@
 """The runs of each experiment. A run that one experiment did is reused by the others."""
 
+import hashlib
+import json
+import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import RATES, SANDBOX_RATES
 from adapop.experiments.item import Arm, Item, World, over_seeds
 from adapop.experiments.results import Row
-from adapop.paths import ORACLE
+from adapop.paths import ORACLE, SANDBOX_FOLDER
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 
 ADAPOP = "AdaPop"
@@ -44,6 +49,8 @@ WORLDS = (
     World("no-spread", spread=0.0),
 )
 TUNED_FILES = {"sandbox": "tuned", "half-spread": "tuned-half-spread", "people": "tuned-people"}
+
+
 """The worlds that `bench tuned` takes means over, and the file of each."""
 QUICK_WORLDS = (
     World("quick-narrow", hidden=16, exposures=0.005),
@@ -169,3 +176,36 @@ def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[I
             given = [replace(arm, title=f"{arm.title}, α of AdaPop", changes=changes) for arm in held]
             items += over_seeds(given, (item.seed,), quick)
     return items
+
+
+def folder_of(world: World, models: Path) -> Path:
+    """Where a world's sandbox is kept: named by the world and a hash of its settings, as names may
+    be used again. The oracle ships."""
+    if world == ORACLE_WORLD:
+        return SANDBOX_FOLDER / ORACLE
+    made_of = hashlib.sha256(json.dumps(asdict(world), sort_keys=True).encode()).hexdigest()
+    return models / f"{world.name}-{made_of[:12]}"
+
+
+def build(world: World, models: Path) -> str:
+    """Pretrains the world's sandbox in its folder under `models`, unless it is there. Returns the
+    name.
+
+    Minutes on one core. Interrupted, it goes on where it was.
+    """
+    from adapop.sandbox.pretrain import PretrainConfig, Pretraining
+
+    folder = folder_of(world, models)
+    aside = models / f"writing-{folder.name}"
+    if not folder.exists():
+        config = PretrainConfig(
+            hidden=world.hidden, feed_forward=3 * world.hidden, exposures=world.exposures, spread=world.spread
+        )
+        aside.mkdir(parents=True, exist_ok=True)
+        pretraining = Pretraining(config, aside)
+        for _ in pretraining.train():
+            pass
+        pretraining.save(aside)
+        os.replace(aside, folder)
+    shutil.rmtree(aside, ignore_errors=True)
+    return world.name

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from adapop.assets import as_kind, parse_json
-from adapop.errors import DataError, shown
+from adapop.errors import DataError, truncated
 from adapop.experiments.halves import HALVES
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.formulas import cell, plain
@@ -43,9 +43,9 @@ SPLIT = (
     *("holdout_direct_all", "holdout_reworded_all", "utility"),
 )
 HALVED = tuple(f"{half}_{name}" for half in HALVES for name in SPLIT)
-# How the facts to forget come back by another door; see `doors`. Only where an item asks for it.
+# How the facts to forget come back by recovery checks. Only where an item asks for them.
 ATTACKS = tuple(kind for kind in KINDS if kind not in (DIRECT, REWORDED))
-DOORS = (
+RECOVERY_CHECKS = (
     *(f"attack {kind}" for kind in ATTACKS),
     *("relearn_before", "relearn_after", "relearn_control", "rounded", "sampled", "sampled_control"),
 )
@@ -77,7 +77,7 @@ COLUMNS = (
     *("seconds", "peak_mb", "facts", "commit", "config", "versions"),
     *HALVED,
     *NEIGHBOURS,
-    *DOORS,
+    *RECOVERY_CHECKS,
     "shares",  # of a real model, see `shares`
     *COSINES,
     *ORACLE,
@@ -187,7 +187,7 @@ def _row(line: list[str]) -> Row:
         try:
             row[name] = _value(name, text)
         except (ValueError, OverflowError):
-            raise ValueError(f"{name} is {shown(text)!r}") from None
+            raise ValueError(f"{name} is {truncated(text)!r}") from None
     return row
 
 

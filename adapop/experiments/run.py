@@ -14,9 +14,9 @@ from adapop.assets import read_json
 from adapop.experiments import distance, metrics, pictures, plans, sweep, tables, trial
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
+from adapop.experiments.plans import build, folder_of
 from adapop.experiments.results import COSINES, EPOCHS, ORACLE, ORACLE_EPOCHS, RETAINED, Results, Row
 from adapop.experiments.tables import Rows
-from adapop.experiments.worlds import build, folder_of
 from adapop.paths import commit
 from adapop.report.figures import Figure
 from adapop.report.table import Table
@@ -37,11 +37,7 @@ class Experiment:
     figures: tuple[Callable[[Rows], Figure], ...]
 
 
-def _against_adapop(arms: Rows) -> Table | None:
-    return tables.difference_table(arms, plans.ADAPOP)
-
-
-COMPARED = (tables.outcome_table, _against_adapop)
+COMPARED = (tables.outcome_table, partial(tables.difference_table, base=plans.ADAPOP))
 SHOWN = (pictures.tiers, pictures.differences(plans.ADAPOP))
 _PARTS = {
     "main": (

@@ -18,10 +18,9 @@ from adapop.errors import ModelError
 from adapop.experiments.distance import distance_cells, epoch_cells
 from adapop.experiments.halves import HALVES, by_tier, questions_of
 from adapop.experiments.item import Item
-from adapop.experiments.plans import KNOWS, NEVER_READ
+from adapop.experiments.plans import KNOWS, NEVER_READ, folder_of
 from adapop.experiments.results import COSINES, HALVED, INTERNALS, NEIGHBOURS, RECALLS, RETAINED, TRACES
 from adapop.experiments.signals import other_scores
-from adapop.experiments.worlds import folder_of
 from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.beta import BetaMap
@@ -114,7 +113,7 @@ def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
 
 
 def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
-    from adapop.experiments.doors import doors
+    from adapop.experiments.recovery_checks import recovery_checks
     from adapop.experiments.shares import shares
 
     run = prepared(item, folder, models)
@@ -135,7 +134,7 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
     row |= {**_finals(run.measured()), **_finer(run, model, levels=item.ground is None)}
     compared = next((event.distance for event in run.events() if isinstance(event, ComparedToOracle)), None)
     row |= _rounded(distance_cells(compared))
-    return {**row, **_rounded(doors(model, run.facts, run.reply_tokens))} if item.doors else row
+    return {**row, **_rounded(recovery_checks(model, run.facts, run.reply_tokens))} if item.recovery else row
 
 
 def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:

@@ -71,16 +71,10 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
         for name, place in places.items():
             here = [_there(arm, place, f"{name}{winners.WITH}" * (len(places) > 1)) for arm in arms]
             ground = place if isinstance(place, Ground) else None
-            items += [replace(item, ground=ground, doors=True) for item in over_seeds(here, seeds, quick)]
+            items += [replace(item, ground=ground, recovery=True) for item in over_seeds(here, seeds, quick)]
         return items
 
     titles = [arm.title for arm in chosen.values()]
-
-    def chosen_table(arms: Rows) -> Table:
-        return winners.winner_table(done)
-
-    def search_table(arms: Rows) -> Table:
-        return winners.search_table(done)
 
     def aside_table(base: str) -> Callable[[Rows], Table | None]:
         others = [arm.title for arm in aside[base]]
@@ -88,7 +82,8 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
         return partial(winners.pair_table, base=base, others=others, **words)
 
     at_home = anew or world == SANDBOX  # where they were chosen
-    choosing = (chosen_table, search_table, partial(winners.luck_table, done=done)) if at_home else ()
+    of_trials = (lambda arms: winners.winner_table(done), lambda arms: winners.search_table(done))
+    choosing = (*of_trials, partial(winners.luck_table, done=done)) if at_home else ()
     to_ours = partial(winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}")
     of_one = (
         winners.test_table, winners.door_table, *choosing,

@@ -30,14 +30,14 @@ from adapop.runs.files import write_text
 SEED, TRIALS = 0, 40
 LIMITS = {"holdout": 0.93, "utility": 0.95, "retain": 0.97}
 PRICE = 2.0
-IN_VAIN = 1.2  # J of whatever is worse than to do nothing, as the sampler hears it: how much worse teaches it nothing
+MOST_J = 1.2  # that the sampler is given, a little above that of doing nothing: how much worse teaches it nothing
 NEAR = 0.2  # share of right answers that may be the first or second guess, where a search asks for it
 Trial = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class _Stored:
-    """What a line of trials is checked for; a run that failed has no parts of J."""
+    """The fields that a line of trials must have; of a failed run without the parts of J."""
 
     number: int
     point: dict[str, bool | int | float | str]
@@ -170,7 +170,7 @@ def _proposed(search: Search, done: Sequence[Trial], ground: Ground | None) -> d
     study = optuna.create_study(sampler=sampler)
     among = {name: _distribution(optuna.distributions, values) for name, values in search.space.items()}
     for trial in done:
-        known = optuna.trial.create_trial(params=trial["point"], distributions=among, value=min(trial["J"], IN_VAIN))
+        known = optuna.trial.create_trial(params=trial["point"], distributions=among, value=min(trial["J"], MOST_J))
         study.add_trial(known)
     proposed = study.ask(among).params
     return {

@@ -8,7 +8,7 @@ from string import ascii_uppercase
 from unicodedata import normalize
 
 from adapop.facts.lists import parsed
-from adapop.facts.text import asked
+from adapop.facts.text import normalized
 
 VALUES = ("value", "text", "answer", "str", "spans")  # of an object that is an answer
 ALIASES = ("aliases", "normalizedvalue", "normalizedaliases")  # TriviaQA's, also with underscores
@@ -145,7 +145,7 @@ def _label(answer: object, choices: Mapping[str, str]) -> str:
 def without_repeats(texts: Iterable[str], taken: str) -> tuple[str, ...]:
     """The texts that differ from one already taken, and from each other, in more than case and
     spacing."""
-    first = {asked(taken): ""}
+    first = {normalized(taken): ""}
     for text in texts:
-        first.setdefault(asked(text), text)
+        first.setdefault(normalized(text), text)
     return tuple(filter(None, first.values()))

@@ -8,11 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from adapop.errors import DataError, NetworkError, shown
+from adapop.errors import DataError, NetworkError, truncated
 from adapop.facts.fact import Fact, FactSet, Problem, separated
 from adapop.facts.parquet import lines_of
 from adapop.facts.rows import fact_of, items_of
-from adapop.facts.text import asked
+from adapop.facts.text import normalized
 from adapop.online.hub import Hub
 from adapop.paths import SHIPPED
 
@@ -144,7 +144,7 @@ def _rows(hub: Hub, dataset: str, config: str, split: str, columns: Mapping[str,
 
 
 def _lacks(what: str, columns: Sequence[str]) -> NetworkError:
-    names = ", ".join(repr(shown(name)) for name in columns) or "none"
+    names = ", ".join(repr(truncated(name)) for name in columns) or "none"
     return NetworkError(f"{what} (its columns: {names}).", "The data set has changed; upload its rows as a file.")
 
 
@@ -174,18 +174,18 @@ def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
     texts = [name for name in columns if any(part in name.lower() for part in REWORDED)] or ["question"]
     places: dict[object, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
-        places[asked(str(row["question"]))].append(place)
+        places[normalized(str(row["question"]))].append(place)
         if labels := _labels(row):
             places[labels].append(place)
     rewordings: list[dict[str, str]] = [{} for _ in rows]
     for other in others:
-        questions = [asked(cell) for name, cell in other.items() if name not in texts and isinstance(cell, str)]
+        questions = [normalized(cell) for name, cell in other.items() if name not in texts and isinstance(cell, str)]
         key = next((question for question in questions if question in places), _labels(other))
         sentences = [text for name in texts for text in _sentences(other.get(name))]
         for place in places.get(key, ()):
             for text in sentences:
-                if asked(text) != asked(str(rows[place]["question"])):
-                    rewordings[place].setdefault(asked(text), text)
+                if normalized(text) != normalized(str(rows[place]["question"])):
+                    rewordings[place].setdefault(normalized(text), text)
     if not any(rewordings):
         raise _lacks(f"{DUET}, {split}, has no rewordings that fit the questions", columns)
     return [{**row, "paraphrases": list(texts.values())} for row, texts in zip(rows, rewordings)]
@@ -196,7 +196,7 @@ def _labels(row: Mapping) -> tuple[str, str] | None:
     subject, answer = (
         next((row[name] for name in names if isinstance(row.get(name), str)), "") for names in (SUBJECTS, ANSWERS)
     )
-    return (asked(subject), asked(answer)) if subject and answer else None
+    return (normalized(subject), normalized(answer)) if subject and answer else None
 
 
 def _sentences(cell: object) -> list[str]:
@@ -217,11 +217,11 @@ def _flaws(rare: Sequence[Fact], popular: Sequence[Fact], rows: Sequence[Mapping
     if popular:
         answer, count = Counter(fact.answer for fact in popular).most_common(1)[0]
         notes.append(
-            f"{count:,} of the {len(popular):,} popular facts have the same answer, {shown(answer)}; the "
+            f"{count:,} of the {len(popular):,} popular facts have the same answer, {truncated(answer)}; the "
             f"{len(rare):,} rare facts have {len({fact.answer for fact in rare}):,} different ones. A gap between "
             "the two may come from that and not from popularity."
         )
-    if named := sum(bool(fact.subject) and asked(fact.subject) in asked(fact.answer) for fact in rare):
+    if named := sum(bool(fact.subject) and normalized(fact.subject) in normalized(fact.answer) for fact in rare):
         notes.append(f"In {named:,} of the {len(rare):,} rare facts the answer contains the name that is asked about.")
     if same := sum(bool(row.get("subject_qid")) and row["subject_qid"] == row.get("object_qid") for row in rows):
         notes.append(

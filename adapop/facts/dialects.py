@@ -1,4 +1,4 @@
-"""How a CSV or TSV is written: the separator of its cells, its quotes, and whether it has a header."""
+"""The dialect of a CSV or TSV: separator, quotes, and whether it has a header."""
 
 import csv
 import io
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adapop.errors import DataError, shown
+from adapop.errors import DataError, truncated
 from adapop.facts.forms import HEADERLESS
 from adapop.facts.lists import parsed
 
@@ -98,8 +98,9 @@ def _headerless(path: Path, first: list[str], rows: Iterator[list[str]], layout:
             continue
         rows = [cells for cells in rows if any(cells)]
         if odd := next((cells for cells in rows if len(cells) != len(names) or not fits(cells[-1])), None):
+            odd_row = truncated(odd)
             raise DataError(
-                f"{path.name} has no header, as its first row ends in {kind}, but not every row does: {shown(odd)}.",
+                f"{path.name} has no header, as its first row ends in {kind}, but not every row does: {odd_row}.",
                 f"Write the names of the columns into the first row: {', '.join(names)}.",
             )
         columns = ", ".join(names)

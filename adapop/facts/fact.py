@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Self
 
 from adapop.assets import as_kind, parse_json
-from adapop.errors import DataError, shown
-from adapop.facts.text import asked
+from adapop.errors import DataError, truncated
+from adapop.facts.text import normalized
 from adapop.facts.tiers import ON_SCALE, Tiers, of_column
 from adapop.facts.tiers import TIERS as TIERS  # whoever needs a fact needs the names of its tiers
 
@@ -219,14 +219,14 @@ def separated(facts: FactSet, rows: Mapping[str, int] | None = None, column: str
     fact id -> row number. column: the column of the questions.
     """
     problems: list[Problem] = []
-    taken = {asked(fact.question): "forgotten" for fact in facts.forget}
+    taken = {normalized(fact.question): "forgotten" for fact in facts.forget}
     groups: dict[str, tuple[Fact, ...]] = {}
     for group in ("retain", "holdout", "neighbours"):
-        own = [(asked(fact.question), fact) for fact in getattr(facts, group)]
+        own = [(normalized(fact.question), fact) for fact in getattr(facts, group)]
         for question, fact in own:
             if use := taken.get(question):
                 row, fix = (rows or {}).get(fact.id, 0), "Delete one of the two rows."
-                problems.append(Problem(row, column, shown(fact.question), f"is also to be {use}", fix))
+                problems.append(Problem(row, column, truncated(fact.question), f"is also to be {use}", fix))
         groups[group] = tuple(fact for question, fact in own if question not in taken)
         taken = dict.fromkeys((question for question, _ in own), "retained") | taken
     return replace(facts, **groups, problems=(*facts.problems, *problems))

@@ -12,13 +12,12 @@ from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 
-from adapop.errors import ConfigError, DataError, ScoresError, shown
+from adapop.errors import ConfigError, DataError, ScoresError, truncated
 from adapop.facts.answers import choices_of, counted_from
 from adapop.facts.dialects import Layout
 from adapop.facts.fact import WRITTEN, Fact, FactSet, Problem, separated
 from adapop.facts.forms import COLUMNS, form_of, guessed, with_paths
-from adapop.facts.notes import attacks, classes, read_otherwise, unread_split, unseen
-from adapop.facts.repeats import repeats
+from adapop.facts.notes import attacks, classes, read_otherwise, repeats, unread_split, unseen
 from adapop.facts.rows import Reading, fact_of, group_of, id_of
 from adapop.facts.scores import UNKNOWN_SCORES, has_decimal_commas, meaning_of_points
 from adapop.facts.tables import rows_of
@@ -97,7 +96,7 @@ class FileTable:
                 "Mend the rows listed below, or leave those facts out with --drop-bad (drop_bad=True).",
                 unscored,
             )
-        twice = *repeats(facts.forget, row_of), *(f"To retain: {said}" for said in repeats(facts.retain, row_of))
+        twice = *repeats(facts.forget, row_of), *(f"To retain: {note}" for note in repeats(facts.retain, row_of))
         notes = (*self.notes, *unread_split(*self._split(columns)), *self._unscored(chosen), *read_otherwise(reading))
         notes = (*notes, *classes(facts, chosen["answer"]), *unseen(facts, row_of), *attacks(facts), *twice)
         if "tier" in chosen:
@@ -140,7 +139,7 @@ class FileTable:
     @staticmethod
     def _named(names: Iterable[str]) -> str:
         """All the names, shorter where they are many."""
-        names = list(map(shown, names))
+        names = list(map(truncated, names))
         most = max(8, LETTERS_SHOWN // max(1, len(names)) - 4)
         long = sum(map(len, names)) + 4 * len(names) > LETTERS_SHOWN
         return ", ".join(repr(f"{name[: most - 1]}…" if long and len(name) > most else name) for name in names)
@@ -169,7 +168,7 @@ class FileTable:
                 raise DataError(f"There is no field {field!r}.", f"Fields are {', '.join(COLUMNS)}.")
             if column not in present:
                 raise DataError(
-                    f"{self.path.name} has no column {shown(column)!r} to read the {field} from "
+                    f"{self.path.name} has no column {truncated(column)!r} to read the {field} from "
                     f"(its columns: {columns_there}).",
                     "Choose another column.",
                 )

@@ -33,7 +33,7 @@ def cell(value: object) -> object:
         return value
     # also before one that already starts with apostrophes, so that `plain` can undo it
     formula = value.lstrip("'").startswith(FORMULA_STARTS)
-    guarded = INNER.sub(_one_more, value)
+    guarded = INNER.sub(r"\1'\2", value)
     return f"'{guarded}" if formula else guarded
 
 
@@ -41,10 +41,6 @@ def plain(text: str) -> str:
     """The text before `cell` was applied."""
     formula = text.startswith("'") and text.lstrip("'").startswith(FORMULA_STARTS)
     return INNER.sub(_one_less, text[1:] if formula else text)
-
-
-def _one_more(match: re.Match) -> str:
-    return f"{match[1]}'{match[2]}"
 
 
 def _one_less(match: re.Match) -> str:

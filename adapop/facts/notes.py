@@ -1,17 +1,19 @@
-"""What to know about the facts of a file, in sentences: above all what was not read literally, with
-counts."""
+"""Notes on the facts of a file, in sentences: what was not read literally, with counts, and what is
+asked twice."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 
 from adapop.assets import read_json
-from adapop.errors import shown
+from adapop.errors import truncated
 from adapop.facts.fact import GROUPS, Fact, FactSet
 from adapop.facts.rows import Reading
-from adapop.facts.text import UNSEEN
+from adapop.facts.text import UNSEEN, normalized
 
 CODES_SHOWN, VALUES_SHOWN = 12, 5
 # kind of reading, as `rows` counts them -> what was done, behind the number of rows
 SENTENCES = read_json("sets/readings.json", dict[str, str])
+ROWS_SHOWN = 5
 
 
 def read_otherwise(reading: Reading) -> tuple[str, ...]:
@@ -44,9 +46,9 @@ def classes(facts: FactSet, column: str) -> tuple[str, ...]:
 
 def unread_split(column: str, values: Mapping[str, int]) -> tuple[str, ...]:
     """A note on a column of splits that are no groups. values: what it says -> how often."""
-    counts = ", ".join(f"{shown(value)!r} ({count:,})" for value, count in list(values.items())[:VALUES_SHOWN])
+    counts = ", ".join(f"{truncated(value)!r} ({count:,})" for value, count in list(values.items())[:VALUES_SHOWN])
     more = ", …" if len(values) > VALUES_SHOWN else ""
-    return (f"The column {shown(column)} names no group, so it is not read: {counts}{more}.",) * bool(values)
+    return (f"The column {truncated(column)} names no group, so it is not read: {counts}{more}.",) * bool(values)
 
 
 def attacks(facts: FactSet) -> tuple[str, ...]:
@@ -77,3 +79,38 @@ def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
 
 def _texts_of(fact: Fact) -> tuple[str, ...]:
     return fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.object
+
+
+def repeats(facts: Sequence[Fact], rows: Mapping[str, int]) -> tuple[str, ...]:
+    """A sentence each on questions that are asked twice: alike, with different answers, with different scores.
+
+    rows: fact id -> row number. All rows are kept.
+    """
+    alike: dict[str, list[Fact]] = defaultdict(list)
+    for fact in facts:
+        alike[normalized(fact.question)].append(fact)
+    twice = [alike_facts for alike_facts in alike.values() if len(alike_facts) > 1]
+    split = [alike_facts for alike_facts in twice if _differ(alike_facts, lambda fact: normalized(fact.answer))]
+    scored = [alike_facts for alike_facts in twice if _differ(alike_facts, lambda fact: fact.score)]
+    same = [alike_facts for alike_facts in twice if alike_facts not in split and alike_facts not in scored]
+    sentences = []
+    if split:
+        answers = " or ".join(dict.fromkeys(repr(truncated(fact.answer)) for fact in split[0]))
+        sentences.append(f"{_named('Contradiction: asked twice with different answers', split, rows)}: {answers}.")
+    if scored:
+        scores = " or ".join("none" if fact.score is None else f"{fact.score:,.6g}" for fact in scored[0])
+        sentences.append(f"{_named('Contradiction: asked twice with different scores', scored, rows)}: {scores}.")
+    if same:
+        sentences.append(f"{_named('Asked twice, alike, so counted twice', same, rows)}.")
+    return tuple(sentences)
+
+
+def _differ(facts: Sequence[Fact], of: Callable[[Fact], object]) -> bool:
+    return len({of(fact) for fact in facts}) > 1
+
+
+def _named(what: str, groups: Sequence[Sequence[Fact]], rows: Mapping[str, int]) -> str:
+    places = [str(rows[fact.id]) for fact in groups[0]]
+    more = ", …" if len(places) > ROWS_SHOWN else ""
+    count = f"{len(groups):,} question{'s' if len(groups) > 1 else ''}"
+    return f"{what}: {count}, first {truncated(groups[0][0].question)!r} in rows {', '.join(places[:ROWS_SHOWN])}{more}"

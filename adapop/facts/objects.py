@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from adapop.errors import DataError, shown
+from adapop.errors import DataError, truncated
 from adapop.facts.fact import Problem
 from adapop.facts.forms import is_row
 from adapop.facts.rows import group_of
@@ -99,11 +99,11 @@ def rows_of_lines(lines: Iterable[str], most: int) -> Rows:
             continue
         row = objects.value(line.strip())  # also of \x1e, with which jq --seq begins a line
         if isinstance(row, Problem):
-            yield replace(row, row=number, value=shown(line))
+            yield replace(row, row=number, value=truncated(line))
         elif isinstance(row, dict):
             yield number, row
         else:
-            yield Problem(number, "", shown(line), "is not an object", 'Write {"question": ..., "answer": ...}.')
+            yield Problem(number, "", truncated(line), "is not an object", 'Write {"question": ..., "answer": ...}.')
 
 
 def _one_after_another(text: str, most: int) -> list[dict | list] | None:
@@ -165,13 +165,13 @@ def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
     names = _around(value)
     groups = [group_of(name) for name in names] if names != ["examples"] else [None]
     if len(names) > 1 and not all(groups) and not all(map(SPLITS.match, names)):
-        places = ", ".join(repr(shown(name)) for name in names)
+        places = ", ".join(repr(truncated(name)) for name in names)
         raise DataError(
             f"{path.name} is not a list of objects, but holds several: {places}.",
             "Keep one of them, or name them forget and retain.",
         )
     if names:
-        counts = ", ".join(f"{shown(name)!r} ({len(value[name]):,})" for name in names)
+        counts = ", ".join(f"{truncated(name)!r} ({len(value[name]):,})" for name in names)
         notes.append(f"Rows were found under {counts}. What stands beside them is not read.")
         rows = ((row, group) for name, group in zip(names, groups) for row in _flat(value[name]))
         return [{"group": group, **row} if group else row for row, group in rows]

@@ -10,7 +10,7 @@ from adapop.errors import DataError
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
 from adapop.facts.scale import places, shipped_places
-from adapop.facts.text import asked
+from adapop.facts.text import normalized
 from adapop.facts.world import sandbox_facts
 from adapop.paths import ASSETS, SHIPPED
 
@@ -37,9 +37,10 @@ def fitted(facts: FactSet, model: str) -> FactSet:
         raise DataError(*problem)
     if places(facts.utility) - places(sandbox_facts().utility):
         return facts
-    questions = {asked(fact.question) for fact in facts.forget}
-    answers = {asked(fact.answer) for fact in facts.forget}
-    free = [one for one in general() if asked(one.question) not in questions and asked(one.answer) not in answers]
+    questions = {normalized(fact.question) for fact in facts.forget}
+    answers = {normalized(fact.answer) for fact in facts.forget}
+    others = (fact for fact in general() if normalized(fact.question) not in questions)
+    free = [fact for fact in others if normalized(fact.answer) not in answers]
     return replace(facts, utility=tuple(free))
 
 

@@ -4,7 +4,6 @@ The choices: the set's own rows ("own"), those of the sandbox world ("sandbox"),
 those to forget ("neighbours"), or another set.
 """
 
-import hashlib
 import math
 import random
 from collections import defaultdict
@@ -13,8 +12,9 @@ from dataclasses import replace
 
 from adapop.errors import DataError
 from adapop.facts.fact import SANDBOX, Fact, FactSet, separated
+from adapop.facts.holdout import split_holdout
 from adapop.facts.scale import with_tiers
-from adapop.facts.text import asked
+from adapop.facts.text import normalized
 from adapop.facts.world import sandbox_facts
 from adapop.paths import SHIPPED
 
@@ -53,50 +53,18 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     return with_tiers(split_holdout(facts))
 
 
-def split_holdout(facts: FactSet, share: float = 0.3) -> FactSet:
-    """The set with a share of its retain rows as holdout, if it has none, and a note that says so.
-
-    Which rows are held out depends on their ids and questions alone, so it is the same in every run. Rows with the same
-    question are held out together: a held-out question is never trained on.
-    """
-    if facts.holdout or not facts.retain:
-        return facts
-    alike: dict[str, list[Fact]] = defaultdict(list)
-    for fact in facts.retain:
-        alike[asked(fact.question)].append(fact)
-    ranked = sorted(alike.values(), key=lambda rows: min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows))
-    held: set[str] = set()
-    for rows in ranked[:-1]:
-        if len(held) >= max(1, math.floor(len(facts.retain) * share)):
-            break
-        held |= {row.id for row in rows}
-    count = len(facts.retain)
-    note = (
-        f"The set has no holdout rows, so {len(held)} of its {count} retain rows are held out of training."
-        if held
-        else "Nothing is held out, because there is only one question to retain and training needs it: what is "
-        "measured on it does not show how facts fare that training never saw."
-    )
-    return replace(
-        facts,
-        retain=tuple(fact for fact in facts.retain if fact.id not in held),
-        holdout=tuple(fact for fact in facts.retain if fact.id in held),
-        notes=(*facts.notes, note),
-    )
-
-
 def with_examples(facts: FactSet, seed: int) -> FactSet:
     """The set with facts to show how a question is answered, which are in no other group: its
     own, or three of its retain rows with different answers and other subjects than those to
     forget, which leave it. Without so many rows it stays as it is."""
     if facts.examples or len(facts.retain) < FEWEST_FOR_EXAMPLES:
         return facts
-    subjects = {asked(fact.subject) for fact in facts.forget if fact.subject}
-    answers = {asked(fact.answer) for fact in facts.forget}
-    free = [fact for fact in facts.retain if asked(fact.subject) not in subjects]
+    subjects = {normalized(fact.subject) for fact in facts.forget if fact.subject}
+    answers = {normalized(fact.answer) for fact in facts.forget}
+    free = [fact for fact in facts.retain if normalized(fact.subject) not in subjects]
     random.Random(seed).shuffle(free)
-    free.sort(key=lambda fact: asked(fact.answer) in answers)  # rather none that gives an answer away
-    chosen = list({asked(fact.answer): fact for fact in reversed(free)}.values())[-EXAMPLES:]
+    free.sort(key=lambda fact: normalized(fact.answer) in answers)  # rather none that gives an answer away
+    chosen = list({normalized(fact.answer): fact for fact in reversed(free)}.values())[-EXAMPLES:]
     if len(chosen) < EXAMPLES:
         return facts
     names = {fact.id for fact in chosen}
@@ -114,8 +82,8 @@ def neighbours(forget: Sequence[Fact], pool: Sequence[Fact]) -> tuple[Fact, ...]
     by_relation, by_answer = _places(forget, "relation"), _places(forget, "answer")
     ranked = []
     for fact in pool:
-        relation = by_relation.get(asked(fact.relation), set())
-        answer = by_answer.get(asked(fact.answer), set())
+        relation = by_relation.get(normalized(fact.relation), set())
+        answer = by_answer.get(normalized(fact.answer), set())
         if alike := relation & answer or relation | answer:
             distance = min(_distance(fact, forget[place]) for place in alike)
             ranked.append((not relation & answer, distance, fact))
@@ -127,7 +95,7 @@ def _places(facts: Sequence[Fact], field: str) -> dict[str, set[int]]:
     """Normalised relation or answer -> indices of its facts in the sequence."""
     places: dict[str, set[int]] = defaultdict(set)
     for place, fact in enumerate(facts):
-        if text := asked(getattr(fact, field)):
+        if text := normalized(getattr(fact, field)):
             places[text].add(place)
     return places
 
@@ -169,8 +137,8 @@ def _unused(retain: int, holdout: int = 0) -> str:
 def _free(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
     """The rows that are neither facts to forget nor held out."""
     used = (*facts.forget, *facts.holdout, *facts.neighbours)
-    taken = {key for fact in used for key in (fact.id, asked(fact.question))}
-    return tuple(row for row in rows if not {row.id, asked(row.question)} & taken)
+    taken = {key for fact in used for key in (fact.id, normalized(fact.question))}
+    return tuple(row for row in rows if not {row.id, normalized(row.question)} & taken)
 
 
 def _given(facts: FactSet, given: FactSet) -> FactSet:

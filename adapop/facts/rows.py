@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from adapop.errors import shown
+from adapop.errors import truncated
 from adapop.facts.answers import MIXED, UNCLEAR, answers_of, choices_of, place_of, without_repeats
 from adapop.facts.fact import CHAIN, LISTS, Fact, Problem
 from adapop.facts.forms import ATTACKS, COLUMNS, GROUP_PREFIXES
@@ -65,7 +65,7 @@ def fact_of(
         name, *about = unusable.args
         return Problem(number, columns.get(name, name), *about)
     if group == "attacks" and kind:  # its relation is the kind of attack
-        texts["relation"] = shown(kind)
+        texts["relation"] = truncated(kind)
     source = "" if score is None else texts.pop("score_source", "") or f"column {columns['score']}"
     texts.pop("score_source", None)
     named = id_of(number, row, columns)
@@ -142,18 +142,18 @@ def _answers(number: int, row: Mapping, columns: Mapping[str, str], reading: Rea
     given = row.get(columns.get("choices"))
     if reading.counted_from is None or not (choices := choices_of(given)):
         if given and reading.counted_from is not None:  # other rows point to theirs
-            raise _Unusable("choices", shown(given), "are no choices that can be told apart", "Fill and part them.")
+            raise _Unusable("choices", truncated(given), "are no choices that can be told apart", "Fill and part them.")
         return answers, ()
     if reading.counted_from == UNCLEAR:
         message, fix = "may be the number of a choice or a choice", "Write letters, or choices that are no numbers."
-        raise _Unusable("answer", shown(cell), message, fix)
+        raise _Unusable("answer", truncated(cell), message, fix)
     texts, given = list(choices.values()), [answer for answer in answers if _string(answer)]
     places = [place_of(answer, choices, reading.counted_from) for answer in given]
     if reading.counted_from == MIXED and (None in places or all(str(answer).strip() in texts for answer in given)):
         return answers, ()
     if None in places:
         message = f"points to none of its {len(choices)} choices"
-        raise _Unusable("answer", shown(cell), message, f"Use {', '.join(choices)}, or the choice itself.")
+        raise _Unusable("answer", truncated(cell), message, f"Use {', '.join(choices)}, or the choice itself.")
     reading.rows["pointed"] += [number] * bool(places)
     return [texts[place] for place in places], tuple(text for i, text in enumerate(texts) if i not in places)
 
@@ -167,10 +167,10 @@ def _fault(cell: object) -> tuple[str, str, str] | None:
         return "", f"is {kind}, not text", "Write plain text."
     text = _string(cell)
     if len(text) > MAX_CELL:
-        return shown(text), f"has {len(text):,} characters; at most {MAX_CELL:,} are read", "Shorten the cell."
+        return truncated(text), f"has {len(text):,} characters; at most {MAX_CELL:,} are read", "Shorten the cell."
     if NOT_TEXT.search(text):
         message = "has a NUL or half a character (a lone surrogate)"
-        return shown(NOT_TEXT.sub("\ufffd", text)), message, "Type the text again."
+        return truncated(NOT_TEXT.sub("\ufffd", text)), message, "Type the text again."
     return None
 
 
@@ -198,10 +198,10 @@ def _score(cell: object, reading: Reading, number: int) -> float | None:
         score = float(text if text.isascii() and "_" not in text else "")
     except ValueError:
         fix = "Use digits and a decimal point, or leave it empty."
-        raise _Unusable("score", shown(text), "is not a number", fix) from None
+        raise _Unusable("score", truncated(text), "is not a number", fix) from None
     if not math.isfinite(score) or score < 0:
         fix = "Scores are finite and at least 0; leave unknown empty."
-        raise _Unusable("score", shown(text), "is not a score", fix)
+        raise _Unusable("score", truncated(text), "is not a score", fix)
     return score
 
 
@@ -210,7 +210,7 @@ def _group(number: int, row: Mapping, columns: Mapping[str, str], reading: Readi
     text = _string(row.get(columns.get("group")))
     group = "" if text in UNKNOWN else group_of(text)
     if group is None:
-        raise _Unusable("group", shown(text.lower()), "is no group", "Use forget, retain or holdout.")
+        raise _Unusable("group", truncated(text.lower()), "is no group", "Use forget, retain or holdout.")
     kind = _string(row.get("type"))
     if kind and group in ("", "forget") and kind.lower().partition("(")[0].strip() in ATTACKS:
         if columns["question"].lower() == "query" or str(row.get("level")).strip() == "3":
@@ -231,7 +231,7 @@ def _tier(cell: object) -> str:
     text = _string(cell)
     tier = NO_TIER if not text or text in UNKNOWN else text.lower()
     if tier not in (*TIERS, NO_TIER):
-        raise _Unusable("tier", shown(tier), "is no tier", f"Write {', '.join(TIERS)}, or leave it empty.")
+        raise _Unusable("tier", truncated(tier), "is no tier", f"Write {', '.join(TIERS)}, or leave it empty.")
     return tier
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
 from pathlib import Path
 
-from adapop.errors import DataError, shown
+from adapop.errors import DataError, truncated
 from adapop.facts.dialects import Layout, cells_of, delimiter
 from adapop.facts.fact import Problem
 from adapop.facts.forms import guessed
@@ -46,7 +46,7 @@ def rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
     try:
         content = _content(path)
     except OSError as error:
-        raise DataError(f"{shown(path.name)} cannot be read: {error.strerror}.", "Upload it again.") from None
+        raise DataError(f"{truncated(path.name)} cannot be read: {error.strerror}.", "Upload it again.") from None
     if suffix == ".parquet" or (content[:4] == MAGIC == content[-4:]):
         if content[:4] != MAGIC or content[-4:] != MAGIC:  # spares starting a reader process
             raise unreadable(path)
@@ -112,7 +112,7 @@ def _csv_rows(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, dict
                 header += cells
             elif any(beyond := cells[len(header) :]):
                 column, fix = f"column {len(header) + 1}", f"Put cells that contain {layout.marks} in quotes."
-                yield Problem(number, column, shown(layout.mark.join(beyond)), "has no name in the header", fix)
+                yield Problem(number, column, truncated(layout.mark.join(beyond)), "has no name in the header", fix)
             else:
                 cells = map(plain, cells[: len(header)]) if guarded else cells
                 yield number, dict(zip(header, chain(cells, repeat(""))))
@@ -133,7 +133,9 @@ def _check_names(path: Path, names: Iterable[str]) -> None:
     for name in names:
         if len(name) > MAX_NAME or NOT_TEXT.search(name):
             fault = f"longer than {MAX_NAME} letters" if len(name) > MAX_NAME else "no text (half a letter, or a NUL)"
-            raise DataError(f"{path.name} has a column whose name is {fault}: {shown(name)!r}.", "Rename the column.")
+            raise DataError(
+                f"{path.name} has a column whose name is {fault}: {truncated(name)!r}.", "Rename the column."
+            )
 
 
 def _too_wide(path: Path, count: str) -> DataError:

@@ -83,7 +83,7 @@ CHARACTERS_A_WORD = 2  # of scripts without spaces; Chinese words have 1.5 to 2
 UNKNOWN = WORDS["unknown"]
 
 
-def asked(question: str) -> str:
+def normalized(question: str) -> str:
     """A question in the form in which questions are compared.
 
     Case, white space, invisible characters and the encoding of accents are ignored.

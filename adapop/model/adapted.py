@@ -22,8 +22,8 @@ from transformers.utils import ModelOutput
 from adapop.errors import ModelError
 from adapop.model.adapter import blocks_of
 from adapop.model.asking import Prompted
-from adapop.model.footprint import row_bytes
 from adapop.model.generation import replies
+from adapop.model.memory import row_bytes
 from adapop.model.original import KeptReplies
 from adapop.model.out_of_memory import free_bytes, in_pieces
 from adapop.model.packing import packed_lines, packs, read_as

@@ -5,7 +5,7 @@ Of a model that also sees or hears, the text decoder alone gets one: a text neve
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -161,12 +161,8 @@ def _outside(base: PreTrainedModel) -> str | None:
     """A pattern of the names that get no adapter: all outside the text decoder of a model that has other parts."""
     if base.config.get_text_config() is base.config:
         return None
-    names = _names_of(base, base.get_decoder())
+    names = (name for name, part in base.named_modules() if part is base.get_decoder())
     return next((rf"(?!{re.escape(name)}\.).*" for name in names if name), None)
-
-
-def _names_of(base: PreTrainedModel, module: nn.Module) -> Iterator[str]:
-    return (name for name, part in base.named_modules() if part is module)
 
 
 def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] | None:

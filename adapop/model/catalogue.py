@@ -14,7 +14,7 @@ from typing import Any
 from adapop.assets import read_json
 from adapop.errors import ModelError
 from adapop.model.converted import folder_of, is_gguf
-from adapop.model.footprint import COMMON_NAMES, GPT2, INNER
+from adapop.model.memory import COMMON_NAMES, GPT2, INNER
 
 APACHE, LLAMA_31, LLAMA_32, GEMMA = "Apache 2.0", "Llama 3.1 Community", "Llama 3.2 Community", "Gemma Terms of Use"
 GATED = (LLAMA_31, LLAMA_32, GEMMA)  # must be accepted on the model's page before the weights can be downloaded

@@ -18,7 +18,7 @@ from jinja2 import TemplateError
 from tokenizers import AddedToken, Encoding, Tokenizer
 from transformers import PreTrainedTokenizerBase
 
-from adapop.errors import DataError, ModelError, shown
+from adapop.errors import DataError, ModelError, truncated
 from adapop.model.template import ANSWER, manner
 
 PROMPTS = 8_192  # remembered: a run asks the same questions at each measurement
@@ -236,7 +236,7 @@ def _check(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
 
 
 def _not_plain(text: str, name: str) -> DataError:
-    message = f"{shown(text)!r} contains {name}, which this model's tokenizer cannot read as plain text."
+    message = f"{truncated(text)!r} contains {name}, which this model's tokenizer cannot read as plain text."
     return DataError(message, "Remove it.")
 
 

@@ -16,9 +16,9 @@ from transformers import (
 )
 
 from adapop.config.run import RunConfig
-from adapop.errors import ModelError, shown
+from adapop.errors import ModelError, truncated
 from adapop.model.chat import encode_prompt, turn_end
-from adapop.model.footprint import FOUR_BITS
+from adapop.model.memory import FOUR_BITS
 
 LFS = b"version https://git-lfs"  # how a file begins that stands for one that Git LFS has not fetched
 KINDS = (AutoModelForCausalLM, AutoModelForImageTextToText)
@@ -82,7 +82,7 @@ def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
 
 
 def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Checks that the model has a vector for every token that a text or the chat template can become.
+    """Checks that the model has a vector for every token of any text and of the chat template.
 
     Raises:
         ModelError: it has none for some. Special tokens that are never written (Gemma 3's image token) may lack one.
@@ -146,7 +146,7 @@ def check_number(file: str, name: str, value: object) -> None:
         ModelError: it is something else.
     """
     if not isinstance(value, int | float | None):
-        message = f"In the model's {file}, {name} is {shown(value)!r}, which is no number."
+        message = f"In the model's {file}, {name} is {truncated(value)!r}, which is no number."
         raise ModelError(message, "Correct it there, or download the model again.")
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from adapop.errors import shown
+from adapop.errors import truncated
 from adapop.limits import is_public
 from adapop.model.gguf import WHOLE, Header, read_header, refused
 from adapop.online.cache import cache_root
@@ -106,7 +106,7 @@ def converted(model: str) -> Path:
     except Exception as error:
         number = errno_of(error)
         if number is None and type(error) is Exception:  # as tokenizers raises
-            raise refused(model, f"its tokenizer cannot be read ({shown(error)})", WHOLE) from error
+            raise refused(model, f"its tokenizer cannot be read ({truncated(error)})", WHOLE) from error
         if number is None:  # not what the disk refuses
             raise
         where = "the cache" if is_public() else folder.parent
@@ -117,7 +117,7 @@ def converted(model: str) -> Path:
 
 
 def errno_of(error: Exception) -> int | None:
-    """What the system refused, as `errno` numbers it, None if it refused nothing. safetensors and tokenizers, which are
+    """The `errno` of what the system refused, None if it refused nothing. safetensors and tokenizers, which are
     written in Rust, say it in their text alone."""
     if isinstance(error, OSError):
         return error.errno
@@ -198,7 +198,7 @@ def _outline(header: Header, source: dict) -> tuple:
     except (ValueError, KeyError) as error:
         if "not supported" not in str(error) and header.architecture:
             raise
-        why = f"transformers cannot read the architecture {shown(header.architecture)!r} from GGUF"
+        why = f"transformers cannot read the architecture {truncated(header.architecture)!r} from GGUF"
         raise refused(name, why, "Use the model's folder of safetensors, or a Llama, Qwen or Gemma.") from error
     kind, outline = outline_of(shape)
     count = sum(weight.numel() for weight in outline.parameters())

@@ -22,7 +22,7 @@ from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.model.adapter import with_adapter
 from adapop.model.catalogue import MODELS, shape_of
-from adapop.model.footprint import INNER, footprint
+from adapop.model.memory import INNER, footprint
 from adapop.model.precision import has_gpu
 from adapop.online.cache import Cache
 from adapop.paths import SHIPPED

@@ -51,16 +51,13 @@ def replies(
     output = network.generate(
         **read, max_new_tokens=most, pad_token_id=pad_id, logits_processor=LogitsProcessorList(watchers), **drawn
     )
-    return [_until(ids, ends) for ids in output[:, read["input_ids"].shape[1] :].tolist()]
+    written = output[:, read["input_ids"].shape[1] :].tolist()
+    return [list(takewhile(lambda token: token not in ends, ids)) for ids in written]
 
 
 def _ends(base: PreTrainedModel) -> frozenset[int]:
     named = base.generation_config.eos_token_id
     return frozenset({*(named if isinstance(named, list) else [named])} - {None})
-
-
-def _until(ids: Sequence[int], ends: frozenset[int]) -> list[int]:
-    return list(takewhile(lambda token: token not in ends, ids))
 
 
 @torch.no_grad()

@@ -12,7 +12,7 @@ from math import prod
 from pathlib import Path
 from typing import BinaryIO
 
-from adapop.errors import ModelError, shown
+from adapop.errors import ModelError, truncated
 
 VERSIONS = (2, 3)
 # struct codes by the format's value type, None for text and array
@@ -71,7 +71,7 @@ def read_header(path: Path) -> Header:
 
 def refused(name: str, why: str, fix: str) -> ModelError:
     """The error for a model that cannot be loaded."""
-    return ModelError(f"The model {shown(name)!r} cannot be loaded: {why}.", fix)
+    return ModelError(f"The model {truncated(name)!r} cannot be loaded: {why}.", fix)
 
 
 class _Reader:
@@ -134,7 +134,7 @@ class _Reader:
             shape = [self.scalar("Q") for _ in range(min(self.scalar("I"), MOST_DIMENSIONS + 1))]
             kind, offset = self.scalar("I"), self.scalar("Q")
             if len(shape) > MOST_DIMENSIONS or kind not in GGML_QUANT_SIZES:
-                raise self.damaged(f"the shape or type of its tensor {shown(name)!r} is none")
+                raise self.damaged(f"the shape or type of its tensor {truncated(name)!r} is none")
             block, width = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]
             weights[GGMLQuantizationType(kind).name] += prod(shape)
             end = max(end, offset + prod(shape) // block * width)

@@ -37,20 +37,10 @@ from transformers.utils.logging import disable_progress_bar
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError
-from adapop.model import template
+from adapop.model import checks, template
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import left_out, with_adapter
 from adapop.model.chat import check_template
-from adapop.model.checks import (
-    check_number,
-    check_size,
-    check_vocabulary,
-    check_weights,
-    lfs_pointers,
-    outline_of,
-    reply_ends,
-    weight_bytes,
-)
 from adapop.model.converted import converted, is_gguf, notes_of
 from adapop.model.cpu_speed import speed_note, with_precision
 from adapop.model.out_of_memory import is_out_of_memory
@@ -87,7 +77,7 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
         check_template(tokenizer)  # before gigabytes are loaded
     with READING:
         base = _base(config, tokenizer, fresh=adapter is None)
-        base.generation_config = GenerationConfig(eos_token_id=reply_ends(base, tokenizer))
+        base.generation_config = GenerationConfig(eos_token_id=checks.reply_ends(base, tokenizer))
         steady_attention(base)
         set_products(config, base.device)
         network = with_adapter(base, config, adapter)
@@ -136,7 +126,7 @@ def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
         try_out(source_of(config), config.revision)  # one of the Hub is there only now
     except FAILURES as error:
         raise _named(error, config) from error
-    check_number("tokenizer_config.json", "model_max_length", tokenizer.model_max_length)
+    checks.check_number("tokenizer_config.json", "model_max_length", tokenizer.model_max_length)
     if not isinstance(tokenizer.chat_template, str | dict):  # a base model
         tokenizer.chat_template = None
     if tokenizer.pad_token_id is None:
@@ -163,11 +153,11 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
     bits = _four_bits(config) if config.four_bit else {}
     try:
         shape = _shape(config)
-        kind, outline = outline_of(shape)
-        check_size(outline, Path(config.model))
+        kind, outline = checks.outline_of(shape)
+        checks.check_size(outline, Path(config.model))
     except FAILURES as error:
         raise _named(error, config) from error
-    check_vocabulary(outline, tokenizer)
+    checks.check_vocabulary(outline, tokenizer)
     if fresh:
         with_adapter(outline, replace(config, lora_rank=1))
     try:
@@ -184,7 +174,7 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
         )
     except FAILURES as error:
         raise _named(error, config) from error
-    check_weights(base, read["missing_keys"])
+    checks.check_weights(base, read["missing_keys"])
     if SLOW_PLACES & {*map(str, getattr(base, "hf_device_map", {}).values())}:
         raise _named(MemoryError(), config)
     return base
@@ -217,7 +207,7 @@ def _placement(config: RunConfig, outline: PreTrainedModel) -> str | dict[str, i
     device, alone = torch.cuda.current_device(), not torch.distributed.is_initialized()
     if alone and torch.cuda.device_count() > 1:
         memory = torch.cuda.get_device_properties(device).total_memory
-        return {"": device} if weight_bytes(outline, config) <= ROOMY * memory else "auto"
+        return {"": device} if checks.weight_bytes(outline, config) <= ROOMY * memory else "auto"
     return {"": device}
 
 
@@ -277,7 +267,7 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
         why, fix = "it comes with code of its own, which is never run here", "Use a model that needs none."
     elif "Repo id must" in message:
         why, fix = "no folder has this name, and no model of the Hub can have it", "Check the path."
-    elif pointers := lfs_pointers(Path(config.model)):
+    elif pointers := checks.lfs_pointers(Path(config.model)):
         why = f"{pointers[0]} only stands for a file that Git LFS has not fetched"
         fix = "Run `git lfs pull` in the folder, or download the model with `hf download`."
     elif "safetensors" in message and ("no file named" in message or "does not appear to have" in message):

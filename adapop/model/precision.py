@@ -45,7 +45,7 @@ def exact_products() -> Iterator[None]:
 
 
 def set_products(config: RunConfig, device: torch.device) -> None:
-    """Sets for this process how matrices in float32 are multiplied, by the model that was just loaded.
+    """Sets how this process multiplies matrices in float32, by the model that was just loaded.
 
     Beside a base in bf16 on a GPU only the adapter is in float32: its products are rounded to TF32, several times as
     fast and still finer than the base's. Those of the output layer are not (`logits_of`), nor those of another model.

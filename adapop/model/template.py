@@ -11,7 +11,7 @@ from functools import lru_cache
 from jinja2 import Environment, TemplateError, meta
 from transformers import PreTrainedTokenizerBase as Tokenizer
 
-from adapop.errors import ModelError, shown
+from adapop.errors import ModelError, truncated
 
 DATE = "10 Apr 2025"  # the paper's; with today's, which Llama 3 writes, numbers change daily
 FIXED_CLOCK = "{% macro strftime_now(format) %}" + DATE + "{% endmacro %}"
@@ -138,7 +138,7 @@ def _closing(template: str, ending: str) -> str:
         end = f"{tag[0][0]}/{tag[0][1:]}"
     else:
         raise ModelError(
-            f"The model's chat template opens a thought with {shown(tag[0])!r}, whose end is not "
+            f"The model's chat template opens a thought with {truncated(tag[0])!r}, whose end is not "
             "known: answers would be scored inside it.",
             "Pick a model that answers at once, or end the thought in its chat_template.jinja.",
         )

@@ -4,6 +4,8 @@ as they were uploaded.
 There a split is `{config}/{split}/0000.parquet` and on; one that is too big to be converted whole is
 `{config}/partial-{split}/`: https://huggingface.co/docs/dataset-viewer/parquet. huggingface_hub downloads and keeps
 the files (HF_ENDPOINT, HF_HOME, HF_TOKEN, HF_HUB_OFFLINE). All are of the one commit that was found first.
+
+`Upload` sends a folder there, as a private model repository of one's own.
 """
 
 import re
@@ -16,14 +18,16 @@ from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
     HfHubHTTPError,
+    HFValidationError,
     HTTPError,  # of the HTTP library that this huggingface_hub is built on
     LocalEntryNotFoundError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from huggingface_hub.utils import validate_repo_id
 
-from adapop.errors import NetworkError, shown
+from adapop.errors import ConfigError, NetworkError, truncated
 from adapop.online.cache import Cache
 from adapop.online.client import connection_hint
 from adapop.progress import Progress
@@ -102,7 +106,7 @@ class Hub:
             raise NetworkError(
                 f"The Hub converts only a part of {dataset}, {split}.", "Download the data set and use it as a file."
             )
-        there = ", ".join(sorted(map(shown, splits))) or "none"
+        there = ", ".join(sorted(map(truncated, splits))) or "none"
         raise NetworkError(f"{dataset} has no split {split} (its splits: {there}).", "Was it renamed on the Hub?")
 
     def _listing(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:
@@ -161,3 +165,41 @@ class Hub:
         if isinstance(error, OSError):
             return f"A file of {dataset} cannot be kept ({error}).", "Make room, or set HF_HOME to another folder."
         return f"The Hub answers something else than files of {dataset}.", AGAIN
+
+
+class Upload:
+    """A repository that is made before anything is written, so that a missing token is known in time.
+
+    Raises:
+        ConfigError: the name is none.
+        NetworkError: the Hub cannot be reached, or refuses.
+    """
+
+    def __init__(self, name: str, endpoint: str | None = None) -> None:
+        try:
+            validate_repo_id(name)
+        except HFValidationError as error:
+            raise ConfigError(f"{name!r} is no name on the Hub: {error}", "Write YOU/NAME.") from None
+        self._name, self._api = name, HfApi(endpoint=endpoint or constants.ENDPOINT)
+        self._check(lambda: self._api.create_repo(name, private=True, exist_ok=True))
+
+    def send(self, folder: Path) -> str:
+        """Uploads the folder's files as one commit. Returns the repository's address."""
+        self._check(lambda: self._api.upload_folder(repo_id=self._name, folder_path=folder))
+        return f"{self._api.endpoint}/{self._name}"
+
+    def _check(self, request) -> None:
+        try:
+            request()
+        except HfHubHTTPError as error:
+            status = error.response.status_code
+            raise NetworkError(
+                f"The Hub refuses {self._name} ({status}).",
+                "Set HF_TOKEN to a token that may write there." if status in (401, 403) else "Try again later.",
+            ) from error
+        except OfflineModeIsEnabled:
+            raise NetworkError("HF_HUB_OFFLINE is set, so nothing is sent.", "Unset it, or leave --push out.") from None
+        except (HTTPError, OSError) as error:
+            raise NetworkError(
+                f"The Hub ({self._api.endpoint}) cannot be reached, or broke off.", connection_hint(self._api.endpoint)
+            ) from error

@@ -12,9 +12,9 @@ from statistics import fmean
 
 import pandas as pd
 
-from adapop.errors import ConfigError, DataError, shown
+from adapop.errors import ConfigError, DataError, truncated
 from adapop.facts.fact import Fact
-from adapop.facts.text import asked
+from adapop.facts.text import normalized
 from adapop.facts.tiers import POPULAR_FROM
 from adapop.popularity.beta import BetaMap
 from adapop.remark import Remark
@@ -88,16 +88,16 @@ def joined(first: Sequence[Fact], second: Sequence[Fact]) -> tuple[Fact, ...]:
     Raises:
         DataError: an id has different questions in the two sets.
     """
-    ids, others = ({asked(fact.question): fact.id for fact in facts} for facts in (first, second))
+    ids, others = ({normalized(fact.question): fact.id for fact in facts} for facts in (first, second))
     numbered = all(NUMBERED.fullmatch(fact.id) for fact in (*first, *second))
     if numbered and (len(ids), len(others)) == (len(first), len(second)):
-        return tuple(replace(fact, id=ids.get(asked(fact.question), f"second-{fact.id}")) for fact in second)
+        return tuple(replace(fact, id=ids.get(normalized(fact.question), f"second-{fact.id}")) for fact in second)
     questions = {fact.id: fact.question for fact in first}
     for fact in second:
         question = questions.get(fact.id, fact.question)
-        if asked(question) != asked(fact.question):
+        if normalized(question) != normalized(fact.question):
             raise DataError(
-                f"{fact.id} is {shown(question)!r} in one set and {shown(fact.question)!r} in the other.",
+                f"{fact.id} is {truncated(question)!r} in one set and {truncated(fact.question)!r} in the other.",
                 "Give the same facts the same ids in both.",
             )
     return tuple(second)

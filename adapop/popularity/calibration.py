@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adapop.errors import ConfigError, shown
+from adapop.errors import ConfigError, truncated
 from adapop.facts.fact import FactSet
 from adapop.facts.scale import on_wikidata_scale
 from adapop.facts.tiers import number
@@ -91,7 +91,7 @@ def calibrated(anchors: str, facts: FactSet) -> BetaMap:
         values = None
     if values is None:
         raise ConfigError(
-            f"Anchors {shown(anchors)!r} cannot be read.",
+            f"Anchors {truncated(anchors)!r} cannot be read.",
             "Use auto, paper, quantiles, or for example 100:1.5,3000:0.1.",
         )
     return anchored((values[0], values[1]), (values[2], values[3]))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, KeysView, Sequence
 from dataclasses import asdict, dataclass
 from math import ceil
 
-from adapop.errors import ConfigError, NetworkError, shown
+from adapop.errors import ConfigError, NetworkError, truncated
 from adapop.facts.fact import Fact
 from adapop.facts.scale import WIKIDATA
 from adapop.online.cache import Cache, Cached
@@ -93,7 +93,7 @@ class Wikidata:
         if formula not in FORMULAS:
             raise ConfigError(f"There is no Wikidata formula {formula!r}.", f"Choose one of {', '.join(FORMULAS)}.")
         if not LANGUAGE.fullmatch(language):
-            raise ConfigError(f"{shown(language)!r} is no code of a language.", "Use one such as en, de or zh.")
+            raise ConfigError(f"{truncated(language)!r} is no code of a language.", "Use one such as en, de or zh.")
         self.source = f"{WIKIDATA} {formula.replace('+', ' + ')}, subject + object"
         self._popularity = FORMULAS[formula]
         self._web = Web(base, "Wikidata", progress)
@@ -220,7 +220,7 @@ class Wikidata:
 
     def _ask(self, action: str, **params: object) -> dict:
         params |= {"action": action, "format": "json", "maxlag": LAG_SECONDS}
-        reply = self._web.get("/w/api.php", busy=_is_busy, **params)
+        reply = self._web.get("/w/api.php", busy=lambda reply: bool(BUSY.fullmatch(_error_code(reply))), **params)
         if code := _error_code(reply):
             fix = "Try again later; what was found is kept."
             if code in ("badvalue", "unknown_language"):
@@ -262,10 +262,6 @@ def _error_code(reply: object) -> str:
         return ""
     code = reply["error"].get("code") if isinstance(reply["error"], dict) else None
     return code if isinstance(code, str) and CODE.fullmatch(code) else "no code"
-
-
-def _is_busy(reply: object) -> bool:
-    return BUSY.fullmatch(_error_code(reply)) is not None
 
 
 def _record(row: dict, language: str) -> dict | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from adapop.errors import DataError, shown
+from adapop.errors import DataError, truncated
 from adapop.facts.fact import GROUPS, Fact, FactSet
 from adapop.facts.text import mentions
 from adapop.model.adapted import AdaptedModel
@@ -74,7 +74,7 @@ def ask(
     for prompt, ids in zip(prompts, read):
         if limit is not None and len(ids) + max_new_tokens > limit:
             raise DataError(
-                f"{shown(prompt)!r} has {len(ids):,} tokens, and the model reads {limit:,} with the answer's "
+                f"{truncated(prompt)!r} has {len(ids):,} tokens, and the model reads {limit:,} with the answer's "
                 f"{max_new_tokens:,}.",
                 "Shorten it.",
             )

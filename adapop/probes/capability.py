@@ -1,7 +1,7 @@
 """General capability before and after unlearning: MMLU and HellaSwag as measured by `lm-eval`.
 
-It is handed the loaded network, not its name with `peft=`: so it would cut the unlearned model's embeddings to the size
-of the tokenizer, but not the original's, and could not read a base in 4 bits.
+lm-eval is handed the loaded network: by its name with `peft=` it would cut the unlearned model's embeddings to the
+size of the tokenizer, but not the original's, and could not read a base in 4 bits.
 """
 
 import sys

@@ -129,8 +129,8 @@ class LeakMatrix:
         return {tier: numbers for tier, numbers in counts.items() if numbers}
 
 
-def leak_matrix(results: Iterable[ProbeRow | NotApplicable], seed: int = 0) -> LeakMatrix:
-    """The leak matrix of a battery's results. seed: of the bootstrap, the same for every cell."""
+def leak_matrix(results: Iterable[ProbeRow | NotApplicable]) -> LeakMatrix:
+    """The leak matrix of a battery's results."""
     by_form: dict[tuple[str, str], dict[str, list[ProbeRow]]] = defaultdict(dict)  # by group and kind, then by fact
     left_out: dict[tuple[str, str], set[str]] = defaultdict(set)
     for result in results:
@@ -140,7 +140,7 @@ def leak_matrix(results: Iterable[ProbeRow | NotApplicable], seed: int = 0) -> L
             by_form[result.group, result.kind].setdefault(result.fact_id, []).append(result)
     counts = Counter({key: len(facts) for key, facts in left_out.items()})
     cells = [
-        _cell(group, tier, kind, facts, seed)
+        _cell(group, tier, kind, facts)
         for group in GROUPS
         for kind in EVERY_KIND
         for tier in ("all", *TIERS, "unknown")
@@ -153,7 +153,7 @@ def leak_matrix(results: Iterable[ProbeRow | NotApplicable], seed: int = 0) -> L
     )
 
 
-def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]], seed: int) -> Cell:
+def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]]) -> Cell:
     def mean(value: Callable[[ProbeRow], float]) -> float:
         return fmean(_per_fact(facts, value))
 
@@ -171,8 +171,8 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]],
         kind=kind,
         facts=len(facts),
         asked=count,
-        original=_answers(facts, lambda row: row.original, chance, seed),
-        unlearned=_answers(facts, lambda row: row.unlearned, chance, seed),
+        original=_answers(facts, lambda row: row.original, chance),
+        unlearned=_answers(facts, lambda row: row.unlearned, chance),
         chance=chance,
         measurable=not reason,
         reason=reason,
@@ -187,8 +187,8 @@ def _known(row: ProbeRow) -> float:
     return row.original.recall if answered(row, row.original) else 0.0
 
 
-def _answers(facts: Sequence[Sequence[ProbeRow]], of: Callable[[ProbeRow], Reply], chance: float, seed: int) -> Answers:
-    recall = of_facts(_per_fact(facts, lambda row: of(row).recall), seed)
+def _answers(facts: Sequence[Sequence[ProbeRow]], of: Callable[[ProbeRow], Reply], chance: float) -> Answers:
+    recall = of_facts(_per_fact(facts, lambda row: of(row).recall), seed=0)  # the same for every cell
 
     def measured(name: str) -> float | None:
         values = [[getattr(of(row), name) for row in rows] for rows in facts]

@@ -16,9 +16,8 @@ from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS, Fact, FactSet
 from adapop.facts.text import word_count
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import Row
+from adapop.probes import metrics
 from adapop.probes.distance import ATTACKS, auc, closer_to_1
-from adapop.probes.memorisation import memorised, truth_ratios, wrong_answers
-from adapop.probes.metrics import cosines, delta_logprob, delta_rank, hidden_cosine, kl
 from adapop.probes.plan import evenly
 from adapop.probes.prompting import FORM_OF_WAY
 from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
@@ -61,7 +60,7 @@ class Measurement:
     """KL(original || unlearned), nats per token."""
     probability: float | None = None
     """Of the gold answer, the geometric mean over its tokens, [0, 1]; this and what follows as in
-    `memorisation.memorised`."""
+    `metrics.memorised`."""
     exact_memorization: float | None = None
     """Share of the gold answer's tokens that are likeliest, [0, 1]."""
     extraction_strength: float | None = None
@@ -185,7 +184,8 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
 
 
 def _truth_ratio(model: AdaptedModel, facts: FactSet) -> dict[str, list[float | None]]:
-    ratios = truth_ratios(model, facts.forget, wrong_answers(facts.forget, (*facts.retain, *facts.holdout)))
+    wrong = metrics.wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
+    ratios = metrics.truth_ratios(model, facts.forget, wrong)
     return {"truth_ratio": [None if ratio is None else closer_to_1(ratio) for ratio in ratios]}
 
 
@@ -242,7 +242,7 @@ def _answered(
     answers = model.generate([question for _, question in pairs], max_new_tokens)
     values = _judged([fact for fact, _ in pairs], answers)
     if cosine and pairs:
-        values["cosine"] = cosines([fact.answer for fact, _ in pairs], answers)
+        values["cosine"] = metrics.cosines([fact.answer for fact, _ in pairs], answers)
     ends = list(accumulate(len(asks(fact)) for fact in facts))
     spans = list(zip([0, *ends], ends))
     return {name: [fmean(column[start:end]) for start, end in spans] for name, column in values.items()}
@@ -286,12 +286,12 @@ def _compared(model: AdaptedModel, pairs: Sequence[tuple[Row, str]]) -> dict[str
     after = model.score(batch, logits=True, hidden=True)
     with model.original():
         before = model.score(batch, logits=True, hidden=True)
-    metrics = {
+    columns = {
         "nll": after.per_row(after.nll) / after.per_row(torch.ones_like(after.nll)),
-        "delta_logprob": delta_logprob(before, after),
-        "delta_rank": delta_rank(before, after, batch.target),
-        "hidden_cosine": hidden_cosine(before, after),
-        "kl": kl(before, after),
+        "delta_logprob": metrics.delta_logprob(before, after),
+        "delta_rank": metrics.delta_rank(before, after, batch.target),
+        "hidden_cosine": metrics.hidden_cosine(before, after),
+        "kl": metrics.kl(before, after),
     }
-    memory = memorised(after, batch, [answer for _, answer in pairs])
-    return {name: values.tolist() for name, values in metrics.items()} | memory
+    memory = metrics.memorised(after, batch, [answer for _, answer in pairs])
+    return {name: values.tolist() for name, values in columns.items()} | memory

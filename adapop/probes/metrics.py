@@ -1,4 +1,6 @@
-"""The six metrics of the paper: two on generated text, four teacher-forced on the answer's content tokens.
+"""Metrics of an answer: the six of the paper, and those of open-unlearning by its names.
+
+The paper's, two on generated text, four teacher-forced on the answer's content tokens:
 
 | metric | forget: better is | retain: better is |
 |---|---|---|
@@ -8,9 +10,17 @@
 | delta_rank of the gold token | higher | 0 |
 | hidden_cosine, last four layers | lower | higher |
 | kl(original || unlearned), nats per token | higher | lower |
+
+`memorised` and `truth_ratios` follow github.com/locuslab/open-unlearning (`src/evals/metrics`), over
+the answer's tokens alone: the end of the text is not counted, which its `probability` does. Of an
+answer of one token `extraction_strength` is 1 by that formula, whatever the model says. What is made
+of the values of many facts: `adapop.probes.distance`.
 """
 
+import math
 import os
+import random
+import zlib
 from collections.abc import Sequence
 from functools import cache
 
@@ -19,10 +29,18 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity, log_softmax
 
 from adapop.errors import ModelError
-from adapop.model.adapted import Scored
+from adapop.facts.fact import Fact
+from adapop.facts.pool import Pool
+from adapop.model.adapted import AdaptedModel
+from adapop.model.scored import Scored
+from adapop.model.tokens import AnswerTokens, Row
+from adapop.probes.distance import truth_ratio
 from adapop.probes.recall import rouge_l_recall as rouge_l_recall
 
 EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
+LEAST_TOKENS = 0.4  # share of an answer's tokens that min-k looks at, as configured there for TOFU and MUSE
+LEAST_VARIANCE = 1e-6
+WRONG_ANSWERS = 5  # of a fact, as TOFU has
 
 
 def cosines(gold: Sequence[str], generations: Sequence[str]) -> list[float]:
@@ -79,3 +97,95 @@ def _embedder(name: str):
             f"The embedding model {name!r} cannot be loaded ({str(error).splitlines()[0]}).",
             "Install sentence-transformers and let it download once, or set ADAPOP_EMBEDDER to a folder.",
         ) from error
+
+
+def memorised(scored: Scored, batch: AnswerTokens, texts: Sequence[str]) -> dict[str, list[float]]:
+    """Each metric of each row of a batch, by its name. scored: with logits. texts: of the rows'
+    answers.
+
+    probability: of the answer, the geometric mean over its tokens, [0, 1]. exact_memorization:
+    share of its tokens that are the likeliest, [0, 1]. extraction_strength: 1 - k/n with the least
+    k such that after k of the n tokens all others are the likeliest, [1/n, 1]. mia_loss, mia_min_k:
+    -log p of the answer, and of its least likely tokens, nats per token. mia_min_k_plus_plus: the
+    latter in standard deviations over the vocabulary. mia_zlib: nats per token, by the compressed
+    bytes of the answer. The mia scores are the higher, the less a fact looks trained on.
+    """
+    log_p = log_softmax(scored.logits, dim=-1)
+    gold = log_p.gather(1, batch.target.unsqueeze(1)).squeeze(1)
+    p = log_p.exp()
+    mean = (p * log_p).sum(-1)
+    variance = (p * log_p.square()).sum(-1) - mean.square()
+    normalised = (gold - mean) / variance.clamp(min=LEAST_VARIANCE).sqrt()
+    right = scored.logits.argmax(-1) == batch.target
+    named: dict[str, list[float]] = {}
+    for text, own in zip(texts, _of_rows(batch, gold, normalised, right), strict=True):
+        values, scaled, likeliest = own
+        nll = -sum(values) / len(values)
+        row = {
+            "probability": math.exp(-nll),
+            "exact_memorization": sum(likeliest) / len(likeliest),
+            "extraction_strength": _extraction_strength(likeliest),
+            "mia_loss": nll,
+            "mia_min_k": -_mean_of_least(values),
+            "mia_min_k_plus_plus": -_mean_of_least(scaled),
+            "mia_zlib": nll / len(zlib.compress(text.encode())),
+        }
+        for name, value in row.items():
+            named.setdefault(name, []).append(value)
+    return named
+
+
+def wrong_answers(facts: Sequence[Fact], others: Sequence[Fact]) -> list[tuple[str, ...]]:
+    """Up to `WRONG_ANSWERS` wrong answers of each fact: its own alternates, or else answers of the
+    same relation in these facts and others. None where there are no such; the same for the same
+    facts."""
+    pool, rng = Pool([*facts, *others]), random.Random(0)
+    drawn = [fact.alternates or tuple(pool.distractors(fact, rng)) for fact in facts]
+    return [answers[:WRONG_ANSWERS] for answers in drawn]
+
+
+@torch.no_grad()
+def truth_ratios(model: AdaptedModel, facts: Sequence[Fact], wrong: Sequence[Sequence[str]]) -> list[float | None]:
+    """TOFU's truth ratio of each fact, asked as trained; None of one without wrong answers. TOFU
+    takes the right answer in other words; as facts have none, it is the answer itself."""
+    answers = [(fact.answer, *others) if others else () for fact, others in zip(facts, wrong, strict=True)]
+    pairs = [(fact, answer) for fact, own in zip(facts, answers) for answer in own]
+    rows = model.rows([_with_answer(fact, answer) for fact, answer in pairs])
+    nll = iter(nlls(model, rows))
+    values = [[next(nll) for _ in own] for own in answers]
+    return [truth_ratio(own[0], own[1:]) if own else None for own in values]
+
+
+@torch.no_grad()
+def nlls(model: AdaptedModel, rows: Sequence[Row]) -> list[float]:
+    """-log p of each row's answer, nats per token."""
+
+    def of(piece: Sequence[Row]) -> list[float]:
+        scored = model.score(model.batch(piece))
+        return scored.row_mean(scored.nll).tolist()
+
+    model.network.eval()
+    return [value for piece in model.in_pieces(rows, model.at_once(rows), of) for value in piece]
+
+
+def _with_answer(fact: Fact, answer: str) -> Fact:
+    return fact if answer == fact.answer else Fact(fact.id, fact.question, answer)
+
+
+def _of_rows(batch: AnswerTokens, *values: torch.Tensor) -> list[list[list[float]]]:
+    """Per-token tensors as a list for each row of the batch and each tensor."""
+    rows: list[list[list[float]]] = [[[] for _ in values] for _ in range(batch.rows)]
+    for place, *tokens in zip(batch.row.tolist(), *(tensor.tolist() for tensor in values)):
+        for own, token in zip(rows[place], tokens):
+            own.append(token)
+    return rows
+
+
+def _extraction_strength(likeliest: Sequence[bool]) -> float:
+    count = len(likeliest)
+    return 1 - next((k for k in range(count) if all(likeliest[k:])), count - 1) / count
+
+
+def _mean_of_least(values: Sequence[float]) -> float:
+    least = sorted(values)[: max(1, int(len(values) * LEAST_TOKENS))]
+    return sum(least) / len(least)

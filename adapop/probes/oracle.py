@@ -37,8 +37,7 @@ from adapop.probes.distance import (
     closer_to_1,
     forget_quality,
 )
-from adapop.probes.memorisation import memorised, nlls, truth_ratios, wrong_answers
-from adapop.probes.metrics import kl
+from adapop.probes.metrics import kl, memorised, nlls, truth_ratios, wrong_answers
 from adapop.probes.prompts import DIRECT, REWORDED
 
 Compared = dict[str, list[float]]  # by name, a value a fact

@@ -156,8 +156,8 @@ def _spoken(
     tokens: int,
     progress: Progress,
 ) -> dict[str, OwnAnswer]:
-    """The answers to forget and to keep where the model says them, and of facts to retain all
-    that it says: it shall go on saying that."""
+    """Each fact's answer as the model words it; of facts to retain the whole reply, so that it goes
+    on saying that."""
     own_answers = {
         fact.id: OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
         for fact, reply, place in zip(facts.forget, replies, places)

@@ -110,7 +110,7 @@ def _written_out(text: str) -> bool:
 def other_values(text: str, answer: str) -> bool:
     """Whether a text has dates, ordinals or versions, as the answer has, but none of the answer's."""
     kinds = (_days, _ranks, lambda one: frozenset(VERSION.findall(one)))
-    return any((right := of(answer)) and (said := of(text)) and right.isdisjoint(said) for of in kinds)
+    return any((right := of(answer)) and (values := of(text)) and right.isdisjoint(values) for of in kinds)
 
 
 @lru_cache(maxsize=2**14)

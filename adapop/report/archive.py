@@ -96,7 +96,7 @@ def _probes(record: Record) -> Iterator[dict[str, object]]:
         content = asdict(row)
         sides = {side: content.pop(side) for side in ("original", "unlearned")}
         yield content | {f"{side}_{name}": value for side, reply in sides.items() for name, value in reply.items()}
-    for result in record.found:
+    for result in record.probes:
         if isinstance(result, NotApplicable):
             yield asdict(result)
 

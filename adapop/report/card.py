@@ -21,7 +21,7 @@ ADAPTER_NAME = "adapter_config.json"
 
 
 def templates() -> Environment:
-    """The templates of reports and cards, which escape every value and refuse one that is not there."""
+    """Templates of reports and cards, which escape every value and refuse a missing one."""
     loaded = dict(loader=FileSystemLoader(ASSETS / "report"), autoescape=True, undefined=StrictUndefined)
     return Environment(trim_blocks=True, lstrip_blocks=True, **loaded)
 

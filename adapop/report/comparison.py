@@ -16,10 +16,9 @@ from adapop.report.contestants import OVER_FACTS, OVER_SEEDS, Contestant, contes
 from adapop.report.distance import MEANING as MEANING_OF_STATES
 from adapop.report.figures import Outcome
 from adapop.report.figures.outcomes import ATTACKED, PANELS
-from adapop.report.findings import findings_of, in_range, warnings_of
+from adapop.report.findings import findings_of, in_range, replies_table, warnings_of
 from adapop.report.record import GROUP_NAMES, Record, name_of
 from adapop.report.recorded import Recorded
-from adapop.report.replies import replies_table
 from adapop.report.settings import differences
 from adapop.report.table import Table, number, percent
 from adapop.report.tables import DOWN, LEVEL, METRICS, UP

@@ -1,8 +1,7 @@
 """Exports a run's model: the adapter for peft, or the merged model.
 
-Both come with a model card. Merged weights are read back from the disk and asked what the unmerged
-ones are asked:
-in bfloat16 some answers differ.
+Both come with a model card. Merged weights are read back from the disk, and their answers compared
+with the adapter's: in bfloat16 some differ.
 """
 
 import gc
@@ -14,7 +13,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from adapop.errors import ConfigError, RunError
-from adapop.online.upload import Upload
+from adapop.online.hub import Upload
 from adapop.progress import Progress
 from adapop.report.archive import WEIGHTS
 from adapop.report.card import ADAPTER_NAME, adapter_config, model_card

@@ -45,8 +45,8 @@ class Attack:
 
 @dataclass(frozen=True)
 class Record:
-    """A run as it stands. found, matrix, verdicts (by fact id), recovery (by probe): empty where
-    nobody probed."""
+    """A run, with what was measured and asked so far. probes, matrix, verdicts (by fact id) and
+    recovery (by probe) are empty until the run is probed."""
 
     state: str
     config: RunConfig
@@ -54,7 +54,7 @@ class Record:
     versions: Mapping[str, str]
     betas: Mapping[str, float] | None
     events: tuple[Event, ...]
-    found: tuple[ProbeRow | NotApplicable, ...]
+    probes: tuple[ProbeRow | NotApplicable, ...]
     matrix: LeakMatrix
     verdicts: Mapping[str, str]
     recovery: Mapping[str, Mapping[str, Any]]
@@ -98,7 +98,7 @@ class Record:
     @property
     def rows(self) -> tuple[ProbeRow, ...]:
         """The prompts that were asked."""
-        return tuple(row for row in self.found if isinstance(row, ProbeRow))
+        return tuple(row for row in self.probes if isinstance(row, ProbeRow))
 
     def worst_attack(self, tier: str) -> Cell | None:
         """The attack that gets most facts to forget out of a tier, among those that the original
@@ -182,7 +182,7 @@ def read_record(run: Run) -> Record:
         versions=run.versions,
         betas=run.betas,
         events=tuple(_without_place(event, config.model, model) for event in run.events()),
-        found=rows,
+        probes=rows,
         matrix=leak_matrix(rows),
         verdicts={fact: verdict.name for fact, verdict in named.items()},
         recovery=recovery,

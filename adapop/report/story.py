@@ -176,15 +176,15 @@ class Example:
     """A fact with some prompts: the trained question, then leaking ones in different forms where
     possible.
 
-    leaks: how many prompts bring the answer back, of asked: those that the original answers. A
-    multiple choice is neither. hidden: how many prompts are not shown.
+    leaks: how many prompts bring the answer back, among the answerable, those that the original
+    answers. A multiple choice counts as neither. hidden: how many prompts are not shown.
     """
 
     fact: Fact
     verdict: str
     beta: float | None
     leaks: int
-    asked: int
+    answerable: int
     prompts: tuple[ProbeRow, ...]
     hidden: int
 
@@ -197,7 +197,7 @@ def examples(record: Record) -> list[Example]:
         if row.group == "forget":
             rows[row.fact_id].append(row)
     every = [_example(record, fact, rows[fact.id]) for fact in record.facts.forget if rows[fact.id]]
-    every.sort(key=lambda one: (-one.leaks / max(1, one.asked), -one.leaks, one.fact.id))
+    every.sort(key=lambda one: (-one.leaks / max(1, one.answerable), -one.leaks, one.fact.id))
     chosen = [one for tier in ("rare", "popular") for one in _of_tier(every, tier)]
     return sorted(chosen or every[: 2 * PER_TIER], key=every.index)
 
@@ -222,7 +222,7 @@ def _example(record: Record, fact: Fact, rows: Sequence[ProbeRow]) -> Example:
         verdict=record.verdicts[fact.id],
         beta=(record.betas or {}).get(fact.id),
         leaks=sum(map(leaks, fair)),
-        asked=len(fair),
+        answerable=len(fair),
         prompts=tuple(prompts[:PROMPTS]),
         hidden=len(rows[PROMPTS:]),
     )

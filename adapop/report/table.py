@@ -38,7 +38,8 @@ class Table:
 
     def as_text(self) -> str:
         """The table for a terminal: the title, columns of equal width, the note below."""
-        cells = [line for row in (self.head, *self.rows) for line in zip_longest(*map(_lines, row), fillvalue="")]
+        rows = ([text.split("\n") for text in row] for row in (self.head, *self.rows))
+        cells = [line for row in rows for line in zip_longest(*row, fillvalue="")]
         widths = [max(map(len, column)) for column in zip(*cells)]
         lines = ["   ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
         return "\n".join([self.title, *lines, *wrap(self.note, TEXT_WIDTH)])
@@ -109,10 +110,6 @@ def deviating(value: float, deviation: float | None) -> str:
 def percent_deviating(share: float, deviation: float | None) -> str:
     """A share with its standard deviation, if it has one, in percent: "4.3 ± 0.7 %"."""
     return f"{100 * share:.1f}{'' if deviation is None else f' ± {100 * deviation:.1f}'} %"
-
-
-def _lines(text: str) -> list[str]:
-    return text.split("\n")
 
 
 def _joined(form: str, cells: Sequence[str]) -> Markup:

@@ -8,7 +8,7 @@ from functools import partial
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.objectives import alternates, make_objective
-from adapop.objectives.second_choice import by_second_choice
+from adapop.objectives.alternates import by_second_choice
 from adapop.runs import files
 from adapop.runs.run import Run
 from adapop.training.processes import ALONE, Ranks

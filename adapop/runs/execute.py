@@ -39,7 +39,7 @@ from adapop.runs.inputs import check_inputs
 from adapop.runs.known import ready_to_ask, settle
 from adapop.runs.preflight import lacks, without_unscored
 from adapop.runs.recording import Recording
-from adapop.runs.remarks import remarks
+from adapop.runs.result import remarks
 from adapop.runs.run import PROMPTING, Run, create_run
 from adapop.runs.weights import check_weights, keep_weights
 from adapop.training.events import (

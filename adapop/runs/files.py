@@ -1,8 +1,7 @@
-"""Writing so that a kill or a power cut leaves a thing whole or not there at all; saying what a disk refuses or has
-damaged.
+"""Atomic writes, which survive a kill or a power cut, and checked reads; errors of the disk in words.
 
-What is new is written aside, forced to the disk, renamed, and the rename is forced too, in this order: a name on the
-disk then never stands for contents that are not.
+New content is written aside, synced, renamed, and the folder synced too, in this order: so a name on the disk always
+stands for whole content.
 """
 
 import errno
@@ -29,7 +28,7 @@ T = TypeVar("T")
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Inside, what the disk refuses becomes an error with the reason and what to do.
+    """Turns an error of the disk raised inside into one with the reason and what to do.
 
     Raises:
         RunError: the disk is full, the folder is read-only or gone, or the disk failed.
@@ -42,7 +41,7 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path, fix: str = "Put the file back, or delete the run and start it again.") -> Iterator[None]:
-    """Inside, a file that does not read, or that holds something else than it should, becomes an error with its name.
+    """Turns what a missing, damaged or wrong file raises inside into an error with its name.
 
     fix: what to do then.
 
@@ -57,7 +56,7 @@ def reading(path: Path, fix: str = "Put the file back, or delete the run and sta
 
 
 def check_kinds(folder: Path) -> None:
-    """Checks that whatever lies in a folder is a file or a folder: who reads a pipe or a device may wait for ever.
+    """Checks that a folder holds only files and folders: to read a pipe or a device could take for ever.
 
     Raises:
         RunError: something is not.
@@ -122,7 +121,7 @@ def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
 
 
 def place(aside: Path, folder: Path) -> None:
-    """Gives a finished folder the name it is looked for by. The name must be free: nothing is ever deleted for it."""
+    """Renames a finished folder to its final name, which must be free: nothing is ever deleted for it."""
     for path in aside.rglob("*"):
         sync(path)
     sync(aside)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapop.assets import parse_json
 from adapop.config.run import RunConfig
-from adapop.errors import RunError, shown
+from adapop.errors import RunError, truncated
 from adapop.facts.fact import FactSet
 from adapop.runs import files
 
@@ -83,7 +83,7 @@ def check_inputs(run: Run, every: bool = True) -> None:
             now = parse_json((run.folder / CONFIG).read_bytes())
             names = sorted(name for name in now.keys() | about.config.keys() if now.get(name) != about.config.get(name))
         changed += [
-            f"{name} in {CONFIG} ({shown(about.config.get(name))} → {shown(now.get(name))})"
+            f"{name} in {CONFIG} ({truncated(about.config.get(name))} → {truncated(now.get(name))})"
             for name in names
             if name not in MOVABLE
         ]

@@ -8,14 +8,14 @@ from tokenizers import Tokenizer
 
 from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, ModelError, shown
+from adapop.errors import AdaPopError, ModelError, truncated
 from adapop.facts.fact import FactSet
 from adapop.facts.real import borrowed
-from adapop.facts.text import asked
+from adapop.facts.text import normalized
 from adapop.facts.weak import weak_answers
 from adapop.model.catalogue import preset_of, shape_of
 from adapop.model.converted import files_of, is_gguf
-from adapop.model.footprint import SANDBOX_MODEL, footprint
+from adapop.model.memory import SANDBOX_MODEL, footprint
 from adapop.paths import SHIPPED
 from adapop.popularity.calibration import auto_anchors, warnings_of
 from adapop.probes.verdict import KNOWN_FROM
@@ -174,11 +174,11 @@ def _of_file(model: str) -> list[str]:
 
 def _of_overlap(facts: FactSet) -> list[Remark]:
     """Questions that stand in both groups, and what forgetting may take along: answers that must survive as well."""
-    forgotten = {asked(fact.question) for fact in facts.forget}
-    twice = [fact for fact in facts.retain if asked(fact.question) in forgotten]
+    forgotten = {normalized(fact.question) for fact in facts.forget}
+    twice = [fact for fact in facts.retain if normalized(fact.question) in forgotten]
     remarks = [Remark("both_ways", {"questions": len(twice)})] if twice else []
-    answers = {asked(fact.answer) for fact in facts.forget}
-    shared = answers & {asked(fact.answer) for fact in facts.retain}
+    answers = {normalized(fact.answer) for fact in facts.forget}
+    shared = answers & {normalized(fact.answer) for fact in facts.retain}
     if answers and not shared and facts.retain:
         remarks.append(Remark("answers_apart"))
     return remarks
@@ -189,7 +189,7 @@ def _of_weak(facts: FactSet) -> list[Remark]:
     weak = weak_answers(facts.forget)
     if not weak:
         return []
-    named = "; ".join(f"{shown(one.fact.answer)} ({one.kind})" for one in weak[:WEAK_NAMED])
+    named = "; ".join(f"{truncated(one.fact.answer)} ({one.kind})" for one in weak[:WEAK_NAMED])
     more = f"; and {len(weak) - WEAK_NAMED:,} more" if len(weak) > WEAK_NAMED else ""
     return [Remark("weak_answers", {"answers": len(weak), "named": named + more})]
 

@@ -1,17 +1,23 @@
-"""What a finished run came to, and the change of its settings that mends what went wrong."""
+"""What a finished run came to, what to doubt of it, and the change of its settings that mends what went wrong."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from adapop.config.run import RunConfig
 from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.remark import Remark
 from adapop.runs.amount import total_steps, with_steps
-from adapop.runs.remarks import ENOUGH, LEFT, LOST, SURVIVING
 from adapop.runs.run import Run
-from adapop.training.events import Measured
+from adapop.training.events import Measured, RunStarted
 
 FORGOT, PARTLY, NOTHING, DAMAGED, UNKNOWN = "forgot", "partly", "nothing", "damaged", "unknown"
 LESS = 0.5  # the learning rate of another try after damage, as a share
 MORE = {NOTHING: 10, PARTLY: 2}  # times the steps
+KNOWN = 0.5  # share of the facts that the original should answer
+LEFT = 0.02  # a change of recall that is none
+LOST = 0.5  # of what the original answers of the utility questions: with less left the model is damaged
+ENOUGH = 0.1  # with fewer of them answered before, a fall would not show
+SURVIVING = ("utility", "retain", "holdout")
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ def result_of(run: Run) -> Result | None:
         return None
     form = DIRECT if after.recall("forget", REWORDED) is None else REWORDED
     was, now = before.recall("forget", form), after.recall("forget", form)
-    lost = _lost(before, after)
+    lost = next(_fallen(before, after), None)
     moved = max(abs(_recall(before, wording) - _recall(after, wording)) for wording in {DIRECT, form})
     if lost:
         kind = DAMAGED
@@ -72,10 +78,52 @@ def _recall(measured: Measured, form: str) -> float:
     return measured.recall("forget", form) or 0.0
 
 
-def _lost(before: Measured, after: Measured) -> tuple[str, float, float] | None:
-    """The first group that must survive and of which more than half is gone."""
+def _fallen(before: Measured, after: Measured) -> Iterator[tuple[str, float, float]]:
+    """(group, recall before, after) of each group that must survive and of which more than half is gone."""
     for group in SURVIVING:
         was, now = before.recall(group), after.recall(group)
         if was is not None and now is not None and was >= ENOUGH and now < LOST * was:
-            return group, was, now
-    return None
+            yield group, was, now
+
+
+def remarks(run: Run) -> tuple[Remark, ...]:
+    """Remarks on a finished run's controller and on its model's health."""
+    config, epochs, result = run.config, run.epochs(), []
+    if config.controller == "dual" and all(row.lam == 0 for row in epochs):
+        result.append(Remark("controller_idle"))
+        rise = max(row.drift_from_start for row in epochs)
+        if rise > config.tolerance:
+            result.append(Remark("damage_unseen", {"rise": rise}))
+    before = run.measured(before=True)
+    if before is None:
+        return (*result, Remark("not_measured"))
+    known = before.recall("forget")
+    if known < KNOWN:
+        result.append(Remark("never_known", {"known": known}))
+    unmoved = nothing_forgotten(run)
+    return (*result, *([unmoved] if unmoved else []), *_damage(run))
+
+
+def nothing_forgotten(run: Run) -> Remark | None:
+    """A remark that a finished run forgot nothing, and what to raise; None if it forgot something, or if there was
+    nothing to forget."""
+    before, after = run.measured(before=True), run.measured()
+    if before is None or after is None:
+        return None
+    was, now = before.recall("forget"), after.recall("forget")
+    if was < LEFT or now < was - LEFT:
+        return None
+    start = next(event for event in run.events() if isinstance(event, RunStarted))
+    steps, rate = start.steps * start.epochs, run.config.learning_rate
+    return Remark("nothing_forgotten", {"before": was, "after": now, "steps": steps, "rate": rate})
+
+
+def _damage(run: Run) -> list[Remark]:
+    """What the utility questions and the facts that must survive say of the model's health, against before."""
+    before, after = run.measured(before=True), run.measured()
+    fallen = _fallen(before, after)
+    result = [Remark(f"{group}_damaged", {"before": was, "after": now}) for group, was, now in fallen]
+    was = before.recall("utility")
+    if was is not None and was < ENOUGH:
+        result.append(Remark("damage_unknown", {"before": was}))
+    return result

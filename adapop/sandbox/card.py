@@ -10,7 +10,7 @@ import torch
 from adapop.config.presets import make_config
 from adapop.facts.fact import FACT_GROUPS, SANDBOX, TIERS, Fact
 from adapop.facts.world import language
-from adapop.facts.world.skills import skills
+from adapop.facts.world.language import skills
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, LEVELS, WorldFact, facts_of, parts_of, world
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model

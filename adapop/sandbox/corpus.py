@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from adapop.facts.fact import SANDBOX
 from adapop.facts.world import language
-from adapop.facts.world.skills import skills
+from adapop.facts.world.language import skills
 from adapop.facts.world.world import (
     EXPOSURES_PER_SCORE,
     WRONG_ANSWER_SHARE,
@@ -51,7 +51,7 @@ def corpus(
     spread: float = 1.0,
     name: str = SANDBOX,
 ) -> list[TrainingText]:
-    """The whole corpus of a world in the order of pretraining, which depends on the arguments alone.
+    """A world's whole corpus in the order of pretraining, which depends on the arguments alone.
 
     per_score, spread: see `exposures_of`.
     """

@@ -29,8 +29,8 @@ from adapop.runs.pace import Pace, Wait, pace_of, wait_behind
 from adapop.runs.run import Run
 from adapop.service import cleanup, jobs, links, saved_sets
 from adapop.service.leases import Leases
-from adapop.service.ledger import ACCELERATOR, WRITTEN, Ledger
 from adapop.service.queue import TurnQueue
+from adapop.service.usage import ACCELERATOR, WRITTEN, Ledger
 from adapop.service.zerogpu import Accelerated
 from adapop.training.events import RunFailed
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from adapop.assets import Count, Share, as_kind, parse_json
-from adapop.errors import RunError, shown
+from adapop.errors import RunError, truncated
 from adapop.facts.fact import GROUPS, TIERS
 from adapop.probes.distance import Distance
 from adapop.probes.intervals import Interval, difference, wilson
@@ -135,7 +135,7 @@ class Measured(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedToOracle(Event):
-    """How far the model is from one that never read the facts to forget; of shipped worlds alone."""
+    """Distance to a model that never read the facts to forget; of shipped worlds alone."""
 
     epoch: Count
     """As in `Measured`."""
@@ -247,7 +247,7 @@ def from_json(line: str) -> Event:
         raise ValueError("its kind is no text")
     if kind not in EVENTS:
         fix = "The run was written by another version; start it again."
-        raise RunError(f"Unknown event kind {shown(kind)!r}.", fix)
+        raise RunError(f"Unknown event kind {truncated(kind)!r}.", fix)
     if kind == EpochDone.kind:
         content.pop(FROM_START, None)
     event = as_kind(content, EVENTS[kind])

@@ -16,7 +16,7 @@ from adapop.model.adapted import MOST_ROWS, AdaptedModel
 from adapop.model.tokens import Row, collate, encode_facts, on_device
 from adapop.objectives import ForgetBatch, Objective
 from adapop.objectives.alternates import check_alternates
-from adapop.objectives.fact_words import unwanted
+from adapop.objectives.tpo import unwanted
 
 FORWARD = 16  # so many rows without gradients take about as much memory as one with them
 FIRST_ROWS = 64  # what a method sees of the set in `begin`

@@ -84,7 +84,7 @@ class StepGradient:
         return self._that_fits(lambda: self._forget_passes(forget, epoch, counts), len(forget))
 
     def _that_fits(self, passes: Callable[[], StepSeen], rows: int) -> StepSeen:
-        """What the passes over so many rows saw, once memory was enough for them."""
+        """What the passes over so many rows saw; repeated with smaller passes where memory runs out."""
         state, gpus = torch.get_rng_state(), self.model.gpus
         theirs = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
         while True:
@@ -187,7 +187,7 @@ class StepGradient:
 
     @property
     def _joins(self) -> bool:
-        """Whether forget and retain rows may share a pass. A size that was set is that of passes of one kind."""
+        """Whether forget and retain rows may share a pass. A pass size that was set counts rows of one kind."""
         return self.objective.joins and not self.config.micro_batch
 
 

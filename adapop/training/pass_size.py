@@ -7,7 +7,7 @@ from itertools import product, takewhile
 
 import torch
 
-from adapop.model.footprint import footprint
+from adapop.model.memory import footprint
 from adapop.model.out_of_memory import free_bytes
 from adapop.model.packing import lines_of
 from adapop.model.tokens import Row, common
@@ -49,7 +49,7 @@ def _needs(gradient: StepGradient, rows: Sequence[Row], most: int) -> Iterator[i
 
 
 def _fitting(needs: Sequence[float], free: float) -> int:
-    """How many rows fit; fewer than those fit as well. needs: bytes for 1 row, 2 rows, and so on."""
+    """The most rows that fit. needs: bytes for 1 row, 2 rows, and so on."""
     return max(1, sum(1 for _ in takewhile(lambda need: need <= free, needs)))
 
 

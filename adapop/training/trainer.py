@@ -233,7 +233,7 @@ class Trainer:
             self.ema = value if self.ema is None else EMA_DECAY * self.ema + (1 - EMA_DECAY) * value
 
     def _by_row(self, retain: Sequence[Row], sums: StepSeen, nlls: Sequence[Sequence[float]]) -> list[float]:
-        """Mean nll of each retain row in the order it was drawn, whatever the order of the passes."""
+        """Mean nll of each retain row, in the order the rows were drawn."""
         means = {row.fact: _mean([nll]) for row, nll in zip(sums.retain_rows, nlls)}
         return [means[row.fact] for row in retain]
 

@@ -23,7 +23,7 @@ LONGEST = 2_000  # characters of an error: more than any of ours, and less than 
 
 
 def link_to(worker: Worker, name: str | None) -> str:
-    """The name for the address by which others can look at the page's run, and no more; empty without a run."""
+    """The name in a read-only link to the page's run; empty without a run."""
     run = known_run(worker, name)
     with refusing():
         return link_of(run) if run else name if shown_run(worker, name) else ""

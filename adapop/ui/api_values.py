@@ -16,7 +16,7 @@ import gradio as gr
 
 from adapop.config.run import SETTINGS
 from adapop.config.settings import BETA, SEPARATE, value_of
-from adapop.errors import AdaPopError, ConfigError, DataError, shown
+from adapop.errors import AdaPopError, ConfigError, DataError, truncated
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.files import guessed, read_table
@@ -26,7 +26,7 @@ from adapop.online.cache import Cache
 from adapop.popularity.base import Proxy, Score
 from adapop.popularity.sources import SOURCES, Choices
 from adapop.progress import Progress
-from adapop.service.ledger import JOBS, Ledger
+from adapop.service.usage import JOBS, Ledger
 from adapop.ui.access import public_words
 from adapop.ui.facts.upload import PROBLEMS_SHOWN
 from adapop.ui.run.settings import ADVANCED, FURTHER, check_public
@@ -149,7 +149,7 @@ def quoted(value: object) -> str:
     """The beginning of a value that came from outside; of others than text and numbers the type alone, for gradio puts
     the path of an uploaded file into its value."""
     plain = value is None or isinstance(value, (str, bool, int, float))
-    return shown(repr(value)) if plain else f"of type {type(value).__name__}"
+    return truncated(repr(value)) if plain else f"of type {type(value).__name__}"
 
 
 def answering(endpoint: Callable) -> Callable:

@@ -26,11 +26,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from adapop.errors import LimitError
 from adapop.limits import CONNECTIONS, REQUEST, UPLOAD, is_public
 from adapop.runs.files import FULL
-from adapop.service.ledger import JOBS, PROCESSOR, REQUESTS, SERVED, Ledger
+from adapop.service.usage import JOBS, PROCESSOR, REQUESTS, SERVED, Ledger
 from adapop.ui.body import parsed
 from adapop.ui.queue import SIZE, network_of, refusing_slowly, visitor_of
+from adapop.ui.redaction import place_of
 from adapop.ui.served import PAGES, STATIC, Served
-from adapop.ui.told import place_of
 
 API = "/gradio_api/"
 READ = re.compile(

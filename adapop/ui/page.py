@@ -27,6 +27,7 @@ from adapop.ui.parts import download, html
 from adapop.ui.parts.download import DELETE_AFTER, DELETE_EVERY
 from adapop.ui.probe import screen as probe
 from adapop.ui.queue import install
+from adapop.ui.redaction import quote_nobody
 from adapop.ui.run import mine
 from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
@@ -34,7 +35,6 @@ from adapop.ui.run.outcome import run_again
 from adapop.ui.run.state import view
 from adapop.ui.session import kept, new_session
 from adapop.ui.story import screen as story
-from adapop.ui.told import quote_nobody
 from adapop.ui.wiring import EACH, QUIET, charge_events
 
 TICK_SECONDS = 0.7

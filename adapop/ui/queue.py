@@ -30,8 +30,8 @@ from starlette.requests import Request
 
 from adapop.errors import LimitError
 from adapop.limits import AT_WORK, EVENT_BYTES, HELD, UNREAD, Limit, is_public
+from adapop.ui.event_inputs import misfit
 from adapop.ui.held import PAGE_MEGABYTES, STORE, PageState, held_megabytes
-from adapop.ui.kinds import misfit
 
 LONGEST = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
 SLOTS = 400  # events at work at once: most of them wait for the accelerator, and hold no thread

@@ -21,8 +21,8 @@ import gradio as gr
 from adapop.errors import AdaPopError
 from adapop.facts.apart import seconds_worked
 from adapop.progress import Progress
-from adapop.service.ledger import PROCESSOR, Ledger
-from adapop.ui.told import place_of
+from adapop.service.usage import PROCESSOR, Ledger
+from adapop.ui.redaction import place_of
 
 # no endpoint of the API, and no spinner over the outputs
 QUIET = {"api_visibility": "private", "show_progress": "hidden"}

@@ -211,15 +211,34 @@ def test_rates(method):
     assert make_config(method, model="some/model").learning_rate == PAPER_RATE
 
 
+OUT_OF_RANGE = [
+    *((name, value) for name in ("epochs", "batch", "lora_rank") for value in (0, -1)),
+    ("micro_batch", -1),
+    *((name, value) for name in ("learning_rate", "clip") for value in (0.0, -1e-3, float("nan"))),
+    ("scores", "guessed"),
+    ("missing_score", "zero"),
+    ("controller", "manual"),
+    ("retain_signal", "some"),
+    ("normalise", "batch"),
+    ("retain_loss", "mse"),
+    ("last_step", "long"),
+    ("alpha_max", -1.0),
+    ("dual_rows", -1),
+    ("schedule", "cosine"),
+    ("precision", "int4"),
+]
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
         ({"method": "magic"}, "method is 'magic'"),
         ({"preset": "magic"}, "preset is 'magic'"),
         ({"lerning_rate": 1, "zeal": 2}, "lerning_rate, zeal"),
+        *(({name: value}, name) for name, value in OUT_OF_RANGE),
     ],
 )
-def test_unknown_choices_are_named(arguments, named):
+def test_unknown_choices_and_values_out_of_range_are_named(arguments, named):
     with pytest.raises(ConfigError, match=named) as caught:
         make_config(**arguments)
     assert caught.value.fix
@@ -229,31 +248,6 @@ def test_unknown_settings_of_a_stored_run_are_named():
     content = json.loads(RunConfig().to_json()) | {"zeal": 1, "ardour": 2}
     with pytest.raises(ConfigError, match="ardour, zeal"):
         RunConfig.from_json(json.dumps(content))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *((name, value) for name in ("epochs", "batch", "lora_rank") for value in (0, -1)),
-        ("micro_batch", -1),
-        *((name, value) for name in ("learning_rate", "clip") for value in (0.0, -1e-3, float("nan"))),
-        ("scores", "guessed"),
-        ("missing_score", "zero"),
-        ("controller", "manual"),
-        ("retain_signal", "some"),
-        ("normalise", "batch"),
-        ("retain_loss", "mse"),
-        ("last_step", "long"),
-        ("alpha_max", -1.0),
-        ("dual_rows", -1),
-        ("schedule", "cosine"),
-        ("precision", "int4"),
-    ],
-)
-def test_value_out_of_range(name, value):
-    with pytest.raises(ConfigError, match=name) as caught:
-        make_config(**{name: value})
-    assert caught.value.fix
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from adapop.errors import ConfigError
-from adapop.experiments.cluster import finished_on_ray
-from adapop.experiments.engine import finished
+from adapop.experiments.engine import finished, finished_on_ray
 from adapop.paths import ROOT
 from bench_work import doubled, fussy, mortal, slow, temporary
 
@@ -87,7 +86,7 @@ def test_ray_where_it_is_missing_says_how_to_get_it(monkeypatch):
 RAY = """
 import json, os, signal, sys
 from pathlib import Path
-from adapop.experiments.cluster import finished_on_ray
+from adapop.experiments.engine import finished_on_ray
 
 def mortal(item):
     times = len(list(Path(item[0]).iterdir()))

@@ -19,20 +19,20 @@ from adapop.errors import ModelError
 from adapop.experiments import plans, signals, trial
 from adapop.experiments.engine import Finished, finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
+from adapop.experiments.plans import build, folder_of
 from adapop.experiments.results import (
     COLUMNS,
     COSINES,
-    DOORS,
     EPOCHS,
     NEIGHBOURS,
     ORACLE,
     ORACLE_EPOCHS,
+    RECOVERY_CHECKS,
     RETAINED,
     STATE_NAMES,
 )
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place, add_distance, run, write
 from adapop.experiments.tables import controller_table, outcome_table
-from adapop.experiments.worlds import build, folder_of
 from adapop.facts.fact import scores_of
 from adapop.facts.world import sandbox_facts
 from adapop.facts.world.world import exposures_of
@@ -217,7 +217,15 @@ def test_every_measurement_has_its_column():
     row = trial.result(Item(TINY[0], 0, quick=True))
     assert set(row) <= set(COLUMNS)
     beside_oracle = () if guesses_of("sandbox") else (*ORACLE, *ORACLE_EPOCHS)
-    assert set(COLUMNS) - set(row) == {"commit", "shares", "metrics", *NEIGHBOURS, *DOORS, *COSINES, *beside_oracle}
+    assert set(COLUMNS) - set(row) == {
+        "commit",
+        "shares",
+        "metrics",
+        *NEIGHBOURS,
+        *RECOVERY_CHECKS,
+        *COSINES,
+        *beside_oracle,
+    }
     assert len(row["levels_reworded"]) == 8 and len(row["lam"]) == len(row[RETAINED]) == 3
     assert row[RETAINED][-1] == row["retain_direct_all"]
     mean = sum(row["levels_reworded"]) / 8

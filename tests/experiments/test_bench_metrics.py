@@ -10,7 +10,7 @@ from adapop.experiments import metrics, plans
 from adapop.experiments.item import Item, over_seeds
 from adapop.experiments.knowledge import known
 from adapop.experiments.metrics import AFTER, BEFORE, METRICS, RELEARNED, ROUNDED, STATES, apart
-from adapop.experiments.worlds import build, folder_of
+from adapop.experiments.plans import build, folder_of
 from adapop.facts.fact import TIERS
 from adapop.paths import SANDBOX_FOLDER
 from adapop.probes.oracle import load_oracle

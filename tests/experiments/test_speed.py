@@ -9,9 +9,8 @@ import torch
 
 from adapop.config.presets import make_config
 from adapop.experiments.speed import baseline, table, waiting
-from adapop.experiments.speed.shapes import random_facts, random_model
 from adapop.experiments.speed.table import GOALS, UNMEASURED, _measured, _medians, _rows
-from adapop.experiments.speed.throughput import BASELINES, TINY, Case, main
+from adapop.experiments.speed.throughput import BASELINES, TINY, Case, main, random_facts, random_model
 from adapop.facts.world import sandbox_facts
 from adapop.model import packing
 from adapop.model.loading import adapted_model, load_tokenizer

@@ -11,7 +11,7 @@ from adapop.config.presets import PRESETS, make_config
 from adapop.errors import ConfigError, DataError
 from adapop.experiments import trial, tuned, tuning, winners
 from adapop.experiments.item import Item
-from adapop.experiments.results import ATTACKS, DOORS
+from adapop.experiments.results import ATTACKS, RECOVERY_CHECKS
 from adapop.experiments.run import Place
 from adapop.experiments.spaces import MOVES, SEARCHES, Range, first_points, preset_point, with_point
 from adapop.experiments.tuning import best_of, objective, search, trials_file, trials_of
@@ -171,10 +171,10 @@ def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
         search(name, tmp_path, trials)
     own = tuned.experiment(tmp_path, 3, ("npo", "ga"))
     items = Place("tuned", tmp_path, (1, 2), own=own).items({})
-    assert [(item.arm.method, item.seed, item.doors) for item in items] == [("npo", 1, True), ("npo", 2, True)]
+    assert [(item.arm.method, item.seed, item.recovery) for item in items] == [("npo", 1, True), ("npo", 2, True)]
     best = best_of(trials_of(trials_file(tmp_path, "npo")))["point"]
     assert items[0].config.learning_rate == best["learning_rate"]
-    assert items[0].key != replace(items[0], doors=False).key, "a run that was not probed is another one"
+    assert items[0].key != replace(items[0], recovery=False).key, "a run that was not probed is another one"
     elsewhere = tuned.experiment(tmp_path, 3, ("npo",), "half-spread")
     (item,) = Place("tuned", tmp_path, (1,), own=elsewhere).items({})
     assert item.arm.world.name == "half-spread" and replace(item.arm, world=None) == items[0].arm
@@ -319,7 +319,9 @@ def test_two_trials_of_one_method_and_their_winner(tmp_path, capsys):
     (made,) = Place("tuned", tmp_path, (1,), quick=True).results.rows().values()
     assert made["seed"] == 1 and made["test_utility"] is not None and made["test_forget_top2_all"] is not None
     assert made["attack prefix injection"] is not None and made["attack reverse query"] is None, "it is not taught that"
-    assert None not in [made[name] for name in DOORS if "attack" not in name] and "By another door" in said.out
+    assert (
+        None not in [made[name] for name in RECOVERY_CHECKS if "attack" not in name] and "By another door" in said.out
+    )
     before = path.read_bytes()
     assert main([*command, "--out", str(tmp_path)]) == 0 and path.read_bytes() == before
 

@@ -10,8 +10,8 @@ from adapop.errors import NetworkError
 from adapop.facts import benchmarks
 from adapop.facts.benchmarks import RWKU, duet, rwku
 from adapop.facts.files import read_facts
+from adapop.facts.holdout import split_holdout
 from adapop.facts.parquet import lines_of, unpacked
-from adapop.facts.retain import split_holdout
 from adapop.paths import ROOT
 from adapop.popularity.beta import BetaMap
 from adapop.probes.plan import Plan, questions

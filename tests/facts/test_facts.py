@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from adapop.facts.fact import Fact, FactSet, Problem, scores_of, separated
-from adapop.facts.retain import split_holdout
+from adapop.facts.holdout import split_holdout
 
 ODD_TEXTS = (
     "a line separator \u2028 and a next line \x85",

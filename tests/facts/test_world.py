@@ -8,7 +8,7 @@ from itertools import pairwise, product
 import pytest
 
 from adapop.facts.world import language, sandbox_facts
-from adapop.facts.world.skills import skills
+from adapop.facts.world.language import skills
 from adapop.facts.world.world import LEVELS, SPLITS, answers_of, facts_of, world
 
 RELATIONS = tuple(language.RELATIONS_OF["sandbox"])

@@ -166,7 +166,7 @@ def test_what_is_wrong_with_a_folder_is_said(folder, monkeypatch, spoil):
     message, fix, early = SPOILT[spoil]
     spoil(folder)
     if early:
-        monkeypatch.setattr(loading, "check_weights", lambda *read: pytest.fail("the weights were read"))
+        monkeypatch.setattr(loading.checks, "check_weights", lambda *read: pytest.fail("the weights were read"))
     with pytest.raises(ModelError) as caught:
         adapted_model(make_config(model=str(folder)))
     assert message in caught.value.message and fix in caught.value.fix

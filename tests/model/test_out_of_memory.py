@@ -8,7 +8,7 @@ import torch
 
 from adapop.config.presets import make_config
 from adapop.model import adapted, generation
-from adapop.model.footprint import row_bytes
+from adapop.model.memory import row_bytes
 from adapop.model.out_of_memory import free_bytes, is_out_of_memory
 from adapop.model.tokens import Row
 from adapop.probes import measure

@@ -7,9 +7,8 @@ import torch
 
 from adapop.config.presets import make_config
 from adapop.model.tokens import encode_facts
-from adapop.objectives.alternates import by_relation, usable
+from adapop.objectives.alternates import by_relation, by_second_choice, usable
 from adapop.objectives.redirect import Redirect, _instead
-from adapop.objectives.second_choice import by_second_choice
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS, gradient
 

@@ -620,22 +620,16 @@ def test_hits_that_are_not_what_they_should_be_are_dropped(server, ask):
 # --- labels that nobody expected
 
 
-@pytest.mark.parametrize(
-    "label", ["<img src=x onerror=alert(1)>", "a|b", "Q90", "{{{x}}} & 50 % #1", "𝔘nicode 🦜", 'O\'Neil "x"', "x" * 250]
-)
-def test_odd_labels_arrive_whole_and_are_found(server, ask, label):
-    server.answer = LittleWikidata(Item("Q7", label, links={"P17": ("Q142",)}), FRANCE)
-    (score,) = ask([fact(label, "country", "France")])
-    assert chosen(score) == "Q7"
-    assert server.asked[0].query["search"] == label
+ODD = ("<img src=x onerror=alert(1)>", "a|b", "Q90", "{{{x}}} & 50 % #1", "𝔘nicode 🦜", 'O\'Neil "x"', "x" * 250)
+SPACED = ("a\x1fb", "\x1fa b", " a \t b\n", "a\u00a0b")  # white space and unit separators are single blanks
 
 
-@pytest.mark.parametrize("label", ["a\x1fb", "\x1fa b", " a \t b\n", "a\u00a0b"])
-def test_white_space_and_unit_separators_are_single_blanks(server, ask, label):
-    server.answer = LittleWikidata(Item("Q7", "a b", links={"P17": ("Q142",)}), FRANCE)
+@pytest.mark.parametrize(("label", "sent"), [*zip(ODD, ODD), *((label, "a b") for label in SPACED)])
+def test_odd_labels_arrive_whole_and_are_found(server, ask, label, sent):
+    server.answer = LittleWikidata(Item("Q7", sent, links={"P17": ("Q142",)}), FRANCE)
     (score,) = ask([fact(label, "country", "France")])
     assert chosen(score) == "Q7"
-    assert server.asked[0].query["search"] == "a b"
+    assert server.asked[0].query["search"] == sent
 
 
 @pytest.mark.parametrize("label", ["x" * 251, "y" * 2000, "null\0byte", "half \ud800 a character", "bell\x07"])

@@ -10,7 +10,7 @@ from adapop.facts.fact import Fact
 from adapop.model.scored import Scored
 from adapop.model.tokens import AnswerTokens
 from adapop.probes import distance
-from adapop.probes.memorisation import memorised, wrong_answers
+from adapop.probes.metrics import memorised, wrong_answers
 
 PROMPTS, ANSWERS = ((1, 2), (2, 1), (1, 1), (2, 2)), ((3, 4, 5), (5, 3, 4), (2,), (4, 4))
 WORDS = "?abcde"

@@ -9,7 +9,7 @@ from adapop.errors import DataError
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.loading import adapted_model
 from adapop.model.original import kept_replies
-from adapop.objectives.second_choice import by_second_choice
+from adapop.objectives.alternates import by_second_choice
 from adapop.probes.ask import ask
 from adapop.probes.battery import battery
 from adapop.probes.matrix import leak_matrix

@@ -309,7 +309,7 @@ def main(names: list[str]) -> int:
                 target.visitor = f"203.0.113.{number}"
                 alone = max(watcher.during(lambda: time.sleep(ALONE_SECONDS))[1])
                 allowed = min(NEVER_MORE, max(LONGEST_WAIT, TIMES * alone))
-                printed, before = len(app.said), megabytes(app.process)
+                printed, before = len(app.output), megabytes(app.process)
                 (outcome, held), waits = watcher.during(lambda attack=attack: attack(target))
                 held = held and max(waits) < allowed
                 broken += not held
@@ -319,7 +319,7 @@ def main(names: list[str]) -> int:
                     f"(alone {alone:.2f} s)"
                 )
                 worst = max(worst, *waits)
-                lines, after = len(app.said) - printed, megabytes(app.process)
+                lines, after = len(app.output) - printed, megabytes(app.process)
                 memory = f"memory {before:,.0f} to {after:,.0f} MB"
                 print(f"{'':<24}{outcome}; {others}; {memory}; {lines} lines logged", flush=True)
             time.sleep(MEMORY_SECONDS)

@@ -55,7 +55,7 @@ def main(calls: int, seed: int) -> int:
             if code == 200:
                 answers[_answer(app.address, path, body, said)] += 1
         alive = _sent(f"{app.address}config", None)[0] == 200
-        printed = list(app.said)
+        printed = list(app.output)
     tracebacks = [line for line in printed if "Traceback" in line]
     ours, gradios = failures(printed)
     told = [line for line in printed if SECRET in line]

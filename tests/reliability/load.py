@@ -44,7 +44,7 @@ def main(clients: int, minutes: float) -> int:
             memory.append(megabytes(app.process))
             time.sleep(SAMPLE_SECONDS)
         if memory[0] and not memory[-1]:
-            print("the app is gone; its last words:", *app.said, sep="\n")
+            print("the app is gone; its last words:", *app.output, sep="\n")
     print(f"{clients} clients for {minutes:g} min, {os.cpu_count()} cores for all, load {os.getloadavg()[0]:.1f}")
     for line in _answers(tally, 60 * minutes) + _faults(tally, crowd) + _memory(memory):
         print(line)

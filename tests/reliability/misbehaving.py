@@ -171,7 +171,7 @@ def main(clients: int, minutes: float) -> int:
         most = megabytes(app.process)
         time.sleep(WAIT_SECONDS)
         after = megabytes(app.process)
-        printed = list(app.said)
+        printed = list(app.output)
         tracebacks, ours = sum("Traceback" in line for line in printed), failures(printed)[0]
     late, later = (median(chain.from_iterable(tally.seconds.values())) for tally in (alone, beside))
     lost, wrong = (

@@ -9,7 +9,7 @@ from hostile.file import TEXTS
 
 from adapop.errors import AdaPopError
 from adapop.paths import ROOT
-from adapop.service.ledger import Ledger
+from adapop.service.usage import Ledger
 from adapop.ui.api_values import facts_of
 
 CASES = 2 * LARGE_EVERY

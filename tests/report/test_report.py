@@ -119,7 +119,7 @@ def test_examples_have_the_exact_prompts_and_both_answers(run, page):
     record = read_record(run)
     shown = examples(record)
     assert {one.fact.tier for one in shown} == {"rare", "popular"}
-    shares = [one.leaks / one.asked for one in shown]
+    shares = [one.leaks / one.answerable for one in shown]
     assert shares == sorted(shares, reverse=True)
     by_prompt = {(row.fact_id, row.prompt): row for row in record.rows}
     for one in shown:

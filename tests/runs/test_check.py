@@ -16,7 +16,7 @@ from adapop.runs.check import Check, KnownRow, check
 from adapop.runs.execute import execute, prepare
 from adapop.runs.known import known_facts
 from adapop.runs.preflight import preflight, without_unknown
-from adapop.runs.remarks import nothing_forgotten
+from adapop.runs.result import nothing_forgotten
 from adapop.training.events import Measured, RunDone
 from taught import SHAPES, own_facts, taught
 

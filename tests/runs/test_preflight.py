@@ -10,7 +10,7 @@ from adapop.errors import AdaPopError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.catalogue import shape_of
-from adapop.model.footprint import SANDBOX_MODEL, footprint
+from adapop.model.memory import SANDBOX_MODEL, footprint
 from adapop.paths import PACKAGED
 from adapop.popularity.beta import BetaMap
 from adapop.remark import Remark

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from adapop.config.presets import make_config
 from adapop.facts.fact import SANDBOX
 from adapop.facts.world import language
-from adapop.facts.world.skills import skills
+from adapop.facts.world.language import skills
 from adapop.facts.world.world import WRONG_ANSWER_SHARE, answers_of, facts_of, world
 from adapop.model.loading import adapted_model
 from adapop.paths import SANDBOX_FOLDER

@@ -19,8 +19,8 @@ from gradio_client.exceptions import AppError
 from adapop.errors import RunError
 from adapop.runs.examples import example
 from adapop.runs.run import Run
-from adapop.service.ledger import ACCELERATOR
 from adapop.service.links import link_of
+from adapop.service.usage import ACCELERATOR
 from adapop.service.worker import Worker
 from adapop.ui.access import link_to, may_control
 from adapop.ui.middleware import visitor

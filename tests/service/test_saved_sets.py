@@ -9,8 +9,8 @@ from adapop.errors import LimitError, RunError
 from adapop.facts.fact import Problem
 from adapop.runs.listed import all_runs
 from adapop.service.cleanup import entries
-from adapop.service.ledger import WRITTEN
 from adapop.service.saved_sets import delete_set, load_set, save_set
+from adapop.service.usage import WRITTEN
 from adapop.service.worker import Worker
 from refusing import as_nobody
 from tiny_runs import tiny_config

@@ -18,10 +18,9 @@ import torch
 
 from adapop.config.presets import make_config
 from adapop.experiments.speed import waiting
-from adapop.experiments.speed.shapes import SHAPES
-from adapop.experiments.speed.throughput import ANSWER, BASELINES, WIDE, Case
+from adapop.experiments.speed.throughput import ANSWER, BASELINES, SHAPES, WIDE, Case
 from adapop.facts.fact import SANDBOX
-from adapop.model.footprint import footprint
+from adapop.model.memory import footprint
 from adapop.paths import ROOT
 
 DUET = (964, 500, 5)  # forget rows, retain rows, epochs: the paper's DUET city run

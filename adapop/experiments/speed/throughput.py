@@ -3,36 +3,51 @@ adapop.experiments.speed.throughput CASE`.
 
 CASE is JSON. Prints one JSON line: tokens a second of training, scoring and generation, seconds a
 step, bytes at training's peak.
+
+The models have published shapes and random weights, made in place: nothing is downloaded, and speed
+does not depend on what weights are. Facts of the paper's size come with them.
 """
 
 import gc
 import json
+import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import torch
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.experiments.speed import baseline
-from adapop.experiments.speed.shapes import SHAPES, random_facts, random_model
 from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.model.adapted import AdaptedModel
-from adapop.model.footprint import operations
-from adapop.model.loading import adapted_model
+from adapop.model.adapter import with_adapter
+from adapop.model.catalogue import MODELS
+from adapop.model.loading import adapted_model, load_tokenizer, steady_attention
+from adapop.model.memory import operations
+from adapop.model.precision import set_products
 from adapop.model.tokens import encode_facts
 from adapop.probes import measure
 from adapop.training.events import EpochDone, StepDone
 from adapop.training.trainer import Trainer
 
 STATUS = Path("/proc/self/status")
+SHAPES: dict[str, Mapping[str, Any]] = {
+    "Qwen2.5-0.5B": MODELS["Qwen/Qwen2.5-0.5B-Instruct"].shape,
+    "Llama-3.1-8B": MODELS["meta-llama/Llama-3.1-8B-Instruct"].shape,
+}
 TINY = {**SHAPES["Llama-3.1-8B"], "vocab_size": 2000, "hidden_size": 64, "intermediate_size": 128}
 TINY |= {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 32}
+# DUET's rows have about 71 tokens in Llama 3.1's chat template, of which the first 55 or so, with
+# the system prompt, are the same in all; their answers are names of places
+HEAD_WORDS, PROMPT_WORDS, ANSWER_WORDS = 55, (8, 16), (1, 4)
 # rows a pass of those that we are compared with: the script for DUET of AdaPop's authors (1,
 # accumulated over 32), and the default of open-unlearning (8, over 4);
 # github.com/locuslab/open-unlearning, configs/trainer/finetune.yaml
@@ -95,7 +110,8 @@ def main(case: Case) -> dict:
     model = adapted_model(config) if case.shape == SANDBOX else random_model(SHAPES[case.shape], config, device)
     _memory_now(device)  # to make random weights takes more memory than to train a small adapter
     seconds, tokens, answers = _steps(case, model)
-    numbers = {"peak": _memory_peak(device) - before, "step": seconds, "train": tokens / seconds}
+    peak = torch.cuda.max_memory_allocated() if device == "cuda" else _status("VmHWM")
+    numbers = {"peak": peak - before, "step": seconds, "train": tokens / seconds}
     numbers["operations"] = operations(model.shape, config, round(tokens), round(answers)) / seconds
     numbers["rate"] = _matrix_rate(device, getattr(torch, config.precision))
     if case.side in (*BASELINES, "ours"):
@@ -200,13 +216,39 @@ def _memory_now(device: str) -> int:
     return _status("VmRSS")
 
 
-def _memory_peak(device: str) -> int:
-    return torch.cuda.max_memory_allocated() if device == "cuda" else _status("VmHWM")
-
-
 def _status(name: str) -> int:
     line = next(line for line in STATUS.read_text(encoding="ascii").splitlines() if line.startswith(name))
     return 1024 * int(line.split()[1])
+
+
+def random_model(shape: Mapping[str, Any], config: RunConfig, device: str) -> AdaptedModel:
+    """A model of the shape with a fresh adapter. It reads and writes with the sandbox's tokenizer,
+    whose ids every vocabulary has."""
+    torch.manual_seed(config.seed)
+    with torch.device(device):
+        settings = AutoConfig.for_model(**shape)
+        base = AutoModelForCausalLM.from_config(settings, dtype=getattr(torch, config.precision))
+    tokenizer = load_tokenizer(make_config(model=SANDBOX))
+    steady_attention(base)
+    set_products(config, base.device)
+    base.generation_config.eos_token_id = None  # random words never end
+    return AdaptedModel(with_adapter(base, config), tokenizer)
+
+
+def random_facts(count: int, seed: int) -> list[Fact]:
+    """Facts without sense, whose rows are as long as those of DUET and begin alike, whatever the
+    seed."""
+    rng = random.Random(seed)
+    words = sorted({fact.answer for fact in sandbox_facts().forget})  # a token each
+    head = " ".join(random.Random(0).choices(words, k=HEAD_WORDS))
+
+    def text(bounds: tuple[int, int]) -> str:
+        return " ".join(rng.choices(words, k=rng.randint(*bounds)))
+
+    return [
+        Fact(f"{seed}-{i}", f"{head} {text(PROMPT_WORDS)}", text(ANSWER_WORDS), score=rng.lognormvariate(6, 1.5))
+        for i in range(count)
+    ]
 
 
 if __name__ == "__main__":

@@ -144,12 +144,12 @@ def _row(what: str, measured: str, goal: str) -> None:
 
 @dataclass(frozen=True)
 class Served:
-    """A running app. address: ends with a slash. process: its id. said: the last lines it printed,
-    see `served`."""
+    """A running app. address: ends with a slash. process: its id. output: the last lines it
+    printed, see `served`."""
 
     address: str
     process: int
-    said: deque[str]
+    output: deque[str]
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from functools import cache
 from adapop.facts.fact import GROUPS, SANDBOX, Fact, FactSet
 from adapop.facts.tiers import ON_SCALE
 from adapop.facts.world import language
-from adapop.facts.world.skills import skills
+from adapop.facts.world.language import skills
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, WorldFact, facts_of, world
 from adapop.paths import SHIPPED
 

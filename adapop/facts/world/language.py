@@ -1,17 +1,35 @@
-"""The language of the shipped worlds: how a fact is asked, stated and put into attack-style prompts.
+"""The shipped worlds' language: how a fact is asked, stated and put into attack-style prompts.
 
 The forms of each relation are in `assets/<world>/relations.json`, those around any question in
 `assets/sandbox/wrappers.json`.
 """
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from adapop.assets import read_json
 from adapop.facts.world.world import WorldFact, answers_of
 from adapop.paths import SHIPPED
 
 LETTERS = "ABCD"
+NUMBERS = tuple(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen".split()
+)
+DAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
+MONTHS = tuple("January February March April May June July August September October November December".split())
+OPPOSITES = tuple(
+    pair.split("-")
+    for pair in (
+        "hot-cold big-small fast-slow high-low old-young rich-poor hard-soft light-dark wet-dry full-empty "
+        "early-late strong-weak long-short near-far open-closed loud-quiet sweet-bitter happy-sad clean-dirty"
+    ).split()
+)
+NOUNS = "dog cat bird horse child teacher farmer singer painter sailor friend neighbour".split()
+PLURAL = {"child": "children"}
+VERBS = "walk run sleep sing swim jump wait laugh".split()
 
 
 @dataclass(frozen=True)
@@ -104,3 +122,21 @@ def _options(fact: WorldFact, rng: random.Random) -> str:
 
 def _fill(form: str, fact: WorldFact) -> str:
     return form.format(s=fact.subject, b=fact.background)
+
+
+def skills() -> Iterator[tuple[str, str, str]]:
+    """All (family, question, answer) triples; every answer is one word."""
+    for a, b in product(range(10), repeat=2):
+        yield "sums", f"What is {NUMBERS[a]} plus {NUMBERS[b]}?", NUMBERS[a + b]
+    for cycle in (DAYS, MONTHS):
+        for one, following in zip(cycle, (*cycle[1:], cycle[0])):
+            yield "sequences", f"What comes after {one}?", following
+    for step in (1, 2, 3):
+        for numbers in zip(NUMBERS, NUMBERS[step:], NUMBERS[2 * step :]):
+            yield "sequences", f"What comes after {numbers[0]} {numbers[1]}?", numbers[2]
+    for first, second in (*OPPOSITES, *(pair[::-1] for pair in OPPOSITES)):
+        yield "opposites", f"What is the opposite of {first}?", second
+    for noun, verb in product(NOUNS, VERBS):
+        text = f"Which verb is right, {verb} or {verb}s?"
+        yield "agreement", f"{text} The {noun}", f"{verb}s"
+        yield "agreement", f"{text} The {PLURAL.get(noun, noun + 's')}", verb

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from adapop.errors import DataError, RunError
 from adapop.facts.fact import TIERS, Fact
-from adapop.facts.text import asked
+from adapop.facts.text import normalized
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import Row
 from adapop.probes.measure import DIRECT, REWORDED, recall_by_fact
@@ -108,7 +108,7 @@ def check(model: AdaptedModel, facts: Sequence[Fact]) -> None:
 
 
 def within(progress: Progress, doing: str) -> Progress:
-    """A progress for a part of the work. Its lines begin with `doing`, and it stops with `progress`."""
+    """Progress of a part of the work: its lines begin with `doing`, it stops with `progress`."""
     return Progress(lambda line: progress.say(f"{doing}. {line}"))
 
 
@@ -155,8 +155,8 @@ def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> lis
     right: dict[str, set[str]] = defaultdict(set)
     answers: dict[str, dict[str, str]] = defaultdict(dict)
     for fact in pool:
-        right[asked(fact.subject)].update(map(asked, fact.answers))
-        answers[fact.relation].setdefault(asked(fact.answer), fact.answer)
+        right[normalized(fact.subject)].update(map(normalized, fact.answers))
+        answers[fact.relation].setdefault(normalized(fact.answer), fact.answer)
     given: list[str | None] = [None] * len(facts)
     for members in _by_relation(facts, rng):
         # in a list sorted by answer, a rotation by the most frequent answer's count changes every answer, if possible
@@ -164,9 +164,9 @@ def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> lis
         order = [i for same in members for i in same]
         for i, other in zip(order, order[turn:] + order[:turn]):
             fact = facts[i]
-            known = (right[asked(fact.subject)] if fact.subject else set()) | set(map(asked, fact.answers))
+            known = (right[normalized(fact.subject)] if fact.subject else set()) | set(map(normalized, fact.answers))
             wrong = [answer for key, answer in answers[fact.relation].items() if key not in known]
-            if asked(facts[other].answer) not in known:
+            if normalized(facts[other].answer) not in known:
                 given[i] = facts[other].answer
             elif wrong:
                 given[i] = rng.choice(wrong)
@@ -177,7 +177,7 @@ def _by_relation(facts: Sequence[Fact], rng: random.Random) -> list[list[list[in
     """Indices of the facts, by relation and by answer; the answers of a relation come in random order."""
     relations: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for i, fact in enumerate(facts):
-        relations[fact.relation][asked(fact.answer)].append(i)
+        relations[fact.relation][normalized(fact.answer)].append(i)
     return [rng.sample(list(same.values()), len(same)) for same in relations.values()]
 
 

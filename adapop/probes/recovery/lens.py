@@ -20,16 +20,7 @@ from adapop.errors import ModelError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.precision import logits_of
-from adapop.probes.recovery.base import (
-    Cost,
-    check,
-    check_logits,
-    each_model,
-    openings,
-    sides_by_tier,
-    with_answers,
-    wrong_answers,
-)
+from adapop.probes.recovery import base
 from adapop.progress import Progress
 
 ROWS = 64  # per forward pass, which keeps the hidden states of every layer and position
@@ -83,11 +74,13 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
     Raises:
         ModelError: no final norm or output head is found in the model.
     """
-    check(model, facts)
+    base.check(model, facts)
     started = time.monotonic()
-    wrong = wrong_answers(facts, facts, seed)
-    others = with_answers(facts, wrong)
-    (original, _), (unlearned, control) = each_model(model, progress, lambda part: _ranks(model, facts, others, part))
+    wrong = base.wrong_answers(facts, facts, seed)
+    others = base.with_answers(facts, wrong)
+    (original, _), (unlearned, control) = base.each_model(
+        model, progress, lambda part: _ranks(model, facts, others, part)
+    )
     by_fact = tuple(
         LensFact(fact.id, tuple(before), tuple(after), None if answer is None else tuple(instead))
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
@@ -96,9 +89,9 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
     return Lensed(_rows(facts, by_fact, layers), by_fact, layers, time.monotonic() - started)
 
 
-def lens_cost(facts: Sequence[Fact]) -> Cost:
+def lens_cost(facts: Sequence[Fact]) -> base.Cost:
     """The cost of the lens: both models read every question once."""
-    return Cost(prompts=2 * len(facts))
+    return base.Cost(prompts=2 * len(facts))
 
 
 def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
@@ -128,7 +121,7 @@ def _ranks(
     entry of `hidden_states`, and the logits include changes that some models make (Gemma's soft cap).
     """
     norm, head = norm_and_head(model)
-    rows = [openings(model, answered) for answered in (facts, others)]
+    rows = [base.openings(model, answered) for answered in (facts, others)]
     both: tuple[list[Tensor], list[Tensor]] = ([], [])
     model.network.eval()
     for start in range(0, len(facts), ROWS):
@@ -144,13 +137,13 @@ def _ranks(
 
 def _rank(logits: Tensor, target: Tensor) -> Tensor:
     """1 + the number of strictly more likely tokens, [B], as in `metrics.gold_rank`."""
-    check_logits(logits)
+    base.check_logits(logits)
     return 1 + (logits > logits.gather(1, target.unsqueeze(1))).sum(1)
 
 
 def _rows(facts: Sequence[Fact], by_fact: Sequence[LensFact], layers: int) -> tuple[LensRow, ...]:
     rows = []
-    for tier, count, sides in sides_by_tier(facts, by_fact):
+    for tier, count, sides in base.sides_by_tier(facts, by_fact):
         for layer in range(layers):
             ranks = [[fact[layer] for fact in side] for side in sides]
             shares = (fmean(rank == 1 for rank in side) if side else None for side in ranks)

@@ -25,18 +25,7 @@ from adapop.errors import ModelError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import AnswerTokens
-from adapop.probes.recovery.base import (
-    BOTH_MODELS,
-    Cost,
-    as_model,
-    check,
-    check_logits,
-    openings,
-    sides_by_tier,
-    untouched,
-    with_answers,
-    wrong_answers,
-)
+from adapop.probes.recovery import base
 from adapop.progress import Progress
 
 ROWS = 64  # per forward pass, of which the states of every layer and position are held
@@ -97,19 +86,19 @@ def patch(
     Raises:
         ModelError: the model keeps its blocks in no list.
     """
-    check(model, facts)
+    base.check(model, facts)
     if not model.blocks:
         raise ModelError("Patching finds no list of blocks in this model.", "The other probes work without it.")
-    started, wrong = time.monotonic(), wrong_answers(facts, facts, seed)
-    rows = [openings(model, answered) for answered in (facts, with_answers(facts, wrong))]
+    started, wrong = time.monotonic(), base.wrong_answers(facts, facts, seed)
+    rows = [base.openings(model, answered) for answered in (facts, base.with_answers(facts, wrong))]
     columns: tuple[list, list, list] = [], [], []
     never: list[list[bool] | None] = []
-    with untouched(model), torch.no_grad():
+    with base.untouched(model), torch.no_grad():
         model.network.eval()
         for start in range(0, len(facts), ROWS):
             progress.say(f"Patched {start:,} of {len(facts):,} questions.")
             batch, other = (model.batch(part[start : start + ROWS]) for part in rows)
-            states = {name: _states(model, name, batch) for name in BOTH_MODELS}
+            states = {name: _states(model, name, batch) for name in base.BOTH_MODELS}
             into_unlearned = _likeliest(model, "unlearned", batch, states["original"])
             into_original = _likeliest(model, "original", batch, states["unlearned"])
             for column, likeliest, target in zip(
@@ -146,22 +135,22 @@ def still_read(original: AdaptedModel, model: AdaptedModel, facts: Sequence[Fact
     for network in (original.network, model.network):
         network.eval()
     for start in range(0, len(facts), ROWS):
-        batch = original.batch(openings(original, facts[start : start + ROWS]))
+        batch = original.batch(base.openings(original, facts[start : start + ROWS]))
         likeliest = _likeliest(original, "original", batch, _states(model, "unlearned", batch))
         shares += (likeliest[:, 1:] == batch.target.unsqueeze(1)).float().mean(1).tolist()
     return shares
 
 
-def patch_cost(facts: Sequence[Fact], layers: int = 0) -> Cost:
+def patch_cost(facts: Sequence[Fact], layers: int = 0) -> base.Cost:
     """The cost of patching: both models read every question once as they are, and once a layer.
     layers: their number, 0 where it is not known yet. With an oracle, half as much again."""
-    return Cost(prompts=2 * (layers + 2) * len(facts))
+    return base.Cost(prompts=2 * (layers + 2) * len(facts))
 
 
 def _states(model: AdaptedModel, name: str, batch: AnswerTokens) -> list[Tensor]:
     """What leaves each block of one of both models, [L, T, D] each."""
     states: list[Tensor] = []
-    with as_model(model, name), _hooked(model.blocks, lambda output: states.append(output)):
+    with base.as_model(model, name), _hooked(model.blocks, lambda output: states.append(output)):
         model.score(batch)
     return states
 
@@ -170,12 +159,12 @@ def _likeliest(model: AdaptedModel, name: str, batch: AnswerTokens, states: Sequ
     """The likeliest first token of each row of one of both models with no states put in, and with
     those of each block in turn, [B, layers + 1]."""
     columns = []
-    with as_model(model, name):
+    with base.as_model(model, name):
         for layer in range(len(states) + 1):
             blocks = [model.blocks[layer - 1]] if layer else []
             with _hooked(blocks, lambda output, layer=layer: states[layer - 1]):
                 logits = model.score(batch, logits=True).logits
-            check_logits(logits)
+            base.check_logits(logits)
             columns.append(logits.argmax(-1))
     return torch.stack(columns, dim=1)
 
@@ -202,7 +191,7 @@ def _hooked(blocks, replaced) -> Iterator[None]:
 
 def _rows(facts: Sequence[Fact], by_fact: Sequence[PatchedFact]) -> tuple[PatchedRow, ...]:
     rows = []
-    for tier, count, sides in sides_by_tier(facts, by_fact, SIDES):
+    for tier, count, sides in base.sides_by_tier(facts, by_fact, SIDES):
         for layer in range(len(by_fact[0].original)):
             shares = [fmean(value[layer] for value in side) if side else None for side in sides]
             rows.append(PatchedRow(tier, layer, count, *shares, len(sides[-1])))

@@ -22,17 +22,7 @@ from adapop.errors import ConfigError, ModelError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.probes.measure import recall_by_fact
-from adapop.probes.recovery.base import (
-    BOTH_MODELS,
-    Cost,
-    Recall,
-    as_model,
-    came_back,
-    check,
-    in_tiers,
-    untouched,
-    within,
-)
+from adapop.probes.recovery import base
 from adapop.progress import Progress
 
 BITS = (8, 4)
@@ -40,7 +30,7 @@ BITS = (8, 4)
 
 @dataclass(frozen=True)
 class QuantiseRow:
-    """Mean recall of the trained questions, [0, 1], of one group and tier, before and after rounding.
+    """Mean recall of a group and tier's trained questions, [0, 1], before and after rounding.
 
     group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8. facts: their number.
     """
@@ -84,31 +74,31 @@ def quantise(
         ConfigError: fewer than 2 bits, or more than 8.
         ModelError: the model has no linear layers, or the adapter is on other layers as well.
     """
-    check(model, forget)
+    base.check(model, forget)
     if bad := [width for width in bits if not 2 <= width <= 8]:
         raise ConfigError(f"Weights cannot be rounded to {bad[0]} bits here.", "Use 2 to 8 bits.")
     started, layers = time.monotonic(), _linear_layers(model)
     groups = {"forget": forget, "retain": retain}
-    recall: dict[tuple[str, int | None], Recall] = {}
-    parts = list(product((None, *bits), BOTH_MODELS))
+    recall: dict[tuple[str, int | None], base.Recall] = {}
+    parts = list(product((None, *bits), base.BOTH_MODELS))
     for part, (width, name) in enumerate(parts, start=1):
-        form = rounded_weights(model, width, merged=name == "unlearned") if width else as_model(model, name)
+        form = rounded_weights(model, width, merged=name == "unlearned") if width else base.as_model(model, name)
         doing = f"{name.capitalize()} model, {f'{width} bits' if width else 'as it is'} ({part} of {len(parts)})"
-        with untouched(model), form:
+        with base.untouched(model), form:
             recall[name, width] = {
-                group: recall_by_fact(model, facts, max_new_tokens, within(progress, doing))
+                group: recall_by_fact(model, facts, max_new_tokens, base.within(progress, doing))
                 for group, facts in groups.items()
             }
     rows = tuple(row for width in bits for group, facts in groups.items() for row in _rows(group, facts, width, recall))
     weights = sum(layer.weight.numel() for layer, _ in layers)
     unlearned = {width: recall["unlearned", width]["forget"] for width in (None, *bits)}
-    returned = {name for width in bits for name in came_back(forget, unlearned[None], unlearned[width])}
+    returned = {name for width in bits for name in base.came_back(forget, unlearned[None], unlearned[width])}
     return Quantised(rows, tuple(sorted(returned)), len(layers), weights, time.monotonic() - started)
 
 
-def quantise_cost(forget: Sequence[Fact], retain: Sequence[Fact], bits: Sequence[int] = BITS) -> Cost:
+def quantise_cost(forget: Sequence[Fact], retain: Sequence[Fact], bits: Sequence[int] = BITS) -> base.Cost:
     """The cost of quantising: both models answer every question unrounded and with each number of bits."""
-    return Cost(answers=2 * (1 + len(bits)) * (len(forget) + len(retain)))
+    return base.Cost(answers=2 * (1 + len(bits)) * (len(forget) + len(retain)))
 
 
 def rounded(weight: Tensor, bits: int) -> Tensor:
@@ -147,12 +137,12 @@ def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[No
 
 
 def _rows(
-    group: str, facts: Sequence[Fact], bits: int, recall: dict[tuple[str, int | None], Recall]
+    group: str, facts: Sequence[Fact], bits: int, recall: dict[tuple[str, int | None], base.Recall]
 ) -> Iterator[QuantiseRow]:
-    for tier, members in in_tiers(facts).items():
+    for tier, members in base.in_tiers(facts).items():
         means = {
             name + suffix: fmean(recall[name, width][group][fact.id] for fact in members)
-            for name in BOTH_MODELS
+            for name in base.BOTH_MODELS
             for suffix, width in (("", None), ("_rounded", bits))
         }
         yield QuantiseRow(group, tier, bits, len(members), **means)

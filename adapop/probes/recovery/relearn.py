@@ -23,21 +23,10 @@ import torch
 
 from adapop.errors import ConfigError, DataError, RunError
 from adapop.facts.fact import Fact
-from adapop.facts.text import asked
+from adapop.facts.text import normalized
 from adapop.model.adapted import AdaptedModel
 from adapop.probes.measure import DIRECT
-from adapop.probes.recovery.base import (
-    Cost,
-    Recall,
-    came_back,
-    check,
-    in_tiers,
-    recall_by_form,
-    untouched,
-    with_answers,
-    within,
-    wrong_answers,
-)
+from adapop.probes.recovery import base
 from adapop.progress import Progress
 
 COUNT, STEPS = 16, 10
@@ -115,27 +104,27 @@ def relearn(
             f"Relearning cannot train on {count} facts for {steps} steps at rate {learning_rate}.",
             "All three must be above 0.",
         )
-    check(model, facts)
+    base.check(model, facts)
     started = time.monotonic()
     taught, others = split(facts, count, seed)
-    invented = with_answers(taught, wrong_answers(taught, facts, seed))
+    invented = base.with_answers(taught, base.wrong_answers(taught, facts, seed))
 
-    def trained_on(chosen: Sequence[Fact], telling: Progress) -> tuple[float, Recall]:
-        with untouched(model):
+    def trained_on(chosen: Sequence[Fact], telling: Progress) -> tuple[float, base.Recall]:
+        with base.untouched(model):
             nll = teach(model, chosen, learning_rate, steps, telling)
-            return nll, recall_by_form(model, others, max_new_tokens, telling)
+            return nll, base.recall_by_form(model, others, max_new_tokens, telling)
 
-    with untouched(model):
-        before = recall_by_form(model, others, max_new_tokens, within(progress, "Before"))
-        nll, after = trained_on(taught, within(progress, "Relearning"))
-        nll_control, control = trained_on(invented, within(progress, "Control"))
+    with base.untouched(model):
+        before = base.recall_by_form(model, others, max_new_tokens, base.within(progress, "Before"))
+        nll, after = trained_on(taught, base.within(progress, "Relearning"))
+        nll_control, control = trained_on(invented, base.within(progress, "Control"))
         measured = [before, after, control]
         if unrelated:
             chosen = random.Random(seed).sample(unrelated, min(count, len(unrelated)))
-            measured.append(trained_on(chosen, within(progress, "Unrelated"))[1])
+            measured.append(trained_on(chosen, base.within(progress, "Unrelated"))[1])
     return Relearned(
         rows=_rows(others, *measured),
-        returned=came_back(others, before[DIRECT], after[DIRECT], control[DIRECT]),
+        returned=base.came_back(others, before[DIRECT], after[DIRECT], control[DIRECT]),
         trained=tuple(fact.id for fact in taught),
         steps=steps,
         learning_rate=learning_rate,
@@ -145,30 +134,27 @@ def relearn(
     )
 
 
-def relearn_cost(facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS, unrelated: bool = False) -> Cost:
+def relearn_cost(facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS, unrelated: bool = False) -> base.Cost:
     """The cost of relearning: the facts not trained on are asked before and after each of two or three trainings, in
     up to two forms."""
     forms = fmean(2 if fact.paraphrases else 1 for fact in facts) if facts else 0
     trained = 2 + unrelated
-    return Cost(answers=round((trained + 1) * max(0, len(facts) - count) * forms), steps=trained * steps)
+    return base.Cost(answers=round((trained + 1) * max(0, len(facts) - count) * forms), steps=trained * steps)
 
 
 def split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
     """Facts to train on, taken from the tiers in turn, and the others. Those without a wrong answer are not taken."""
     rng = random.Random(seed)
-    able = [fact for fact, wrong in zip(facts, wrong_answers(facts, facts, seed)) if wrong is not None]
+    able = [fact for fact, wrong in zip(facts, base.wrong_answers(facts, facts, seed)) if wrong is not None]
     tiers: dict[str, list[Fact]] = defaultdict(list)
     for fact in rng.sample(able, len(able)):
         tiers[fact.tier].append(fact)
     in_turn = chain.from_iterable(zip_longest(*(tiers[tier] for tier in sorted(tiers))))
     taught = [fact for fact in in_turn if fact is not None][:count]
-    questions = {asked(fact.question) for fact in taught}
-    pairs = {(asked(fact.subject), asked(fact.answer)) for fact in taught if fact.subject}
-    others = [
-        fact
-        for fact in facts
-        if asked(fact.question) not in questions and (asked(fact.subject), asked(fact.answer)) not in pairs
-    ]
+    questions = {normalized(fact.question) for fact in taught}
+    pairs = {(normalized(fact.subject), normalized(fact.answer)) for fact in taught if fact.subject}
+    others = [fact for fact in facts if normalized(fact.question) not in questions]
+    others = [fact for fact in others if (normalized(fact.subject), normalized(fact.answer)) not in pairs]
     if len(taught) < count or not others:
         raise DataError(
             f"Relearning trains on {count} facts and asks for others, but {len(able)} of these {len(facts)} can be "
@@ -179,7 +165,7 @@ def split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], lis
 
 
 def teach(model: AdaptedModel, facts: Sequence[Fact], rate: float, steps: int, progress: Progress) -> float:
-    """Trains on all facts in every step. Returns their mean nll afterwards, nats per answer token."""
+    """Trains on all facts each step. Returns their mean nll afterwards, nats per answer token."""
     rows = model.rows(facts)
     chunks = [rows[start : start + MICRO_BATCH] for start in range(0, len(rows), MICRO_BATCH)]
     batches = [model.batch(chunk) for chunk in chunks]
@@ -204,10 +190,10 @@ def _finite(value: float, name: str) -> float:
     return value
 
 
-def _rows(others: Sequence[Fact], *measured: Recall) -> tuple[RelearnRow, ...]:
+def _rows(others: Sequence[Fact], *measured: base.Recall) -> tuple[RelearnRow, ...]:
     rows = []
     for form in measured[0]:
-        for tier, members in in_tiers([fact for fact in others if fact.id in measured[0][form]]).items():
+        for tier, members in base.in_tiers([fact for fact in others if fact.id in measured[0][form]]).items():
             means = [fmean(recall[form][fact.id] for fact in members) for recall in measured]
             rows.append(RelearnRow(tier, form, len(members), *means))
     return tuple(rows)

@@ -20,16 +20,7 @@ from adapop.model.chat import encode_prompt
 from adapop.model.generation import replies
 from adapop.probes.metrics import gold_rank
 from adapop.probes.recall import best_recall
-from adapop.probes.recovery.base import (
-    Cost,
-    check,
-    check_logits,
-    each_model,
-    openings,
-    sides_by_tier,
-    with_answers,
-    wrong_answers,
-)
+from adapop.probes.recovery import base
 from adapop.progress import Progress
 
 SAMPLES, TEMPERATURE = 16, 1.0
@@ -104,19 +95,19 @@ def sample(
     Raises:
         ConfigError: no samples, or a temperature that is not above 0.
     """
-    check(model, facts)
+    base.check(model, facts)
     if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):
         raise ConfigError(f"{samples} samples at temperature {temperature} cannot be drawn.", "Both must be above 0.")
     started = time.monotonic()
-    wrong = wrong_answers(facts, facts, seed)
-    others = with_answers(facts, wrong)
+    wrong = base.wrong_answers(facts, facts, seed)
+    others = base.with_answers(facts, wrong)
 
     def tallies_of(part: Progress) -> tuple[list[Found], list[Found]]:
         right, instead = _first_ranks(model, facts, others, part)
         texts = _draw(model, facts, max_new_tokens, samples, temperature, seed, part)
         return _tallies(facts, texts, right), _tallies(others, texts, instead)
 
-    (original, _), (unlearned, control) = each_model(model, progress, tallies_of)
+    (original, _), (unlearned, control) = base.each_model(model, progress, tallies_of)
     by_fact = tuple(
         SampledFact(fact.id, before, after, None if answer is None else instead)
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
@@ -127,9 +118,9 @@ def sample(
     return Sampled(_rows(facts, by_fact, samples), returned, by_fact, samples, temperature, time.monotonic() - started)
 
 
-def sampling_cost(facts: Sequence[Fact], samples: int = SAMPLES) -> Cost:
+def sampling_cost(facts: Sequence[Fact], samples: int = SAMPLES) -> base.Cost:
     """The cost of sampling: both models sample for every fact, and read each question once more."""
-    return Cost(answers=2 * samples * len(facts), prompts=2 * len(facts))
+    return base.Cost(answers=2 * samples * len(facts), prompts=2 * len(facts))
 
 
 @torch.no_grad()
@@ -164,14 +155,14 @@ def _first_ranks(
     model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
 ) -> tuple[list[int], list[int]]:
     """Ranks of the first tokens of the answers of `facts`, and of those of `others`, to the same questions."""
-    right, wrong = openings(model, facts), openings(model, others)
+    right, wrong = base.openings(model, facts), base.openings(model, others)
     ranks: tuple[list[int], list[int]] = ([], [])
     model.network.eval()
     for start in range(0, len(facts), ROWS):
         progress.say(f"Read {start:,} of {len(facts):,} questions.")
         batches = [model.batch(rows[start : start + ROWS]) for rows in (right, wrong)]
         scored = model.score(batches[0], logits=True)
-        check_logits(scored.logits)
+        base.check_logits(scored.logits)
         for batch, own in zip(batches, ranks):
             own += gold_rank(scored, batch.target).tolist()
     return ranks
@@ -189,6 +180,6 @@ def _rows(facts: Sequence[Fact], by_fact: Sequence[SampledFact], samples: int) -
     places |= {f"top {top}": lambda one, top=top: one.rank <= top for top in TOPS}
     return tuple(
         SampledRow(tier, place, count, *(fmean(map(is_in, side)) if side else None for side in sides))
-        for tier, count, sides in sides_by_tier(facts, by_fact)
+        for tier, count, sides in base.sides_by_tier(facts, by_fact)
         for place, is_in in places.items()
     )

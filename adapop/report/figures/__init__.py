@@ -2,7 +2,7 @@
 
 from plotly.graph_objects import Figure
 
-from adapop.report.figures.compare import compare_runs, forget_against_holdout
+from adapop.report.figures.compare import compare_runs, forget_against_holdout, published_recalls
 from adapop.report.figures.distance import oracle_chart
 from adapop.report.figures.experiments import line_panels
 from adapop.report.figures.look import as_html, empty, finding_of
@@ -10,7 +10,6 @@ from adapop.report.figures.numbers import MOST_ROWS, Numbers, numbers_of
 from adapop.report.figures.outcomes import Outcome, pareto_front
 from adapop.report.figures.popularity import agreement_scatter, popularity_strip, push_curves, relative_push
 from adapop.report.figures.probes import control_rows, leak_heatmap, recall_by_kind, verdict_bars
-from adapop.report.figures.published import published_recalls
 from adapop.report.figures.run import (
     CONTROLLER_PIXELS,
     LOSS_COLOR,

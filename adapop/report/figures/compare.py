@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.report.figures import look, titles
+from adapop.report.figures import captions, look
 from adapop.report.figures.outcomes import (
     PANELS,
     RECORDED,
@@ -32,6 +32,8 @@ MANY, TIGHT_ROW_PIXELS = 12, 36  # from so many rows on they stand closer
 SCATTER_PIXELS, MARGIN = (420, 400), 16  # of the scatter's inside, about, to place names; and what is beside it
 LEAST_SPAN = 0.3  # of an axis, so that a difference of a few facts does not fill the picture
 OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}  # a tier below the other, so that intervals do not overlap
+PUBLISHED_PIXELS, AROUND_PIXELS = 27, 110
+PUBLISHED_CHARACTERS = 40
 
 
 def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
@@ -71,8 +73,8 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
     candidates = [one for one in order if not (one.original or one.collapsed) and one.lead(compared) is not None]
     candidates, where = _who_forgets([one for one in candidates if not one.recorded] or candidates, order)
     leads = [(one.name, one.lead(compared)) for one in candidates]
-    what = titles.GAP if compared == REWORDED else f"{titles.LEAD}, {PANELS[compared]}"
-    return look.titled(figure, titles.widest(leads, where, what))
+    what = captions.GAP if compared == REWORDED else f"{captions.LEAD}, {PANELS[compared]}"
+    return look.titled(figure, captions.widest(leads, where, what))
 
 
 def _who_forgets(own: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[Sequence[Outcome], str]:
@@ -154,12 +156,12 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
             corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
     recorded, where = _who_forgets([one for one in ranged if one.recorded], outcomes)
-    extremes = titles.extremes([(one.name, one.forget, one.holdout) for one in recorded], where)
+    extremes = captions.extremes([(one.name, one.forget, one.holdout) for one in recorded], where)
     near = [one.name for one in beaten if not any(beats(other, one) and clearly(other, one) for other in front)]
     if no_contest(outcomes):
-        return look.titled(figure, titles.NOTHING_FORGOTTEN)
+        return look.titled(figure, captions.NOTHING_FORGOTTEN)
     best = [one.name for one in front] if len(front) + len(beaten) > 1 else []  # of one alone there is nothing to say
-    return look.titled(figure, titles.bargain(best, near) or extremes)
+    return look.titled(figure, captions.bargain(best, near) or extremes)
 
 
 def _name_points(
@@ -210,3 +212,38 @@ def _points(figure: go.Figure, chosen: Sequence[Outcome], name: str, color: str,
         hovertemplate="%{customdata[0]}: %{x:.0%} to forget, %{y:.0%} held out<extra></extra>",
         name=name,
     )
+
+
+def published_recalls(rows: Sequence[tuple[str, float, float]], about: str) -> go.Figure:
+    """A row a method (name, forget recall, retain recall), least forget recall first.
+
+    about: model and data set, printed into the picture with the word published.
+    """
+    ordered = sorted(rows, key=lambda row: row[1])
+    figure = look.blank(AROUND_PIXELS + PUBLISHED_PIXELS * len(ordered))
+    places = list(range(len(ordered)))
+    for _, forget, retain in ordered:
+        at = len(figure.data)
+        figure.add_scatter(
+            x=[forget, retain], y=[at, at], mode="lines", line=dict(color=look.FAINT, width=2), hoverinfo="skip",
+            showlegend=False,
+        )  # fmt: skip
+    for name, column, color, symbol in (
+        ("forget (less is better)", 1, look.UNLEARNED, "diamond"),
+        ("retain (more is better)", 2, look.CALM, "square-open"),
+    ):
+        figure.add_scatter(
+            x=[row[column] for row in ordered],
+            y=places,
+            mode="markers",
+            marker=dict(color=color, symbol=symbol, size=10, line=dict(width=2, color=color)),
+            name=name,
+            hovertemplate="%{x:.1%}<extra></extra>",
+        )
+    look.named_rows(figure, [name for name, *_ in ordered], PUBLISHED_CHARACTERS)
+    look.row_labels(figure, list(zip(ordered[0][1:] if ordered else (), ("forget", "retain"))))
+    figure.update_yaxes(zeroline=False)
+    title = f"published, not measured here:<br>{escape(about)}"
+    figure.update_xaxes(title_text=title, range=[-0.03, 1.05], tickformat=".0%")
+    figure.update_layout(margin=dict(l=104, b=64), showlegend=False)
+    return look.titled(figure, f"Published: {ordered[0][0]} forgets most" if ordered else "")

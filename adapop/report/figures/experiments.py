@@ -16,7 +16,7 @@ from adapop.report.figures.outcomes import Outcome, pareto_front
 Curve = Sequence[tuple[float, Interval]]
 PANEL_PIXELS, TITLE_PIXELS, FRAME_PIXELS, ROW_PIXELS = 190, 60, 110, 26
 NAME_CHARACTERS = 34
-LINE_COLORS = (look.UNLEARNED, look.ORIGINAL, look.CALM, look.ALARM, look.RETAIN)
+LINE_COLORS = (look.UNLEARNED, look.ORIGINAL, look.CALM, look.ALARM, look.CALM)
 DASHED = "cosine"  # lines of another measure than the others, as in the paper
 LINE_SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up")
 

@@ -44,7 +44,7 @@ def numbers_of(figure: go.Figure) -> Numbers:
     headings = len({panel for _, panel in keys}) > 1
     table = []
     for at, panel in keys:
-        place = labels.get(at) or _told(at)
+        place = labels.get(at) or _number(at)
         cells = [cells_by_place[at, panel].get(name, "") for name in columns]
         table.append((panel, place, *cells) if headings else (place, *cells))
     return thinned((*(["panel"] if headings else []), _axis_title(figure), *columns), table)
@@ -105,10 +105,6 @@ def _axis_title(figure: go.Figure) -> str:
         return ""
     titles = [axis.title.text for axis in figure.select_xaxes() if axis.title.text]
     return _plain(titles[-1]) if titles else ""
-
-
-def _told(value: object) -> str:
-    return _number(value) if isinstance(value, (int, float)) else _plain(str(value))
 
 
 def _share(value: float) -> str:

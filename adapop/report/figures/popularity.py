@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from adapop.facts.fact import TIERS, Fact
 from adapop.facts.tiers import ON_SCALE, Tiers
 from adapop.popularity.beta import peak
-from adapop.report.figures import titles
+from adapop.report.figures import captions
 from adapop.report.figures.look import ALARM, INK, TIER_COLOR, TIER_SYMBOL, blank, spaced, titled
 
 BINS_PER_DECADE = 8
@@ -68,7 +68,7 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
     )
     figure.update_yaxes(title_text="facts", rangemode="tozero", nticks=4)
     scores = [fact.score for fact in facts if fact.score is not None]
-    return titled(figure, titles.spread(scores, len(facts) - len(scores)))
+    return titled(figure, captions.spread(scores, len(facts) - len(scores)))
 
 
 def _place(fact: Fact, zero_at: float, unknown_at: float) -> float:
@@ -116,7 +116,7 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
     # the model starts at the right, confident; forgetting moves it to the left
     figure.update_xaxes(title_text=SURE, range=[0, 1], tickformat=".0%")
     figure.update_yaxes(title_text="how hard it is pushed, p<sup>β</sup>(1 − p)", range=[0, 1.12])
-    return titled(figure.update_layout(showlegend=False), titles.pushes(betas))
+    return titled(figure.update_layout(showlegend=False), captions.pushes(betas))
 
 
 def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
@@ -140,7 +140,7 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     figure.update_xaxes(title_text=SURE, range=[0, 1], tickformat=".0%")
     # without ticktext: an axis with names is read as one of rows, see `numbers_of`
     figure.update_yaxes(title_text="times the even push, p<sup>β−1</sup>", type="log", tickvals=[0.01, 0.1, 1, 10, 100])
-    return titled(figure.update_layout(showlegend=False), titles.against_wga(betas, confidence))
+    return titled(figure.update_layout(showlegend=False), captions.against_wga(betas, confidence))
 
 
 def _curve(figure: go.Figure, name: str, beta: float, tier: str, ps: list[float], values: list[float]) -> None:
@@ -160,7 +160,8 @@ def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, a
 def _told_apart(betas: Mapping[str, float]) -> list[tuple[str, float, str]]:
     """Name, exponent and tier of each curve; facts with one exponent share a curve."""
     curves: dict[float, tuple[str, str]] = {}
-    for (name, beta), tier in zip(betas.items(), _tiers_of(betas)):
+    tiers = TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])  # without a middle there are two
+    for (name, beta), tier in zip(betas.items(), tiers):
         named = curves.get(round(beta, 2))
         curves[round(beta, 2)] = (f"{named[0]} and {name}" if named else name, tier)
     whole = len(curves) == 1 and len(betas) > 1
@@ -199,9 +200,4 @@ def agreement_scatter(
     figure.update_xaxes(title=f"1 + {escape(names[0][:AXIS_CHARACTERS])}", type="log", dtick=1)
     figure.update_yaxes(title=f"1 + {escape(names[1][:AXIS_CHARACTERS])}", type="log", dtick=1)
     crossed = sum(fact.id in apart for fact in both)
-    return titled(figure.update_layout(showlegend=False), titles.agreeing(len(both) - crossed, crossed))
-
-
-def _tiers_of(betas: Mapping[str, float]) -> tuple[str, ...]:
-    """The tier whose colour each line has; without a middle there are two."""
-    return TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])
+    return titled(figure.update_layout(showlegend=False), captions.agreeing(len(both) - crossed, crossed))

@@ -13,7 +13,7 @@ from adapop.errors import number_of
 from adapop.facts.fact import TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
 from adapop.probes.prompts import EVERY_KIND, REWORDED, named, plain
-from adapop.report.figures import look, titles
+from adapop.report.figures import captions, look
 from adapop.report.figures.look import GRID, INK, TIER_COLOR, TIER_SYMBOL, blank, empty, error_bars, named_rows, neutral
 from adapop.report.table import percent, ranged
 
@@ -80,7 +80,7 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     figure.update_yaxes(autorange="reversed", tickfont_size=12, showgrid=False, ticks="")
     figure.update_annotations(font_size=13)
     overall = [matrix.cell(group, "all", kind) for kind in kinds]
-    return look.titled(figure, titles.leak([cell for cell in overall if cell]))
+    return look.titled(figure, captions.leak([cell for cell in overall if cell]))
 
 
 def _kinds_and_tiers(matrix: LeakMatrix, group: str) -> tuple[list[str], list[str]]:
@@ -157,12 +157,12 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
     look.row_labels(figure, first)
     every = [matrix.cell(group, tier, kinds[-1 if REWORDED not in kinds else kinds.index(REWORDED)]) for tier in TIERS]
     rare, _, popular = (cell and cell.measurable and cell.unlearned.recall for cell in every)
-    return look.titled(figure, titles.survival(popular or None, rare or None, None))
+    return look.titled(figure, captions.survival(popular or None, rare or None, None))
 
 
 def control_rows(names: Sequence[str], marks: Mapping[str, Sequence[float | None]], finding: str) -> go.Figure:
-    """A row a name with a mark of each kind, the last of them the control's: what was found, and
-    what chance finds."""
+    """A row per name with a mark of each kind, the control's last: what was found, and what chance
+    finds."""
     figure = blank(64 + 44 * max(1, len(names)))
     looks = {
         "before": (look.INK, "circle-open"),
@@ -244,4 +244,4 @@ def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
     )
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
     figure.update_yaxes(autorange="reversed", showgrid=False)
-    return look.titled(figure, titles.verdict_shares(counts))
+    return look.titled(figure, captions.verdict_shares(counts))

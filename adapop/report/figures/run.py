@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 from adapop.config.run import RunConfig
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
-from adapop.report.figures import look, titles
+from adapop.report.figures import captions, look
 from adapop.report.figures.numbers import Numbers, thinned
 from adapop.training.events import EpochDone, Measured, StepDone
 
@@ -91,7 +91,7 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
     figure.update_xaxes(range=[-0.4, edge], dtick=max(1, planned // 5), title_text="epoch", row=2, col=1)
     figure.update_layout(showlegend=False, margin=dict(r=96))
     above_it = sum(row.drift > tolerance for row in trained)
-    return look.titled(figure, titles.strain(above_it, len(trained), config.controller))
+    return look.titled(figure, captions.strain(above_it, len(trained), config.controller))
 
 
 def _lambda_labels(epochs: Sequence[EpochDone]) -> list[str]:
@@ -108,15 +108,15 @@ def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
     scored = any(event.nll_by_tier for event in steps)
     for event in steps:
         at = (event.epoch - 1) + event.step / steps_per_epoch
-        forget = event.nll_by_tier if scored else {titles.TO_FORGET: event.nll_forget}
+        forget = event.nll_by_tier if scored else {captions.TO_FORGET: event.nll_forget}
         rows += [{"epoch": at, "nats": nll, "facts": name} for name, nll in forget.items()]
         if event.nll_retain is not None:
             rows.append({"epoch": at, "nats": event.nll_retain, "facts": "retained"})
     return rows
 
 
-FORGET_COLOR = {**look.TIER_COLOR, titles.TO_FORGET: look.UNLEARNED}
-LOSS_COLOR = {**FORGET_COLOR, "retained": look.RETAIN}  # in few words: a phone has little room for them side by side
+FORGET_COLOR = {**look.TIER_COLOR, captions.TO_FORGET: look.UNLEARNED}
+LOSS_COLOR = {**FORGET_COLOR, "retained": look.CALM}  # in few words: a phone has little room for them side by side
 
 
 def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
@@ -128,7 +128,7 @@ def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
         for row in loss_rows([step for step in steps if step.epoch == epoch], steps_per_epoch):
             losses.setdefault(row["facts"], []).append(row["nats"])
         means.append({name: fmean(nats) for name, nats in losses.items()})
-    return titles.losses(*means) if ends[0] < ends[1] else ""
+    return captions.losses(*means) if ends[0] < ends[1] else ""
 
 
 def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
@@ -175,7 +175,7 @@ def _tiers(measured: Sequence[Measured]) -> dict[str, str]:
     """The tiers of the facts to forget by their names in a picture; all as one where no fact has a
     score."""
     there = {row["tier"] for event in measured for row in event.rows if row["group"] == "forget"}
-    return {tier: tier for tier in TIERS if tier in there} or {titles.TO_FORGET: "all"}
+    return {tier: tier for tier in TIERS if tier in there} or {captions.TO_FORGET: "all"}
 
 
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
@@ -216,11 +216,11 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     if not reached:
         return look.titled(figure, "Before training")
     shares = (epochs[-1].share("forget", drawn_form, tier) for tier in ("popular", "rare", "all"))
-    return look.titled(figure, titles.survival(*shares))
+    return look.titled(figure, captions.survival(*shares))
 
 
 def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:
-    """Marks the gap of the last full measurement, if any, between what it is the difference of."""
+    """Marks the gap of the last full measurement, if any, as a bracket from rare to popular recall."""
     if full:
         ends = [full[-1].recall("forget", "reworded", tier) for tier in ("rare", "popular")]
         line = dict(color=look.INK, width=3)
@@ -284,7 +284,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     if None in forget:
         return figure
     retained = {name: pair for name, pair in zip(KEPT.values(), others) if None not in pair}
-    return look.titled(figure, titles.outcome(forget, retained))
+    return look.titled(figure, captions.outcome(forget, retained))
 
 
 def _marked(share: float, above: bool, name: str) -> str:

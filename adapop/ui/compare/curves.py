@@ -11,7 +11,7 @@ from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
 from adapop.report.contestants import by_contestant, lead_of, recall_of
-from adapop.report.figures import look, titles
+from adapop.report.figures import captions, look
 from adapop.report.figures.outcomes import PANELS
 from adapop.report.record import title_of, trained
 from adapop.runs.run import Run
@@ -111,4 +111,4 @@ def _finding(contestants: dict[str, dict[int, list[Measured]]], form: str) -> st
             ends[title] = leads
     epoch = max(set.intersection(*map(set, ends.values())), default=0) if ends else 0
     at_epoch = [(title, leads[epoch]) for title, leads in ends.items()] if epoch else []
-    return f"{titles.widest(at_epoch, what=titles.LEAD)}, after epoch {epoch}" if epoch else ""
+    return f"{captions.widest(at_epoch, what=captions.LEAD)}, after epoch {epoch}" if epoch else ""

@@ -11,8 +11,7 @@ import gradio as gr
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of, untouched
 from adapop.config.run import SETTINGS, RunConfig
-from adapop.errors import AdaPopError, ConfigError, LimitError, number_of
-from adapop.errors import shown as shortened
+from adapop.errors import AdaPopError, ConfigError, LimitError, number_of, truncated
 from adapop.facts.fact import FactSet
 from adapop.model.catalogue import MODELS
 from adapop.paths import SHIPPED
@@ -127,7 +126,7 @@ def _rate_of(text: str | float | None) -> dict[str, float]:
     try:
         return {"learning_rate": float(text)}
     except ValueError:
-        message = f"The learning rate {shortened(text)!r} is no number."
+        message = f"The learning rate {truncated(text)!r} is no number."
         raise ConfigError(message, "Write it as 0.001, or leave it empty: each method then has its own.") from None
 
 

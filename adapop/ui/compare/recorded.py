@@ -89,7 +89,7 @@ def numbers() -> tuple[gr.HTML, gr.HTML, gr.HTML]:
 
 @lru_cache(maxsize=8)
 def _unraced(pictures: Pictures, choice: str) -> dict:
-    """What was recorded alone, drawn once for all who open the page before any race."""
+    """Updates that show the recorded results alone, drawn once for every page before its first race."""
     return pictures._drawn(comparison([]), choice)
 
 
@@ -102,7 +102,7 @@ def charts() -> tuple[Chart, Chart]:
 
 
 def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
-    """Whose runs a picture shows, and how they were trained; who they are stands at their marks."""
+    """Whose runs a picture shows, and how they were trained; their names stand at the marks."""
     own = [record.config for one in compared.contestants for record in one.records]
     configs_of = {"yours": own, "recorded": [config for one in layer for config in one.configs]}
     return "; ".join(f"{whose}: {trained(configs)}" for whose, configs in configs_of.items() if configs)
@@ -164,7 +164,7 @@ def tables_of(compared: Comparison, layer: Sequence[Recorded]) -> tuple[Table, .
 
 
 def cost_table(outcomes: Sequence[figures.Outcome], asking: str) -> figures.Numbers:
-    """The scatter in numbers, for its text twin."""
+    """The scatter's numbers as a table."""
     front = {one.label for one in figures.pareto_front(outcomes)}
     rows = []
     for one in outcomes:

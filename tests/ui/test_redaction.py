@@ -8,7 +8,7 @@ import gradio as gr
 import pytest
 
 from adapop.paths import ROOT
-from adapop.ui.told import _print_error
+from adapop.ui.redaction import _print_error
 
 SECRET = "Zanzibar-Quux"
 ASK = """

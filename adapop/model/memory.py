@@ -48,23 +48,16 @@ def footprint(
     tokens: int,
     rows: int | None = None,
     answer: int = 1,
-    recomputed: bool = False,
 ) -> Footprint:
     """The estimate for a model of Llama's architecture (Llama, Mistral, Qwen, Gemma ...) or GPT-2's.
 
     model: its config.json, sizes by their common names. tokens: length of the longest row, prompt and answer. rows:
     rows of a forward pass; by default the configured number, or all of a step. answer: answer tokens of a row.
-    recomputed: whether gradient checkpointing is on.
     """
     rows = rows or config.micro_batch or 2 * config.batch
-    width, vocabulary = WIDTH[config.precision], model["vocab_size"]
-    layers, hidden = model["num_hidden_layers"], model["hidden_size"]
-    stored, passing = _block_bytes(model, config)
-    head = rows * answer * vocabulary * 3 * FLOAT32  # log-softmax, its gradient and that of the logits
-    if recomputed:
-        activations = rows * tokens * layers * width * hidden + max(head, rows * tokens * (stored + passing))
-    else:
-        activations = rows * tokens * layers * stored + max(head, rows * tokens * passing)
+    layers, (stored, passing) = model["num_hidden_layers"], _block_bytes(model, config)
+    head = rows * answer * model["vocab_size"] * 3 * FLOAT32  # log-softmax, its gradient and that of the logits
+    activations = rows * tokens * layers * stored + max(head, rows * tokens * passing)
     return Footprint(_weight_bytes(model, config), adapter_size(model, config) * FLOAT32 * ADAPTER_COPIES, activations)
 
 
@@ -132,7 +125,7 @@ def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
 
 
 def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]:
-    """Bytes per token: (what a block keeps for the backward pass, what is needed while it is computed).
+    """Bytes per token: (kept by a block for the backward pass, needed while it is computed).
 
     Kept are the inputs of the norms (in float32), query, key, value (repeated for all heads) and output of the
     attention (but not its scores: SDPA), three tensors of the MLP, and the inputs of adapted layers: a float32 copy for

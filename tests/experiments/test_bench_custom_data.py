@@ -6,7 +6,7 @@ import pytest
 
 from adapop.errors import ConfigError
 from adapop.experiments import signals
-from adapop.experiments.own import OWN, placed, rates_for
+from adapop.experiments.custom_data import OWN, placed, rates_for
 from adapop.experiments.run import Place
 from adapop.facts.world import sandbox_facts
 

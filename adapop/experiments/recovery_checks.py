@@ -15,8 +15,8 @@ from adapop.progress import Progress
 ROUNDED_TO = 4  # bits
 
 
-def doors(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
-    """How much of the forget set each recovery check brings back, by the columns `results.DOORS`.
+def recovery_checks(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
+    """How much of the forget set each recovery check brings back, by the columns `results.RECOVERY_CHECKS`.
     limit: most tokens of a reply.
 
     - "attack KIND": recall above chance, at most 1. An attack that the original does not answer is

@@ -6,7 +6,7 @@ import pytest
 from adapop.errors import ConfigError
 from adapop.service.worker import Worker
 from adapop.ui import page
-from adapop.ui.kinds import misfit
+from adapop.ui.event_inputs import misfit
 from adapop.ui.run.settings import config_of
 
 SECRET = "Zanzibar-Quux"

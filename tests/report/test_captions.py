@@ -9,7 +9,7 @@ from adapop.config.presets import make_config
 from adapop.probes.intervals import Interval, wilson
 from adapop.probes.matrix import Answers, Cell
 from adapop.report import figures
-from adapop.report.figures import look, titles
+from adapop.report.figures import captions, look
 from adapop.report.record import described
 from adapop.report.recovery import came_back, recovery_figure, recovery_sentence
 from adapop.training.events import Measured
@@ -30,8 +30,8 @@ def share(mean, facts=96):
     ],
 )
 def test_survival_is_claimed_only_beyond_chance(popular, rare, facts, said):
-    assert said in titles.survival(share(popular, facts), share(rare, facts), None)
-    assert titles.survival(None, None, share(0.4)) == "40 % of the facts to forget are still answered"
+    assert said in captions.survival(share(popular, facts), share(rare, facts), None)
+    assert captions.survival(None, None, share(0.4)) == "40 % of the facts to forget are still answered"
 
 
 def test_of_two_ways_of_asking_title_and_axis_tell_the_one_that_is_drawn():
@@ -73,17 +73,17 @@ def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
 
 def test_what_forgetting_cost_is_claimed_only_beyond_chance():
     gone = share(1.0), share(0.5)
-    assert titles.outcome(gone, {}) == "100 % before, 50 % after"
-    assert titles.outcome(gone, {"others": (share(1.0), share(0.8))}) == "Others lost 20 points"
-    near = titles.outcome(gone, {"others": (share(0.9), share(0.88))})
+    assert captions.outcome(gone, {}) == "100 % before, 50 % after"
+    assert captions.outcome(gone, {"others": (share(1.0), share(0.8))}) == "Others lost 20 points"
+    near = captions.outcome(gone, {"others": (share(0.9), share(0.88))})
     assert near == "Others lost 2 points, which may be chance"
-    assert titles.outcome(gone, {"others": (share(0.9), share(0.9))}) == "What was to be kept is whole"
+    assert captions.outcome(gone, {"others": (share(0.9), share(0.9))}) == "What was to be kept is whole"
     worst = {
         "others": (share(1.0), share(0.8)),
         "sums": (share(1.0), share(0.7)),
         "few": (share(1.0, 2), share(0.5, 2)),
     }
-    assert titles.outcome(gone, worst) == "Sums lost 30 points"
+    assert captions.outcome(gone, worst) == "Sums lost 30 points"
 
 
 @pytest.mark.parametrize(("back", "doubt"), [(0.9, ""), (0.55, ", which may be chance")])
@@ -92,7 +92,7 @@ def test_what_leaks_is_claimed_only_beyond_chance(back, doubt):
         answers = Answers(share(recall), *[0.0] * (len(fields(Answers)) - 1))
         return Cell("forget", "all", kind, 96, 96, answers, answers, 0.0, True, "", *[0.0] * 4)
 
-    said = titles.leak([cell("direct", 0.5), cell("translated", back)])
+    said = captions.leak([cell("direct", 0.5), cell("translated", back)])
     assert said == f"“Translated” gets {100 * back:.0f} % of the answers, the trained question 50 %{doubt}"
 
 
@@ -101,8 +101,8 @@ def test_the_controller_s_title_counts_the_epochs_above_the_tolerance():
     said = figures.finding_of(figures.controller_chart(rows, make_config()))
     assert said == "Kept facts suffered beyond the tolerance once in 2 epochs, and the controller held them tighter"
     assert "rested" in figures.finding_of(figures.controller_chart(rows[:2], make_config()))
-    assert titles.strain(1, 1, "primal") == "Kept facts suffered beyond the tolerance once in 1 epoch"
-    assert titles.strain(2, 3, "fixed").endswith("2 times in 3 epochs, and nothing held them tighter")
+    assert captions.strain(1, 1, "primal") == "Kept facts suffered beyond the tolerance once in 1 epoch"
+    assert captions.strain(2, 3, "fixed").endswith("2 times in 3 epochs, and nothing held them tighter")
 
 
 def test_the_losses_title_goes_from_the_first_epoch_to_the_last():
@@ -110,7 +110,7 @@ def test_the_losses_title_goes_from_the_first_epoch_to_the_last():
     assert (
         figures.loss_finding(steps, 4) == "The loss rose by 1.0 nats for rare answers, and did not move for kept ones"
     )
-    assert titles.losses({"rare": 0.5}, {"popular": 1.0}) == "", "no tier was seen in both"
+    assert captions.losses({"rare": 0.5}, {"popular": 1.0}) == "", "no tier was seen in both"
 
 
 def test_one_epoch_is_not_compared_with_itself():
@@ -133,7 +133,7 @@ def test_one_epoch_is_not_compared_with_itself():
 def test_a_loss_that_fell_is_not_said_to_rise(popular, rare, kept, said):
     by = {"popular": popular, "rare": rare, "retained": kept}
     first = {name: 2.0 for name, moved in by.items() if moved is not None}
-    assert titles.losses(first, {name: 2.0 + by[name] for name in first}) == f"The loss {said}"
+    assert captions.losses(first, {name: 2.0 + by[name] for name in first}) == f"The loss {said}"
 
 
 def test_labels_at_one_side_do_not_cover_each_other():
@@ -183,14 +183,14 @@ def test_a_line_is_of_one_wording_to_its_end():
     [
         ((1.99, 1.99), "At 5 % confidence, the most popular fact and the rarest both get 5 % of the even push"),
         ((0.0, 0.0), "At 5 % confidence, the most popular fact and the rarest both get 20 times the even push"),
-        ((1.99, 0.08), f"At 5 % confidence, the most popular fact gets 16 times {titles.EVEN}, the rarest 5 % of it"),
+        ((1.99, 0.08), f"At 5 % confidence, the most popular fact gets 16 times {captions.EVEN}, the rarest 5 % of it"),
         ((1.0, 1.0), "Every fact gets the even push"),
     ],
 )
 def test_one_number_is_printed_in_one_way(betas, said):
     rare, popular = betas
     ends = {"rarest": rare, "middle": 1.0, "most popular": popular}
-    assert titles.against_wga(ends, 0.05) == said
+    assert captions.against_wga(ends, 0.05) == said
     assert figures.finding_of(figures.relative_push(ends, 0.05)).replace("\u00a0", " ") == said
 
 
@@ -219,7 +219,7 @@ def ranged(mean, half=0.05):
     ],
 )
 def test_gaps_are_told_apart_only_beyond_their_ranges(gaps, said):
-    assert titles.widest([(name, ranged(gap)) for name, gap in gaps.items()]) == said
+    assert captions.widest([(name, ranged(gap)) for name, gap in gaps.items()]) == said
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_gaps_are_told_apart_only_beyond_their_ranges(gaps, said):
     ],
 )
 def test_nobody_is_first_who_cannot_be_told_from_the_next(placed, said):
-    assert titles.extremes([(name, ranged(left), ranged(kept)) for name, (left, kept) in placed.items()]) == said
+    assert captions.extremes([(name, ranged(left), ranged(kept)) for name, (left, kept) in placed.items()]) == said
 
 
 def test_who_is_beaten_within_the_ranges_is_said_to_be_so():
@@ -259,10 +259,10 @@ def test_who_is_beaten_within_the_ranges_is_said_to_be_so():
 def test_verdicts_of_tiers_are_told_apart_only_beyond_chance():
     few = {"rare": {"Not brought back": 6, "Not forgotten": 2}, "popular": {"Not brought back": 4, "Not forgotten": 4}}
     said = "Not gone: 50 % of popular and 25 % of rare facts"
-    assert titles.verdict_shares(few) == f"{said}, which may be chance"
+    assert captions.verdict_shares(few) == f"{said}, which may be chance"
     many = {tier: {name: 20 * count for name, count in found.items()} for tier, found in few.items()}
-    assert titles.verdict_shares(many) == said
-    assert titles.verdict_shares({"all": {"Not brought back": 8}}) == "All: something is wrong with 0 % (0 to 32 %)"
+    assert captions.verdict_shares(many) == said
+    assert captions.verdict_shares({"all": {"Not brought back": 8}}) == "All: something is wrong with 0 % (0 to 32 %)"
 
 
 @pytest.mark.parametrize(

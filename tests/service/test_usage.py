@@ -9,8 +9,8 @@ import pytest
 
 from adapop.errors import LimitError
 from adapop.limits import LIMITS, RUNS_EACH
-from adapop.service.ledger import ACCELERATOR, CROWD, JOBS, REQUESTS, Ledger
 from adapop.service.queue import TurnQueue
+from adapop.service.usage import ACCELERATOR, CROWD, JOBS, REQUESTS, Ledger
 
 
 @pytest.fixture(autouse=True)

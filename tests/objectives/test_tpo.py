@@ -5,7 +5,7 @@ import pytest
 from adapop.errors import ModelError
 from adapop.facts.fact import Fact
 from adapop.model.tokens import encode_facts
-from adapop.objectives.fact_words import unwanted
+from adapop.objectives.tpo import unwanted
 
 
 def spans(text, *pieces):

@@ -6,7 +6,7 @@
   link.hash = '';
   const shown = text => { const button = document.querySelector('#copy-link'); if (button) button.textContent = text; };
   const again = () => setTimeout(() => shown('Copy link'), 2500);
-  navigator.clipboard?.writeText(link.href).then(() => shown('Link copied'), () => window.prompt('Link to this run', link.href)).finally(again)
+  navigator.clipboard?.writeText(link.href).then(() => shown('Read-only link copied'), () => window.prompt('Link to this run', link.href)).finally(again)
     ?? window.prompt('Link to this run', link.href);
   return 'Copy link';
 }

@@ -59,7 +59,7 @@ def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
         return Measured(run="r", epoch=number, rows=tuple(rows))
 
     figure = figures.recall_chart([measured(0, 1.0, 1.0), measured(1, 0.25, 0.75)], 5)
-    assert figures.finding_of(figure).replace("\u00a0", " ") == ("Popular facts survive: 75 % against 25 % of the rare")
+    assert figures.finding_of(figure).replace("\u00a0", " ") == "Popular facts survive: 75 % against 25 % of the rare"
     assert figures.finding_of(figures.recall_chart([measured(0, 1.0, 1.0)], 5)) == "Before training"
     assert {note.text for note in figure.layout.annotations} == {"rare", "popular"}, "names stand at the lines"
     assert figures.numbers_of(figure).rows[1] == ("1", "25 % (17.4 % to 34.5 %)", "75 % (65.5 % to 82.6 %)")

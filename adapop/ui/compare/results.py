@@ -98,9 +98,9 @@ def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResult
         charts = recorded.charts()
         with gr.Accordion(texts.EVERY_NUMBER, open=False, elem_id="compare-numbers"):
             tables = recorded.numbers()
+            with gr.Accordion("By model", open=False, elem_id="compare-models"):
+                grid("compare-by-model", grid_of(real.by_model()))
         ranges = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-ranges")
-        with gr.Accordion("By model", open=False, elem_id="compare-models"):
-            grid("compare-by-model", grid_of(real.by_model()))
         pictures = recorded.Pictures(words, *charts, *tables)
         with gr.Column(visible=False) as own:
             with gr.Accordion("In what they differ", open=False, elem_id="compare-differ"):

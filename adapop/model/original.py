@@ -44,11 +44,12 @@ class KeptReplies:
     def keep(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int, replies: Mapping[int, tuple]) -> None:
         """Keeps new replies by the places of their rows; those to rows with an answer also for the
         same prompts without one. A disk that refuses is no reason to fail."""
-        names = self._names(model, rows, tokens)
-        bare = self._names(model, [replace(row, answer=()) for row in rows], tokens)
-        kept = {bare[place]: reply[:1] for place, reply in replies.items()}
+        answering = [rows[place] for place in replies]
+        bare = self._names(model, [replace(row, answer=()) for row in answering], tokens)
+        kept = {name: reply[:1] for name, reply in zip(bare, replies.values())}
+        kept |= zip(self._names(model, answering, tokens), replies.values())
         with suppress(ConfigError):
-            self._cache.put_all(kept | {names[place]: reply for place, reply in replies.items()})
+            self._cache.put_all(kept)
 
     def _names(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> list[str]:
         common = hashlib.sha256(json.dumps([self._weights, model.way, tokens]).encode())

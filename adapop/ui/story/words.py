@@ -122,9 +122,8 @@ def beyond(ours: Recorded, elsewhere: Recorded) -> str:
 
 
 def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
-    """What unlearning leaves of what real models knew: words, the head of a table and its rows,
-    and the id of the example to look at. models: by name, outcomes of `bench real`, those of
-    `REAL_ARMS` among them."""
+    """What unlearning leaves of what real models knew: words, a table and the id of the example to
+    look at. models: by name, outcomes of `bench real`, those of `REAL_ARMS` among them."""
     rows, leads, runs = [], [], []
     for model, outcomes in models.items():
         by_title = {outcome.title: outcome for outcome in outcomes}

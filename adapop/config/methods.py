@@ -51,6 +51,9 @@ class Method:
     AdaPop's and WGA's, until somebody tries others."""
     people_rate: float | None = None
     """The same on the model of the second world; None where it is the first's."""
+    packaged_rates: Mapping[str, float] = field(default_factory=dict)
+    """Model of a Python package -> the rate that `bench real` chose for it as text; WGA's is that of its twin there,
+    AdaPop with beta = 1."""
     why: str = ""
     """Why its numbers are what they are, for whoever changes them."""
 

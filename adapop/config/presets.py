@@ -61,6 +61,7 @@ SANDBOX_SETTINGS = {
     "lora_targets": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
 }
 REAL_SETTINGS = {"asking": "auto", "answers": "auto", "unknown": "auto", "measure_per_tier": None}
+PACKAGED_SETTINGS = {"batch": 16, "alpha0": 1.0}  # of `bench real`, where its rates were chosen
 PEOPLE_SETTINGS = {"max_new_tokens": 5}  # answers of up to four tokens, and the end
 
 
@@ -155,6 +156,8 @@ def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
         parts += [SANDBOX_SETTINGS, PEOPLE_SETTINGS if model == PEOPLE else {}]
     else:
         parts.append(REAL_SETTINGS)
+        if model in chosen.packaged_rates:
+            parts.append({**PACKAGED_SETTINGS, "learning_rate": chosen.packaged_rates[model]})
     if preset == AUTHORS:
         parts.append(chosen.authors)
     if model in SHIPPED:

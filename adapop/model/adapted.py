@@ -50,7 +50,7 @@ class AdaptedModel(Prompted):
         super().__init__(tokenizer, system)
         self.network = model
         self.reply_cache: KeptReplies | None = None  # what the original said before
-        self._adapter_off = False
+        self.adapter_off = False
         self.notes: tuple[str | Remark, ...] = ()  # what to know of it
         self.device, self.recomputes = next(model.parameters()).device, False
         self.on_replies: Callable[[int], None] = lambda rows: None  # called with the number of replies just written
@@ -100,12 +100,12 @@ class AdaptedModel(Prompted):
     @contextmanager
     def original(self) -> Iterator[None]:
         """A context in which the adapter is off: the model before unlearning."""
-        before, self._adapter_off = self._adapter_off, True
+        before, self.adapter_off = self.adapter_off, True
         try:
             with self.network.disable_adapter():
                 yield
         finally:
-            self._adapter_off = before
+            self.adapter_off = before
 
     @contextmanager
     def together(self, whole: AnswerTokens, *parts: AnswerTokens) -> Iterator[None]:
@@ -229,7 +229,7 @@ class AdaptedModel(Prompted):
     def replies(self, rows: Sequence[Row], max_new_tokens: int, batch: int | None = None, **drawn) -> list[tuple]:
         """Replies as of `generate`, with the space around them: (reply, *`FirstToken` of its
         answer) a row, (reply,) of rows without an answer."""
-        cache = self.reply_cache if self._adapter_off and not drawn else None
+        cache = self.reply_cache if self.adapter_off and not drawn else None
         known = cache.of(self, rows, max_new_tokens) if cache else {}
         self.on_replies(len(known))
         new = [i for i in range(len(rows)) if i not in known]

@@ -283,9 +283,10 @@ def _internals(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[flo
 def _compared(model: AdaptedModel, pairs: Sequence[tuple[Row, str]]) -> dict[str, list[float]]:
     """The metrics of each row. pairs: rows with their answers' texts."""
     batch = model.batch([row for row, _ in pairs])
-    after = model.score(batch, logits=True, hidden=True)
-    with model.original():
-        before = model.score(batch, logits=True, hidden=True)
+    before = after = model.score(batch, logits=True, hidden=True)
+    if not model.adapter_off:
+        with model.original():
+            before = model.score(batch, logits=True, hidden=True)
     columns = {
         "nll": after.per_row(after.nll) / after.per_row(torch.ones_like(after.nll)),
         "delta_logprob": metrics.delta_logprob(before, after),

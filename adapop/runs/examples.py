@@ -22,10 +22,15 @@ from adapop.runs.run import Run
 
 FOLDER = ASSETS / "examples"
 COMMAND = "python -m adapop sandbox examples"  # makes them again
-CHOSEN_BY_BENCH = {"method": "adapop", "learning_rate": 1.5e-4, "alpha0": 1.0, "batch": 16, "micro_batch": 16}
 SETTINGS: dict[str, dict[str, Any]] = {
-    # as `bench real` chose it; first, as it ends at once where its package is missing
-    "smollm2": {"facts": "cities", "model": "smollm2", "asking": "text-examples", **CHOSEN_BY_BENCH},
+    # first, as it ends at once where its package is missing
+    "smollm2": {
+        "facts": "cities",
+        "model": "smollm2",
+        "asking": "text-examples",
+        "method": "adapop",
+        "micro_batch": 16,
+    },
     "wga": {"method": "wga"},
     "adapop": {"method": "adapop"},
     "shuffled": {"method": "adapop", "preset": "shuffled"},

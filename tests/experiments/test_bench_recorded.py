@@ -10,7 +10,7 @@ from adapop.cli import main
 from adapop.config.methods import METHODS
 from adapop.config.presets import TUNED, make_config
 from adapop.config.run import RunConfig
-from adapop.experiments import plans, real
+from adapop.experiments import plans, real, real_tables
 from adapop.experiments.distance import nearness
 from adapop.experiments.results import Results
 from adapop.experiments.run import EXPERIMENTS, Place, as_markdown
@@ -179,3 +179,15 @@ def test_a_preset_called_tuned_is_what_was_recorded_in_the_second_world_too(name
     assert len(rows) == 5
     for row in rows:
         assert replace(RunConfig.from_json(row["config"]), preset=TUNED, seed=wanted.seed) == wanted
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", ["adapop", "wga", "npo", "satimp", "redirect", "altpo"])
+def test_a_model_of_a_package_starts_from_the_rate_that_its_trials_chose(model, name):
+    arm = real.ARMS[name].title
+    rows = Results(RECORDED / f"real-{model}-text-examples.csv").rows().values()
+    trials = [row for row in rows if row["arm"].startswith(f"{arm} at ") and row["seed"] == real.CHOSEN_AT]
+    config = make_config(name, model=model)
+    chosen = real_tables.chosen_row(sorted(trials, key=lambda row: row["rate"]))
+    assert (config.learning_rate, config.alpha0, config.batch) == (chosen["rate"], real.ALPHA0, real.SETTINGS["batch"])
+    assert make_config("gd", model=model) == replace(make_config("gd", model="some/model"), model=model)

@@ -228,7 +228,7 @@ def test_a_run_s_first_look_serves_the_table_of_the_original_and_the_next_run(co
     asked, write = [], model._written
 
     def counted(rows, **options):
-        asked.extend(row.prompt for row in rows if model._adapter_off)
+        asked.extend(row.prompt for row in rows if model.adapter_off)
         return write(rows, **options)
 
     monkeypatch.setattr(model, "_written", counted)

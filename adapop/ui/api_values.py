@@ -146,8 +146,7 @@ def whole_of(name: str, value: object) -> int:
 
 
 def quoted(value: object) -> str:
-    """The beginning of a value that came from outside; of others than text and numbers the type alone, for gradio puts
-    the path of an uploaded file into its value."""
+    """A value from outside, shortened; of other than text and numbers, its type alone."""
     plain = value is None or isinstance(value, (str, bool, int, float))
     return truncated(repr(value)) if plain else f"of type {type(value).__name__}"
 

@@ -88,7 +88,7 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         **QUIET,
     )
     curve.release(_dragged, anchors, of_both, **(EACH | IN_TURN))  # a second move may come before the answer
-    session.page.load(_remembered, session.kept, anchors, **IN_TURN)
+    session.page.load(_remembered, session.stored, anchors, **IN_TURN)
     auto.click(lambda facts: (None, *_numbers(facts, None)), session.facts, of_both, **IN_TURN)
     paper.click(lambda: (PAPER_ANCHORS, *RARE_ANCHOR, *POPULAR_ANCHOR), None, of_both, **IN_TURN)
     quantiles.click(_quantiles, session.facts, of_both, **IN_TURN)
@@ -151,8 +151,7 @@ def _remembered(stored: object):
 
 
 def _dragged(rare: float, rare_beta: float, popular: float, popular_beta: float, event: gr.EventData):
-    """The anchors, and the boxes, after handles were moved. What comes from the browser may be
-    anything."""
+    """The anchors and the boxes after handles were moved; the browser may send anything."""
     pairs = {"rare": (rare, rare_beta), "popular": (popular, popular_beta)}
     for name in pairs:
         end = getattr(event, name, None)

@@ -49,12 +49,8 @@ def hubble_popqa(hub: Hub) -> FactSet:
 
 
 def hubble_yago(hub: Hub) -> FactSet:
-    """Facts of biographies, YAGO's and invented ones (email), of 64 people of each number of duplicates; whoever is to
-    be forgotten is forgotten whole.
-
-    Raises:
-        NetworkError, Stopped: as `hubble_popqa`.
-    """
+    """Facts of biographies, YAGO's and invented ones (email), of 64 people of each number of
+    duplicates; whoever is to be forgotten is forgotten whole. Raises as `hubble_popqa`."""
     counts: Counter[int] = Counter()
     people = []
     for rows in _read(hub, YAGO, "biographies_yago_nodup.jsonl.gz", _yago_rows):

@@ -88,11 +88,8 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
 
 
 def fetch(config: RunConfig) -> None:
-    """Brings a model's files onto the disk: time that no lent GPU should wait for.
-
-    Raises:
-        ModelError: as `adapted_model`, for what the Hub says.
-    """
+    """Brings a model's files onto the disk: time that no lent GPU should wait for. Raises what
+    `adapted_model` does of the Hub."""
     try:
         if not _is_local(config):
             snapshot_download(config.model, revision=config.revision, allow_patterns=FETCHED, ignore_patterns="*/*")

@@ -134,11 +134,7 @@ def exponents(
 
 
 def quantile_scores(scores: Iterable[float], rare: float = 0.05, popular: float = 0.95) -> tuple[float, float]:
-    """The positive scores at two quantiles, for use as anchors.
-
-    Raises:
-        ConfigError: there are fewer than two positive scores.
-    """
+    """The positive scores at two quantiles, as anchors. Raises ConfigError if there are not two."""
     ordered = sorted(score for score in scores if score > 0)
     if len(ordered) < 2:
         raise ConfigError("Fewer than two positive scores give no anchors.", "Use the paper's anchors.")

@@ -171,8 +171,7 @@ def _check_sum(folder: Path, name: str) -> None:
 
 
 def _noted(folder: Path) -> _State | None:
-    """What the state says of the files beside it; None where it does not read, which
-    `trainer_state` says."""
+    """What the state says of the files beside it; None if `trainer_state` could not read it."""
     try:
         return _state(folder)
     except RunError:

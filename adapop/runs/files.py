@@ -56,11 +56,8 @@ def reading(path: Path, fix: str = "Put the file back, or delete the run and sta
 
 
 def check_kinds(folder: Path) -> None:
-    """Checks that a folder holds only files and folders: to read a pipe or a device could take for ever.
-
-    Raises:
-        RunError: something is not.
-    """
+    """Checks that a folder holds only files and folders: to read a pipe or a device could take for
+    ever. Raises RunError."""
     for parent, _, names in os.walk(folder):
         for path in (Path(parent, name) for name in names):
             with suppress(OSError):  # what reads it says so
@@ -79,8 +76,7 @@ def read_json(path: Path, kind: type[T], extra: str = "forbid") -> T:
 
 
 def refused(path: Path, number: int) -> RunError:
-    """The error for a path that could not be written. number: of `errno`. Strangers are not told
-    where it lies."""
+    """The error for a path not written, by its `errno`. Strangers are not told where it lies."""
     path = Path("the folder of the runs", path.name) if is_public() else path
     if number in FULL:
         return RunError(f"The disk is full: {path} could not be written.", "Free some space, then resume the run.")

@@ -152,8 +152,7 @@ def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor
 
 
 def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int, float]:
-    """Trains the adapter on all rows with AdamW. Returns the number of steps, and the mean of the last epoch's losses,
-    nats per answer token."""
+    """Trains the adapter with AdamW. Returns steps and the last epoch's mean loss, nats a token."""
     config, steps, last_event = run.config, 0, 0.0
     rng, of = random.Random(config.seed), count(len(rows), config.batch, "short")
     optimizer = torch.optim.AdamW(model.parameters, lr=config.start_rate, weight_decay=0.0)

@@ -1,5 +1,4 @@
-"""What a run rests on beside its model: written when it is prepared, compared before it goes on or
-is asked."""
+"""What a run rests on beside its model, kept to compare before it goes on or is asked."""
 
 from __future__ import annotations
 

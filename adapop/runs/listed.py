@@ -29,7 +29,7 @@ def all_runs(root: Path | None = None) -> list[Run]:
 
 
 def _changed(folder: Path) -> int | None:
-    """When a run was made, in nanoseconds, None if the folder is none; 0 if nobody may look into it."""
+    """When a run was made, in nanoseconds; None if this is no run's folder, 0 if it may not be looked into."""
     try:
         return (folder / "config.json").lstat().st_mtime_ns
     except (FileNotFoundError, NotADirectoryError):

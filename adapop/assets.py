@@ -1,5 +1,4 @@
-"""JSON checked against the dataclass that holds it: the data files under `assets/`, and what a
-run's folder holds."""
+"""JSON checked against its dataclass: data files under `assets/`, and what a run's folder holds."""
 
 import csv
 import json

@@ -138,8 +138,7 @@ def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
 
 
 def follows_scores(config: RunConfig) -> bool:
-    """Whether β comes from the facts' scores: the method weighs by it with its arguments, and the preset sets no
-    one β for all."""
+    """Whether β follows the scores: the method weighs by it, and the preset sets no β for all."""
     method = method_named(config.method)
     counted = method.scored and (not method.scored_by or bool(config.arguments.get(method.scored_by)))
     return counted and "beta" not in PRESETS.get(config.preset, {})

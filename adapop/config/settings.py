@@ -15,8 +15,7 @@ TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def read_settings(pairs: list[str]) -> dict[str, Any]:
-    """What texts like "lora_rank=8" set, by name. What is no setting of a run is an argument of the method, under
-    `arguments`.
+    """What texts like "lora_rank=8" set, by name; what is no setting goes under `arguments`.
 
     Raises:
         ConfigError: a text without =, a setting that is given elsewhere, or a value of another type.

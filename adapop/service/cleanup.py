@@ -62,8 +62,7 @@ def size_of(folder: Path) -> int:
 
 
 def entries(root: Path, late: float = 0.0) -> list[OnDisk]:
-    """Every run and saved set under the root, the oldest first; nothing else that lies there. late: seconds by which
-    their files are dated later."""
+    """Runs and saved sets under the root, the oldest first. late: seconds added to their dates."""
     folders = [folder for folder in _folders(root) if RUN_ID.fullmatch(folder.name)]
     folders += [folder for folder in _folders(root / saved_sets.FOLDER) if saved_sets.NAME.fullmatch(folder.name)]
     return sorted(filter(None, (_measured(folder, late) for folder in folders)), key=lambda entry: entry.changed)

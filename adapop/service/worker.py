@@ -91,8 +91,7 @@ class Worker:
             threading.Thread(target=self._clean_for_ever, args=(seconds, most, every), daemon=True).start()
 
     def clean(self, seconds: float | None, most: float | None) -> None:
-        """Deletes what `cleanup.overdue` chooses of runs and sets, but no run that was queued
-        meanwhile."""
+        """Deletes what `cleanup.overdue` chooses of runs and sets, but no run queued since."""
         with self._lock:
             busy = frozenset(self._waiting)
         for folder in cleanup.overdue(self.root, seconds, most, busy.__contains__):

@@ -23,8 +23,7 @@ FIRST_ROWS = 64  # what a method sees of the set in `begin`
 
 
 class ForgetSet:
-    """Forget rows and what comes with them. rows: one per fact, in order. notes: what `begin` had to say.
-    forward_rows: of a pass without gradients."""
+    """Forget rows, one per fact in order. notes: of `begin`. forward_rows: without gradients."""
 
     def __init__(
         self,

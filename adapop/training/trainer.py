@@ -255,11 +255,7 @@ class Trainer:
 
 @contextmanager
 def _finite(place: str) -> Iterator[None]:
-    """A context that treats overflow as a non-finite loss.
-
-    Raises:
-        RunError: there was one.
-    """
+    """A context that treats overflow as a non-finite loss. Raises RunError then."""
     try:
         yield
     except (ArithmeticError, RuntimeError) as error:

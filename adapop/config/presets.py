@@ -109,11 +109,8 @@ def _config(method: str, preset: str, model: str, changes: Mapping[str, Any]) ->
 
 
 def own_method(method: type | object) -> tuple[str, dict[str, Any]]:
-    """(name, arguments) of a method of one's own, given as a class or as an instance of it.
-
-    Raises:
-        ConfigError: it is no method, or another process could not import it by its name.
-    """
+    """(name, arguments) of a method of one's own, given as a class or as an instance of it. Raises
+    ConfigError: it is no method, or another process could not import it by its name."""
     own = method if isinstance(method, type) else type(method)
     if not (is_dataclass(own) and hasattr(own, "forget_loss")):
         raise ConfigError(f"{own.__name__} is no method.", "Give a name of METHODS, or a subclass of adapop.Objective.")

@@ -186,11 +186,8 @@ class FileTable:
 
 
 def read_table(path: Path) -> FileTable:
-    """The file's rows.
-
-    Raises:
-        DataError: the file is empty, too large, not UTF-8, of an unknown kind, or has two columns of a name we know.
-    """
+    """The file's rows. Raises DataError: the file is empty, too large, not UTF-8, of an unknown
+    kind, or has two columns of a name we know."""
     most, layout = max_facts(), Layout()
     read = list(islice(rows_of(path, layout), most + 1))
     if not read:

@@ -126,11 +126,8 @@ def label(value: str) -> str:
 
 
 def _read(hub: Hub, dataset: str, name: str, rows_of: Callable[[str, dict], list[dict]]) -> list[list[dict]]:
-    """What each row of a file says. rows_of: of its text and its meta.
-
-    Raises:
-        NetworkError: the file is damaged or too large, or a row is not as documented.
-    """
+    """What each row of a file says. rows_of: of its text and its meta. Raises NetworkError: the
+    file is damaged or too large, or a row is not as documented."""
     path = hub.file(dataset, name)
     try:
         lines = _unpacked(path)

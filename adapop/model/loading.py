@@ -98,11 +98,8 @@ def fetch(config: RunConfig) -> None:
 
 
 def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
-    """The configured model's tokenizer, which pads on the left.
-
-    Raises:
-        ModelError: there is none, or no access to it.
-    """
+    """The configured model's tokenizer, which pads on the left. Raises ModelError: there is none,
+    or no access to it."""
     return _shipped_tokenizer(config.model) if config.model in SHIPPED else _tokenizer(config)
 
 

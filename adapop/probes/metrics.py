@@ -44,11 +44,8 @@ WRONG_ANSWERS = 5  # of a fact, as TOFU has
 
 
 def cosines(gold: Sequence[str], generations: Sequence[str]) -> list[float]:
-    """Cosines of all-MiniLM-L6-v2 embeddings, in [-1, 1]. An empty generation has an embedding and is not skipped.
-
-    Raises:
-        ModelError: sentence-transformers or its weights are missing.
-    """
+    """Cosines of all-MiniLM-L6-v2 embeddings, in [-1, 1]. An empty generation has an embedding and
+    is not skipped. Raises ModelError: sentence-transformers or its weights are missing."""
     embedder = _embedder(os.environ.get("ADAPOP_EMBEDDER", EMBEDDER))
     left, right = (embedder.encode(list(texts), normalize_embeddings=True) for texts in (gold, generations))
     return [float(value) for value in (left * right).sum(axis=1)]

@@ -15,11 +15,8 @@ from adapop.probes.rewordings import aliased, reworded
 
 @dataclass(frozen=True)
 class Plan:
-    """Which facts to ask, and how.
-
-    Raises:
-        ConfigError: an unknown kind or group, or a number below 1.
-    """
+    """Which facts to ask, and how. Raises ConfigError: an unknown kind or group, or a number below
+    1."""
 
     kinds: tuple[str, ...] = prompts.EVERY_KIND
     """Forms of the question, from `prompts.EVERY_KIND`."""

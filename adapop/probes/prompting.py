@@ -78,11 +78,7 @@ class Prompting:
 
     @classmethod
     def from_json(cls, text: str) -> Prompting:
-        """What `to_json` wrote.
-
-        Raises:
-            ValueError: it is none.
-        """
+        """What `to_json` wrote. Raises ValueError: it is none."""
         return as_kind(parse_json(text), cls)
 
 

@@ -165,11 +165,8 @@ def settings_of(every: Sequence[Contestant]) -> Table:
 
 
 def write_table(results: Comparison, out: Path) -> Path:
-    """Saves every number as CSV, a row per contestant and metric.
-
-    Raises:
-        RunError: the file cannot be written.
-    """
+    """Saves every number as CSV, a row per contestant and metric. Raises RunError: the file cannot
+    be written."""
     rows = list(table_rows(results))
     try:
         with open(out, "w", encoding="utf-8", newline="") as file:

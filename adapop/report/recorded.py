@@ -112,11 +112,8 @@ class Recorded:
 
 @lru_cache(maxsize=1)
 def results(path: Path = FILE) -> tuple[Recorded, ...]:
-    """Recorded results of unchanged presets, in the order of the file.
-
-    Raises:
-        ConfigError: a row was written by a version with settings that this one does not know.
-    """
+    """Recorded results of unchanged presets, in the order of the file. Raises ConfigError: a row
+    was written by a version with settings that this one does not know."""
     return _grouped([row for row in rows_of(path) if _untouched(row)])
 
 

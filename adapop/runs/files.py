@@ -28,11 +28,8 @@ T = TypeVar("T")
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turns an error of the disk raised inside into one with the reason and what to do.
-
-    Raises:
-        RunError: the disk is full, the folder is read-only or gone, or the disk failed.
-    """
+    """Turns an error of the disk raised inside into one with the reason and what to do. Raises
+    RunError: the disk is full, the folder is read-only or gone, or the disk failed."""
     try:
         yield
     except OSError as error:
@@ -66,11 +63,8 @@ def check_kinds(folder: Path) -> None:
 
 
 def read_json(path: Path, kind: type[T], extra: str = "forbid") -> T:
-    """The content of a file of JSON, as `adapop.assets.as_kind` checks it.
-
-    Raises:
-        RunError: the file is damaged or missing, or may not be read.
-    """
+    """The content of a file of JSON, as `adapop.assets.as_kind` checks it. Raises RunError: the
+    file is damaged or missing, or may not be read."""
     with reading(path):
         return as_kind(parse_json(path.read_bytes()), kind, extra)
 
@@ -98,11 +92,8 @@ def write_text(path: Path, text: str, mode: int = 0o666) -> None:
 
 
 def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Writes a file in place of what was there. Of two writers at once the last one counts. mode: who may read it.
-
-    Raises:
-        RunError: see `writing`; what was there still is.
-    """
+    """Writes a file in place of what was there. Of two writers at once the last one counts. mode:
+    who may read it. Raises RunError: see `writing`; what was there still is."""
     aside = path.with_name(f"writing-{path.name}-{secrets.token_hex(4)}")
     with writing(path):
         try:

@@ -109,11 +109,8 @@ def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
 
 
 def start_from(run: Run, model: AdaptedModel) -> None:
-    """Merges the adapter of a run that is fine-tuned first into the model's base, and notes what it was.
-
-    Raises:
-        RunError: the adapter is missing or damaged.
-    """
+    """Merges the adapter of a run that is fine-tuned first into the model's base, and notes what it
+    was. Raises RunError: the adapter is missing or damaged."""
     if run.config.start == "as-given":
         return
     state, about = _read(run.folder / FILE)

@@ -46,11 +46,8 @@ class About:
 def write_inputs(
     folder: Path, config: RunConfig, facts: FactSet, betas: Mapping[str, float] | None, versions: dict[str, str]
 ) -> None:
-    """Writes all that decides a run's numbers into its folder, which is new.
-
-    Raises:
-        RunError: the disk is full, or its folder cannot be written to.
-    """
+    """Writes all that decides a run's numbers into its folder, which is new. Raises RunError: the
+    disk is full, or its folder cannot be written to."""
     with files.writing(folder):
         folder.mkdir(parents=True)
         facts.write(folder / FACTS)

@@ -10,11 +10,8 @@ from adapop.runs.run import Run, runs_root
 
 
 def all_runs(root: Path | None = None) -> list[Run]:
-    """Every run under the root, newest first; also those that are damaged, see `damage_of`.
-
-    Raises:
-        RunError: the root is no folder, or may not be read.
-    """
+    """Every run under the root, newest first; also those that are damaged, see `damage_of`. Raises
+    RunError: the root is no folder, or may not be read."""
     root = root or runs_root()
     try:
         folders = list(root.iterdir())

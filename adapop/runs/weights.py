@@ -41,11 +41,8 @@ def keep_weights(run: Run) -> None:
 
 
 def weights_of(run: Run) -> Weights | None:
-    """What the run's model was loaded from; None where that was not kept.
-
-    Raises:
-        RunError: the file is damaged.
-    """
+    """What the run's model was loaded from; None where that was not kept. Raises RunError: the file
+    is damaged."""
     path = run.folder / FILE
     return files.read_json(path, Weights) if path.exists() else None
 

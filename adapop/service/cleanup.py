@@ -45,11 +45,8 @@ class OnDisk:
 
 
 def sign(folder: Path, visitor: str) -> None:
-    """Writes down whose a folder is, in a form that tells nobody's address.
-
-    Raises:
-        RunError: the disk refuses it.
-    """
+    """Writes down whose a folder is, in a form that tells nobody's address. Raises RunError: the
+    disk refuses it."""
     if visitor:
         name = hashlib.blake2b(visitor.encode(), key=SALT, digest_size=8).hexdigest()
         files.write_text(folder / VISITOR, name)
@@ -92,11 +89,8 @@ def overdue(root: Path, seconds: float | None, most: float | None, busy: Callabl
 
 
 def delete_run(run: Run, root: Path) -> None:
-    """Deletes a run for good, and with it its link.
-
-    Raises:
-        RunError: somebody works on it, or it waits in a line.
-    """
+    """Deletes a run for good, and with it its link. Raises RunError: somebody works on it, or it
+    waits in a line."""
     if _in_use(run.folder):
         raise RunError("This run is under way.", "Stop it, and delete it then.")
     hide(run.folder, root)

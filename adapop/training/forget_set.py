@@ -33,11 +33,8 @@ class ForgetSet:
         facts: Sequence[Fact],
         betas: Sequence[float] | None,
     ) -> None:
-        """betas: exponent of each fact, None for methods that use none.
-
-        Raises:
-            DataError: a fact lacks what the method needs.
-        """
+        """betas: exponent of each fact, None for methods that use none. Raises DataError: a fact
+        lacks what the method needs."""
         self.model = model
         self.rows = model.rows(facts, include_tail=config.include_tail)
         few = FORWARD * config.micro_batch

@@ -116,11 +116,8 @@ ALONE = Ranks()
 
 @contextmanager
 def joined() -> Iterator[Ranks]:
-    """Inside, this process is one of those that its launcher started; alone if none did.
-
-    Raises:
-        ConfigError: there are more processes than GPUs.
-    """
+    """Inside, this process is one of those that its launcher started; alone if none did. Raises
+    ConfigError: there are more processes than GPUs."""
     count, here = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
     if count == 1:
         yield ALONE

@@ -70,11 +70,8 @@ class Lensed:
 
 
 def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: int = 0) -> Lensed:
-    """The ranks of each trained question's answer after every layer of both models.
-
-    Raises:
-        ModelError: no final norm or output head is found in the model.
-    """
+    """The ranks of each trained question's answer after every layer of both models. Raises
+    ModelError: no final norm or output head is found in the model."""
     base.check(model, facts)
     started = time.monotonic()
     wrong = base.wrong_answers(facts, facts, seed)

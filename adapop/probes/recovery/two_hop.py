@@ -54,11 +54,8 @@ def chained(facts: Sequence[Fact]) -> list[Fact]:
 
 
 def two_hop(model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress) -> TwoHop:
-    """Asks both models the facts, the second hops and the two-hop questions.
-
-    Raises:
-        DataError: no fact brings a chain.
-    """
+    """Asks both models the facts, the second hops and the two-hop questions. Raises DataError: no
+    fact brings a chain."""
     started, chains = time.monotonic(), chained(facts)
     if not chains:
         raise DataError(

@@ -103,11 +103,8 @@ def begin(
 
 
 def config_in(facts: FactSet, missing: str, anchors, key: str, epochs, rate, *values, seed: int = 0) -> RunConfig:
-    """The configuration of a contestant. The others: as for `begin`.
-
-    Raises:
-        ConfigError: a setting is out of range, or a public page does not allow it.
-    """
+    """The configuration of a contestant. The others: as for `begin`. Raises ConfigError: a setting
+    is out of range, or a public page does not allow it."""
     run, (method, _, preset) = config_of(values), key.partition("/")
     usual = untouched(run)
     shared = [name for name, about in SETTINGS.items() if about.shared]

@@ -88,8 +88,8 @@ def asked_otherwise(facts: FactSet, plan: Plan, kind: str) -> dict[str, list[Que
         if group != "utility"
         for fact in evenly(getattr(facts, group), plan.per_tier)
     ]
-    asked = [_question(group, fact, replace(direct(fact), kind=kind)) for group, fact in members]
-    return {kind: asked}
+    forms = [_question(group, fact, replace(direct(fact), kind=kind)) for group, fact in members]
+    return {kind: forms}
 
 
 def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:

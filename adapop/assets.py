@@ -1,5 +1,4 @@
-"""JSON checked against the dataclass that holds it: the data files under `assets/`, and what a
-run's folder holds."""
+"""JSON checked against its dataclass: data files under `assets/`, and what a run's folder holds."""
 
 import csv
 import json
@@ -19,12 +18,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What a text of JSON says, all its numbers finite.
-
-    Raises:
-        ValueError: it is not JSON, is nested too deeply, or has a number that is not finite, or of
-        over 19 digits.
-    """
+    """What a text of JSON says, all its numbers finite. Raises ValueError: it is not JSON, is
+    nested too deeply, or has a number that is not finite, or of over 19 digits."""
     try:
         return json.loads(text, parse_float=_finite, parse_constant=_finite, parse_int=_whole)
     except RecursionError:
@@ -79,11 +74,8 @@ def read_json(name: str, kind: type[T]) -> T:
 
 
 def read_csv(name: str, row: type[T]) -> list[T]:
-    """The rows of `assets/<name>`, each as the dataclass `row`. An empty cell stands for the field's default.
-
-    Raises:
-        DataError: the file is missing, or a line does not fit `row`.
-    """
+    """The rows of `assets/<name>`, each as the dataclass `row`. An empty cell stands for the
+    field's default. Raises DataError: the file is missing, or a line does not fit `row`."""
 
     def parsed() -> list[T]:
         with open(ASSETS / name, encoding="utf-8", newline="") as file:

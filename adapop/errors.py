@@ -67,7 +67,6 @@ def number_of(number: int, noun: str) -> str:
 
 
 def truncated(cell: object) -> str:
-    """The beginning of a cell, short enough for a message. Messages quote it with `repr`, which escapes what cannot be
-    seen."""
+    """A cell's beginning, for messages, which quote it with `repr`: it escapes what is unseen."""
     text = str(cell)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

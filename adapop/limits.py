@@ -22,11 +22,7 @@ class Limit:
     whole: bool = True
 
     def value(self) -> float | None:
-        """The limit that holds here, None for none.
-
-        Raises:
-            ConfigError: the environment sets it to what is not a number above 0.
-        """
+        """The limit here, None for none. Raises ConfigError: it is set to no number above 0."""
         text = os.environ.get(self.name, "")
         if not text:
             return self.public if is_public() else self.local
@@ -40,11 +36,7 @@ class Limit:
         return value
 
     def check(self, value: float) -> None:
-        """Lets it pass, or says by which limit it cannot.
-
-        Raises:
-            LimitError: it is more than the limit.
-        """
+        """Lets it pass, or raises a LimitError that says by which limit it cannot."""
         most = self.value()
         if most is not None and value > most:
             raise LimitError(f"{value:,.12g} {self.what}: at most {most:,} here ({self.name}).", elsewhere())
@@ -76,22 +68,14 @@ LIMITS = tuple(value for value in tuple(globals().values()) if isinstance(value,
 
 
 def check_limits() -> None:
-    """Reads every limit once, before an app is served with them.
-
-    Raises:
-        ConfigError: the environment sets one to what is no limit.
-    """
+    """Reads every limit once, before an app is served. Raises ConfigError of one that is none."""
     is_public()
     for limit in LIMITS:
         limit.value()
 
 
 def is_public() -> bool:
-    """Whether strangers use this app.
-
-    Raises:
-        ConfigError: ADAPOP_PUBLIC is neither 0 nor 1.
-    """
+    """Whether strangers use this app. Raises ConfigError: ADAPOP_PUBLIC is neither 0 nor 1."""
     text = os.environ.get("ADAPOP_PUBLIC", "") or ("1" if os.environ.get("SPACE_ID") else "0")
     if text not in ("0", "1"):
         raise ConfigError(f"ADAPOP_PUBLIC is {text!r}.", "Set it to 0 or 1, or unset it.")

@@ -20,8 +20,7 @@ GGUF = ".gguf"  # how the name of a model in one file ends
 
 
 def found_from_anywhere(model: str) -> str:
-    """A model's name as a run records it: the full path of a folder or a GGUF file, other names
-    as they are."""
+    """A model's name as a run records it: a folder or GGUF file with its full path."""
     path, named = Path(model), model in SHIPPED or model in PACKAGED
     local = path.is_dir() or (path.suffix.lower() == GGUF and path.is_file())
     return str(path.resolve()) if local and not named else model

@@ -22,11 +22,7 @@ class Progress:
         self._stop = threading.Event()
 
     def say(self, text: str) -> None:
-        """Sets the line.
-
-        Raises:
-            Stopped: somebody asked to stop.
-        """
+        """Sets the line. Raises Stopped: somebody asked to stop."""
         self.text = text
         if self._report:
             self._report(text)
@@ -37,11 +33,7 @@ class Progress:
         self._stop.set()
 
     def wait(self, seconds: float) -> None:
-        """Waits, unless and until somebody asks to stop.
-
-        Raises:
-            Stopped: somebody asked to stop.
-        """
+        """Waits, unless and until somebody asks to stop. Raises Stopped then."""
         if self._stop.wait(seconds) if seconds else self._stop.is_set():
             raise Stopped("Stopped.", "What was found is kept; start it again to go on.")
 

@@ -13,11 +13,7 @@ _TEXTS = read_json("remarks.json", dict[str, dict[str, str]])
 
 @dataclass(frozen=True)
 class Remark:
-    """One remark.
-
-    Raises:
-        ValueError: there is no such kind, or it has other values.
-    """
+    """One remark. Raises ValueError: there is no such kind, or it has other values."""
 
     kind: str
     """A key of `sentences` in `assets/remarks.json`."""

@@ -85,11 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check_text(words: Sequence[str]) -> None:
-    """Refuses what was typed in another encoding than UTF-8: it could be written nowhere.
-
-    Raises:
-        ConfigError: one of the words is no text.
-    """
+    """Refuses what was typed in another encoding than UTF-8, for it could be written nowhere:
+    ConfigError."""
     for word in words:
         try:
             word.encode()

@@ -57,6 +57,7 @@ def bench(options: argparse.Namespace) -> int:
 def _experiment(options: argparse.Namespace) -> int:
     from adapop.experiments.engine import finished, finished_on_ray
     from adapop.experiments.run import Place, add_distance, as_markdown, run, write
+    from adapop.runs.run import runs_root
 
     tuned, real = options.name == "tuned", options.name == "real"
     usual = 5 if tuned else SEEDS
@@ -67,7 +68,7 @@ def _experiment(options: argparse.Namespace) -> int:
         raise ConfigError(
             "There is nothing to do.", "--seeds, --processes and --trials are at least 1, --first-seed at least 0."
         )
-    folder = (options.out or bench_root()).resolve()
+    folder = (options.out or runs_root().parent / "bench").resolve()
     place = Place(options.name, folder, tuple(range(first, first + count)), options.quick)
     engine = partial(finished_on_ray if options.ray else finished, processes=options.processes)
     if options.distance and (real or options.facts or options.model):
@@ -133,13 +134,6 @@ def _own(options: argparse.Namespace, place: Place) -> Place:
     if options.name == real.NAME:
         return real.placed(place, facts, model, options.asking, changes, options.arms or ())
     return placed(place, facts, model, changes)
-
-
-def bench_root() -> Path:
-    """Where results go unless told otherwise: beside the runs."""
-    from adapop.runs.run import runs_root
-
-    return runs_root().parent / "bench"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -33,8 +33,8 @@ def runs(options: argparse.Namespace) -> None:
 
 
 def _delete(names: list[str]) -> None:
-    """Deletes runs of the runs' folder by name: never by path, and never a folder that is not
-    wholly a run's."""
+    """Deletes runs of the runs' folder by name: no path, and no folder that is not wholly a
+    run's."""
     listed = {run.id: run for run in all_runs()}
     for name in names:
         if name not in listed:

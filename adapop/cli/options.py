@@ -48,11 +48,8 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
 
 
 def settings_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The settings that the options give, by their names in `RunConfig`.
-
-    Raises:
-        ConfigError: a value of another type, or one setting given twice.
-    """
+    """The settings that the options give, by their names in `RunConfig`. Raises ConfigError: a
+    value of another type, or one setting given twice."""
     texts = {name: getattr(options, name) for name in NAMED if getattr(options, name) is not None}
     changes = {name: value_of(name, text) for name, text in texts.items()}
     if options.scores is not None:

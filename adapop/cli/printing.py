@@ -18,19 +18,7 @@ from adapop.report.table import signed
 from adapop.report.tables import recall_table
 from adapop.runs.pace import Left
 from adapop.runs.run import Run
-from adapop.training.events import (
-    ComparedToOracle,
-    EpochDone,
-    Event,
-    Measured,
-    Measuring,
-    RunDone,
-    RunFailed,
-    RunStarted,
-    RunStopped,
-    StepDone,
-    Teaching,
-)
+from adapop.training import events
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
@@ -78,45 +66,46 @@ def visible(text: str) -> str:
     return UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
-def overwritten(text: str, file: TextIO) -> None:
-    """Prints a line that the next one overwrites, if it goes to a terminal."""
+def overwritten(text: str, file: TextIO | None = None) -> None:
+    """Prints a line, by default to the standard error, that the next overwrites, if it goes to a terminal."""
+    file = file or sys.stderr
     if file.isatty():
         print(f"\r{visible(text)}\033[K\r", end="", file=file, flush=True)
 
 
-def event_text(event: Event) -> str | None:
+def event_text(event: events.Event) -> str | None:
     """One line for an event, None for those that say nothing to a reader."""
-    if isinstance(event, RunStarted):
+    if isinstance(event, events.RunStarted):
         again = f", resumed after epoch {event.resumed_from}" if event.resumed_from else ""
         return (
             f"run {event.run}{again}\n{event.method} on {event.model}: forget {event.forget} facts of {event.facts!r}, "
             f"retain {event.retain}, hold out {event.holdout}; {event.epochs} epochs of {event.steps} steps"
         )
-    if isinstance(event, EpochDone):
+    if isinstance(event, events.EpochDone):
         return (
             f"epoch {event.epoch}  retain loss {event.retain_loss:.3f} nats  drift {event.drift:.3f} "
             f"(from start {event.drift_from_start:.3f})  λ {event.lam:.3f}  α {event.alpha:.3f}"
         )
-    if isinstance(event, Measured) and not event.full:
+    if isinstance(event, events.Measured) and not event.full:
         return "         recall rare/middle/popular  " + "  ".join(
             f"{form} {_tiers(event, 'forget', form)}" for form in ("direct", "reworded")
         )
-    if isinstance(event, Measuring):
+    if isinstance(event, events.Measuring):
         whose = "the unlearned model" if event.epoch else "the original model"
         return f"measuring {whose}: {event.asked:,} of {event.of:,} questions"
-    if isinstance(event, Teaching):
+    if isinstance(event, events.Teaching):
         done = f"{event.step:,} of {event.steps:,} steps"
         return f"fine-tuning first: epoch {event.epoch} of {event.epochs}, {done}"
-    if isinstance(event, RunStopped):
+    if isinstance(event, events.RunStopped):
         return f"stopped; epoch {event.epoch} is kept"
-    if isinstance(event, RunFailed):
+    if isinstance(event, events.RunFailed):
         return f"failed: {event.message} {event.fix}"
-    if isinstance(event, RunDone):
+    if isinstance(event, events.RunDone):
         return f"done in {event.seconds:.1f} s"
     return None
 
 
-def step_text(event: StepDone, steps: int, left: Left | None = None) -> str:
+def step_text(event: events.StepDone, steps: int, left: Left | None = None) -> str:
     """The progress line of a step, to be overwritten by the next. left: what the run still takes, None if unknown."""
     position = f"epoch {event.epoch}  step {event.step}/{steps}  forget nll {event.nll_forget:.2f}"
     return f"{position}  {left.text}" if left else position
@@ -125,8 +114,8 @@ def step_text(event: StepDone, steps: int, left: Left | None = None) -> str:
 def result_text(run: Run) -> str:
     """What a run came to: recall before and after, the controller's trace, and what the run itself remarks."""
     before, after, epochs = run.measured(before=True), run.measured(), run.epochs()
-    done = [event for event in run.events() if isinstance(event, RunDone)]
-    compared = [event for event in run.events() if isinstance(event, ComparedToOracle)]
+    done = [event for event in run.events() if isinstance(event, events.RunDone)]
+    compared = [event for event in run.events() if isinstance(event, events.ComparedToOracle)]
     notes = [f"note: {note}" for event in done[-1:] for note in sentences(event.notes, reader="command")]
     if before is None or after is None:
         return "\n".join(["This run has no final measurement.", *notes])
@@ -167,14 +156,9 @@ def problem_lines(problems: Sequence[Problem]) -> list[str]:
     return lines + ([f"  … and {hidden:,} more rows"] if hidden > 0 else [])
 
 
-def _tiers(measured: Measured, group: str, form: str) -> str:
+def _tiers(measured: events.Measured, group: str, form: str) -> str:
     values = [measured.recall(group, form, tier) for tier in TIERS]
     return "/".join("–" if value is None else f"{value:.2f}" for value in values)
-
-
-def progress_line(text: str) -> None:
-    """Prints what is being done on a line that the next one overwrites, if the output is a terminal."""
-    overwritten(text, sys.stderr)
 
 
 def print_notes(facts: FactSet, as_json: bool) -> None:

@@ -77,7 +77,7 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
     from adapop.runs.execute import load_model
 
     model = load_model(run)
-    progress = Progress(printing.progress_line)
+    progress = Progress(printing.overwritten)
     rows: list[ProbeRow | NotApplicable] = []
     status = 0
     if options.kinds:
@@ -97,7 +97,7 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
         names = applicable(run.facts) if options.recovery == ALL else options.recovery.split(",")
         for name in names:
             run.save_recovery(name, recover(name, model, run.facts, run.reply_tokens, progress, run.config.model))
-    printing.progress_line("")
+    printing.overwritten("")
     _print_found(run, options.json)
     return status
 
@@ -161,8 +161,8 @@ def export(options: argparse.Namespace) -> None:
     from adapop.report.export import export as written
 
     run = find_run(options.run)
-    done = written(run, options.out, options.merged, options.push, Progress(printing.progress_line))
-    printing.progress_line("")
+    done = written(run, options.out, options.merged, options.push, Progress(printing.overwritten))
+    printing.overwritten("")
     if options.json:
         printing.say_json({**asdict(done), "folder": str(done.folder)})
         return

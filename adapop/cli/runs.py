@@ -1,5 +1,4 @@
-"""Commands on runs: start one, go on with one. `check` looks before a run, and `run` does with
-the same look."""
+"""Commands on runs: start one, go on with one. `check` and `run` look at it the same way before."""
 
 from __future__ import annotations
 
@@ -188,8 +187,8 @@ def _looked(config: RunConfig, facts: FactSet) -> tuple[Check, AdaptedModel]:
     from adapop.runs import check as looking
     from adapop.runs.execute import settled
 
-    progress = Progress(printing.progress_line)
+    progress = Progress(printing.overwritten)
     model = adapted_model(settled(config, facts)[0])
     checked = looking.check(config, facts, model, progress)
-    printing.progress_line("")
+    printing.overwritten("")
     return checked, model

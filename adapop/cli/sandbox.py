@@ -1,5 +1,4 @@
-"""Commands on what we ship: the models of the worlds, what they were trained on, and a drawn
-set."""
+"""Commands on what we ship: the worlds' models, what they were trained on, and a drawn set."""
 
 import argparse
 from pathlib import Path

@@ -40,7 +40,7 @@ DISCORDANT_SHOWN = 10
 
 def score(options: argparse.Namespace) -> int:
     """`score`: prints a line for each fact; what was found before an error or Ctrl-C is written as well."""
-    progress = Progress(printing.progress_line)
+    progress = Progress(printing.overwritten)
     if options.out:
         check_place(options.out)
     facts = facts_of(options.facts, progress, options)
@@ -58,7 +58,7 @@ def score(options: argparse.Namespace) -> int:
             raise
         status = 130 if isinstance(error, KeyboardInterrupt) else 2
         printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
-    printing.progress_line("")
+    printing.overwritten("")
     if not options.json:
         _print_scores(facts.forget, scored)
     if options.out:
@@ -71,7 +71,7 @@ def score(options: argparse.Namespace) -> int:
 
 def beta(options: argparse.Namespace) -> None:
     """`beta`: score, exponent and regime of every fact, and what to know about the map."""
-    facts = facts_of(options.facts, Progress(printing.progress_line), options)
+    facts = facts_of(options.facts, Progress(printing.overwritten), options)
     printing.print_notes(facts, options.json)
     known = [fact.score for fact in facts.forget if fact.score is not None]
     curve = calibrated(options.anchors, facts)
@@ -85,11 +85,8 @@ def beta(options: argparse.Namespace) -> None:
         cells.append((*numbers, word, " ".join(fact.question.split())))
     if not options.json:
         head = ("score", "β", "regime", "question")
-        printing.say(
-            Table(
-                f"What pushes the {len(cells):,} facts of {facts.name}", head, tuple(cells), reading("betas")
-            ).as_text()
-        )
+        title = f"What pushes the {len(cells):,} facts of {facts.name}"
+        printing.say(Table(title, head, tuple(cells), reading("betas")).as_text())
         meaning = meaning_of(curve(min(known)), curve(max(known))).text() if known else "No fact has a score yet."
         printing.say(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {meaning}", file=sys.stderr)
         if options.anchors == AUTO:
@@ -101,7 +98,7 @@ def beta(options: argparse.Namespace) -> None:
 def agree(options: argparse.Namespace) -> None:
     """`agree`: two scorings of the same facts, joined by fact id, or by question where nobody gave ids."""
     one, other = (
-        load_raw(name, Progress(printing.progress_line), drop_bad=options.drop_bad).forget
+        load_raw(name, Progress(printing.overwritten), drop_bad=options.drop_bad).forget
         for name in (options.first, options.second)
     )
     first, second = scores_of(one), scores_of(joined(one, other))
@@ -152,12 +149,12 @@ def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) 
     return proxy.scores(facts.forget)
 
 
-def _changed(change: Callable[[Mapping[str, float], argparse.Namespace], Mapping[str, float]]):
-    """A control: the known scores of the set, changed."""
+def _changed(change: Callable[..., Mapping[str, float]]):
+    """A control: the known scores of the set, changed. change: of them, the options and the set."""
 
     def changed(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
         known = {fact.id: fact.score for fact in facts.forget if fact.score is not None}
-        new = change(known, options)
+        new = change(known, options, facts)
         for fact in facts.forget:
             source = f"{options.proxy}, of {fact.score_source}" if fact.id in new else ""
             yield Score(fact.id, new.get(fact.id), source, reason="" if fact.id in new else "had no score before")
@@ -165,11 +162,9 @@ def _changed(change: Callable[[Mapping[str, float], argparse.Namespace], Mapping
     return changed
 
 
-def _between_tiers(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
-    """Scores traded between rare and popular facts."""
+def _between_tiers(known: dict[str, float], options: argparse.Namespace, facts: FactSet) -> dict:
     tiers = {fact.id: fact.tier for fact in with_tiers(facts).forget}
-    traded = _changed(lambda scores, options: controls.between_tiers(scores, tiers, options.seed, options.share))
-    yield from traded(options, facts, progress)
+    return controls.between_tiers(known, tiers, options.seed, options.share)
 
 
 def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
@@ -202,13 +197,13 @@ def _loaded(model: str) -> AdaptedModel:
 
 
 PROXIES = dict.fromkeys(SOURCES, _looked_up) | {
-    "column": _changed(lambda scores, options: scores),
+    "column": _changed(lambda known, *_: known),
     "constant": _constant,
-    "shuffled": _changed(lambda scores, options: controls.shuffled(scores, options.seed)),
-    "inverted": _changed(lambda scores, options: controls.inverted(scores)),
-    "noisy": _changed(lambda scores, options: controls.noisy(scores, options.seed, options.sigma)),
-    "swapped-tiers": _between_tiers,
-    "swapped": _changed(lambda scores, options: controls.swapped(scores, options.seed, options.share)),
+    "shuffled": _changed(lambda known, options, _: controls.shuffled(known, options.seed)),
+    "inverted": _changed(lambda known, *_: controls.inverted(known)),
+    "noisy": _changed(lambda known, options, _: controls.noisy(known, options.seed, options.sigma)),
+    "swapped-tiers": _changed(_between_tiers),
+    "swapped": _changed(lambda known, options, _: controls.swapped(known, options.seed, options.share)),
 }
 
 
@@ -225,7 +220,7 @@ def reword(options: argparse.Namespace) -> int:
     """`reword`: writes the set with two rewordings for each fact that has none. Replies are cached, so that it can be
     interrupted and started again."""
     check_place(options.out)
-    progress = Progress(printing.progress_line)
+    progress = Progress(printing.overwritten)
     facts = facts_of(options.facts, progress, options)
     printing.print_notes(facts, False)
     judge = chosen_judge(options, progress)
@@ -242,7 +237,7 @@ def reword(options: argparse.Namespace) -> int:
     except (AdaPopError, KeyboardInterrupt) as error:
         status = 130 if isinstance(error, KeyboardInterrupt) else 2
         printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
-    printing.progress_line("")
+    printing.overwritten("")
     reworded = tuple(replace(fact, paraphrases=texts.get(fact.id, fact.paraphrases)) for fact in facts.forget)
     write_scored(replace(facts, forget=reworded), given(facts.forget).scores, options.out, _others(options))
     printing.say(

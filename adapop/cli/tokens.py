@@ -19,11 +19,10 @@ PROMPT, LEAD, CONTENT, TAIL = "prompt", "lead", "content", "tail"
 
 
 def tokens(options: argparse.Namespace) -> None:
-    """`tokens`: one fact that is typed, or some of a set's or a run's facts to forget. Loads the
-    tokenizer, not the model."""
+    """`tokens`: a fact as typed, or some of a set or a run. Loads the tokenizer, not the model."""
     from adapop.model.asking import template_of
     from adapop.model.loading import load_tokenizer
-    from adapop.probes.ways import examples_of, spoken_of
+    from adapop.probes.ways import examples_of
 
     if options.run:
         check_inputs(run := find_run(options.run))
@@ -40,7 +39,7 @@ def tokens(options: argparse.Namespace) -> None:
     if not examples and way != "chat":
         raise ConfigError(f"{facts.name} has no three examples to ask {way}.", "Name --facts with more rows to retain.")
     tokenizer.chat_template = template_of(tokenizer, tokenizer.chat_template, way, examples)
-    spoken, last = spoken_of(prompting) if prompting else {}, None
+    spoken, last = prompting.spoken if prompting else {}, None
     for token in tokens_of(tokenizer, facts.forget, config, spoken):
         if options.json:
             printing.say_json(token)

@@ -110,11 +110,8 @@ def _config(method: str, preset: str, model: str, changes: Mapping[str, Any]) ->
 
 
 def own_method(method: type | object) -> tuple[str, dict[str, Any]]:
-    """(name, arguments) of a method of one's own, given as a class or as an instance of it.
-
-    Raises:
-        ConfigError: it is no method, or another process could not import it by its name.
-    """
+    """(name, arguments) of a method of one's own, given as a class or as an instance of it. Raises
+    ConfigError: it is no method, or another process could not import it by its name."""
     own = method if isinstance(method, type) else type(method)
     if not (is_dataclass(own) and hasattr(own, "forget_loss")):
         raise ConfigError(f"{own.__name__} is no method.", "Give a name of METHODS, or a subclass of adapop.Objective.")
@@ -139,8 +136,7 @@ def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
 
 
 def follows_scores(config: RunConfig) -> bool:
-    """Whether β comes from the facts' scores: the method weighs by it with its arguments, and the preset sets no
-    one β for all."""
+    """Whether β follows the scores: the method weighs by it, and the preset sets no β for all."""
     method = method_named(config.method)
     counted = method.scored and (not method.scored_by or bool(config.arguments.get(method.scored_by)))
     return counted and "beta" not in PRESETS.get(config.preset, {})

@@ -15,12 +15,8 @@ TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def read_settings(pairs: list[str]) -> dict[str, Any]:
-    """What texts like "lora_rank=8" set, by name. What is no setting of a run is an argument of the method, under
-    `arguments`.
-
-    Raises:
-        ConfigError: a text without =, a setting that is given elsewhere, or a value of another type.
-    """
+    """What texts like "lora_rank=8" set, by name; what is no setting goes under `arguments`. Raises
+    ConfigError: a text without =, a setting that is given elsewhere, or a value of another type."""
     settings: dict[str, Any] = {}
     for pair in pairs:
         name, given, text = pair.partition("=")
@@ -37,11 +33,8 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
 
 
 def value_of(name: str, text: str) -> Any:
-    """A setting's value from text; "none" where it may be without one. Several are separated by commas.
-
-    Raises:
-        ConfigError: the text is of another type.
-    """
+    """A setting's value from text; "none" where it may be without one. Several are separated by
+    commas. Raises ConfigError: the text is of another type."""
     kind = SETTINGS[name].kind
     try:
         if SETTINGS[name].optional and text.lower() == "none":

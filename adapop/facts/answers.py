@@ -1,5 +1,4 @@
-"""The right answers in a row's cells: one or several, or an index or a letter that points to one of
-the choices."""
+"""The right answers in a row's cells: one, several, or what points to one of the choices."""
 
 import re
 from collections import Counter
@@ -25,8 +24,7 @@ FROM_0, FROM_1, MIXED, UNCLEAR = 0, 1, 2, -1
 
 
 def answers_of(cell: object, depth: int = NESTED) -> list:
-    """The right answers in a cell, the best first: of a list, an object or a text of one; the cell
-    where it is none.
+    """The right answers in a cell (a list, an object, a text of one), best first; else the cell.
 
     What is no text stays as it is, so that it can be named.
     """
@@ -61,8 +59,7 @@ def _plain(name: object) -> str:
 
 
 def choices_of(cell: object) -> dict[str, str]:
-    """Label -> choice of a cell; labels are A, B ... where it names none. Empty if it holds no
-    choices."""
+    """Label -> choice of a cell, labelled A, B ... where it names none; empty without choices."""
     if isinstance(cell, str):
         cell = parsed(cell) or (cell.split("|") if "|" in cell else cell.strip().splitlines())
     if isinstance(cell, dict):
@@ -117,8 +114,7 @@ def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None
 def place_of(answer: object, choices: Mapping[str, str], base: int) -> int | None:
     """The place of the choice that an answer points to, from 0; None if there is no such choice.
 
-    base: as from `counted_from`. Where answers are mixed, the text of a choice comes first and
-    numbers count from 0.
+    base: as from `counted_from`. In mixed answers a choice's text is first; numbers count from 0.
     """
     text, texts = str(answer).strip(), list(choices.values())
     if base == MIXED and text in texts:
@@ -143,8 +139,7 @@ def _label(answer: object, choices: Mapping[str, str]) -> str:
 
 
 def without_repeats(texts: Iterable[str], taken: str) -> tuple[str, ...]:
-    """The texts that differ from one already taken, and from each other, in more than case and
-    spacing."""
+    """The texts that differ from one taken, and each other, in more than case and spacing."""
     first = {normalized(taken): ""}
     for text in texts:
         first.setdefault(normalized(text), text)

@@ -100,11 +100,8 @@ def write_cities(folder: Path, seed: int = 0) -> str:
 
 
 def drawn(cities: Sequence[City], choices: Choices, seed: int) -> list[Row]:
-    """The rows about cities: eight a country and band, the largest ones or drawn at random.
-
-    Raises:
-        DataError: a country has fewer than eight cities of a band.
-    """
+    """The rows about cities: eight a country and band, the largest ones or drawn at random. Raises
+    DataError: a country has fewer than eight cities of a band."""
     clear, facts = _clear(cities, choices), []
     for code, country in choices.countries.items():
         for low, high in (RARE, MIDDLE, POPULAR):

@@ -38,8 +38,7 @@ def _reader(text: str, mark: str, **options) -> Iterator[list[str]]:
 
 
 def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each row, with its number; those of a header first, also where the file has
-    none.
+    """Number and cells of each row, those of a header first, also where the file has none.
 
     layout: gets the mark, and notes.
 
@@ -81,8 +80,7 @@ def _options(text: str, layout: Layout) -> dict:
 
 
 def _rows_if_even(rows: Iterator[list[str]]) -> int:
-    """The number of rows that are not empty, if all have as many cells as the first; 0
-    otherwise."""
+    """How many rows are not empty, if all have as many cells as the first; else 0."""
     try:
         widths = [len(cells) for cells in rows if cells]
     except csv.Error:
@@ -110,8 +108,7 @@ def _headerless(path: Path, first: list[str], rows: Iterator[list[str]], layout:
 
 
 def delimiter(text: str, usual: str) -> str:
-    """The delimiter: the usual one; if that gives a single column, the mark most frequent in the
-    header.
+    """The usual delimiter; if it gives one column, the most frequent mark of the header.
 
     Excel writes semicolons in much of Europe, and a table of commas may be called .tsv.
     """

@@ -55,8 +55,7 @@ class Fact:
     accepted: tuple[str, ...] = ()
     """Other right answers: accepted in every measure, never trained on."""
     own_tier: str = ""
-    """The tier that its set gives it, see `facts.scale.with_tiers`; "" for that of its score on
-    Wikidata's scale."""
+    """Its tier by its set, see `facts.scale.with_tiers`; "" for that on Wikidata's scale."""
     subject_aliases: tuple[str, ...] = ()
     """Other names of the subject; used for probing, never trained on."""
     two_hop: str = ""
@@ -83,9 +82,20 @@ class Fact:
 
     @property
     def tier(self) -> str:
-        """`rare`, `middle` or `popular` in its set, or `unknown`. `FactSet.tiers` says which scores
-        that means."""
+        """`rare`, `middle`, `popular` or `unknown`; `FactSet.tiers` says of which scores."""
         return self.own_tier or ON_SCALE.of(self.score)
+
+
+@dataclass(frozen=True)
+class OwnAnswer:
+    """A fact's answer in a model's own reply."""
+
+    gold: str
+    """The answer that it stands for."""
+    lead: str
+    """The reply up to there."""
+    answer: str
+    """The answer as it is said; of a fact to retain the whole reply."""
 
 
 @dataclass(frozen=True)

@@ -50,11 +50,7 @@ class FileTable:
         return [name for name in dict.fromkeys(chain.from_iterable(row for _, row in self.rows)) if name.strip()]
 
     def check_once(self, names: Iterable[str]) -> None:
-        """Refuses two columns of one of these names, in any case: which of them is meant cannot be known.
-
-        Raises:
-            DataError: there are two.
-        """
+        """Refuses two columns of one such name, in any case, as one is meant. Raises DataError."""
         for name in (name.strip().lower() for name in names):
             if self.header.count(name) > 1:
                 raise DataError(f"{self.path.name} has two columns called {name!r}.", "Rename or delete one of them.")
@@ -145,8 +141,7 @@ class FileTable:
         return ", ".join(repr(f"{name[: most - 1]}…" if long and len(name) > most else name) for name in names)
 
     def others(self, columns: Mapping[str, str] | None = None) -> dict[str, dict[str, object]]:
-        """The cells that become no part of a fact, by fact id: for who writes the facts again. columns: as for
-        `facts`."""
+        """Cells that become no part of a fact, by its id, to be written again. columns: `facts`."""
         chosen = self._chosen(columns)
         used = {column for field, column in chosen.items() if field != "score"}
         return {
@@ -191,11 +186,8 @@ class FileTable:
 
 
 def read_table(path: Path) -> FileTable:
-    """The file's rows.
-
-    Raises:
-        DataError: the file is empty, too large, not UTF-8, of an unknown kind, or has two columns of a name we know.
-    """
+    """The file's rows. Raises DataError: the file is empty, too large, not UTF-8, of an unknown
+    kind, or has two columns of a name we know."""
     most, layout = max_facts(), Layout()
     read = list(islice(rows_of(path, layout), most + 1))
     if not read:
@@ -239,11 +231,7 @@ def read_facts(
 
 
 def named_columns(text: str) -> dict[str, str]:
-    """Field -> column of "question=prompt,answer=label".
-
-    Raises:
-        ConfigError: a part is no field with its column.
-    """
+    """Field -> column of "question=prompt,answer=label". Raises ConfigError for any other part."""
     pairs = [part.partition("=") for part in text.split(",")]
     if bad := [field for field, _, column in pairs if field.strip() not in COLUMNS or not column.strip()]:
         raise ConfigError(

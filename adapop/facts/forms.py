@@ -1,7 +1,6 @@
 """Which column is what: by its usual name, or by the known form of a public data set.
 
-The usual names come first; a form fills the fields that they leave open, or reads inside the column
-that they name.
+The usual names come first; a form fills fields that they leave open, or reads inside their column.
 """
 
 import re
@@ -79,8 +78,7 @@ def is_row(columns: Iterable[str]) -> bool:
 
 
 def form_of(columns: Iterable[str]) -> Form | None:
-    """The first form whose columns are all there, in any case; None if the columns are no known
-    form."""
+    """The first form whose columns are all there, in any case; None if there is none."""
     present = _by_key(columns)
     known = next((form for form in FORMS if present.keys() >= set(form.marks.split())), None)
     if known or present.keys().isdisjoint(COLUMNS["question"]):

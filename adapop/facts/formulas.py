@@ -40,8 +40,4 @@ def cell(value: object) -> object:
 def plain(text: str) -> str:
     """The text before `cell` was applied."""
     formula = text.startswith("'") and text.lstrip("'").startswith(FORMULA_STARTS)
-    return INNER.sub(_one_less, text[1:] if formula else text)
-
-
-def _one_less(match: re.Match) -> str:
-    return f"{match[1]}{match[2][1:]}"
+    return INNER.sub(lambda match: match[1] + match[2][1:], text[1:] if formula else text)

@@ -49,12 +49,8 @@ def hubble_popqa(hub: Hub) -> FactSet:
 
 
 def hubble_yago(hub: Hub) -> FactSet:
-    """Facts of biographies, YAGO's and invented ones (email), of 64 people of each number of duplicates; whoever is to
-    be forgotten is forgotten whole.
-
-    Raises:
-        NetworkError, Stopped: as `hubble_popqa`.
-    """
+    """Facts of biographies, YAGO's and invented ones (email), of 64 people of each number of
+    duplicates; whoever is to be forgotten is forgotten whole. Raises as `hubble_popqa`."""
     counts: Counter[int] = Counter()
     people = []
     for rows in _read(hub, YAGO, "biographies_yago_nodup.jsonl.gz", _yago_rows):
@@ -130,11 +126,8 @@ def label(value: str) -> str:
 
 
 def _read(hub: Hub, dataset: str, name: str, rows_of: Callable[[str, dict], list[dict]]) -> list[list[dict]]:
-    """What each row of a file says. rows_of: of its text and its meta.
-
-    Raises:
-        NetworkError: the file is damaged or too large, or a row is not as documented.
-    """
+    """What each row of a file says. rows_of: of its text and its meta. Raises NetworkError: the
+    file is damaged or too large, or a row is not as documented."""
     path = hub.file(dataset, name)
     try:
         lines = _unpacked(path)

@@ -1,7 +1,6 @@
 """Lists and objects written as text in a cell: by JSON, Python, numpy or pandas.
 
-Nothing is evaluated. Text of any size and depth takes time linear in its length, and at most
-`LONGEST` letters.
+Nothing is evaluated. Any text takes time linear in its length, and at most `LONGEST` letters.
 """
 
 import json
@@ -33,8 +32,7 @@ decoded = json.JSONDecoder(parse_int=str, parse_float=str).decode
 
 
 def parsed(text: str) -> list | dict | None:
-    """The list or object that the whole text writes down, None if it is other text or was cut
-    short."""
+    """The list or object that a whole text writes down; None of other or truncated text."""
     if not MAYBE.match(text):
         return None
     value = from_json(text)
@@ -58,8 +56,7 @@ def from_json(text: str) -> list | dict | None:
 def from_repr(text: str) -> list | dict | None:
     """The value of a list or object as Python, numpy and pandas print one; None of other text.
 
-    Numbers stay text. What spaces alone part are items of their own, as numpy means it. None and
-    nan are None.
+    Numbers stay text. What only spaces part are items, as numpy means it. None and nan are None.
     """
     text = text.strip()
     if text[:1] not in FIRST and not CALL.match(text):
@@ -117,8 +114,7 @@ class _Reader:
         return _word(text)
 
     def items(self, closing: str, depth: int) -> list | dict:
-        """The items up to a closing mark; a dict if they are pairs. Named arguments of a call are
-        passed over."""
+        """Items up to a closing mark; a dict of pairs. Named arguments are passed over."""
         items, pairs = [], {}
         while self.next != ("mark", closing):
             if self.next == ("mark", ","):

@@ -1,5 +1,4 @@
-"""Notes on the facts of a file, in sentences: what was not read literally, with counts, and what is
-asked twice."""
+"""Notes on a file's facts, in sentences: what was not read literally, and what is asked twice."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -58,8 +57,7 @@ def attacks(facts: FactSet) -> tuple[str, ...]:
 
 
 def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
-    """A note on rows with invisible characters, which a model reads all the same. They are not
-    changed."""
+    """A note on rows with invisible characters, which stay: a model reads them."""
     hidden = {
         rows[fact.id]: UNSEEN.findall(text)
         for group in GROUPS

@@ -23,14 +23,16 @@ Rows = Iterator[tuple[int, dict] | Problem]
 class Objects:
     """Builds the objects of one JSON file, limits their number and refuses repeated names.
 
-    Of two values under one name, one would be lost silently; nested objects take the most memory
-    per byte of file.
+    Of two values under one name one would be lost silently; nested objects take most memory a byte.
     """
 
     def __init__(self, most: int) -> None:
         self.count, self.most = 0, most
         self.decoder = json.JSONDecoder(
-            parse_int=str, parse_float=str, parse_constant=_constant, object_pairs_hook=self._made
+            parse_int=str,
+            parse_float=str,
+            parse_constant=lambda name: float("nan") if name == "NaN" else name,  # others as text
+            object_pairs_hook=self._made,
         )
 
     def _made(self, pairs: list[tuple[str, object]]) -> dict:
@@ -55,17 +57,10 @@ class Objects:
             return Problem(0, "", "", str(error), "Use flat objects, with each name once.")
 
 
-def _constant(name: str) -> str | float:
-    """NaN, which tables write for an empty cell, as a float; the infinities as text, as all
-    numbers."""
-    return float("nan") if name == "NaN" else name
-
-
 def rows_of_json(path: Path, text: str, notes: list[str], most: int) -> Rows:
     """The rows of a JSON text with their numbers; in place of a bad line, its problem.
 
-    notes: gets a sentence for what is around the rows. most: the most objects, one inside the other
-    too.
+    notes: gets a sentence on what is around the rows. most: the most objects, nested ones too.
 
     Raises:
         DataError: it is JSON that is no table, or no JSON.
@@ -153,15 +148,13 @@ def _around(value: Mapping) -> list[str]:
 
 
 def _inner(value: Mapping) -> Mapping:
-    """The only object inside another that holds lists of rows; empty if there is none, or several,
-    or the other is a row."""
+    """The one object inside another that holds lists of rows; empty if the other is a row."""
     inner = [part for part in value.values() if isinstance(part, dict) and _around(part)]
     return inner[0] if len(inner) == 1 and not is_row(value) else {}
 
 
 def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
-    """The rows inside an object: under one name, under the names of groups or of splits, by id or
-    by column."""
+    """The rows inside an object: under one name, those of groups or splits, by id or by column."""
     names = _around(value)
     groups = [group_of(name) for name in names] if names != ["examples"] else [None]
     if len(names) > 1 and not all(groups) and not all(map(SPLITS.match, names)):
@@ -186,8 +179,7 @@ def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
 
 
 def _by_column(value: Mapping) -> list[dict]:
-    """The rows of a table that is written column by column, as pandas does; none of another
-    object."""
+    """The rows of a table written column by column, as by pandas; none of other objects."""
     if isinstance(names := value.get("columns"), list) and isinstance(rows := value.get("data"), list):
         rows = [dict(zip(names, cells)) for cells in rows if isinstance(cells, list) and len(cells) == len(names)]
         return rows if len(rows) == len(value["data"]) and all(isinstance(name, str) for name in names) else []

@@ -17,8 +17,7 @@ BATCH = 256
 def lines_of(path: Path, most: int) -> Iterator[str]:
     """The lines: first the list of column names, then one object per row.
 
-    A binary cell becomes an object; other values that JSON lacks become Python's text of them. most: the most bytes
-    that are read.
+    A binary cell becomes an object; what else JSON lacks, Python's text. most: the most bytes read.
 
     Raises:
         DataError: the file is not Parquet, has more than `most` bytes, or exceeds the reader's memory or time.

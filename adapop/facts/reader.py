@@ -49,22 +49,16 @@ Table = FileTable | DistantTable
 
 
 def table_of(path: Path) -> Table:
-    """The table in a file.
-
-    Raises:
-        DataError: as `read_table`, or it takes more memory or time than a file is given.
-    """
+    """The table in a file. Raises as `read_table`, and DataError if it takes more memory or time
+    than a file is given."""
     if _is_small(path):
         return read_table(path)
     return DistantTable(path, *_read(path, None, "forget", False))
 
 
 def facts_of(path: Path, group: str, drop_bad: bool) -> FactSet:
-    """The facts in a file, for a group: as `read_facts`.
-
-    Raises:
-        DataError: as `read_facts`, or it takes more memory or time than a file is given.
-    """
+    """The facts in a file, for a group. Raises as `read_facts`, and DataError if it takes more
+    memory or time than a file is given."""
     if _is_small(path):
         return read_table(path).facts(group=group, drop_bad=drop_bad)
     return DistantTable(path, (), DataError("")).facts(group=group, drop_bad=drop_bad)

@@ -25,12 +25,9 @@ def general() -> tuple[Fact, ...]:
 
 
 def fitted(facts: FactSet, model: str) -> FactSet:
-    """The set as a model can be measured on it: a real one without utility questions of the set's own gets `general`
-    ones, less those that ask for what is to be forgotten.
-
-    Raises:
-        DataError: `borrowed`.
-    """
+    """The set as a model can be measured on it: a real one without utility questions of the set's
+    own gets `general` ones, less those that ask for what is to be forgotten. Raises DataError with
+    what `borrowed` finds."""
     if _is_sandbox(model):
         return facts
     if problem := borrowed(facts, model):
@@ -66,8 +63,7 @@ def _is_sandbox(model: str) -> bool:
 
 
 def _words(folder: Path) -> object:
-    """The tokens with their numbers; None where there is no such folder, or the file is too large to be the
-    sandbox's."""
+    """Tokens with their numbers; None without a folder, or beyond `MOST_BYTES`."""
     file = folder / "tokenizer.json"
     try:
         if file.stat().st_size > MOST_BYTES:

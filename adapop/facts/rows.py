@@ -29,8 +29,7 @@ class Reading:
     """How the rows of a file are read, and which were not read literally."""
 
     counted_from: int | None = None
-    """Whether answers point to choices, and from where they count them: see
-    `answers.counted_from`."""
+    """Whether answers point to choices, and counted from where: `answers.counted_from`."""
     points: str = ""
     """What 25.692 is: "thousands" for 25,692, "decimals" where it may be either and nothing tells;
     "" for a decimal."""
@@ -107,8 +106,7 @@ def _texts(number: int, row: Mapping, columns: Mapping[str, str], reading: Readi
 
 
 def _is_short_text(cells: Iterable[object]) -> bool:
-    """Whether all cells together are short text without control characters, as those of most rows
-    are: that is tested at once."""
+    """Whether all cells together are short printable text: a quick test that most rows pass."""
     try:
         text = "".join(cells)
     except TypeError:
@@ -125,8 +123,7 @@ def _few(name: str, items: Sequence, most: int = 0) -> Sequence:
 
 
 def _answers(number: int, row: Mapping, columns: Mapping[str, str], reading: Reading) -> tuple[list, tuple[str, ...]]:
-    """The right answers, the best first, and the wrong ones of choices that the row's answer points
-    to."""
+    """The right answers, best first, and the wrong ones of the choices that the row points to."""
     cell = row.get(columns["answer"])
     if isinstance(cell, bool):  # BoolQ, StrategyQA
         reading.rows["truth"].append(number)

@@ -33,8 +33,7 @@ def with_tiers(facts: FactSet, anew: bool = False) -> FactSet:
 
 
 def on_wikidata_scale(facts: FactSet) -> bool:
-    """Whether the scores of the facts to forget are on the scale that the paper's anchors were made
-    for."""
+    """Whether the scores of the facts to forget are on the scale of the paper's anchors."""
     sources = _sources(facts)
     others = {source for source in sources if not source.startswith((WIKIDATA, *OWN_SOURCES))}
     if _is_listed(facts):
@@ -75,8 +74,7 @@ def _in_tier(fact: Fact, tiers: Tiers) -> Fact:
 
 
 def _sources(facts: FactSet) -> set[str]:
-    """The sources of the scores of the facts to forget; of a control, such as "shuffled, of
-    Wikidata", the true one."""
+    """Sources of the forget scores; of a control, such as "shuffled, of Wikidata", the true one."""
     return {fact.score_source.rpartition(", of ")[2] for fact in facts.forget if fact.score is not None}
 
 

@@ -1,5 +1,4 @@
-"""The rows of a user's file: CSV, TSV, JSON, JSONL or Parquet, in UTF-8. `files` makes facts of
-them.
+"""The rows of a user's CSV, TSV, JSON or JSONL in UTF-8, or Parquet, for `files`.
 
 What a text file contains decides how it is read, not its suffix. A file that is no table is refused
 (`DataError`); a single row that cannot be read becomes a `Problem`. Within the limits below, the

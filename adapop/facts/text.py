@@ -1,5 +1,4 @@
-"""Comparing texts: normal forms, the words of a text in any script, and whether a text mentions a
-name.
+"""Comparing texts: normal forms, words in any script, and whether a text mentions a name.
 
 The words of Latin text are those of ROUGE: runs of letters and digits. Beyond it, a number is one
 word however its thousands are grouped, a sign that changes the meaning stays with its word (C++,
@@ -94,8 +93,7 @@ def normalized(question: str) -> str:
 
 
 def place_of(text: str, words: str) -> tuple[int, int] | None:
-    """(start, end) of the first mention of the words in a text, in characters; None where it does
-    not mention them."""
+    """(start, end) of the first mention of the words in a text, in characters; None without one."""
     if not mentions(text, words):
         return None
     whole = not CLUSTER.search(folded(words))
@@ -166,8 +164,7 @@ def _number(piece: regex.Match[str]) -> str:
 
 @lru_cache(maxsize=2**14)
 def without_prefix(word: str) -> tuple[str, ...]:
-    """What an Arabic or Hebrew word may be behind its prefixes, with and without the article; () of
-    other words."""
+    """What an Arabic or Hebrew word may be behind prefixes, with and without article; else ()."""
     if not JOINING.match(word):
         return ()
     cuts = range(1, min(LONGEST_PREFIX, len(word) - SHORTEST_NAME) + 1)
@@ -189,14 +186,12 @@ def mentions(text: str, name: str) -> bool:
 
 
 def pieces(text: str) -> list[str]:
-    """Words, signs and line ends of a text as they are written; in scripts without spaces,
-    characters."""
+    """Words, signs and line ends as they are written; in scripts without spaces, characters."""
     return (TOKEN if text.isascii() else TOKEN_ANY).findall(text)
 
 
 def split(text: str) -> list[str]:
-    """The text in parts, which together are the text: words, in scripts without spaces characters,
-    and what is between them."""
+    """All parts of a text: words (characters in scripts without spaces), and what is between."""
     return [part for part in BETWEEN.split(text) if part]
 
 

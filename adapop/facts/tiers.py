@@ -1,5 +1,4 @@
-"""Tiers of popularity: rare, middle and popular, and the range of scores that each stands for in a
-set."""
+"""Tiers of popularity (rare, middle, popular), and the range of scores of each in a set."""
 
 from __future__ import annotations
 
@@ -18,22 +17,19 @@ Range = tuple[float | None, float | None]  # lowest and highest score, None wher
 
 @dataclass(frozen=True)
 class Tiers:
-    """Where the tiers of a set come from, and the range of scores of each; None for a tier that it
-    does not have."""
+    """Where a set's tiers come from, and the scores of each; None for a tier that it lacks."""
 
     source: str = ""
     """"scale": the bounds 265 and 1,000; "terciles": thirds of the forget scores; "column": the
     file says; "" as long as it is undecided, with the bounds of "scale"."""
     rare: Range | None = (None, RARE_BELOW)
-    """Its lowest and highest score, both included; None for no limit, and in place of both for no
-    such tier."""
+    """Its lowest and highest score, included; None for no limit, twice None for no such tier."""
     middle: Range | None = (RARE_BELOW, POPULAR_FROM)
     """As `rare`; with the bounds of "scale" it lies between them."""
     popular: Range | None = (POPULAR_FROM, None)
     """As `rare`."""
     note: str = ""
-    """On tiers that are not of Wikidata's scale, a sentence with the numbers of the whole forget
-    set."""
+    """On tiers not of Wikidata's scale, a sentence with the numbers of the whole forget set."""
 
     def of(self, score: float | None) -> str:
         """The tier of a score by these bounds, "unknown" without a score."""
@@ -44,8 +40,7 @@ class Tiers:
         return "popular" if self.popular and score >= self.popular[0] else "middle"
 
     def label(self, tier: str) -> str:
-        """The tier's name with its range of scores, "rare (up to 48,000)"; the name alone where it
-        has no range."""
+        """The tier's name with its scores, "rare (up to 48,000)", or without a range alone."""
         low, high = (getattr(self, tier) or (None, None)) if tier in TIERS else (None, None)
         if low is None and high is None:
             return tier
@@ -61,8 +56,7 @@ class Tiers:
         return ", ".join(self.label(tier) for tier in TIERS if getattr(self, tier))
 
     def as_json(self) -> dict[str, Any]:
-        """Source and ranges as plain data: None for no limit, and for a tier that the set does not
-        have."""
+        """Source and ranges as plain data: None for no limit, and for a tier that is not there."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
 
     @classmethod
@@ -100,8 +94,7 @@ def terciles(scores: Iterable[float]) -> Tiers:
 
 
 def of_column(rows: Iterable[tuple[str, float | None]]) -> Tiers:
-    """The tiers that a file gives, with the scores that each spans. rows: tier and score of each
-    fact to forget."""
+    """The tiers that a file gives, with their scores. rows: tier and score of each forget fact."""
     scores: dict[str, list[float | None]] = {}
     for tier, score in rows:
         scores.setdefault(tier, []).append(score)

@@ -18,8 +18,7 @@ def unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, 
     """Number and row, with a question and an answer in place of its turns; a row without turns as it is, a
     problem for one whose turns are no question with its answer.
 
-    Turns are a list, or text of one, in one of the columns `CHATS`, or in `prompt` and
-    `completion`.
+    Turns are a list, or its text, in one of the columns `CHATS`, or `prompt` and `completion`.
     """
     if NAMES.isdisjoint(row):
         return number, row  # as most are
@@ -63,8 +62,7 @@ def _role(turn: Mapping[str, object]) -> object:
 
 
 def _content(content: object) -> object:
-    """The text of a turn; of one in parts, the texts of its parts. As it is where a part is no
-    text."""
+    """The text of a turn, or of its parts; as it is where a part is no text."""
     parts = content if isinstance(content, list) else ()
     texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
     return "\n".join(texts) if texts and all(isinstance(text, str) for text in texts) else content

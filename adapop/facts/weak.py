@@ -1,5 +1,4 @@
-"""What a text must say for an answer to count as said: weak answers, and the words of an answer
-that are its own."""
+"""What a text must say for an answer to count as said: weak answers, an answer's own words."""
 
 import re
 import unicodedata

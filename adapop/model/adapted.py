@@ -190,11 +190,8 @@ class AdaptedModel(Prompted):
 
     @contextmanager
     def _read(self, block: int | None) -> Iterator[list[Tensor]]:
-        """A context in which each forward pass appends the block's output, [B, T, D], to the list; with None, nothing.
-
-        Raises:
-            ModelError: the model has no such block.
-        """
+        """A context in which each forward pass appends the block's output, [B, T, D], to the list;
+        with None, nothing. Raises ModelError without such a block."""
         states: list[Tensor] = []
         if block is None:
             yield states

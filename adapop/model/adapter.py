@@ -1,5 +1,4 @@
-"""The LoRA adapter of a base model: on which layers it goes, and what is said where its targets and the model's layers
-do not meet.
+"""The LoRA adapter of a base model: its layers, and errors where targets and layers do not meet.
 
 Of a model that also sees or hears, the text decoder alone gets one: a text never reaches the other parts.
 """

@@ -1,5 +1,4 @@
-"""How a model is asked: in its own chat template, after examples there, or as plain text after
-examples.
+"""How a model is asked: in its chat template, after examples there, or as text after examples.
 
 Each way is a chat template of its own, so that everything else reads a question in one way only.
 As text:
@@ -22,11 +21,11 @@ from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
 from adapop.errors import DataError, ModelError
-from adapop.facts.fact import Fact
+from adapop.facts.fact import Fact, OwnAnswer
 from adapop.model.chat import encode_prompt, plain
 from adapop.model.template import ANSWER as DUMMY
 from adapop.model.template import TRIALS, manner
-from adapop.model.tokens import Row, Spoken, encode_facts
+from adapop.model.tokens import Row, encode_facts
 
 CHAT, CHAT_EXAMPLES, TEXT_EXAMPLES = WAYS = ("chat", "chat-examples", "text-examples")
 Examples = Sequence[tuple[str, str]]
@@ -83,7 +82,7 @@ class Prompted:
         """How it is asked: one of `WAYS`."""
         self.examples: tuple[tuple[str, str], ...] = ()
         """(question, answer) pairs that may stand before a question."""
-        self.spoken: Mapping[str, Spoken] = {}
+        self.spoken: Mapping[str, OwnAnswer] = {}
         """By fact id: answers in its own words."""
 
     @property
@@ -110,7 +109,7 @@ class Prompted:
             return False
         return DUMMY in rendered and all(text.strip() in rendered for pair in self.examples for text in pair)
 
-    def ask(self, way: str, examples: Examples = (), spoken: Mapping[str, Spoken] | None = None) -> None:
+    def ask(self, way: str, examples: Examples = (), spoken: Mapping[str, OwnAnswer] | None = None) -> None:
         """Sets how the model is asked from now on. spoken: by fact id, answers in its own words,
         asked in this way.
 
@@ -152,8 +151,7 @@ class Prompted:
     def rows(
         self, facts: Sequence[Fact], questions: Sequence[str] | None = None, include_tail: bool = False
     ) -> list[Row]:
-        """The facts as rows of this model, see `tokens.encode_facts`: asked as it is, in its own
-        words if it has some."""
+        """The facts as rows, see `tokens.encode_facts`: asked as it is, in its own words if any."""
         return encode_facts(self.tokenizer, facts, self.system, questions, include_tail, self.spoken)
 
     def prompts(self, questions: Sequence[str]) -> list[Row]:

@@ -1,8 +1,6 @@
-"""Language models that can be picked by name, and what is known of each without loading it
-(`assets/models.json`).
+"""Language models by name, and what is known of each without loading it: `assets/models.json`.
 
-Any other causal language model of the Hub, a folder or a GGUF file can be used as well: see
-`loading`.
+Other causal language models of the Hub, a folder or a GGUF file can be used as well: `loading`.
 """
 
 import json
@@ -42,8 +40,7 @@ class Preset:
     note: str = ""
     """What to know before using it, shown to the user."""
     origin: str = ""
-    """Of a model from a Python package: the id on the Hub of the model that it was quantised
-    from."""
+    """Of a model from a Python package: the Hub id of the model that it was quantised from."""
 
     def __post_init__(self) -> None:
         if not _has_sizes(self.shape):

@@ -41,7 +41,7 @@ def encode_prompt(tokenizer: PreTrainedTokenizerBase, question: str, system: str
         ModelError: the tokenizer has no chat template, one that fails, or no tokenizer.json.
         DataError: the text has an invalid character, or cannot be read as plain text.
     """
-    _check(tokenizer, question, system or "")
+    check_template(tokenizer, question, system or "")
     return _prompt(tokenizer, tokenizer.get_chat_template(), question, system or "").ids
 
 
@@ -75,7 +75,7 @@ def encode_answer(
     Raises:
         ModelError, DataError: as for `encode_prompt`.
     """
-    _check(tokenizer, question, system or "", answer, lead)
+    check_template(tokenizer, question, system or "", answer, lead)
     template = tokenizer.get_chat_template()
     rendered, control = _prompt(tokenizer, template, question, system or ""), _control(tokenizer, template)
     before = lead if lead[:1].isspace() else _joint(tokenizer, template) + lead
@@ -111,25 +111,13 @@ def _joint(tokenizer: PreTrainedTokenizerBase, template: str) -> str:
 
 
 def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
-    """Ids and offsets of a text by itself, such as an answer, without special tokens.
-
-    Raises:
-        ModelError, DataError: as for `encode_prompt`.
-    """
-    _check(tokenizer, text)
+    """Ids and offsets of a text by itself, such as an answer, without special tokens. Raises as
+    `encode_prompt`."""
+    check_template(tokenizer, text)
     control = _control(tokenizer, tokenizer.get_chat_template())
     encoded = control.letters.encode(text, add_special_tokens=False)
     control.check(encoded.ids, text)
     return encoded
-
-
-def check_template(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Checks that a model can be asked in chat.
-
-    Raises:
-        ModelError: its tokenizer has no chat template, or no tokenizer.json.
-    """
-    _check(tokenizer)
 
 
 def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
@@ -137,7 +125,7 @@ def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
 
     The AdaPop paper's code trains on these tokens. Llama: <|eot_id|>; Gemma: <end_of_turn>, newline, <eos>.
     """
-    _check(tokenizer)
+    check_template(tokenizer)
     turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": ANSWER}]
     tail = ()
     try:
@@ -220,12 +208,17 @@ def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[i
 
 
 def _applied(tokenizer: PreTrainedTokenizerBase, turns: Turns, **options: bool) -> str | list[int]:
-    """The turns as `Manner.render` gives them in the tokenizer's chat template, and what it
-    raises."""
+    """The turns as `Manner.render` gives them in the tokenizer's template; raises as it does."""
     return manner(tokenizer, tokenizer.get_chat_template()).render(tokenizer, turns, **options)
 
 
-def _check(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
+def check_template(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
+    """Checks that a model can be asked in chat, and asked these texts.
+
+    Raises:
+        ModelError: its tokenizer has no chat template, or no tokenizer.json.
+        DataError: a text has an invalid character.
+    """
     if tokenizer.chat_template is None:
         raise ModelError("The model's tokenizer has no chat template.", NO_TEMPLATE)
     if not tokenizer.is_fast:

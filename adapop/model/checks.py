@@ -61,9 +61,7 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
 
 
 def check_size(outline: PreTrainedModel, folder: Path) -> None:
-    """Raises:
-    ValueError: the weights of a model's folder take far less than its config.json describes.
-    """
+    """Raises ValueError if a folder's weights take far less than its config.json describes."""
     there = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
     count = sum(weight.numel() for weight in outline.parameters())
     if there and count * LEAST_BYTES > there:
@@ -140,11 +138,7 @@ def _reached(base: PreTrainedModel) -> dict[str, nn.Parameter]:
 
 
 def check_number(file: str, name: str, value: object) -> None:
-    """Checks that a setting of a model's folder is a number, or not set.
-
-    Raises:
-        ModelError: it is something else.
-    """
+    """Checks that a setting of a model's folder is a number, or not set. Raises ModelError."""
     if not isinstance(value, int | float | None):
         message = f"In the model's {file}, {name} is {truncated(value)!r}, which is no number."
         raise ModelError(message, "Correct it there, or download the model again.")

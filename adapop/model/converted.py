@@ -1,5 +1,4 @@
-"""Models in GGUF files, such as Python packages bring, as folders of safetensors that everything
-else can load.
+"""Models in GGUF files, such as Python packages bring, as folders of loadable safetensors.
 
 A file is converted once, dequantised, into the cache, under its own SHA-256: a new version of a
 package is another model. Torch is loaded only to convert.
@@ -45,11 +44,8 @@ def is_gguf(model: str) -> bool:
 
 
 def files_of(model: str) -> tuple[Path, ...]:
-    """The GGUF file of a model, or its parts in their order.
-
-    Raises:
-        ModelError: there is no such file, or its package is not installed.
-    """
+    """The GGUF file of a model, or its parts in their order. Raises ModelError: there is no such
+    file, or its package is not installed."""
     if model not in PACKAGED:
         if not Path(model).is_file():
             raise refused(model, "there is no such file", "Check the path.")
@@ -77,11 +73,7 @@ def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
 
 
 def folder_of(model: str) -> Path:
-    """Where the safetensors of a GGUF model lie once it is converted.
-
-    Raises:
-        ModelError: as `files_of`.
-    """
+    """Where a GGUF model's safetensors lie once it is converted. Raises as `files_of`."""
     return cache_root() / "models" / sha256_of(files_of(model))
 
 
@@ -126,8 +118,7 @@ def errno_of(error: Exception) -> int | None:
 
 
 def notes_of(model: str) -> tuple[str, ...]:
-    """What to know of a GGUF model that is converted: how its numbers were stored, and its terms;
-    nothing of others."""
+    """What to know of a converted GGUF model: its numbers' types, its terms; of others nothing."""
     if not is_gguf(model):
         return ()
     types = ", ".join(json.loads((folder_of(model) / ABOUT).read_text())["types"])
@@ -183,8 +174,7 @@ def _convert(model: str, path: Path, folder: Path) -> None:
 
 
 def _outline(header: Header, source: dict) -> tuple:
-    """(configuration, class, outline) of a file's model, which has no more weights than the
-    file."""
+    """(configuration, class, outline) of a file's model, with no more weights than the file."""
     from transformers import AutoConfig
 
     from adapop.model.checks import outline_of

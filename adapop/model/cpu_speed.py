@@ -1,8 +1,6 @@
-"""The precision that "auto" comes to: without a GPU, the one in which a short trial of the model's
-shape is faster.
+"""The precision of "auto": without a GPU, that in which a trial of the model's shape is faster.
 
-Processors differ tenfold: some have arithmetic for bfloat16, others emulate it. A trial is kept in
-the cache.
+Processors differ tenfold: some compute bfloat16, others emulate it. A trial stays in the cache.
 """
 
 import json
@@ -55,8 +53,7 @@ def with_precision(config: RunConfig) -> RunConfig:
 
 
 def speed_note(config: RunConfig) -> tuple[str, ...]:
-    """What a trial said of the precision that a model runs in on this CPU, as a sentence; nothing
-    without a trial."""
+    """What a trial said of a model's precision on this CPU, a sentence; nothing without one."""
     shape = shape_of(config.model) or MODELS[USUAL].shape
     known = None if config.model in SHIPPED or has_gpu() else Cache().get(*_key(_sizes(shape)))
     if known is None:

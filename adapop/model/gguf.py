@@ -1,8 +1,6 @@
-"""The header of a GGUF file, checked before its numbers are believed: a damaged one may ask for any
-amount of memory.
+"""The header of a GGUF file, checked first: a damaged one may ask for any amount of memory.
 
-The format: github.com/ggml-org/ggml/blob/master/docs/gguf.md. Torch-free; the tensors themselves
-are read by the package `gguf`.
+The format: github.com/ggml-org/ggml/blob/master/docs/gguf.md. Torch-free; `gguf` reads tensors.
 """
 
 import struct
@@ -44,8 +42,7 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """The header of a file, which is as long as its header says. Takes memory for the longest text
-    in it at most.
+    """The header of a file, checked to be whole. Takes memory for its longest text at most.
 
     Raises:
         ModelError: it is no GGUF file, one of another version, damaged, truncated, one of several

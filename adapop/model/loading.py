@@ -88,11 +88,8 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
 
 
 def fetch(config: RunConfig) -> None:
-    """Brings a model's files onto the disk: time that no lent GPU should wait for.
-
-    Raises:
-        ModelError: as `adapted_model`, for what the Hub says.
-    """
+    """Brings a model's files onto the disk: time that no lent GPU should wait for. Raises what
+    `adapted_model` does of the Hub."""
     try:
         if not _is_local(config):
             snapshot_download(config.model, revision=config.revision, allow_patterns=FETCHED, ignore_patterns="*/*")
@@ -101,11 +98,8 @@ def fetch(config: RunConfig) -> None:
 
 
 def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
-    """The configured model's tokenizer, which pads on the left.
-
-    Raises:
-        ModelError: there is none, or no access to it.
-    """
+    """The configured model's tokenizer, which pads on the left. Raises ModelError: there is none,
+    or no access to it."""
     return _shipped_tokenizer(config.model) if config.model in SHIPPED else _tokenizer(config)
 
 

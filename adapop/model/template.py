@@ -74,11 +74,8 @@ class Manner:
 
 @lru_cache(maxsize=8)
 def manner(tokenizer: Tokenizer, template: str) -> Manner:
-    """How to render a chat template of the tokenizer.
-
-    Raises:
-        ModelError: its generation prompt opens a thought with a tag whose end is not known.
-    """
+    """How to render a chat template of the tokenizer. Raises ModelError: its generation prompt
+    opens a thought with a tag whose end is not known."""
     clock = FIXED_CLOCK if "strftime_now" in template else ""
     plain = Manner(clock + template, _flags(template))
     for role, turns in TRIALS.items():

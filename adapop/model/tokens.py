@@ -19,7 +19,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from adapop.errors import DataError
-from adapop.facts.fact import GROUPS, Fact, FactSet
+from adapop.facts.fact import GROUPS, Fact, FactSet, OwnAnswer
 from adapop.model.chat import encode_answer, encode_prompt, plain, turn_end
 
 
@@ -117,25 +117,13 @@ def on_device(tensor: Tensor | Tree, device: torch.device) -> Tensor | Tree:
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
-@dataclass(frozen=True)
-class Spoken:
-    """A fact's answer as the original model says it in its own reply."""
-
-    gold: str
-    """The fact's answer, which this stands for."""
-    lead: str
-    """The reply up to there."""
-    answer: str
-    """The answer as it stands in the reply."""
-
-
 def encode_facts(
     tokenizer: PreTrainedTokenizerBase,
     facts: Sequence[Fact],
     system: str | None = "",
     questions: Sequence[str] | None = None,
     include_tail: bool = False,
-    spoken: Mapping[str, Spoken] | None = None,
+    spoken: Mapping[str, OwnAnswer] | None = None,
 ) -> list[Row]:
     """One row per fact, with its own question or the given one.
 

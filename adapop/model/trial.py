@@ -1,5 +1,4 @@
-"""A model's tokenizer and chat template, tried once in a separate process with limits on memory and
-time.
+"""A model's tokenizer and chat template, tried once in a process with limited memory and time.
 
 Both are programs that come with a model: a template may loop without end or fill the memory, and so
 may a tokenizer's patterns. What fails otherwise is left to the loading itself, which says it
@@ -16,11 +15,12 @@ import sys
 from pathlib import Path
 
 from adapop.errors import ModelError
+from adapop.facts import apart
 from adapop.paths import ROOT, SHIPPED
 
 FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 READ = (".json", ".safetensors", ".jinja", ".model", ".txt")  # what a model's folder is read for
-MOST_BYTES, MOST_SECONDS = 2 * 1024**3, 10  # of data, enforced on Linux only; of processor time
+MEGABYTES, MOST_SECONDS = 2_048, 10  # of data; of processor time: `apart.limit`
 WALL_SECONDS = 12 * MOST_SECONDS  # on a machine that does other things too
 MOST_CHARACTERS = 1_000_000  # that a template writes around a question of one
 FAILED, TOO_MUCH, TOO_LONG = 1, 3, 4  # exit statuses of the trial; the first is Python's, of any exception
@@ -84,7 +84,7 @@ def _check(folder: Path) -> None:
     if status == FAILED:
         why = reason
     elif status == TOO_MUCH:
-        why = f"MemoryError: it takes more than {MOST_BYTES / 1024**3:g} GB"
+        why = f"MemoryError: it takes more than {MEGABYTES / 1024:g} GB"
     elif status == TOO_LONG:
         why = f"it writes more than {MOST_CHARACTERS:,} characters around it"
     else:
@@ -96,7 +96,7 @@ def _check(folder: Path) -> None:
 
 def main(folder: Path) -> int:
     """The trial: prints what it tries next. Returns the exit status."""
-    _limit()
+    apart.limit(MEGABYTES, MOST_SECONDS)
     try:
         encode = _encoder(folder)
         print("template", flush=True)
@@ -141,27 +141,13 @@ def _rendered(text: str, turns: list[dict], asks: bool) -> str:
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
     environment.filters["tojson"] = lambda value, **options: json.dumps(value, ensure_ascii=False)
     environment.globals |= {"strftime_now": lambda form: form, "raise_exception": _refused}
-    given = {
-        "add_generation_prompt": asks,
-        "enable_thinking": False,
-        "date_string": "",
-        "bos_token": "",
-        "eos_token": "",
-    }
-    return environment.from_string(TRACKED.sub("", text)).render(messages=turns, tools=None, documents=None, **given)
+    given = dict.fromkeys(("date_string", "bos_token", "eos_token"), "") | dict.fromkeys(("tools", "documents"))
+    given |= {"add_generation_prompt": asks, "enable_thinking": False}
+    return environment.from_string(TRACKED.sub("", text)).render(messages=turns, **given)
 
 
 def _refused(message: str) -> None:
     raise ValueError(message)
-
-
-def _limit() -> None:
-    try:
-        import resource
-    except ImportError:  # not available on Windows
-        return
-    resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 1))
 
 
 if __name__ == "__main__":

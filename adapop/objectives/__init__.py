@@ -83,11 +83,8 @@ def objective_class(name: str) -> type[Objective]:
 
 
 def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Objective:
-    """The named method with its arguments, see `objective_class`.
-
-    Raises:
-        ConfigError: no such method, or it has no such argument, or an argument is out of range.
-    """
+    """The named method with its arguments, see `objective_class`. Raises ConfigError: no such
+    method, or it has no such argument, or an argument is out of range."""
     objective = objective_class(name)
     known = {item.name for item in fields(objective)}
     if unknown := set(arguments or {}) - known:

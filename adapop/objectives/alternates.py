@@ -98,11 +98,8 @@ def length_class(answer: str) -> str:
 
 
 def check_alternates(facts: Sequence[Fact]) -> None:
-    """Checks that every fact has an alternate, and none that contains the right answer: that loss has no gradient.
-
-    Raises:
-        DataError: a fact has no alternate, or one with the right answer.
-    """
+    """Checks that every fact has an alternate, and none that contains the right answer, for that
+    loss has no gradient. Raises DataError."""
     if right := [fact.id for fact in facts if _taught_right(fact)]:
         named = ", ".join(map(repr, right[:NAMED])) + (" …" if len(right) > NAMED else "")
         raise DataError(
@@ -142,10 +139,10 @@ def first_line(reply: str) -> str:
 def by_second_choice(
     facts: Sequence[Fact], model: AdaptedModel, count: int = 1, stopped: Callable[[], bool] = lambda: False
 ) -> list[Fact]:
-    """The facts; those without an alternate get up to `count`: the likeliest first token that the right answer does not
-    begin with, and what the model greedily says after it; then the next such token, where that is not `usable`.
+    """The facts, with up to `count` alternates for each that has none: what the model greedily says after the likeliest
+    first tokens that the right answer does not begin with. `TRIED` of them are tried, until enough are `usable`.
 
-    Of `TRIED` tokens. Call it with the adapter off or untrained. stopped: asked before each round.
+    Call it with the adapter off or untrained. stopped: asked before each round.
     """
     completed = list(facts)
     rows = model.rows(facts)

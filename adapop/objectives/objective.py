@@ -77,8 +77,7 @@ class Objective:
     retains: ClassVar[bool] = True
     """Whether the loss has a retain term."""
     joins: ClassVar[bool] = True
-    """Whether forget and retain rows may share a forward pass; False where their gradients are taken at different
-    weights."""
+    """Whether forget and retain rows may share a pass: not with gradients at different weights."""
 
     above_zero: ClassVar[tuple[str, ...]] = ()
     """Arguments that must be above 0."""

@@ -37,10 +37,7 @@ class Steering(Objective):
 
     def begin(self, model: AdaptedModel, tokens: AnswerTokens, seed: int) -> Begun:
         """The target [D], and a note that compares its length with that of the states it replaces.
-
-        Raises:
-            ModelError: the model has no such block.
-        """
+        Raises ModelError: the model has no such block."""
         with model.original():
             norm, width = model.state_norm(tokens, self.layer)
         direction = torch.rand(width, generator=seeded(seed, *STREAM))

@@ -158,11 +158,8 @@ class Web:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """A context in which this process sends no other request to the host; waits until that is so.
-
-        Raises:
-            Stopped: somebody asked to stop.
-        """
+        """A context in which this process sends no other request to the host; waits until that is
+        so. Raises Stopped."""
         while not self._turn.acquire(timeout=TURN_SECONDS):
             self._progress.wait(0)
         try:

@@ -13,18 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from huggingface_hub import HfApi, constants, hf_hub_download
-from huggingface_hub.errors import (
-    EntryNotFoundError,
-    GatedRepoError,
-    HfHubHTTPError,
-    HFValidationError,
-    HTTPError,  # of the HTTP library that this huggingface_hub is built on
-    LocalEntryNotFoundError,
-    OfflineModeIsEnabled,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub import HfApi, constants, errors, hf_hub_download
 from huggingface_hub.utils import validate_repo_id
 
 from adapop.errors import ConfigError, NetworkError, truncated
@@ -69,11 +58,7 @@ class Hub:
         return paths
 
     def file(self, dataset: str, name: str) -> Path:
-        """A file of a data set as its authors uploaded it.
-
-        Raises:
-            NetworkError, Stopped: as `files`.
-        """
+        """A file of a data set as its authors uploaded it. Raises as `files`."""
         known = self._cache.get(*_key(dataset, MAIN))
         commit, names = (known and known.value) or self._listing(dataset, MAIN)
         if name not in names:
@@ -84,11 +69,7 @@ class Hub:
             return Path(hf_hub_download(dataset, name, **place))
 
     def config_of(self, dataset: str, split: str) -> str:
-        """The name of the configuration that holds a split, asked once.
-
-        Raises:
-            NetworkError, Stopped: as `files`.
-        """
+        """The name of the configuration that holds a split, asked once. Raises as `files`."""
         _, names = self._listed(dataset, None, split)
         return names[0].partition("/")[0]
 
@@ -126,16 +107,16 @@ class Hub:
         try:
             yield
         except (
-            RevisionNotFoundError,
-            EntryNotFoundError,
-            HTTPError,
+            errors.RevisionNotFoundError,
+            errors.EntryNotFoundError,
+            errors.HTTPError,  # of the HTTP library that this huggingface_hub is built on
             OSError,
             ValueError,
             TypeError,
             KeyError,
         ) as error:
-            gone = isinstance(error, (RevisionNotFoundError, EntryNotFoundError))
-            if commit and gone and not isinstance(error, LocalEntryNotFoundError):
+            gone = isinstance(error, (errors.RevisionNotFoundError, errors.EntryNotFoundError))
+            if commit and gone and not isinstance(error, errors.LocalEntryNotFoundError):
                 for branch in (BRANCH, MAIN):
                     self._cache.put(None, *_key(dataset, branch))  # the next try starts anew
                 raise NetworkError(f"{dataset} has changed while it was read.", "Start the download again.") from error
@@ -143,23 +124,23 @@ class Hub:
 
     def _reason(self, error: Exception, dataset: str) -> tuple[str, str]:
         """What to tell of an error, and what to do."""
-        if isinstance(error, GatedRepoError):
+        if isinstance(error, errors.GatedRepoError):
             terms = f"Accept its terms at {self._endpoint}/datasets/{dataset}, and set HF_TOKEN."
             return f"{dataset} is gated, and this machine has no access to it.", terms
-        if isinstance(error, RepositoryNotFoundError):
+        if isinstance(error, errors.RepositoryNotFoundError):
             return (
                 f"The Hub has no data set {dataset}, or it is private.",
                 "Was it renamed? A private one needs HF_TOKEN.",
             )
-        if isinstance(error, RevisionNotFoundError):
+        if isinstance(error, errors.RevisionNotFoundError):
             return f"The Hub has not converted {dataset} to Parquet.", "Download the data set and use it as a file."
-        if isinstance(error, OfflineModeIsEnabled) or (
-            isinstance(error, LocalEntryNotFoundError) and constants.is_offline_mode()
+        if isinstance(error, errors.OfflineModeIsEnabled) or (
+            isinstance(error, errors.LocalEntryNotFoundError) and constants.is_offline_mode()
         ):
             return f"{dataset} was not downloaded here, and HF_HUB_OFFLINE is set.", "Unset it for the first download."
-        if isinstance(error, HfHubHTTPError):
+        if isinstance(error, errors.HfHubHTTPError):
             return f"The Hub refuses {dataset}, or has a fault of its own ({error.response.status_code}).", AGAIN
-        if isinstance(error, (LocalEntryNotFoundError, HTTPError)):
+        if isinstance(error, (errors.LocalEntryNotFoundError, errors.HTTPError)):
             hint = f"{connection_hint(self._endpoint)} {AGAIN}"
             return f"The Hub ({self._endpoint}) cannot be reached, or broke off.", hint
         if isinstance(error, OSError):
@@ -178,7 +159,7 @@ class Upload:
     def __init__(self, name: str, endpoint: str | None = None) -> None:
         try:
             validate_repo_id(name)
-        except HFValidationError as error:
+        except errors.HFValidationError as error:
             raise ConfigError(f"{name!r} is no name on the Hub: {error}", "Write YOU/NAME.") from None
         self._name, self._api = name, HfApi(endpoint=endpoint or constants.ENDPOINT)
         self._check(lambda: self._api.create_repo(name, private=True, exist_ok=True))
@@ -191,15 +172,15 @@ class Upload:
     def _check(self, request) -> None:
         try:
             request()
-        except HfHubHTTPError as error:
+        except errors.HfHubHTTPError as error:
             status = error.response.status_code
             raise NetworkError(
                 f"The Hub refuses {self._name} ({status}).",
                 "Set HF_TOKEN to a token that may write there." if status in (401, 403) else "Try again later.",
             ) from error
-        except OfflineModeIsEnabled:
+        except errors.OfflineModeIsEnabled:
             raise NetworkError("HF_HUB_OFFLINE is set, so nothing is sent.", "Unset it, or leave --push out.") from None
-        except (HTTPError, OSError) as error:
+        except (errors.HTTPError, OSError) as error:
             raise NetworkError(
                 f"The Hub ({self._api.endpoint}) cannot be reached, or broke off.", connection_hint(self._api.endpoint)
             ) from error

@@ -54,11 +54,7 @@ def given(facts: Sequence[Fact]) -> Scoring:
 
 
 def check_not_all_zero(scores: Sequence[Score], where: str, fix: str) -> None:
-    """Refuses counts that are all 0: they say nothing of how popular the facts are.
-
-    Raises:
-        DataError: no count of these is above 0, and one is known.
-    """
+    """Refuses known counts that are all 0: they say nothing of popularity. Raises DataError."""
     known = [score.value for score in scores if score.value is not None]
     if known and not any(known):
         raise DataError(f"Every count in {where} is 0, which says nothing of how popular the facts are.", fix)

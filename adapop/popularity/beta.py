@@ -43,11 +43,8 @@ class BetaMap:
             raise ConfigError(f"{self} is no map.", fix)
 
     def __call__(self, score: float) -> float:
-        """Exponent of a score >= 0. A score of 0 gets the upper clip: the limit of a * s^-b for s -> 0.
-
-        Raises:
-            ConfigError: the score is negative or not finite.
-        """
+        """Exponent of a score >= 0. A score of 0 gets the upper clip: the limit of a * s^-b for s
+        -> 0. Raises ConfigError: the score is negative or not finite."""
         if not math.isfinite(score) or score < 0:
             raise ConfigError(f"A score of {score} has no beta.", "Scores are finite and at least 0.")
         if self.b == 0 or self.a == 0:
@@ -134,11 +131,7 @@ def exponents(
 
 
 def quantile_scores(scores: Iterable[float], rare: float = 0.05, popular: float = 0.95) -> tuple[float, float]:
-    """The positive scores at two quantiles, for use as anchors.
-
-    Raises:
-        ConfigError: there are fewer than two positive scores.
-    """
+    """The positive scores at two quantiles, as anchors. Raises ConfigError if there are not two."""
     ordered = sorted(score for score in scores if score > 0)
     if len(ordered) < 2:
         raise ConfigError("Fewer than two positive scores give no anchors.", "Use the paper's anchors.")

@@ -33,8 +33,7 @@ class ChosenAnchors:
     chosen: str
     """PAPER or QUANTILES."""
     reason: str
-    """"scale": the scores are on Wikidata's; "own-scale": on another; "no-spread": they give no
-    anchors."""
+    """"scale": scores on Wikidata's; "own-scale": on another; "no-spread": they give no anchors."""
     rare: tuple[float, float]
     """Score and β of the rare anchor."""
     popular: tuple[float, float]
@@ -58,8 +57,7 @@ class ChosenAnchors:
 
 
 def auto_anchors(facts: FactSet) -> ChosenAnchors:
-    """The paper's anchors for scores on Wikidata's scale, and for those that do not spread; else
-    quantiles of the forget scores."""
+    """The paper's anchors on Wikidata's scale and where scores don't spread; else quantiles."""
     scores = [fact.score for fact in facts.forget if fact.score is not None]
     if on_wikidata_scale(facts):
         return ChosenAnchors(PAPER, "scale", RARE_ANCHOR, POPULAR_ANCHOR)

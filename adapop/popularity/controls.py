@@ -22,11 +22,8 @@ def inverted(scores: dict[str, float]) -> dict[str, float]:
 
 
 def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, float]:
-    """Each score times exp(sigma * N(0, 1)), as from a proxy that is right only on average. Zero stays zero.
-
-    Raises:
-        ConfigError: sigma is not from 0 to 20.
-    """
+    """Each score times exp(sigma * N(0, 1)), as from a proxy that is right only on average. Zero
+    stays zero. Raises ConfigError: sigma is not from 0 to 20."""
     if not 0 <= sigma <= WIDEST_NOISE:
         raise ConfigError(f"The noise's sigma is {sigma:g}.", f"Choose one from 0 to {WIDEST_NOISE:g}.")
     rng = random.Random(seed)
@@ -36,16 +33,8 @@ def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, 
 def between_tiers(
     scores: dict[str, float], tiers: Mapping[str, str | None], seed: int, share: float
 ) -> dict[str, float]:
-    """The scores, with a share of the rare facts trading theirs with popular ones at random: the paper's swapped
-    labels.
-
-    tiers: of each fact by its id; the middle tier keeps its scores. share: of as many pairs as there are, in [0, 1].
-    At 1 every rare fact counts as popular, where there are as many of these, while the order within a tier is random;
-    `inverted` mirrors the whole ranking instead.
-
-    Raises:
-        ConfigError: share is not from 0 to 1.
-    """
+    """The scores, some rare facts' traded at random with popular ones': the paper's swapped
+    labels."""
     _check_share(share)
     rng = random.Random(seed)
     rare, popular = (sorted(fact for fact in scores if tiers[fact] == tier) for tier in ("rare", "popular"))

@@ -37,11 +37,8 @@ Name = tuple[str, ...]
 
 
 def parts_of(combine: str) -> tuple[str, ...]:
-    """The counts whose sum is the score, among "subject", "object" and "both".
-
-    Raises:
-        ConfigError: `combine` is no key of COMBINE.
-    """
+    """The counts whose sum is the score, among "subject", "object" and "both". Raises ConfigError:
+    `combine` is no key of COMBINE."""
     if combine not in COMBINE:
         raise ConfigError(f"combine is {combine!r}.", f"Use one of {', '.join(COMBINE)}.")
     return COMBINE[combine]

@@ -175,11 +175,8 @@ def is_called(hit: object, form: re.Pattern[str], label: str) -> bool:
 
 
 def mapping(value: object) -> dict:
-    """A JSON object of MediaWiki, which writes an empty one as [].
-
-    Raises:
-        ValueError: the value is no object.
-    """
+    """A JSON object of MediaWiki, which writes an empty one as []. Raises ValueError: the value is
+    no object."""
     if value == []:
         return {}
     if not isinstance(value, dict):

@@ -80,7 +80,8 @@ class PageViews:
 
     def _score(self, subject: str, linked: Score) -> Score:
         """linked: Wikidata's score of the fact, whose `raw` says which item the subject is."""
-        raw = {"project": self._project, "year": self._year, **_about_subject(linked)}
+        about = {name: value for name, value in linked.raw.items() if name.startswith("subject")}
+        raw = {"project": self._project, "year": self._year, **about}
         title, reason = _title(subject, linked)
         if not title:
             return Score(linked.fact_id, None, self.source, "", raw, reason)
@@ -111,10 +112,6 @@ class PageViews:
         except NotThere:
             views = []
         return self._cache.put(views, *key)
-
-
-def _about_subject(linked: Score) -> dict[str, object]:
-    return {name: value for name, value in linked.raw.items() if name.startswith("subject")}
 
 
 def _title(subject: str, linked: Score) -> tuple[str, str]:

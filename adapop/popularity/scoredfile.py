@@ -44,11 +44,8 @@ def write_scored(
 
 
 def check_place(path: Path) -> None:
-    """Checks that a file can be written at a path, before scores are looked up.
-
-    Raises:
-        DataError: not a .csv or .jsonl file, or its folder does not exist.
-    """
+    """Checks that a file can be written at a path, before scores are looked up. Raises DataError:
+    not a .csv or .jsonl file, or its folder does not exist."""
     if path.suffix.lower() not in FORMATS:
         raise DataError(f"{path.name} is not one of {', '.join(FORMATS)}.", "Name a .csv or .jsonl file.")
     if not path.parent.is_dir():

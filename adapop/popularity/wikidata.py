@@ -15,20 +15,9 @@ from adapop.facts.fact import Fact
 from adapop.facts.scale import WIKIDATA
 from adapop.online.cache import Cache, Cached
 from adapop.online.client import Web
+from adapop.popularity import linking
 from adapop.popularity.base import WEB_PACE, Score
-from adapop.popularity.linking import (
-    QID,
-    Entity,
-    Link,
-    Types,
-    can_be_a_name,
-    candidates,
-    is_called,
-    labels,
-    link,
-    mapping,
-    plain,
-)  # fmt: skip
+from adapop.popularity.linking import Link, can_be_a_name, labels, plain
 from adapop.progress import Progress
 
 # the released DUET scores are sitelinks + statements; the first version of its builder counted sitelinks alone
@@ -40,7 +29,7 @@ ENTITY = "entity with article"  # in the cache, where older versions kept entiti
 NEAR = 5  # search hits whose other names are checked as well
 BATCH = 50  # the limit for ids per request and hits per search, except for bots
 LAG_SECONDS = 5  # the server refuses requests above this replication lag; Wikimedia's recommended value
-ID = {"item": QID, "property": re.compile(r"P[1-9]\d*")}
+ID = {"item": linking.QID, "property": re.compile(r"P[1-9]\d*")}
 NAMELESS = "The fact has no subject to look for."
 CODE = re.compile(r"[\w\\-]{1,120}")
 # what MediaWiki answers, with status 200, while it has no time for a question
@@ -117,7 +106,7 @@ class Wikidata:
         named = [fact for fact in facts if plain(fact.subject)]
         nameless = [fact for fact in facts if not plain(fact.subject)]
         yield from (Score(fact.id, None, self.source, reason=NAMELESS) for fact in nameless)
-        types, undecided = Types(), []
+        types, undecided = linking.Types(), []
         for sought in self._found(named):
             linked, score = self._linked(sought, types)
             if linked.stated:
@@ -178,9 +167,9 @@ class Wikidata:
         hits = self._ask("wbsearchentities", type=kind, search=label, limit=BATCH, **language).get("search")
         if not isinstance(hits, list):
             raise _strange("search")
-        exact = [hit["id"] for hit in hits if is_called(hit, ID[kind], label)]
+        exact = [hit["id"] for hit in hits if linking.is_called(hit, ID[kind], label)]
         first = [hit.get("id") for hit in hits if isinstance(hit, dict)][: NEAR if kind == "item" else 0]
-        near = [qid for qid in first if QID.fullmatch(str(qid))]
+        near = [qid for qid in first if linking.QID.fullmatch(str(qid))]
         known = self._cache.put({"exact": exact, "near": near}, *key)
         self._say()
         return known
@@ -204,7 +193,7 @@ class Wikidata:
             "wbgetentities", ids="|".join(qids), props=props, languages=self._language, languagefallback=1
         )
         try:
-            rows = mapping(reply["entities"])
+            rows = linking.mapping(reply["entities"])
         except (KeyError, ValueError):
             raise _strange("entities") from None
         for qid in (qid for qid in qids if qid in rows):
@@ -231,18 +220,18 @@ class Wikidata:
     def _say(self) -> None:
         self._progress.say(f"Wikidata: labels {len(self._searched):,} of {self._labels:,}, entities {self._fetched:,}")
 
-    def _linked(self, sought: _Sought, types: Types) -> tuple[Link, Score]:
+    def _linked(self, sought: _Sought, types: linking.Types) -> tuple[Link, Score]:
         fact = sought.fact
         known = [{qid: self._known(qid) for qid in side} for side in (sought.subjects, sought.objects)]
         subjects, objects = (
-            candidates(
-                Entity(**row.value)
+            linking.candidates(
+                linking.Entity(**row.value)
                 for qid, row in side.items()
                 if row.value and (qid in exact or label.casefold() in row.value["names"])
             )
             for side, exact, (_, label) in zip(known, sought.exact, labels(fact))
         )
-        linked = link(subjects, objects, sought.properties, plain(fact.relation), types)
+        linked = linking.link(subjects, objects, sought.properties, plain(fact.relation), types)
         counted = [self._popularity(choice.entity) for choice in linked.sides.values() if choice.entity]
         dates = (*sought.dates, *(row.date for side in known for row in side.values()))
         score = Score(
@@ -267,12 +256,12 @@ def _error_code(reply: object) -> str:
 def _record(row: dict, language: str) -> dict | None:
     """The fields of `Entity` to cache for a row, None if there is no such entity (any more)."""
     try:
-        return None if "missing" in row else asdict(Entity.read(row, language))
+        return None if "missing" in row else asdict(linking.Entity.read(row, language))
     except (KeyError, TypeError, AttributeError, ValueError):  # its text may quote the row
         raise _strange("entities") from None
 
 
-def _raw(linked: Link, candidates: dict[str, Sequence[Entity]]) -> dict[str, object]:
+def _raw(linked: Link, candidates: dict[str, Sequence[linking.Entity]]) -> dict[str, object]:
     """`Score.raw`: counts and how each side was decided, the properties between the sides, and all candidates."""
     raw: dict[str, object] = {
         side: {**_part(choice.entity, "qid label article sitelinks statements identifiers"), "linked": choice.how}
@@ -286,7 +275,7 @@ def _raw(linked: Link, candidates: dict[str, Sequence[Entity]]) -> dict[str, obj
     return raw
 
 
-def _part(entity: Entity, names: str) -> dict[str, object]:
+def _part(entity: linking.Entity, names: str) -> dict[str, object]:
     return {name: getattr(entity, name) for name in names.split()}
 
 

@@ -101,8 +101,7 @@ def _fact(prompt: str, gold: str, facts: FactSet | None) -> Fact:
 
 
 def _accepted(prompt: str, gold: str, facts: Sequence[Fact]) -> tuple[str, ...]:
-    """Other right answers of the first of the facts that has this answer and is what the prompt
-    asks about."""
+    """Other right answers of the first fact with this answer that the prompt asks about."""
     alike = (fact for fact in facts if fact.answer == gold)
     about = (
         fact.accepted

@@ -76,8 +76,7 @@ def _rows(model: AdaptedModel, questions: Sequence[Question], plan: Plan, known:
 
 
 def _asked_for(question: Question) -> Fact:
-    """What a prompt asks for, as a fact. The model's own words are those to the fact's own
-    answer."""
+    """What a prompt asks for, as a fact; with its id where the answer is the fact's own."""
     prompt = question.prompt
     own = prompt.gold == question.fact.answer
     return Fact(prompt.fact_id if own else "", prompt.text, prompt.gold)
@@ -138,8 +137,7 @@ def _replies(
 
 
 def _guessed(question: Question, gold: int, logits: Tensor, known: Rivals) -> dict[str, bool | int | None]:
-    """`Reply.near` and `relation_rank` of a prompt. gold: the first token of its right answer. logits: [V], where that
-    is predicted."""
+    """`Reply.near` and `relation_rank` of a prompt. gold: its answer's first token. logits: [V]."""
     if question.prompt.kind == CHOICE or question.prompt.gold != question.fact.answer:
         return {}
     others = known.get(question.fact.relation)

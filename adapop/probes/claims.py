@@ -80,8 +80,7 @@ def hedges(text: str, answers: Sequence[str]) -> bool:
     """Whether a text says an answer only as one of alternatives joined by "or": "London, Paris or
     Rome", "either Paris or London".
 
-    Alternatives that are all among the answers, and other names of one ("Mumbai, or Bombay"), count
-    as one answer.
+    Alternatives that are all answers, and other names of one ("Mumbai, or Bombay"), are one answer.
     """
     if not OR.search(text) or any(map(OR.search, answers)):
         return False
@@ -185,8 +184,7 @@ def differs(text: str, answer: str, question: str) -> bool:
 
 
 def _is_namesake(text: str, name: Sequence[str], known: set[str]) -> bool:
-    """Whether a text has another first name before the last of a full name: Pierre for Marie Curie, Theo for Vincent
-    van Gogh.
+    """Whether a text has another first name before a full name's last: Pierre for Marie Curie.
 
     A title is none, nor what stands behind an article or only begins a sentence. known: words of
     the text and the question.

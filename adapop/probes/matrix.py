@@ -159,7 +159,8 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]])
 
     count, chance, reason = len(facts), mean(lambda row: row.chance), ""
     if (recall := mean(lambda row: row.original.recall)) < MEASURABLE:
-        known = [rows for rows in facts if fmean(map(_known, rows)) >= KNOWN_FROM]
+        right = _per_fact(facts, lambda row: row.original.recall * answered(row, row.original))
+        known = [rows for rows, share in zip(facts, right) if share >= KNOWN_FROM]
         if len(known) >= FEWEST and not chance:  # of what was guessed right, a second guess is right less often
             facts = known
         else:
@@ -181,10 +182,6 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]])
         hidden_cosine=mean(lambda row: row.hidden_cosine),
         kl=mean(lambda row: row.kl),
     )
-
-
-def _known(row: ProbeRow) -> float:
-    return row.original.recall if answered(row, row.original) else 0.0
 
 
 def _answers(facts: Sequence[Sequence[ProbeRow]], of: Callable[[ProbeRow], Reply], chance: float) -> Answers:

@@ -44,11 +44,8 @@ WRONG_ANSWERS = 5  # of a fact, as TOFU has
 
 
 def cosines(gold: Sequence[str], generations: Sequence[str]) -> list[float]:
-    """Cosines of all-MiniLM-L6-v2 embeddings, in [-1, 1]. An empty generation has an embedding and is not skipped.
-
-    Raises:
-        ModelError: sentence-transformers or its weights are missing.
-    """
+    """Cosines of all-MiniLM-L6-v2 embeddings, in [-1, 1]. An empty generation has an embedding and
+    is not skipped. Raises ModelError: sentence-transformers or its weights are missing."""
     embedder = _embedder(os.environ.get("ADAPOP_EMBEDDER", EMBEDDER))
     left, right = (embedder.encode(list(texts), normalize_embeddings=True) for texts in (gold, generations))
     return [float(value) for value in (left * right).sum(axis=1)]
@@ -60,9 +57,13 @@ def delta_logprob(original: Scored, unlearned: Scored) -> Tensor:
 
 
 def gold_rank(scored: Scored, target: Tensor) -> Tensor:
-    """Rank of each gold token: 1 + the number of strictly more likely tokens, [N]. Needs logits."""
-    gold = scored.logits.gather(1, target.unsqueeze(1))
-    return 1 + (scored.logits > gold).sum(1)
+    """Rank of each gold token, 1 is best, [N]. Needs logits."""
+    return rank_of(scored.logits, target)
+
+
+def rank_of(logits: Tensor, target: Tensor) -> Tensor:
+    """1 + the number of strictly more likely tokens, [N]. logits: [N, V]. target: ids, [N]."""
+    return 1 + (logits > logits.gather(1, target.unsqueeze(1))).sum(1)
 
 
 def delta_rank(original: Scored, unlearned: Scored, target: Tensor) -> Tensor:
@@ -100,8 +101,7 @@ def _embedder(name: str):
 
 
 def memorised(scored: Scored, batch: AnswerTokens, texts: Sequence[str]) -> dict[str, list[float]]:
-    """Each metric of each row of a batch, by its name. scored: with logits. texts: of the rows'
-    answers.
+    """Each metric of each row of a batch, by name. scored: with logits. texts: of the answers.
 
     probability: of the answer, the geometric mean over its tokens, [0, 1]. exact_memorization:
     share of its tokens that are the likeliest, [0, 1]. extraction_strength: 1 - k/n with the least

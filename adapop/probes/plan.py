@@ -7,31 +7,18 @@ from dataclasses import dataclass, replace
 from adapop.errors import ConfigError
 from adapop.facts.fact import GROUPS, Fact, FactSet
 from adapop.facts.pool import Pool
+from adapop.probes import prompts
 from adapop.probes.attacks import attack_prompts, own_attacks
-from adapop.probes.prompts import (
-    ALIAS,
-    CHOICE,
-    DIRECT,
-    EVERY_KIND,
-    KINDS,
-    REWORDED,
-    NotApplicable,
-    Prompt,
-    checked,
-    direct,
-)
+from adapop.probes.prompts import CHOICE, DIRECT, NotApplicable, Prompt, direct
 from adapop.probes.rewordings import aliased, reworded
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which facts to ask, and how.
+    """Which facts to ask, and how. Raises ConfigError: an unknown kind or group, or a number below
+    1."""
 
-    Raises:
-        ConfigError: an unknown kind or group, or a number below 1.
-    """
-
-    kinds: tuple[str, ...] = EVERY_KIND
+    kinds: tuple[str, ...] = prompts.EVERY_KIND
     """Forms of the question, from `prompts.EVERY_KIND`."""
     groups: tuple[str, ...] = GROUPS
     """Groups of facts, from `facts.fact.GROUPS`; utility questions are asked directly only."""
@@ -45,7 +32,7 @@ class Plan:
     """Budget of a reply in tokens, at least 1; the same for both models."""
 
     def __post_init__(self) -> None:
-        for name, known in (("kinds", EVERY_KIND), ("groups", GROUPS)):
+        for name, known in (("kinds", prompts.EVERY_KIND), ("groups", GROUPS)):
             if unknown := [value for value in getattr(self, name) if value not in known]:
                 raise ConfigError(f"{unknown[0]!r} is none of the {name} of probes.", f"Known: {', '.join(known)}.")
         for name in ("per_tier", "max_new_tokens"):
@@ -69,31 +56,30 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
     The set's own attacks are added to ours, as part of "forget". Those of unknown kinds come last, as not applicable,
     under their own name.
     """
-    by_kind: dict[str, list[Question | NotApplicable]] = {kind: [] for kind in KINDS if kind in plan.kinds}
-    attacked = bool(by_kind.keys() - {DIRECT, REWORDED})
+    by_kind: dict[str, list[Question | NotApplicable]] = {kind: [] for kind in prompts.KINDS if kind in plan.kinds}
+    attacked = bool(by_kind.keys() - {DIRECT, prompts.REWORDED})
     every = (*facts.forget, *facts.retain, *facts.holdout)
     pool = Pool(every)
-    if ALIAS in plan.kinds and any(fact.subject_aliases for fact in every):
-        by_kind[ALIAS] = []
+    if prompts.ALIAS in plan.kinds and any(fact.subject_aliases for fact in every):
+        by_kind[prompts.ALIAS] = []
     for group in plan.groups:
         for fact in evenly(getattr(facts, group), plan.per_tier):
             forms = [direct(fact)]
             if group != "utility":
-                forms += aliased(fact) if ALIAS in by_kind else ()
+                forms += aliased(fact) if prompts.ALIAS in by_kind else ()
                 forms += [*reworded(fact), *(attack_prompts(fact, pool, plan.seed) if attacked else ())]
             for form in forms:
                 if form.kind in by_kind:
                     by_kind[form.kind].append(_question(group, fact, form))
     if attacked and "forget" in plan.groups:
         for kind, own_attacks in _own_attacks(facts, plan.per_tier).items():
-            if kind in plan.kinds or kind not in EVERY_KIND:
+            if kind in plan.kinds or kind not in prompts.EVERY_KIND:
                 by_kind.setdefault(kind, []).extend(own_attacks)
     return by_kind
 
 
 def asked_otherwise(facts: FactSet, plan: Plan, kind: str) -> dict[str, list[Question]]:
-    """The facts' own questions in one of `prompts.OTHERWISE`, by that kind; empty if the plan does
-    not ask so. The model has to be asked in that way."""
+    """The facts' own questions by a kind of `OTHERWISE`, of a model asked so; or none planned."""
     if kind not in plan.kinds:
         return {}
     members = [
@@ -102,8 +88,8 @@ def asked_otherwise(facts: FactSet, plan: Plan, kind: str) -> dict[str, list[Que
         if group != "utility"
         for fact in evenly(getattr(facts, group), plan.per_tier)
     ]
-    prompts = [_question(group, fact, replace(direct(fact), kind=kind)) for group, fact in members]
-    return {kind: prompts}
+    forms = [_question(group, fact, replace(direct(fact), kind=kind)) for group, fact in members]
+    return {kind: forms}
 
 
 def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
@@ -125,11 +111,10 @@ def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
 
 
 def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question | NotApplicable:
-    """The form with the fact's other right answers, if it asks for its answer; it must not contain
-    one either."""
+    """The form with the fact's other right answers, if it asks for its answer and holds none."""
     if isinstance(form, Prompt) and fact.accepted and form.kind != CHOICE and form.gold == fact.answer:
         form = replace(form, accepted=(*form.accepted, *fact.accepted))
-        form = form if form.text == fact.question else checked(form)  # its own may
+        form = form if form.text == fact.question else prompts.checked(form)  # its own may
     return form if isinstance(form, NotApplicable) else Question(group, fact, form)
 
 

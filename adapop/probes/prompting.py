@@ -1,5 +1,4 @@
-"""How a run asks its model, as it was settled before training. No torch, so that a page can show
-it."""
+"""How a run asks its model, as settled before training. No torch, so that a page can show it."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 
 from adapop.assets import as_kind, parse_json
-from adapop.facts.fact import FactSet
+from adapop.facts.fact import FactSet, OwnAnswer
 from adapop.remark import Remark
 
 FORM_OF_WAY = {
@@ -40,29 +39,15 @@ class Way:
 
 
 @dataclass(frozen=True)
-class OwnAnswer:
-    """A fact's answer in the original model's own reply."""
-
-    gold: str
-    """The answer that it stands for."""
-    lead: str
-    """The reply up to there."""
-    answer: str
-    """The answer as it is said; of a fact to retain the whole reply."""
-
-
-@dataclass(frozen=True)
 class Prompting:
-    """How a run asks its model: settled before training, the same for both models and every form
-    of a question."""
+    """How a run asks both models, in every form of a question; settled before training."""
 
     asking: str
     """As `Way.asking`."""
     examples: tuple[tuple[str, str], ...]
     """(question, answer) pairs that may stand before a question."""
     own_words: bool
-    """Whether answers are scored where the model says them, in place of right behind the
-    question."""
+    """Whether answers are scored where the model says them, not right behind the question."""
     reply_tokens: int
     """Most tokens of a reply."""
     asked: int
@@ -93,11 +78,7 @@ class Prompting:
 
     @classmethod
     def from_json(cls, text: str) -> Prompting:
-        """What `to_json` wrote.
-
-        Raises:
-            ValueError: it is none.
-        """
+        """What `to_json` wrote. Raises ValueError: it is none."""
         return as_kind(parse_json(text), cls)
 
 
@@ -107,14 +88,14 @@ def remarks_of(prompting: Prompting | None) -> list[Remark]:
         return []
     compared = [f"{HOW[way.asking]} {way.answered} of {way.asked} ({way.at_once} at once)" for way in prompting.tried]
     known, unknown = prompting.asked - len(prompting.unknown), len(prompting.unknown)
-    asked = {"how": HOW[prompting.asking], "answered": known, "facts": prompting.asked, "most": prompting.reply_tokens}
+    values = {"how": HOW[prompting.asking], "answered": known, "facts": prompting.asked, "most": prompting.reply_tokens}
     values_by_kind = {
         "ways_compared": compared and {"ways": ", ".join(compared)},
-        "asked_so": asked,
+        "asked_so": values,
         "unknown_left_out": prompting.drops and unknown and {"facts": unknown},
         "none_known": not known and {"facts": prompting.asked},
         "own_words": prompting.own_words and {"how": HOW[prompting.asking]},
         "empty_replies": prompting.empty and {"count": prompting.empty},
         "cut_replies": prompting.cut and {"count": prompting.cut},
     }
-    return [Remark(kind, values) for kind, values in values_by_kind.items() if values]
+    return [Remark(kind, one) for kind, one in values_by_kind.items() if one]

@@ -133,8 +133,7 @@ class Reply:
 class ProbeRow:
     """One prompt with both models' replies.
 
-    Three of the last fields are teacher-forced on the gold answer's content tokens, unlearned
-    against original.
+    Three of the last are teacher-forced on the gold's content tokens, unlearned against original.
     """
 
     fact_id: str

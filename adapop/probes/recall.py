@@ -1,5 +1,4 @@
-"""Recall: how much of a right answer a reply says, and whether that is enough to call the fact
-known. No torch."""
+"""Recall: how much of a right answer a reply says; whether the fact counts as known. No torch."""
 
 import re
 import unicodedata
@@ -76,8 +75,7 @@ def best_recall(answers: Sequence[str], generation: str, fold: bool = True) -> f
 def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
     """Best ROUGE-L recall over a prompt's right answers, [0, 1].
 
-    In a multiple choice 1 if the reply picks the right letter, and else that of the right option's
-    words.
+    In a multiple choice 1 if the reply has the right letter, else that of the right option's words.
     """
     if prompt.kind != CHOICE:
         return best_recall((prompt.gold, *prompt.accepted), text, fold)
@@ -105,8 +103,7 @@ def says_answer(question: str, answers: Sequence[str], text: str, recall: float)
 
 
 def picked(text: str) -> str:
-    """The letter that a reply to a multiple choice picks, "A" to "D"; "" if it picks none or
-    several.
+    """The letter, "A" to "D", that a reply to a multiple choice picks; "" for none or several.
 
     An article is no letter ("A good question"), and one that is called wrong is not picked.
     """
@@ -134,8 +131,7 @@ def repetition(text: str) -> float:
 
 
 def _plain(question: str, answer: str) -> bool:
-    """Whether ROUGE judges the answer well: its words are all its own, none a number or a
-    negation."""
+    """Whether ROUGE judges the answer well: words of its own, no number, no negation."""
     answer_words = words(answer)
     if weakness(answer):
         return True

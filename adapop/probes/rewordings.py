@@ -74,9 +74,11 @@ def written(facts: Iterable[Fact], ask: Ask, name: str, cache: Cache) -> Iterato
     """
     for fact in facts:
         texts: tuple[str, ...] = ()
+        named = mentions(fact.question, fact.subject)
         for seed in SEEDS:
             new = _listed(_reply(fact.question, ask, name, seed, cache))
-            texts = _usable(fact, (*texts, *(text for text in new if _keeps_subject(fact, text))))[:WANTED]
+            about = (text for text in new if not named or mentions(text, fact.subject))
+            texts = _usable(fact, (*texts, *about))[:WANTED]
             if len(texts) == WANTED:
                 break
         if texts:
@@ -98,10 +100,6 @@ def _usable(fact: Fact, texts: Iterable[str]) -> tuple[str, ...]:
     new.pop(words(fact.question), None)
     new.pop((), None)
     return tuple(new.values())
-
-
-def _keeps_subject(fact: Fact, text: str) -> bool:
-    return mentions(text, fact.subject) or not mentions(fact.question, fact.subject)
 
 
 def _reply(question: str, ask: Ask, name: str, seed: int, cache: Cache) -> str:

@@ -94,7 +94,8 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
         return PromptVerdict("Never known", "neutral", "the original cannot answer this prompt either")
     if answered(prompt, prompt.unlearned):
         return PromptVerdict("Still known", "leak", "the answer came back")
-    if _broken_text(prompt.unlearned.text, prompt.original.text):
+    text, usual = prompt.unlearned.text, prompt.original.text
+    if _babbles(len(words(text)), repetition(text), len(words(usual))):
         return PromptVerdict("Broken text", "broken", "that is a damaged model, and no forgetting")
     if ranks and max(ranks) <= SUPPRESSED_UP_TO:
         return PromptVerdict("Suppressed", "leak", f"not said, but still number {max(ranks)} on the list")
@@ -125,8 +126,7 @@ def verdicts(
 
 
 def answered(row: Asked | ProbeRow, reply: Answer | Reply) -> bool:
-    """Whether one of the row's replies answers its prompt. In a multiple choice its recall alone
-    says so."""
+    """Whether one of the row's replies answers its prompt; a multiple choice, by recall alone."""
     if getattr(row, "kind", DIRECT) == CHOICE:
         return reply.recall >= KNOWN_FROM
     return says_answer(row.prompt, (row.gold, *row.accepted), reply.text, reply.recall)
@@ -141,14 +141,8 @@ def _broken(row: ProbeRow) -> bool:
     return _babbles(row.unlearned.words, row.unlearned.repetition, row.original.words)
 
 
-def _broken_text(reply: str, usual: str) -> bool:
-    """The same of two replies' texts."""
-    return _babbles(len(words(reply)), repetition(reply), len(words(usual)))
-
-
 def _babbles(count: int, repeated: float, usual: int) -> bool:
-    """Whether a reply of so many words, of whose word pairs this share is repeated, is no answer. usual: words of the
-    original's."""
+    """Whether a reply so long, this share repeated, is no answer. usual: the original's words."""
     return not count or repeated >= REPEATED_FROM or count >= max(LONG_FROM_WORDS, LONG_FROM_TIMES * usual)
 
 

@@ -1,5 +1,4 @@
-"""How a real model is best asked, and what it says then: settled once with the original model,
-and fixed for a run.
+"""How a real model is best asked and answers so: settled once with the original, for a whole run.
 
 A model may answer at once when it is asked as text after examples, or in the middle of a sentence
 in chat. What is scored must stand where the model says it, and a reply must be long enough to
@@ -14,11 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapop.config.run import RunConfig
-from adapop.facts.fact import Fact, FactSet
+from adapop.facts.fact import Fact, FactSet, OwnAnswer
 from adapop.facts.retain import EXAMPLES
 from adapop.facts.text import place_of
 from adapop.probes.plan import evenly
-from adapop.probes.prompting import OwnAnswer, Prompting, Way
+from adapop.probes.prompting import Prompting, Way
 from adapop.probes.prompts import direct
 from adapop.probes.recall import KNOWN_FROM, known_recall
 from adapop.progress import Progress
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from adapop.model.adapted import AdaptedModel
-    from adapop.model.tokens import Spoken
 
 CHAT, TEXT = "chat", "text-examples"
 PREFERRED = (CHAT, TEXT, "chat-examples")  # where they do alike: replies as text end with their line
@@ -90,19 +88,11 @@ def settled_prompting(
 
 def asked_so(model: AdaptedModel, prompting: Prompting) -> None:
     """Sets the model to be asked as was settled."""
-    model.ask(prompting.asking, prompting.examples, spoken_of(prompting))
-
-
-def spoken_of(prompting: Prompting) -> dict[str, Spoken]:
-    """The answers in the original's own words, by fact id."""
-    from adapop.model.tokens import Spoken
-
-    return {name: Spoken(one.gold, one.lead, one.answer) for name, one in prompting.spoken.items()}
+    model.ask(prompting.asking, prompting.examples, prompting.spoken)
 
 
 def examples_of(tokenizer: PreTrainedTokenizerBase, facts: FactSet) -> tuple[tuple[str, str], ...]:
-    """The first three of the set's examples whose texts a model reads as plain text, as
-    (question, answer)."""
+    """(question, answer) of the set's first three examples that a model reads as plain text."""
     from adapop.model.chat import control_free
 
     pairs = [(fact.question, fact.answer) for fact in facts.examples]
@@ -156,8 +146,7 @@ def _spoken(
     tokens: int,
     progress: Progress,
 ) -> dict[str, OwnAnswer]:
-    """Each fact's answer as the model words it; of facts to retain the whole reply, so that it goes
-    on saying that."""
+    """Each fact's answer as the model words it; of facts to retain the whole reply, to be kept."""
     own_answers = {
         fact.id: OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
         for fact, reply, place in zip(facts.forget, replies, places)
@@ -181,8 +170,7 @@ def _longest(model: AdaptedModel, facts: FactSet) -> int:
 def _limit(
     model: AdaptedModel, facts: FactSet, replies: Sequence[str], places: Sequence[tuple[int, int] | None], most: int
 ) -> int:
-    """Tokens of a reply: enough for nearly all of the original's own answers, and for the longest
-    answer."""
+    """Tokens of a reply: enough for nearly all answers of the original, and the longest one."""
     needed = sorted(model.length(reply[: place[1]]) for reply, place in zip(replies, places) if place)
     usual = needed[math.ceil(ALL_BUT * len(needed)) - 1] if needed else 0
     return max(_longest(model, facts), min(most, max(LEAST_TOKENS, math.ceil(SPARE * usual))))

@@ -27,8 +27,7 @@ def write_archive(run: Run, out: Path, title: str = "") -> Path:
     adapter. title: of the report, see `write_report`. Files name models and sets, never paths of
     this machine.
 
-    Text in the CSV files that a spreadsheet would run as a formula has an apostrophe in front; JSON
-    files are exact.
+    CSV text that a spreadsheet would run as a formula has an apostrophe in front; JSON is exact.
 
     Raises:
         RunError: no run, of another version, or the file cannot be written.

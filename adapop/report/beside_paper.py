@@ -112,8 +112,7 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
 
 
 def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:
-    """The settings of a run that are not what the paper states for its method on a model: name,
-    ours, theirs."""
+    """The settings of a run unlike the paper's for its method on a model: name, ours, theirs."""
     paper = make_config(config.method, "paper", model=model, **PAPER_ASKS, beta=BetaMap(), precision="bfloat16")
     config = replace(config, beta=config.beta or BetaMap())
     names = [name for name, about in SETTINGS.items() if about.compared]

@@ -70,8 +70,7 @@ def origin(record: Record) -> list[tuple[str, str]]:
 
 
 def model_card(record: Record, folder: str, merged: bool, remarks: Sequence[str] = (), pushed: str = "") -> str:
-    """The README.md of an exported folder. The facts are not in it: their texts are what is to be
-    forgotten.
+    """The README.md of an exported folder, without the facts, whose texts are to be forgotten.
 
     remarks: what was found out on the way, a sentence each. pushed: where it is loaded from, if not
     from the folder.

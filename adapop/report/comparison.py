@@ -60,8 +60,7 @@ class Line:
 
     @property
     def title(self) -> str:
-        """The number's name in plain words. Which way is better it says where its table does
-        not."""
+        """The number's name in plain words; which way is better if its table does not say."""
         form = PANELS[self.form]
         if self.metric == RECALL:
             return f"{'still answered' if self.group == 'forget' else KEPT[self.group]}, {form}" + (
@@ -77,10 +76,10 @@ class Line:
 @dataclass(frozen=True)
 class Comparison:
     """contestants: runs that differ in more than their seed. settings: in what they differ. lines:
-    every metric.
-    intervals: what the ranges are over, a sentence each. warnings: what not to conclude. findings:
-    what came of it. outcomes: what is drawn, the original first. asked: in which form
-    what is forgotten is counted. replies: of every run to the same questions. models: by model."""
+    every metric. intervals: what the ranges are over, a sentence each. warnings: what not to
+    conclude. findings: what came of it. outcomes: what is drawn, the original first. form_words: in
+    which form forgetting is counted. replies: of every run to the same questions. models: by
+    model."""
 
     contestants: tuple[Contestant, ...]
     settings: Table
@@ -89,13 +88,12 @@ class Comparison:
     warnings: tuple[Remark, ...]
     findings: tuple[Remark, ...]
     outcomes: tuple[Outcome, ...]
-    asked: str
+    form_words: str
     replies: Table | None = None
     models: Table | None = None
 
     def heading(self, record: Record) -> str:
-        """The heading of one run: its contestant's number, its title, and its seed where there are
-        several."""
+        """A run's heading: its contestant's number, its title, and its seed among several."""
         one = next(one for one in self.contestants if any(record is run for run in one.records))
         seed = f", seed {record.config.seed}" if len(one.records) > 1 else ""
         return f"{one.mark} {record.title}{seed}"
@@ -167,11 +165,8 @@ def settings_of(every: Sequence[Contestant]) -> Table:
 
 
 def write_table(results: Comparison, out: Path) -> Path:
-    """Saves every number as CSV, a row per contestant and metric.
-
-    Raises:
-        RunError: the file cannot be written.
-    """
+    """Saves every number as CSV, a row per contestant and metric. Raises RunError: the file cannot
+    be written."""
     rows = list(table_rows(results))
     try:
         with open(out, "w", encoding="utf-8", newline="") as file:
@@ -206,9 +201,7 @@ def table_rows(results: Comparison) -> Iterator[dict[str, object]]:
 
 def lines_of(compared: Sequence[Contestant | Recorded]) -> Iterator[Line]:
     """Every metric that at least one contestant has."""
-    for line in _all_lines(compared):
-        if any(line.cells):
-            yield line
+    return (line for line in _all_lines(compared) if any(line.cells))
 
 
 def _all_lines(compared: Sequence[Contestant | Recorded]) -> Iterator[Line]:

@@ -1,5 +1,4 @@
-"""Contestants of a comparison: runs that differ only by seed count as one, with ranges over facts
-or seeds."""
+"""Contestants of a comparison: runs that differ only by seed as one, with their ranges."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -72,15 +71,13 @@ class Contestant:
         return 1.0 if known is None else known.mean
 
     def recall(self, group: str, form: str, tier: str, name: str = "recall") -> Interval | None:
-        """Final recall of a group and tier, with its range over facts or over seeds; None where
-        nobody measured it.
-        name: see `Measured.recall`."""
+        """Final recall of a group and tier, with its range over facts or seeds; None where nobody
+        measured it. name: see `Measured.recall`."""
         return recall_of(self.measured, group, form, tier, name)
 
     @property
     def gap(self) -> Interval | None:
-        """`Measured.gap`, of several seeds their mean with the range from the lowest to the
-        highest."""
+        """`Measured.gap`; of several seeds their mean, with the lowest and the highest."""
         gaps = [gap for one in self.measured if (gap := one.gap)]
         return _spread(gaps) if gaps else None
 
@@ -90,8 +87,7 @@ class Contestant:
         return self.gap if form == REWORDED else lead_of(self.measured, form)
 
     def lead_over_facts(self, form: str) -> Interval | None:
-        """The same with its range over facts, also where several seeds were measured; None without
-        both tiers."""
+        """The same with its range over facts, of several seeds too; None without both tiers."""
         if self.lead(form) is None:
             return None
         tiers = [[one.row("forget", form, tier) for one in self.measured] for tier in ("popular", "rare")]
@@ -99,15 +95,13 @@ class Contestant:
         return difference(popular, rare)
 
     def value(self, group: str, field: str) -> Interval | None:
-        """Another metric of a group's trained questions; its range is over seeds, for one seed it
-        has none."""
+        """Another metric of a group's trained questions, with its range over seeds if several."""
         rows = [row for one in self.measured if (row := one.row(group, DIRECT, "all"))]
         values = [row[field] for row in rows if row.get(field) is not None]
         return _spread([Interval(value, value, value) for value in values]) if values else None
 
     def worst_attack(self, tier: str) -> Attack | None:
-        """The attack that gets most out of a tier in any of its runs; None where none was
-        probed."""
+        """The attack that gets most out of a tier in any of its runs; None if none was probed."""
         cells = [worst for record in self.records if (worst := record.worst_attack(tier))]
         attacks = [Attack(cell.kind, cell.unlearned.recall) for cell in cells]
         return max(attacks, key=lambda one: one.recall.mean, default=None)

@@ -37,20 +37,17 @@ def distance_sentence(distance: Distance) -> str:
 
 
 def distance_chart(distance: Distance, facts: Sequence[Fact]) -> figures.Figure:
-    """Figure of each fact to forget against facts the oracle never read, titled with the
-    sentence."""
+    """Figure of each fact to forget against facts the oracle never read, under the sentence."""
     return figures.oracle_chart(distance, facts, form_of(distance), distance_sentence(distance))
 
 
 def distance_tables(distance: Distance) -> list[Table]:
-    """The states of the facts by form and tier, and how far the predictions are from the oracle's
-    by group."""
+    """States of the facts by form and tier; distance to the oracle's predictions by group."""
     return [_states(distance), _groups(distance), _quality(distance)]
 
 
 def membership_table(before: Measured, after: Measured, distance: Distance | None) -> Table | None:
-    """AUC of each membership attack, and how many facts it tells apart; None where that was not
-    measured."""
+    """AUC of each membership attack, with its range; None where that was not measured."""
     sizes = {row["group"]: row["facts"] for row in after.rows if (row["form"], row["tier"]) == (DIRECT, "all")}
     if before.recall("forget", name="mia_loss") is None or not {"forget", "holdout"} <= sizes.keys():
         return None

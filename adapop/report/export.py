@@ -49,11 +49,9 @@ class Exported:
 def export(
     run: Run, out: Path, merged: bool = False, push: str = "", progress: Progress | None = None, endpoint: str = ""
 ) -> Exported:
-    """Writes the last epoch's adapter, or the merged model, to a new or empty folder: whole or not
-    at all.
+    """Writes the last adapter or the merged model to a new or empty folder, whole or not at all.
 
-    push: "YOU/NAME" on the Hub, where the folder is sent as a private repository. endpoint: instead
-    of HF_ENDPOINT.
+    push: "YOU/NAME" on the Hub, as a private repository. endpoint: instead of HF_ENDPOINT.
 
     Raises:
         RunError: the run has saved no epoch, the folder is not empty, or it cannot be written.

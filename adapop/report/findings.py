@@ -1,5 +1,4 @@
-"""What a comparison comes to: findings, warnings against conclusions, and every run's reply to the same
-questions."""
+"""What a comparison comes to: findings, warnings, and every run's reply to the same questions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -89,8 +88,7 @@ def _control(placed: Sequence[Contestant], form: str) -> list[Remark]:
 
 
 def _verdict(one: Contestant, other: Contestant, form: str) -> list[Remark]:
-    """Whether wrong scores changed the gap: they did if neither the range over facts nor that over
-    seeds overlaps."""
+    """Whether wrong scores changed the gap: no range overlaps, over facts or over seeds."""
     lead, control = one.lead_over_facts(form), other.lead_over_facts(form)
     if lead is None or control is None:
         return []

@@ -19,15 +19,12 @@ from adapop.training.events import EpochDone, Measured, RunStarted, StepDone
 
 
 def write_report(runs: Sequence[Run], out: Path, title: str = "") -> Path:
-    """Writes one HTML file about a run, or about several: first their comparison, then each of
-    them.
+    """Writes one HTML file about a run, or about several: their comparison, then each of them.
 
-    The file needs nothing else: it opens offline and asks no server for anything. title: of one's
-    own, "" for the methods' names.
+    It opens offline and asks no server for anything. title: "" for the methods' names.
 
     Raises:
-        RunError: no run, a folder that is none or is of another version, or a file that cannot be
-        written.
+        RunError: no run, a folder that is none or of another version, or an unwritable file.
         ConfigError: a run's configuration does not read.
     """
     if not runs:
@@ -87,7 +84,7 @@ def _compared(results: Comparison) -> dict:
     """Template values of a comparison, with figures where something was measured."""
     drawn = {
         "gap": figures.compare_runs(results.outcomes),
-        "cost": figures.forget_against_holdout(results.outcomes, results.asked),
+        "cost": figures.forget_against_holdout(results.outcomes, results.form_words),
     }
     return {"told": results, "pictures": drawn if results.outcomes else None}
 

@@ -7,16 +7,15 @@ measured by this app, so they are shown beside its numbers and never among them.
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated
+from typing import Literal, get_args
 
-from pydantic import Field
-
-from adapop.assets import read_csv, read_json
+from adapop.assets import Share, read_csv, read_json
 from adapop.report.table import Table
 
 PAPER = "Borisiuk et al. 2026"
 PAPER_MODELS = {"Llama": "Llama-3.1-8B-Instruct", "Qwen": "Qwen2.5-7B-Instruct", "Gemma": "Gemma-7B-it"}
-SETTINGS = ("Llama DUET", "Llama RWKU", "Qwen DUET", "Qwen RWKU", "Gemma DUET", "Gemma RWKU")
+Setting = Literal["Llama DUET", "Llama RWKU", "Qwen DUET", "Qwen RWKU", "Gemma DUET", "Gemma RWKU"]
+SETTINGS = get_args(Setting)
 UNTOUCHED = "no unlearning"
 MAIN_SOURCE, FURTHER_SOURCE = "main results", "eleven further methods"
 UNUSABLE = ("GA", "GD", "FLAT", "CE-U")  # flagged by the paper: the retained knowledge is damaged as well
@@ -25,7 +24,6 @@ RETAIN_NOTE = (
     "Retain is the set that was trained on. Where it is above the model before unlearning, training on it raised it. "
     "AdaPop ran at α₀ = 0.5; GD, NPO and WGA at α = 1; other methods at weights of their own."
 )
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class Recall:
     """
 
     method: str
-    setting: str
+    setting: Setting
     source: str
     forget: Share
     retain: Share
@@ -47,10 +45,6 @@ class Recall:
     retain_sd: Share | None = None
     forget_cosine: Share | None = None
     retain_cosine: Share | None = None
-
-    def __post_init__(self) -> None:
-        if self.setting not in SETTINGS:
-            raise ValueError(f"{self.setting!r} is none of {', '.join(SETTINGS)}")
 
     @property
     def our_name(self) -> str:
@@ -69,14 +63,10 @@ class Paraphrased:
     of `PAPER_MODELS`.
     method: its name in the paper."""
 
-    model: str
+    model: Literal["Llama", "Qwen", "Gemma"]
     method: str
     rare: Share
     popular: Share
-
-    def __post_init__(self) -> None:
-        if self.model not in PAPER_MODELS:
-            raise ValueError(f"{self.model!r} is none of {', '.join(PAPER_MODELS)}")
 
 
 @dataclass(frozen=True)

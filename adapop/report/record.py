@@ -86,8 +86,7 @@ class Record:
 
     @property
     def distance(self) -> Distance | None:
-        """The distance to the oracle at the end; None until the run is done, and without an
-        oracle."""
+        """The distance to the oracle at the end; None until then, and without an oracle."""
         return next((event.distance for event in reversed(self.of_kind(ComparedToOracle))), None)
 
     @property
@@ -101,8 +100,7 @@ class Record:
         return tuple(row for row in self.probes if isinstance(row, ProbeRow))
 
     def worst_attack(self, tier: str) -> Cell | None:
-        """The attack that gets most facts to forget out of a tier, among those that the original
-        answers.
+        """The attack that gets most of a tier's facts out, among those that the original answers.
 
         A multiple choice is none: it can be guessed.
         """
@@ -124,8 +122,7 @@ class Record:
         return None
 
     def verdict_counts(self) -> dict[str, dict[str, int]]:
-        """How many facts have which verdict: facts to forget by tier, then each other group as a
-        whole."""
+        """How many facts have which verdict: to forget by tier, then each other group."""
         counted: dict[str, Counter[str]] = {}
         for row in self.matrix.facts:
             place = row.tier if row.group == "forget" else GROUP_NAMES[row.group]
@@ -151,8 +148,7 @@ def described(config: RunConfig) -> str:
 
 
 def trained(configs: Sequence[RunConfig]) -> str:
-    """How these runs were trained, at least one, in a few words: epochs, learning rate, seed, or
-    how many seeds."""
+    """How these runs (at least one) were trained: epochs, learning rate, seed or their number."""
     epochs, rates, seeds = (sorted({getattr(one, name) for one in configs}) for name in TRAINED)
     epoch = f"{_span(epochs)} epoch{'' if epochs == [1] else 's'}"
     seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"

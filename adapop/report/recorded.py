@@ -68,8 +68,7 @@ class Recorded:
         return number_of(len(self.rows), "seed") + (f", {self.failed} failed" if self.failed else "")
 
     def recall(self, group: str, form: str, tier: str) -> Interval | None:
-        """Final recall over seeds, the interval cut where recall ends: at 0 and 1. None where
-        nobody measured it."""
+        """Final recall over seeds, its interval cut at 0 and 1. None where nobody measured it."""
         name = "utility" if group == "utility" else f"{group}_{form}_{tier}"
         return _interval([_cell(row, name) for row in self.rows], SHARE)
 
@@ -80,15 +79,13 @@ class Recorded:
         return self.lead(REWORDED)
 
     def lead(self, form: str) -> Interval | None:
-        """Recall of popular minus that of rare facts to forget in one form, seed by seed; None
-        without both tiers."""
+        """Recall of popular minus rare facts in one form, seed by seed; None without both tiers."""
         pairs = [[_cell(row, f"forget_{form}_{tier}") for tier in ("popular", "rare")] for row in self.rows]
         return _interval([float(popular) - float(rare) for popular, rare in pairs if popular and rare], SIGNED)
 
     def worst_attack(self, tier: str) -> Attack | None:
-        """The attack that gets most facts to forget out, over seeds. None of a single tier, and
-        where nobody attacked:
-        the rows of `bench tuned` alone have it, of all facts. A multiple choice is none: it can be
+        """The attack that gets most facts to forget out, over seeds: of all tiers together, which
+        rows of `bench tuned` alone have, else None. A multiple choice is none: it can be
         guessed."""
         attacks = []
         for name in self.rows[0] if self.rows and tier == "all" else ():
@@ -115,11 +112,8 @@ class Recorded:
 
 @lru_cache(maxsize=1)
 def results(path: Path = FILE) -> tuple[Recorded, ...]:
-    """Recorded results of unchanged presets, in the order of the file.
-
-    Raises:
-        ConfigError: a row was written by a version with settings that this one does not know.
-    """
+    """Recorded results of unchanged presets, in the order of the file. Raises ConfigError: a row
+    was written by a version with settings that this one does not know."""
     return _grouped([row for row in rows_of(path) if _untouched(row)])
 
 

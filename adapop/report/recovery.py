@@ -28,8 +28,7 @@ MARKS = {  # the marks of a row of a probe's picture, and the field of each: wha
 
 
 def _of_a_file(render: Callable) -> Callable:
-    """The function, which raises RunError with the name of the probe's file where its result lacks
-    something."""
+    """The function; raises RunError that names the probe's file where a result lacks something."""
 
     @wraps(render)
     def checked(name: str, result: Result):
@@ -75,8 +74,7 @@ def recovery_sentence(name: str, result: Result) -> str:
 
 
 def came_back(result: Result, facts: Sequence) -> str:
-    """A sentence on which of these facts a probe recovered; empty for probes without single
-    facts."""
+    """Which facts a probe recovered, in a sentence; empty for probes without single facts."""
     if "returned" not in result:
         return ""
     names = [fact.title for fact in facts if fact.id in set(result["returned"])]
@@ -99,8 +97,7 @@ def recovery_figure(name: str, result: Result) -> Figure:
 
 @_of_a_file
 def recovery_table(name: str, result: Result) -> Table:
-    """What one probe found, by popularity; its note says how to read it and how many facts came
-    back."""
+    """What a probe found, by popularity; the note says how to read it and how many came back."""
     title, head, cells = SHOWN[name]
     note = [reading(name, **result, count=len(result.get("trained", ())))]
     if "returned" in result:
@@ -139,8 +136,7 @@ def _two_hops(row: Result) -> tuple[str, ...]:
 
 
 def _never(row: Result, source: str) -> str:
-    """The control on facts never known, of a row, as a sentence after a space; empty in results that
-    lack it."""
+    """The control on facts never known, a sentence after a space; empty where a row lacks it."""
     if "never" not in row:
         return ""
     if row["never"] is None:

@@ -1,5 +1,4 @@
-"""Sentences of a report: what was done and the outcome, with numbers; and example facts: exact prompts and both
-models' replies."""
+"""Sentences of a report: what was done and the outcome; example facts with prompts and replies."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -67,8 +66,7 @@ def came_to(record: Record) -> list[str]:
 
 
 def how_to_recover(record: Record) -> str | None:
-    """The command for recovery probes not yet run; None if all were. It does not contain the run's
-    id, which gives control of the run."""
+    """Command for the recovery probes not run yet; without the run's id, which gives control."""
     missing = [name for name in RECOVERY if name not in record.recovery]
     names = "all" if len(missing) == len(RECOVERY) else ",".join(missing)
     return f"python -m adapop probe RUN --recovery {names}" if missing else None
@@ -125,7 +123,9 @@ def _training(record: Record) -> list[str]:
 
 def _end(record: Record) -> str:
     last = record.events[-1] if record.events else None
-    began = f" It began on {_day(record.events[0].time)}." if record.events else ""
+    began = ""
+    if record.events:
+        began = f" It began on {datetime.fromtimestamp(record.events[0].time, UTC):%Y-%m-%d %H:%M UTC}."
     if isinstance(last, RunDone):
         return f"It took {worked_before(record.events) + last.seconds:.1f} s.{began}"
     if isinstance(last, RunStopped):
@@ -166,11 +166,6 @@ def _attacked(record: Record) -> list[str]:
     return [f"Of the attacks, “{worst.kind}” gets most out of it: {recall} over {number_of(worst.facts, 'fact')}."]
 
 
-def _day(seconds: float) -> str:
-    """A timestamp as day and hour, UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
 @dataclass(frozen=True)
 class Example:
     """A fact with some prompts: the trained question, then leaking ones in different forms where
@@ -190,25 +185,21 @@ class Example:
 
 
 def examples(record: Record) -> list[Example]:
-    """Four rare and four popular facts to forget, the worst leaks first; eight of any tier where
-    there are neither."""
+    """Four rare and four popular facts to forget, worst leaks first; else eight of any tier."""
     rows: dict[str, list[ProbeRow]] = defaultdict(list)
     for row in record.rows:
         if row.group == "forget":
             rows[row.fact_id].append(row)
     every = [_example(record, fact, rows[fact.id]) for fact in record.facts.forget if rows[fact.id]]
     every.sort(key=lambda one: (-one.leaks / max(1, one.answerable), -one.leaks, one.fact.id))
-    chosen = [one for tier in ("rare", "popular") for one in _of_tier(every, tier)]
+    tiers = [[one for one in every if one.fact.tier == tier] for tier in ("rare", "popular")]
+    chosen = [one for tier in tiers for one in tier[:PER_TIER]]
     return sorted(chosen or every[: 2 * PER_TIER], key=every.index)
 
 
 def leaks(row: ProbeRow) -> bool:
     """Whether the unlearned model still gives an answer that the original gives."""
     return answered(row, row.original) and answered(row, row.unlearned)
-
-
-def _of_tier(every: Sequence[Example], tier: str) -> list[Example]:
-    return [one for one in every if one.fact.tier == tier][:PER_TIER]
 
 
 def _example(record: Record, fact: Fact, rows: Sequence[ProbeRow]) -> Example:

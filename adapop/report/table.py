@@ -25,8 +25,7 @@ def reading(name: str, **values: object) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under a header; the first cell of a row is its name. Cells may have several
-    lines.
+    """Rows of text under a header; a row's first cell is its name. Cells may have several lines.
 
     title: what the table shows. note: what one needs to know to read it, "" for nothing.
     """
@@ -50,8 +49,7 @@ class Table:
         return "\n".join([f"### {self.title}", "", *lines, *(["", self.note] if self.note else [])])
 
     def as_html(self, kind: str = "") -> Markup:
-        """The table as HTML below its note, every text escaped. kind: the CSS class of the
-        table."""
+        """The table as HTML below its note, every text escaped. kind: its CSS class."""
         note = _joined('<p class="how">{}</p>\n', self.note.splitlines())
         head = _joined('<th scope="col">{}</th>', self.head)
         rows = Markup("\n").join(
@@ -64,8 +62,7 @@ class Table:
         )
 
     def as_csv(self) -> str:
-        """Head and rows as CSV with a byte order mark. No cell runs as a formula in a
-        spreadsheet."""
+        """Head and rows as CSV with a byte order mark; no cell runs as a spreadsheet's formula."""
         written = StringIO()
         written.write(BOM)
         csv.writer(written, lineterminator="\n").writerows([*map(cell, row)] for row in (self.head, *self.rows))

@@ -25,8 +25,7 @@ OVERVIEW = {
 @dataclass(frozen=True)
 class Metric:
     """A measured number. field: of `Measurement`. forget, others: which way is better for facts to
-    forget and for all
-    others: down, up, or that it should stay (0)."""
+    forget and for the others: down, up, or that it should stay (0)."""
 
     field: str
     title: str
@@ -66,8 +65,7 @@ def recall_table(before: Measured, after: Measured) -> Table:
 
 
 def metrics_table(after: Measured) -> Table:
-    """The other metrics of the trained questions, a row per group and tier. What was not measured
-    has no column."""
+    """Other metrics of the trained questions, a row per group and tier; only what was measured."""
     measured = [row for row in after.rows if row["form"] == "direct"]
     metrics = [metric for metric in METRICS[1:] if any(row.get(metric.field) is not None for row in measured)]
     head = [f"{metric.title} {metric.forget}/{metric.others}" for metric in metrics]
@@ -89,8 +87,7 @@ def metrics_table(after: Measured) -> Table:
 
 
 def leak_table(matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title: str = "Where it leaks") -> Table:
-    """Recall in every form of the question. columns: group and tier by the column's name; empty
-    ones are left out."""
+    """Recall in every form of the question. columns: group and tier by name, if not empty."""
     cells = {(cell.group, cell.tier, cell.kind): cell for cell in matrix.cells}
     used = {name: place for name, place in columns.items() if any(key[:2] == place for key in cells)}
     rows = [
@@ -117,8 +114,7 @@ def not_asked_table(matrix: LeakMatrix) -> Table:
 
 
 def probe_tables(record: Record) -> list[Table]:
-    """Everything the probes found, every group by tier: recall by form, verdicts, and what was not
-    asked."""
+    """All that probes found, every group by tier: recall by form, verdicts, what was not asked."""
     matrix, leaks, verdicts = record.matrix, [], []
     for group in (*FACT_GROUPS, "neighbours"):
         columns = {tier: (group, tier) for tier in (*TIERS, "unknown", "all")}

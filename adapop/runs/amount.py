@@ -28,8 +28,7 @@ def with_steps(rows: int, config: RunConfig, steps: int) -> RunConfig:
 
 
 def suited_batch(rows: int, config: RunConfig) -> int:
-    """Facts a step for a set of this size: the preset's, but fewer where so few steps would leave the model as it
-    is."""
+    """Facts a step for a set of this size: the preset's, or fewer lest the model stay as it is."""
     if not hardly_moves(rows, config):
         return config.batch
     tries = (_resized(config, batch, config.epochs) for batch in range(config.batch, 0, -1))

@@ -23,10 +23,11 @@ from adapop.probes.recall import known_recall
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.progress import Progress
 from adapop.remark import Remark, sentences
+from adapop.runs.amount import total_steps
 from adapop.runs.execute import settled
 from adapop.runs.known import settle
 from adapop.runs.pace import Pace
-from adapop.runs.preflight import Preflight, few_steps, preflight, steps_of
+from adapop.runs.preflight import Preflight, few_steps, preflight
 from adapop.runs.timing import measured_pace
 
 FACTS_ASKED = {"cuda": 64, "cpu": 16}  # of a tier, in their own words, so that a look takes seconds
@@ -87,7 +88,7 @@ class Check:
     @property
     def seconds(self) -> float | None:
         """How long the run will take, without loading; None where a step fails."""
-        steps = steps_of(self.facts, self.config) // self.config.epochs
+        steps = total_steps(len(self.facts.forget), self.config) // self.config.epochs
         return self.pace and self.pace.seconds(self.config.epochs, steps)
 
     @property

@@ -63,12 +63,8 @@ def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None
 
 
 def adapter(run: Run, epoch: int) -> dict[str, Tensor]:
-    """The adapter's weights by name.
-
-    Raises:
-        RunError: the file is damaged or missing, or not the one that was saved; or its rank, its
-            alpha or its base model are not the run's.
-    """
+    """The adapter's weights by name. Raises RunError: the file is damaged or missing, or not the
+    one that was saved; or its rank, its alpha or its base model are not the run's."""
     folder = run.checkpoint(epoch)
     tensors = _tensors(folder, ADAPTER)
     _check_fit(run, folder, tensors)
@@ -76,11 +72,8 @@ def adapter(run: Run, epoch: int) -> dict[str, Tensor]:
 
 
 def trainer_state(run: Run, epoch: int) -> TrainerState:
-    """What training goes on from, with the adapter.
-
-    Raises:
-        RunError: a file is damaged or missing.
-    """
+    """What training goes on from, with the adapter. Raises RunError: a file is damaged or
+    missing."""
     folder = run.checkpoint(epoch)
     state = _state(folder)
     return TrainerState(state.drift, state.ema, _tensors(folder, OPTIMIZER))
@@ -171,8 +164,7 @@ def _check_sum(folder: Path, name: str) -> None:
 
 
 def _noted(folder: Path) -> _State | None:
-    """What the state says of the files beside it; None where it does not read, which
-    `trainer_state` says."""
+    """What the state says of the files beside it; None if `trainer_state` could not read it."""
     try:
         return _state(folder)
     except RunError:

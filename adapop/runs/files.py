@@ -28,11 +28,8 @@ T = TypeVar("T")
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turns an error of the disk raised inside into one with the reason and what to do.
-
-    Raises:
-        RunError: the disk is full, the folder is read-only or gone, or the disk failed.
-    """
+    """Turns an error of the disk raised inside into one with the reason and what to do. Raises
+    RunError: the disk is full, the folder is read-only or gone, or the disk failed."""
     try:
         yield
     except OSError as error:
@@ -56,11 +53,8 @@ def reading(path: Path, fix: str = "Put the file back, or delete the run and sta
 
 
 def check_kinds(folder: Path) -> None:
-    """Checks that a folder holds only files and folders: to read a pipe or a device could take for ever.
-
-    Raises:
-        RunError: something is not.
-    """
+    """Checks that a folder holds only files and folders: to read a pipe or a device could take for
+    ever. Raises RunError."""
     for parent, _, names in os.walk(folder):
         for path in (Path(parent, name) for name in names):
             with suppress(OSError):  # what reads it says so
@@ -69,18 +63,14 @@ def check_kinds(folder: Path) -> None:
 
 
 def read_json(path: Path, kind: type[T], extra: str = "forbid") -> T:
-    """The content of a file of JSON, as `adapop.assets.as_kind` checks it.
-
-    Raises:
-        RunError: the file is damaged or missing, or may not be read.
-    """
+    """The content of a file of JSON, as `adapop.assets.as_kind` checks it. Raises RunError: the
+    file is damaged or missing, or may not be read."""
     with reading(path):
         return as_kind(parse_json(path.read_bytes()), kind, extra)
 
 
 def refused(path: Path, number: int) -> RunError:
-    """The error for a path that could not be written. number: of `errno`. Strangers are not told
-    where it lies."""
+    """The error for a path not written, by its `errno`. Strangers are not told where it lies."""
     path = Path("the folder of the runs", path.name) if is_public() else path
     if number in FULL:
         return RunError(f"The disk is full: {path} could not be written.", "Free some space, then resume the run.")
@@ -102,11 +92,8 @@ def write_text(path: Path, text: str, mode: int = 0o666) -> None:
 
 
 def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Writes a file in place of what was there. Of two writers at once the last one counts. mode: who may read it.
-
-    Raises:
-        RunError: see `writing`; what was there still is.
-    """
+    """Writes a file in place of what was there. Of two writers at once the last one counts. mode:
+    who may read it. Raises RunError: see `writing`; what was there still is."""
     aside = path.with_name(f"writing-{path.name}-{secrets.token_hex(4)}")
     with writing(path):
         try:

@@ -109,11 +109,8 @@ def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
 
 
 def start_from(run: Run, model: AdaptedModel) -> None:
-    """Merges the adapter of a run that is fine-tuned first into the model's base, and notes what it was.
-
-    Raises:
-        RunError: the adapter is missing or damaged.
-    """
+    """Merges the adapter of a run that is fine-tuned first into the model's base, and notes what it
+    was. Raises RunError: the adapter is missing or damaged."""
     if run.config.start == "as-given":
         return
     state, about = _read(run.folder / FILE)
@@ -152,8 +149,7 @@ def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor
 
 
 def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int, float]:
-    """Trains the adapter on all rows with AdamW. Returns the number of steps, and the mean of the last epoch's losses,
-    nats per answer token."""
+    """Trains the adapter with AdamW. Returns steps and the last epoch's mean loss, nats a token."""
     config, steps, last_event = run.config, 0, 0.0
     rng, of = random.Random(config.seed), count(len(rows), config.batch, "short")
     optimizer = torch.optim.AdamW(model.parameters, lr=config.start_rate, weight_decay=0.0)

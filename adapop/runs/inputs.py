@@ -1,5 +1,4 @@
-"""What a run rests on beside its model: written when it is prepared, compared before it goes on or
-is asked."""
+"""What a run rests on beside its model, kept to compare before it goes on or is asked."""
 
 from __future__ import annotations
 
@@ -47,11 +46,8 @@ class About:
 def write_inputs(
     folder: Path, config: RunConfig, facts: FactSet, betas: Mapping[str, float] | None, versions: dict[str, str]
 ) -> None:
-    """Writes all that decides a run's numbers into its folder, which is new.
-
-    Raises:
-        RunError: the disk is full, or its folder cannot be written to.
-    """
+    """Writes all that decides a run's numbers into its folder, which is new. Raises RunError: the
+    disk is full, or its folder cannot be written to."""
     with files.writing(folder):
         folder.mkdir(parents=True)
         facts.write(folder / FACTS)

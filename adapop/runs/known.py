@@ -70,12 +70,8 @@ def settle(
 
 
 def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Known:
-    """What the original model of these settings answers of the facts to forget. Scores play no
-    part.
-
-    Raises:
-        ModelError, Stopped: as `model.loading.adapted_model` and `settle`.
-    """
+    """What the original of these settings answers of the facts to forget. Scores play no part.
+    Raises as `model.loading.adapted_model` and `settle`."""
     from adapop.model.loading import adapted_model
     from adapop.probes.measure import recall_by_fact
     from adapop.probes.recall import known_recall

@@ -10,11 +10,8 @@ from adapop.runs.run import Run, runs_root
 
 
 def all_runs(root: Path | None = None) -> list[Run]:
-    """Every run under the root, newest first; also those that are damaged, see `damage_of`.
-
-    Raises:
-        RunError: the root is no folder, or may not be read.
-    """
+    """Every run under the root, newest first; also those that are damaged, see `damage_of`. Raises
+    RunError: the root is no folder, or may not be read."""
     root = root or runs_root()
     try:
         folders = list(root.iterdir())
@@ -29,7 +26,7 @@ def all_runs(root: Path | None = None) -> list[Run]:
 
 
 def _changed(folder: Path) -> int | None:
-    """When a run was made, in nanoseconds, None if the folder is none; 0 if nobody may look into it."""
+    """When a run was made, in nanoseconds; None if this is no run's folder, 0 if it may not be looked into."""
     try:
         return (folder / "config.json").lstat().st_mtime_ns
     except (FileNotFoundError, NotADirectoryError):

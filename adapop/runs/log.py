@@ -37,11 +37,8 @@ def events_of(path: Path) -> tuple[events.Event, ...]:
 
 
 def frames_of(path: Path) -> tuple[frames.Frame, ...]:
-    """What a run recorded so far; nothing where there is no file. A torn last line is not yet recorded.
-
-    Raises:
-        RunError: a line does not read.
-    """
+    """What a run recorded so far; nothing where there is no file. A torn last line is not yet
+    recorded. Raises RunError: a line does not read."""
     return _read(path, frames.from_json, tuple, "Delete this file: the run needs it for nothing else.")
 
 

@@ -109,8 +109,7 @@ def _session(events: Sequence[Event]) -> Sequence[Event]:
 
 
 def _step_seconds(events: Iterable[Event]) -> list[float]:
-    """Seconds of each step that came right after another or after a saved epoch: what is done once at a start is not in
-    them."""
+    """Seconds of each step right after another or a saved epoch: without a start's own work."""
     seconds, before, trained = [], None, False
     for event in events:
         if isinstance(event, StepDone):

@@ -20,8 +20,9 @@ from adapop.paths import SHIPPED
 from adapop.popularity.calibration import auto_anchors, warnings_of
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.remark import Remark, sentences
+from adapop.runs.amount import total_steps
 from adapop.runs.pace import Pace
-from adapop.training.steps import count, spans
+from adapop.training.steps import spans
 
 WEAK_NAMED = 5  # of them all are counted
 MOVED_LITTLE = 2e-3  # steps times rate: at 1.5e-3 nothing was seen to go; the paper's runs on DUET make 1.6e-2
@@ -111,14 +112,9 @@ def terms_of(config: RunConfig) -> list[str | Remark]:
     return [*remarks, model.note] if model and model.note else remarks
 
 
-def steps_of(facts: FactSet, config: RunConfig) -> int:
-    """Optimiser steps of the whole run."""
-    return count(len(facts.forget), config.batch, config.last_step) * config.epochs
-
-
 def few_steps(facts: FactSet, config: RunConfig) -> list[Remark]:
     """That so few steps at so low a rate leave the model as it is, and what to raise; nothing where they do not."""
-    steps, rate = steps_of(facts, config), config.learning_rate
+    steps, rate = total_steps(len(facts.forget), config), config.learning_rate
     return [Remark("few_steps", {"steps": steps, "rate": rate})] if steps * rate < MOVED_LITTLE else []
 
 
@@ -126,7 +122,7 @@ def _counts(facts: FactSet, config: RunConfig) -> Remark:
     """How many facts and steps, and how many facts a step has where not each has a whole batch."""
     rows = len(facts.forget)
     values = {"facts": rows, "retain": len(facts.retain), "holdout": len(facts.holdout)}
-    values |= {"steps": steps_of(facts, config), "epochs": config.epochs}
+    values |= {"steps": total_steps(rows, config) if rows else 0, "epochs": config.epochs}
     sizes = {stop - start for start, stop in spans(rows, config.batch, config.last_step, epoch=1)} if rows else set()
     if sizes <= {config.batch}:
         return Remark("counts", values)
@@ -162,8 +158,7 @@ def _of_facts(facts: FactSet, model: str) -> list[str | Remark]:
 
 
 def _of_file(model: str) -> list[str]:
-    """That the GGUF file of a model is not there, or the package that brings it, and how to get
-    it."""
+    """That a model's GGUF file, or the package that brings it, is not there, and how to get it."""
     try:
         if is_gguf(model):
             files_of(model)
@@ -206,7 +201,7 @@ def _of_scores(facts: FactSet, config: RunConfig) -> tuple[list[Remark], list[Re
 def _time(facts: FactSet, config: RunConfig, pace: Pace | None) -> Remark:
     if pace is None:
         return Remark("time_unknown")
-    seconds = pace.seconds(config.epochs, steps_of(facts, config) // config.epochs)
+    seconds = pace.seconds(config.epochs, total_steps(len(facts.forget), config) // config.epochs)
     return Remark("time_by_last_run", {"seconds": seconds})
 
 

@@ -66,11 +66,7 @@ class State:
 
 @lru_cache(maxsize=1)
 def states() -> tuple[State, ...]:
-    """Everything recorded.
-
-    Raises:
-        DataError: the file does not read.
-    """
+    """Everything recorded. Raises DataError: the file does not read."""
     return tuple(read_json(NAME, list[State]))
 
 

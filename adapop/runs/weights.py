@@ -35,32 +35,20 @@ class Weights:
 
 
 def keep_weights(run: Run) -> None:
-    """Writes what the run's model was loaded from, once; nothing where its files are no longer there.
-
-    Raises:
-        RunError: the file cannot be written.
-    """
+    """Writes what the run's model was loaded from, once, if still there. May raise RunError."""
     if not (run.folder / FILE).exists() and (weights := _weights_of(run.config)):
         files.write_text(run.folder / FILE, json.dumps(asdict(weights)))
 
 
 def weights_of(run: Run) -> Weights | None:
-    """What the run's model was loaded from; None where that was not kept.
-
-    Raises:
-        RunError: the file is damaged.
-    """
+    """What the run's model was loaded from; None where that was not kept. Raises RunError: the file
+    is damaged."""
     path = run.folder / FILE
     return files.read_json(path, Weights) if path.exists() else None
 
 
 def check_weights(run: Run) -> None:
-    """Checks that a run's model is the one that it began with, as far as that was kept and its
-    files are here.
-
-    Raises:
-        RunError: its weights are others.
-    """
+    """Checks that a run's model has the weights it began with, if known. Raises RunError."""
     then, now = weights_of(run), _weights_of(run.config)
     if then and now and then.sha256 != now.sha256:
         raise RunError(

@@ -61,11 +61,7 @@ class PretrainConfig:
     without: str = ""
 
     def __post_init__(self) -> None:
-        """Refuses what no model can be built with, before its corpus is written.
-
-        Raises:
-            ConfigError: a setting is out of its range.
-        """
+        """Refuses settings out of range before a corpus is written. Raises ConfigError."""
         ranges = {
             "seed": (0, 2**63 - 1),
             "wrong_share": (0, 1),

@@ -45,11 +45,8 @@ class OnDisk:
 
 
 def sign(folder: Path, visitor: str) -> None:
-    """Writes down whose a folder is, in a form that tells nobody's address.
-
-    Raises:
-        RunError: the disk refuses it.
-    """
+    """Writes down whose a folder is, in a form that tells nobody's address. Raises RunError: the
+    disk refuses it."""
     if visitor:
         name = hashlib.blake2b(visitor.encode(), key=SALT, digest_size=8).hexdigest()
         files.write_text(folder / VISITOR, name)
@@ -62,8 +59,7 @@ def size_of(folder: Path) -> int:
 
 
 def entries(root: Path, late: float = 0.0) -> list[OnDisk]:
-    """Every run and saved set under the root, the oldest first; nothing else that lies there. late: seconds by which
-    their files are dated later."""
+    """Runs and saved sets under the root, the oldest first. late: seconds added to their dates."""
     folders = [folder for folder in _folders(root) if RUN_ID.fullmatch(folder.name)]
     folders += [folder for folder in _folders(root / saved_sets.FOLDER) if saved_sets.NAME.fullmatch(folder.name)]
     return sorted(filter(None, (_measured(folder, late) for folder in folders)), key=lambda entry: entry.changed)
@@ -93,11 +89,8 @@ def overdue(root: Path, seconds: float | None, most: float | None, busy: Callabl
 
 
 def delete_run(run: Run, root: Path) -> None:
-    """Deletes a run for good, and with it its link.
-
-    Raises:
-        RunError: somebody works on it, or it waits in a line.
-    """
+    """Deletes a run for good, and with it its link. Raises RunError: somebody works on it, or it
+    waits in a line."""
     if _in_use(run.folder):
         raise RunError("This run is under way.", "Stop it, and delete it then.")
     hide(run.folder, root)

@@ -118,8 +118,7 @@ def recover_facts(folder: Path, name: str, progress: Progress | None = None) -> 
 
 
 def recall_of_original(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Known:
-    """What the original model of these settings answers of the facts to forget, asked as a run
-    asks."""
+    """What these settings' original answers of the facts to forget, asked as a run asks."""
     _drop()
     return known_facts(config, facts, progress)
 

@@ -32,11 +32,8 @@ class _About:
 
 
 def save_set(facts: FactSet, root: Path) -> str:
-    """Saves a set beside the runs. Returns its name, which nobody can guess: whoever has it has the set.
-
-    Raises:
-        RunError: the disk refuses it.
-    """
+    """Saves a set beside the runs. Returns its name, which nobody can guess: whoever has it has the
+    set. Raises RunError: the disk refuses it."""
     name = secrets.token_hex(16)
     folder = root / FOLDER / name
     about = {"name": facts.name, "notes": facts.notes, "problems": [asdict(problem) for problem in facts.problems]}

@@ -103,11 +103,8 @@ class Ledger:
 
     @contextmanager
     def held(self, limit: Limit, visitor: str) -> Iterator[None]:
-        """A context in which the visitor holds one more of something.
-
-        Raises:
-            LimitError: this visitor, or all together, hold as many as they may.
-        """
+        """A context in which the visitor holds one more of something. Raises LimitError: this
+        visitor, or all together, hold as many as they may."""
         with self._lock:
             most, own = limit.value(), self._held[limit, visitor]
             every = sum(count for (kind, _), count in self._held.items() if kind is limit)

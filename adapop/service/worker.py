@@ -80,19 +80,15 @@ class Worker:
         return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
     def keep_clean(self) -> None:
-        """From now on, deletes runs and saved sets that are too old or too many, if there is a limit: see `limits`.
-
-        Raises:
-            ConfigError: a limit is set to what is none.
-        """
+        """From now on, deletes runs and saved sets that are too old or too many, if there is a
+        limit: see `limits`. Raises ConfigError: a limit is set to what is none."""
         seconds, most = keep_seconds(), keep_bytes()
         if seconds is not None or most is not None:
             every = CLEAN_AT_MOST_EVERY if seconds is None else min(CLEAN_AT_MOST_EVERY, seconds / CLEANINGS_A_LIFE)
             threading.Thread(target=self._clean_for_ever, args=(seconds, most, every), daemon=True).start()
 
     def clean(self, seconds: float | None, most: float | None) -> None:
-        """Deletes what `cleanup.overdue` chooses of runs and sets, but no run that was queued
-        meanwhile."""
+        """Deletes what `cleanup.overdue` chooses of runs and sets, but no run queued since."""
         with self._lock:
             busy = frozenset(self._waiting)
         for folder in cleanup.overdue(self.root, seconds, most, busy.__contains__):
@@ -116,12 +112,8 @@ class Worker:
             return run
 
     def enqueue(self, run: Run) -> None:
-        """Queues a prepared, stopped or interrupted run.
-
-        Raises:
-            LimitError: too many runs wait, or too many of this visitor. RunError: another app has
-            queued it.
-        """
+        """Queues a prepared, stopped or interrupted run. Raises LimitError: too many runs wait, or
+        too many of this visitor. RunError: another app has queued it."""
         with self._submitting:
             if self.ahead_of(run) is None:
                 self._check_room()
@@ -160,10 +152,7 @@ class Worker:
 
     def check(self, config: RunConfig, facts: FactSet) -> tuple[Future[Check], Progress]:
         """What a run would meet, by the model itself, when its turn comes; and how far that is.
-
-        Raises:
-            RunError: the model would need a lent GPU.
-        """
+        Raises RunError: the model would need a lent GPU."""
         return self._look(jobs.check_facts, config, facts)
 
     def probe(self, run: Run, plan: Plan) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
@@ -179,11 +168,8 @@ class Worker:
         return self._question(run, jobs.recover_facts, run.folder, name, progress), progress
 
     def save_set(self, facts: FactSet) -> str:
-        """Saves a page's set beside the runs. Returns its name, see `saved_sets`.
-
-        Raises:
-            LimitError: this visitor wrote too much lately. RunError: the disk refuses it.
-        """
+        """Saves a page's set beside the runs. Returns its name, see `saved_sets`. Raises
+        LimitError: this visitor wrote too much lately. RunError: the disk refuses it."""
         visitor = self.ledger.who()
         self.ledger.check(WRITTEN, visitor)
         name = saved_sets.save_set(facts, self.root)

@@ -218,11 +218,8 @@ TERMINAL = (RunStopped, RunFailed, RunDone)
 
 
 def to_json(event: Event) -> str:
-    """One line of JSON with the event's `kind` in snake case.
-
-    Raises:
-        RunError: a number is not finite: that is not JSON and never a result.
-    """
+    """One line of JSON with the event's `kind` in snake case. Raises RunError: a number is not
+    finite: that is not JSON and never a result."""
     try:
         computed = {FROM_START: event.drift_from_start} if isinstance(event, EpochDone) else {}
         return json.dumps({"kind": event.kind, **asdict(event), **computed}, ensure_ascii=False, allow_nan=False)

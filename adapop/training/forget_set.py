@@ -23,8 +23,7 @@ FIRST_ROWS = 64  # what a method sees of the set in `begin`
 
 
 class ForgetSet:
-    """Forget rows and what comes with them. rows: one per fact, in order. notes: what `begin` had to say.
-    forward_rows: of a pass without gradients."""
+    """Forget rows, one per fact in order. notes: of `begin`. forward_rows: without gradients."""
 
     def __init__(
         self,
@@ -34,11 +33,8 @@ class ForgetSet:
         facts: Sequence[Fact],
         betas: Sequence[float] | None,
     ) -> None:
-        """betas: exponent of each fact, None for methods that use none.
-
-        Raises:
-            DataError: a fact lacks what the method needs.
-        """
+        """betas: exponent of each fact, None for methods that use none. Raises DataError: a fact
+        lacks what the method needs."""
         self.model = model
         self.rows = model.rows(facts, include_tail=config.include_tail)
         few = FORWARD * config.micro_batch

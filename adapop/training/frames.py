@@ -61,11 +61,8 @@ def to_json(frame: Frame) -> str:
 
 
 def from_json(line: str) -> Frame:
-    """The frame of a line that `to_json` wrote.
-
-    Raises:
-        ValueError, TypeError, KeyError, AttributeError: it is none.
-    """
+    """The frame of a line that `to_json` wrote. Raises ValueError, TypeError, KeyError,
+    AttributeError: it is none."""
     content = parse_json(line)
     named = {name: content.pop(name) for name in ("step", "epoch", "answers")}
     frame = as_kind({**named, "scores": content}, Frame)

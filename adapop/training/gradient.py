@@ -79,8 +79,7 @@ class StepGradient:
         return self._that_fits(lambda: self._added(forget, retain, epoch, alpha, counts), len(forget) + len(retain))
 
     def add_forget(self, forget: list[Row], epoch: int, counts: Denominators) -> StepSeen:
-        """Adds the gradient of L_forget at the weights as they are, whatever the method's `backward` would do. Raises
-        as `add`."""
+        """Adds L_forget's gradient at the weights past the method's `backward`. Raises as `add`."""
         return self._that_fits(lambda: self._forget_passes(forget, epoch, counts), len(forget))
 
     def _that_fits(self, passes: Callable[[], StepSeen], rows: int) -> StepSeen:

@@ -116,11 +116,8 @@ ALONE = Ranks()
 
 @contextmanager
 def joined() -> Iterator[Ranks]:
-    """Inside, this process is one of those that its launcher started; alone if none did.
-
-    Raises:
-        ConfigError: there are more processes than GPUs.
-    """
+    """Inside, this process is one of those that its launcher started; alone if none did. Raises
+    ConfigError: there are more processes than GPUs."""
     count, here = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
     if count == 1:
         yield ALONE
@@ -170,9 +167,9 @@ def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
 def step_gradient(
     ranks: Ranks, gradient: StepGradient, forget: list[Row], retain: list[Row], epoch: int, alpha: float
 ) -> StepSeen:
-    """Adds a step's gradient, as `StepGradient.add`, over all processes: each has a share of the rows and gets all.
+    """Adds a step's gradient over all processes, as `StepGradient.add`: each has a share of the rows and gets the sum.
 
-    Where memory runs out a process makes do by itself, between two sums. Raises as `Ranks.gathered`.
+    A process short of memory works on its share in smaller passes, without the others. Raises as `Ranks.gathered`.
     """
     if ranks.count == 1:
         return gradient.add(forget, retain, epoch, alpha)

@@ -101,11 +101,8 @@ class Trainer:
         return (*self.forget.notes, *self.gradient.notes)
 
     def train(self) -> Iterator[Event]:
-        """The run's events, from wherever the state stands to the last epoch.
-
-        Raises:
-            RunError: a loss or gradient is not finite; the adapter is then as it was before that step.
-        """
+        """The run's events, from wherever the state stands to the last epoch. Raises RunError: a
+        loss or gradient is not finite; the adapter is then as it was before that step."""
         if self.drift is None:
             self.drift = self.controller.start(self.retain_loss())
             yield self._epoch_done()
@@ -140,11 +137,8 @@ class Trainer:
 
     @torch.no_grad()
     def retain_loss(self) -> float:
-        """R_k: mean nats per answer token over the whole retain set, in eval mode and a fixed order.
-
-        Raises:
-            RunError: it is not finite.
-        """
+        """R_k: mean nats per answer token over the whole retain set, in eval mode and a fixed
+        order. Raises RunError: it is not finite."""
         self.model.network.eval()
         rows = self.retain
         if len(rows) > self.forget.forward_rows:
@@ -255,11 +249,7 @@ class Trainer:
 
 @contextmanager
 def _finite(place: str) -> Iterator[None]:
-    """A context that treats overflow as a non-finite loss.
-
-    Raises:
-        RunError: there was one.
-    """
+    """A context that treats overflow as a non-finite loss. Raises RunError then."""
     try:
         yield
     except (ArithmeticError, RuntimeError) as error:

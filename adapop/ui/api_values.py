@@ -86,11 +86,8 @@ def _read(path: Path, columns: dict | None) -> FactSet:
 
 
 def proxy_of(facts: FactSet, name: object, language: object, year: object) -> Proxy:
-    """The source of the facts' scores of that name, asked in a language and about a year.
-
-    Raises:
-        ConfigError: there is none, or it has no such language or year.
-    """
+    """The source of the facts' scores of that name, asked in a language and about a year. Raises
+    ConfigError: there is none, or it has no such language or year."""
     if name not in PROXIES:
         raise ConfigError(f"proxy is {quoted(name)}.", f"Use one of {', '.join((*PROXIES, GIVEN))}.")
     chosen = Choices(language=text_of("language", language), year=None if year is None else whole_of("year", year))
@@ -146,8 +143,7 @@ def whole_of(name: str, value: object) -> int:
 
 
 def quoted(value: object) -> str:
-    """The beginning of a value that came from outside; of others than text and numbers the type alone, for gradio puts
-    the path of an uploaded file into its value."""
+    """A value from outside, shortened; of other than text and numbers, its type alone."""
     plain = value is None or isinstance(value, (str, bool, int, float))
     return truncated(repr(value)) if plain else f"of type {type(value).__name__}"
 

@@ -90,8 +90,7 @@ def held_megabytes(pages: Iterable[PageState]) -> float:
 
 
 def bytes_of(value: object) -> int:
-    """About how many bytes a value takes: of facts their texts, of other things so much for each fact that they are
-    about."""
+    """About how many bytes a value takes: of facts their texts, of others so much for each fact."""
     if isinstance(value, FactSet):
         return value.memory
     if isinstance(value, Mapping):

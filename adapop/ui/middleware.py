@@ -102,8 +102,7 @@ class Gate:
         return None
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send, visitor: str) -> None:
-        """Sends what Gradio answers; 400 where it raises because a request makes no sense, 507 where an upload does not
-        fit on the disk."""
+        """Sends what Gradio answers; 400 where it raises, 507 where the disk is full."""
         begun = False
 
         async def sent(message: Message) -> None:

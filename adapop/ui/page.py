@@ -33,7 +33,7 @@ from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.state import view
-from adapop.ui.session import kept, new_session
+from adapop.ui.session import browser_state, new_session
 from adapop.ui.story import screen as story
 from adapop.ui.wiring import EACH, QUIET, charge_events
 
@@ -52,13 +52,12 @@ THEME = gr.themes.Base(
 
 
 def build(worker: Worker) -> gr.Blocks:
-    """The whole app over a worker, to be served with `launch_options`. State and timer sit above the tabs: in a hidden
-    one they do not work."""
+    """The app, see `launch_options`. State and timer are above the tabs: hidden, they stop."""
     fetch_nothing()
     read_bodies_here()
     quote_nobody()
     with gr.Blocks(title=texts.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)) as demo:
-        run_id, settings, session = kept("", "run"), kept([], "settings"), new_session(demo)
+        run_id, settings, session = browser_state("", "run"), browser_state([], "settings"), new_session(demo)
         with gr.Row(elem_id="header-row"):
             gr.HTML(html.values({"title": texts.TITLE, "tagline": texts.TAGLINE}), html_template=html.HEADER, scale=6)
             mode = gr.HTML(html.values({"mode": "Starting …"}), html_template=html.MODE, scale=1, elem_id="mode")
@@ -67,12 +66,12 @@ def build(worker: Worker) -> gr.Blocks:
         with gr.Row(elem_id="strip-row"):
             strip = gr.HTML(run.strip_of(view(None)), html_template=html.STRIP, elem_id="strip", scale=6)
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
-            own = kept("", "own-run")
+            own = browser_state("", "own-run")
             back = gr.Button(texts.BACK_TO_OWN, visible=False, size="sm", scale=1, min_width=120, elem_id="own-run")
         another = gr.State("")
         timer = gr.Timer(TICK_SECONDS, active=False)  # `opened` starts it, when it knows which run to follow
         follower = run.Follower(run_id, another, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop)
-        contest, my_runs = race.new_race(TICK_SECONDS), kept([], "runs")
+        contest, my_runs = race.new_race(TICK_SECONDS), browser_state([], "runs")
         with gr.Tabs(elem_id="screens") as tabs:
             with gr.Tab("Story", id="story") as story_tab:
                 story.build(worker, follower)
@@ -91,7 +90,7 @@ def build(worker: Worker) -> gr.Blocks:
             with gr.Tab("5 Compare", id="compare") as compare_tab:
                 compare.build(worker, session, missing, contest, screen.settings.all, my_runs, compare_tab)
 
-        own_runs.wire(worker, follower, contest.kept)
+        own_runs.wire(worker, follower, contest.stored)
         for tab in (story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab):
             tab.select(None, None, None, js=f"() => ({TO_ADDRESS})('{tab.id}')", **QUIET)
 
@@ -113,7 +112,7 @@ def build(worker: Worker) -> gr.Blocks:
 
         run_settings.follow_set(screen.settings, chosen.source)
         demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
-        settled = demo.load(opened, run_id, [run_id, own, tabs, *screen.shown], **run.BY_TURNS)
+        settled = demo.load(opened, run_id, [run_id, own, tabs, *screen.outputs], **run.BY_TURNS)
         settled.then(None, run_id, None, js=f"(run) => ({FORGET_LINK})(run, true)", **QUIET)
         run_id.change(None, run_id, None, js=FORGET_LINK, **EACH)
         run_id.change(lambda name: name, run_id, another, **EACH)

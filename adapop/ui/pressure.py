@@ -1,6 +1,5 @@
 """Screen 2, Pressure: how a score becomes an exponent, and what the exponent does while a fact fades."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -88,7 +87,7 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         **QUIET,
     )
     curve.release(_dragged, anchors, of_both, **(EACH | IN_TURN))  # a second move may come before the answer
-    session.page.load(_remembered, session.kept, anchors, **IN_TURN)
+    session.page.load(_remembered, session.stored, anchors, **IN_TURN)
     auto.click(lambda facts: (None, *_numbers(facts, None)), session.facts, of_both, **IN_TURN)
     paper.click(lambda: (PAPER_ANCHORS, *RARE_ANCHOR, *POPULAR_ANCHOR), None, of_both, **IN_TURN)
     quantiles.click(_quantiles, session.facts, of_both, **IN_TURN)
@@ -151,8 +150,7 @@ def _remembered(stored: object):
 
 
 def _dragged(rare: float, rare_beta: float, popular: float, popular_beta: float, event: gr.EventData):
-    """The anchors, and the boxes, after handles were moved. What comes from the browser may be
-    anything."""
+    """The anchors and the boxes after handles were moved; the browser may send anything."""
     pairs = {"rare": (rare, rare_beta), "popular": (popular, popular_beta)}
     for name in pairs:
         end = getattr(event, name, None)
@@ -183,7 +181,8 @@ def pictures(
     named = {"rarest": 0, "middle": len(ranked) // 2, "most popular": -1}
     named = {name: place for name, place in named.items() if name != "middle" or len(ranked) > 2}
     scores = {name: ranked[place].score for name, place in named.items()} if ranked else {}
-    ends = {name: _of_a_score(scored, score, used, beta) for name, score in scores.items()}
+    alike = {name: [beta(used[fact.id]) for fact in scored if fact.score == score] for name, score in scores.items()}
+    ends = {name: median(exponents) for name, exponents in alike.items()}  # where scores lie, they differ
     exponents = [beta(used[fact.id]) for fact in scored]
     meaning = meaning_of(ends["rarest"], ends["most popular"], exponents).text() if ends else "No fact has a score yet."
     curve = {
@@ -208,11 +207,6 @@ def pictures(
     return dict(
         curve=curve, table=table, about=about, words=meaning, warnings=listed, anchors=why, push=push, relative=relative
     )
-
-
-def _of_a_score(scored: Sequence[Fact], score: float, used: Mapping[str, float], beta: BetaMap) -> float:
-    """The median exponent of the facts of a score: where scores lie they differ. used: the score that counts, by id."""
-    return median(beta(used[fact.id]) for fact in scored if fact.score == score)
 
 
 def _name(fact: Fact, facts: FactSet, used: float, beta: BetaMap) -> str:

@@ -69,10 +69,10 @@ def _without_text(made: Callable[..., logging.LogRecord]) -> Callable[..., loggi
 def _placed(show: Callable) -> Callable:
     """How warnings are shown: gradio's by their place alone."""
 
-    def shown(message, category, filename, lineno, file=None, line=None) -> None:
+    def show_placed(message, category, filename, lineno, file=None, line=None) -> None:
         if filename.startswith(GRADIO):
             log.warning("%s, line %d: %s", filename, lineno, category.__name__)
         else:
             show(message, category, filename, lineno, file, line)
 
-    return shown
+    return show_placed

@@ -38,7 +38,7 @@ class LeftPage:
         changes = {session.anchors: self.anchors}
         if self.expired:
             forgotten = {"source": SANDBOX, "set": None, "anchors": self.anchors}
-            return changes | {notes: html.listed([texts.SET_EXPIRED], "warn"), session.kept: forgotten}
+            return changes | {notes: html.listed([texts.SET_EXPIRED], "warn"), session.stored: forgotten}
         if self.facts is None:
             return changes
         return changes | {
@@ -65,8 +65,8 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
     gr.on(
         [session.facts.change, session.anchors.change],
         keep,
-        [session.shown, session.facts, session.anchors, source, session.saved, session.kept],
-        [session.kept, session.saved],
+        [session.shown_hash, session.facts, session.anchors, source, session.saved, session.stored],
+        [session.stored, session.saved],
         **QUIET,
     )
 
@@ -77,10 +77,10 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
         return left.updates(session, source, notes) | (session.with_facts(None) if left.expired else {})
 
     again = [session.anchors, session.saved, session.restored]
-    back = [source, notes, session.facts, session.shown, session.scorings, *again]
-    session.page.load(opened, session.kept, [*back, session.kept], **IN_TURN)
-    lost = [session.shown, session.facts, session.kept]
-    session.lost.change(put_back, lost, [*back, session.kept, session.known], **IN_TURN)
+    back = [source, notes, session.facts, session.shown_hash, session.scorings, *again]
+    session.page.load(opened, session.stored, [*back, session.stored], **IN_TURN)
+    lost = [session.shown_hash, session.facts, session.stored]
+    session.lost.change(put_back, lost, [*back, session.stored, session.known], **IN_TURN)
 
 
 def to_keep(worker: Worker, facts: FactSet, anchors, source: str, saved: FactSet | None, remembered: object) -> tuple:
@@ -89,8 +89,9 @@ def to_keep(worker: Worker, facts: FactSet, anchors, source: str, saved: FactSet
     name = remembered.get("set") if isinstance(remembered, dict) else None
     if facts != saved or not set_exists(name, worker.root):
         delete_set(name, worker.root)
+        shipped = source in ENTRIES and not ENTRIES[source].online
         with refusing():
-            name = None if _is_ours(source, facts) else worker.save_set(facts)
+            name = None if shipped and facts == load_facts(source) else worker.save_set(facts)
     return {"source": source, "set": name, "anchors": anchors}, facts
 
 
@@ -104,8 +105,3 @@ def restored(root: Path, remembered: object) -> LeftPage | None:
         facts = load_set(remembered.get("set"), root)
         return LeftPage(anchors, expired=True) if facts is None else LeftPage(anchors, source, facts)
     return LeftPage(anchors) if source == SANDBOX else LeftPage(anchors, source, load_facts(source))
-
-
-def _is_ours(source: str, facts: FactSet) -> bool:
-    """Whether this is a set of that name as we ship it."""
-    return source in ENTRIES and not ENTRIES[source].online and facts == load_facts(source)

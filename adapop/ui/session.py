@@ -23,13 +23,13 @@ class Session:
 
     page: for what happens when it opens. facts: the FactSet, None while a file is unusable.
     anchors: screen 2's two points (score, beta), None for those that suit the set; `curve_of` makes
-    the map. scorings: a tuple of `Scoring`, the proxies asked so far. known: the original model's
-    recall by fact id. at_work: the `Progress` of the look-up or download that is under way, or
-    None. kept: what the browser remembers of it, {source, set, anchors}; see `restored`. saved: the
-    FactSet that `kept` stands for. restored: (source, FactSet) as a reload brought it back, or
-    None. shown: the hash of the set that the page shows, which the page itself keeps: a server that
-    started again, or forgot the page, holds another set. It is sent with every set, in the same
-    answer: asked for later, it would be the other set's. lost: changes when that was noticed.
+    the map. scorings: the proxies asked so far, as a tuple. known: the original model's recall by
+    fact id. at_work: the `Progress` of the look-up or download under way, or None. stored: what the
+    browser remembers, {source, set, anchors}; see `restored`. saved: the FactSet that `stored`
+    stands for. restored: (source, FactSet) as a reload brought it back, or None. shown_hash: of the
+    set that the page shows, kept by the page itself: a server that started again, or forgot the
+    page, holds another. It is sent with every set, in the same answer: asked for later, it would be
+    the other set's. lost: changes when that was noticed.
     """
 
     page: gr.Blocks
@@ -38,16 +38,16 @@ class Session:
     scorings: gr.State
     known: gr.State
     at_work: gr.State
-    kept: gr.BrowserState
+    stored: gr.BrowserState
     saved: gr.State
     restored: gr.State
-    shown: gr.Textbox
+    shown_hash: gr.Textbox
     lost: gr.State
 
     @property
     def of_the_set(self) -> list[gr.Component]:
         """What `with_facts` changes."""
-        return [self.facts, self.shown, self.scorings, self.known]
+        return [self.facts, self.shown_hash, self.scorings, self.known]
 
     def with_facts(self, facts: FactSet | None) -> dict:
         """Updates that put another set in the place of the page's, with the scores that it came with."""
@@ -60,10 +60,10 @@ class Session:
 
     def changed(self, facts: FactSet | None) -> dict:
         """Updates for the set after a change of its scores or its members."""
-        return {self.facts: facts, self.shown: identity(facts)}
+        return {self.facts: facts, self.shown_hash: identity(facts)}
 
 
-def kept(value: object, name: str) -> gr.BrowserState:
+def browser_state(value: object, name: str) -> gr.BrowserState:
     """What the browser keeps of a page under this name. value: before there is any. Gradio's key to it is no secret, as
     each page brings it along; left out, it would be another after each start."""
     return gr.BrowserState(value, storage_key=f"adapop-{name}", secret="adapop")
@@ -80,10 +80,10 @@ def new_session(page: gr.Blocks) -> Session:
         scorings=gr.State((given(facts.forget),)),
         known=gr.State({}),
         at_work=gr.State(None),
-        kept=kept({}, "session"),
+        stored=browser_state({}, "session"),
         saved=gr.State(facts),
         restored=gr.State(None),
-        shown=gr.Textbox(identity(facts), visible=False, elem_id="shown-set"),
+        shown_hash=gr.Textbox(identity(facts), visible=False, elem_id="shown-set"),
         lost=gr.State(0.0),
     )
 
@@ -94,11 +94,7 @@ def identity(facts: FactSet | None) -> str:
 
 
 def check_shown(facts: FactSet | None, shown_identity: object) -> FactSet:
-    """The set that the server holds for a page, if it is the one that the page shows.
-
-    Raises:
-        gr.Error: there is none, or it is another one.
-    """
+    """The server's set of a page. Raises gr.Error if there is none, or the page shows another."""
     if identity(facts) != shown_identity:
         raise gr.Error(texts.OTHER_SET, duration=None)
     if facts is None:

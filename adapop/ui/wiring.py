@@ -81,8 +81,7 @@ def stopped(progress: Progress | None) -> None:
 
 
 async def aside(ledger: Ledger, work: Callable, *args) -> Any:
-    """What the work returns, done in a thread: the event loop answers everybody, and must neither
-    read nor compute."""
+    """What the work returns, done in a thread: the event loop must neither read nor compute."""
     in_context = copy_context().run
     return await asyncio.get_running_loop().run_in_executor(THREADS, in_context, charged(ledger, work), *args)
 

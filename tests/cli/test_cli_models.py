@@ -11,8 +11,8 @@ from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
 from adapop.facts import catalog
 from adapop.facts.benchmarks import SYSTEM
-from adapop.facts.fact import Fact, FactSet
-from adapop.probes.prompting import OwnAnswer, Prompting
+from adapop.facts.fact import Fact, FactSet, OwnAnswer
+from adapop.probes.prompting import Prompting
 from adapop.runs.run import PROMPTING, create_run, find_run
 from duet_rows import duet_tables
 from families import NETWORKS, saved

@@ -84,9 +84,9 @@ def test_a_wrong_option_is_quoted_harmlessly(capsys):
         assert harmless(capsys.readouterr().err)
 
 
-def test_a_progress_line_escapes_what_it_quotes(capsys, monkeypatch):
+def test_a_overwritten_escapes_what_it_quotes(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    printing.progress_line("Asking \x9b2J\r\033]0;x\a")
+    printing.overwritten("Asking \x9b2J\r\033]0;x\a")
     err = capsys.readouterr().err
     assert harmless(err.removeprefix("\r").removesuffix("\033[K\r")) and "2J" in err
 

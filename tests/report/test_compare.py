@@ -179,12 +179,12 @@ def test_picture_and_findings_tell_the_gap_of_one_form():
     ]
     wide = replace(WGA, events=(WGA.events[0], replace(WGA.after, rows=tuple(rows)), WGA.events[2]))
     told = comparison([bare, wide])
-    assert (told.asked, told.outcomes[1].holdout.mean) == ("asked as trained", 0.7)
+    assert (told.form_words, told.outcomes[1].holdout.mean) == ("asked as trained", 0.7)
     assert "asked as trained" in told.findings[0].values["what"]
     assert told.findings[0].values["wide"].startswith("2 WGA, +40 points")
     assert "40 under WGA" in figures.finding_of(figures.compare_runs(told.outcomes)).replace("\u00a0", " ")
     told = comparison([wide])
-    assert told.asked == "asked in other words"
+    assert told.form_words == "asked in other words"
     assert "leaves popular facts 80 points" in figures.finding_of(figures.compare_runs(told.outcomes)).replace(
         "\u00a0", " "
     )
@@ -241,8 +241,8 @@ def test_what_may_not_be_concluded_is_said():
 def test_form_is_that_in_which_everybody_was_asked():
     bare = Measured(run="r", epoch=5, full=True, rows=(row("forget", DIRECT, "all", 0.3),))
     unworded = replace(WGA, events=(*WGA.events[:1], bare))
-    assert comparison([ADAPOP, WGA]).asked == "asked in other words"
-    assert comparison([ADAPOP, unworded]).asked == "asked as trained"
+    assert comparison([ADAPOP, WGA]).form_words == "asked in other words"
+    assert comparison([ADAPOP, unworded]).form_words == "asked as trained"
 
 
 def test_two_configurations_differ_in_these_settings():

@@ -221,7 +221,7 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     heads = [drawn[table]["head"] for table in pictures.tables]
     assert [head[:3] for head in heads] == [without[table]["head"] for table in pictures.tables]
     assert all(head[3].startswith("AdaPop, recorded, ") for head in heads)
-    said = drawn[pictures.said]
+    said = drawn[pictures.words]
     assert "bench main" in said["lines"][0]
     shown = [one for one in recorded.results() if (one.method, one.preset) in (("adapop", "paper"), ("wga", "paper"))]
     assert all(recorded.commits([one])[0] in name for one, name in zip(shown, heads[-1][3:5], strict=True))
@@ -243,7 +243,7 @@ def test_layer_shows_without_any_race():
     assert set(first) == set(layer.SHOWN_FIRST), "before a race, the methods that it begins with"
     assert layer.words_of(told, layer.layer_of(told, layer.SAME), layer.SAME)["kind"] == "calm"
     assert layer.words_of(told, (), layer.SAME)["kind"] == "warn"
-    assert len(layer.outcomes_of(layer.layer_of(told, layer.EVERY), told.asked)) == len(recorded.results())
+    assert len(layer.outcomes_of(layer.layer_of(told, layer.EVERY), told.form_words)) == len(recorded.results())
     assert layer.words_of(told, (), layer.NONE)["kind"] == "hidden"
 
 

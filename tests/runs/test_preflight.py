@@ -14,8 +14,9 @@ from adapop.model.memory import SANDBOX_MODEL, footprint
 from adapop.paths import PACKAGED
 from adapop.popularity.beta import BetaMap
 from adapop.remark import Remark
+from adapop.runs.amount import total_steps
 from adapop.runs.pace import Pace
-from adapop.runs.preflight import preflight, steps_of
+from adapop.runs.preflight import preflight
 
 SHAPE = {"model_type": "llama", "hidden_size": 256, "num_hidden_layers": 10, "intermediate_size": 768}
 SHAPE |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 8192, "tie_word_embeddings": True}
@@ -110,7 +111,7 @@ def test_the_longest_row_is_as_long_as_training_makes_it(sandbox, model, questio
 
 def test_the_time_goes_by_the_last_run_here(sandbox):
     config = make_config(epochs=2)
-    assert steps_of(sandbox, config) == 32
+    assert total_steps(len(sandbox.forget), config) == 32
     timed = preflight(sandbox, config, Pace(0.2, 0.5, 0.6)).costs[1]
     assert timed.kind == "time_by_last_run" and timed.values["seconds"] == pytest.approx(8.0)
     assert preflight(sandbox, config).costs[1] == Remark("time_unknown"), "nothing was timed yet"

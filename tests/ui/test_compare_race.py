@@ -17,7 +17,7 @@ from adapop.report.contestants import recall_of
 from adapop.report.record import read_record
 from adapop.runs.execute import prepare
 from adapop.service.worker import Worker
-from adapop.ui.compare import curves, published, race, recorded, results, screen
+from adapop.ui.compare import by_epoch, published, race, recorded, results, screen
 from adapop.ui.session import identity
 from components import run_values as values
 from components import stand_ins
@@ -68,15 +68,16 @@ def test_every_contestant_and_seed_is_a_run_on_the_same_facts(worker, over):
 def test_page_shows_the_race_from_its_folders_alone(worker, over):
     again = Worker(worker.root)  # another process that never heard of it
     shown = shown_of(again, over)
-    assert set(shown) == set(SCREEN.shown), "all of it, and nothing that is no output"
+    assert set(shown) == set(SCREEN.outputs), "all of it, and nothing that is no output"
     assert shown[SCREEN.progress]["runs"][0]["state"] == "done"
     assert (shown[SCREEN.start].interactive, shown[SCREEN.stop].visible) == (True, False)
     assert (shown[SCREEN.empty].visible, shown[RESULTS.column].visible, shown[RESULTS.own].visible) == (
         False, True, True,
     )  # fmt: skip
-    assert (shown[SCREEN.follower.seen], shown[SCREEN.follower.timer].active) == ((6, 24), False)
+    follower = SCREEN.follower
+    assert (shown[follower.last_seen], shown[follower.timer].active) == ((6, 24), False)
     assert "the gap of 1 AdaPop is" in " ".join(shown[RESULTS.findings]["lines"])
-    assert shown[PICTURES.said]["kind"] == "hidden", "nothing recorded unless somebody wants it"
+    assert shown[PICTURES.words]["kind"] == "hidden", "nothing recorded unless somebody wants it"
     assert not set(RESULTS.all) & set(shown_of(again, over, seen=(6, 24))), "nothing is drawn twice"
     live = shown_of(again, over, seen=(6, 23))
     assert set(SCREEN.curves.all) <= set(live) and not set(RESULTS.all) & set(live), "an epoch draws the curves alone"
@@ -108,17 +109,17 @@ def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(
         stored(tmp_path, 1, {0: 1.0, 2: 0.2}),
         stored(tmp_path, 0, {0: 1.0, 1: 0.5, 3: 0.5}, learning_rate=0.5),
     ]
-    found = curves._by_contestant(runs)
+    found = by_epoch._by_contestant(runs)
     assert {name: [*epochs] for name, epochs in found.items()} == {"WGA": [0, 2], "WGA (2)": [0, 1, 3]}
-    assert curves._finding(found, REWORDED) == "", "they have no trained epoch in common"
+    assert by_epoch._finding(found, REWORDED) == "", "they have no trained epoch in common"
     control = prepare(make_config("adapop", "shuffled"), FACTS, tmp_path)
     ours = prepare(make_config("adapop"), FACTS, tmp_path)
     for run in (control, ours):
         run.append(measured(0, 1.0, 1.0, 1.0, 1.0))
-    assert [*curves._by_contestant([control, ours])] == ["AdaPop, shuffled", "AdaPop"]
-    both = curves._by_contestant(runs[:2])
-    assert "leaves popular facts 40 points above" in curves._finding(both, REWORDED)
-    assert curves._finding(both, REWORDED).endswith("after epoch 2")
+    assert [*by_epoch._by_contestant([control, ours])] == ["AdaPop, shuffled", "AdaPop"]
+    both = by_epoch._by_contestant(runs[:2])
+    assert "leaves popular facts 40 points above" in by_epoch._finding(both, REWORDED)
+    assert by_epoch._finding(both, REWORDED).endswith("after epoch 2")
 
 
 def test_gap_chart_has_the_runs_own_recall(worker, over):
@@ -234,7 +235,7 @@ def test_own_facts_race_on_the_model_of_tab_3(worker, stranger):
         assert run.facts.forget == with_tiers(own_facts()).forget and run.measured(before=True).recall("forget") == 1
 
     drawn = shown_of(worker, kept, choice=recorded.SAME)
-    assert drawn[PICTURES.said]["kind"] == "warn"
+    assert drawn[PICTURES.words]["kind"] == "warn"
     assert all("recorded" not in str(drawn[shown]["head"]) for shown in PICTURES.tables)
 
 
@@ -306,7 +307,7 @@ def test_what_was_recorded_shows_without_a_race_and_costs_nothing_unasked(worker
     for choice, visible in ((recorded.NONE, False), (recorded.SAME, True), (recorded.EVERY, True)):
         shown = shown_of(worker, None, choice=choice)
         assert (shown[RESULTS.column].visible, PICTURES.gap.plot in shown) == (visible, visible)
-        assert shown[PICTURES.said]["kind"] == "hidden"
+        assert shown[PICTURES.words]["kind"] == "hidden"
         if visible:  # what is recorded says so above the pictures, and by which command below
             heading, _, twin = (shown[part] for part in PICTURES.gap.parts)
             assert heading["about"] == "Recorded" and "python -m adapop bench main" in twin["words"]

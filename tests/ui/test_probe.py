@@ -79,8 +79,8 @@ def test_another_run_s_answers_do_not_stay(tmp_path):
 def test_the_example_s_leaks_are_shown_and_called_recorded():
     section = stand_ins(leaks.Leaks)
     shown = section.show(example("adapop"), "forget")
-    assert shown[section.found].visible
-    assert shown[section.said]["kind"] == "hidden"
+    assert shown[section.results].visible
+    assert shown[section.status]["kind"] == "hidden"
     assert (
         shown[section.heatmap.heading]["about"] == "AdaPop, 5 epochs, rate 0.002, seed 0, recorded · 24 facts to forget"
         " · rare (up to 265), middle (265 to 1,000), popular (from 1,000) · gap of all facts +13 points (-1 to +27)"

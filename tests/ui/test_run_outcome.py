@@ -27,10 +27,10 @@ def press(worker, kept, current, race=None, **event):
 
 def test_the_card_of_a_run_that_forgot_is_green_and_leads_to_probe():
     card, run = stand_ins(outcome.Card), example("adapop")
-    shown = card.shown(run, owned=True)
+    shown = card.drawn(run, owned=True)
     assert shown[card.card]["kind"] == "forgot" and "%" in shown[card.card]["about"]
     assert shown[card.probe].visible and not shown[card.mend].visible
-    assert card.shown(None, owned=True)[card.card] == {"kind": ""}
+    assert card.drawn(None, owned=True)[card.card] == {"kind": ""}
 
 
 def test_results_of_another_set_step_aside_by_name(worker, tiny):

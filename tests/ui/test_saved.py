@@ -63,7 +63,7 @@ def test_a_dead_set_is_told_of_once(mine, tmp_path):
     left = restored(tmp_path, remembered).updates(session, gr.Radio(), notes)
     forgotten = {"source": SANDBOX, "set": None, "anchors": ANCHORS}
     assert left[notes]["lines"] == [texts.SET_EXPIRED]
-    assert (left[session.anchors], left[session.kept]) == (ANCHORS, forgotten)
+    assert (left[session.anchors], left[session.stored]) == (ANCHORS, forgotten)
     assert session.facts not in left
     assert restored(tmp_path, forgotten) == LeftPage(ANCHORS)
     later, _ = to_keep(Worker(tmp_path), load_facts(SANDBOX), ANCHORS, SANDBOX, load_facts(SANDBOX), remembered)

@@ -1,7 +1,6 @@
 """The facts of the shipped worlds, on which we pretrained a small Llama each, with exposure counts of our choice.
 
-`world` holds the facts, `language` their wording, `skills` the questions that are no facts. How the model is made of
-them: `adapop.sandbox`.
+`world` holds facts, `language` words, `skills` other questions; `adapop.sandbox` makes the model.
 """
 
 from functools import cache

@@ -83,8 +83,7 @@ def zipf_score(rank: int, facts: int) -> float:
 def exposures_of(score: float, per_score: float = EXPOSURES_PER_SCORE, spread: float = 1.0) -> int:
     """How often pretraining shows a fact of a score.
 
-    spread: power to which the range of exposures is raised around its geometric middle: 1 as shipped, 0 shows every
-    fact equally often.
+    spread: power of the range of exposures around its geometric middle: 1 as shipped, 0 all equal.
     """
     middle = math.sqrt(SCORE_LOW * SCORE_HIGH)
     return round(score**spread * middle ** (1 - spread) * per_score)

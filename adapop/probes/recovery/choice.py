@@ -30,18 +30,18 @@ def applicable(facts: FactSet) -> tuple[str, ...]:
 
 def cost(name: str, facts: FactSet) -> str:
     """The cost of a probe in words, "" for a set that does not allow it. Imports torch."""
-    from adapop.probes.recovery import lens, patch, quantise, relearn, sampling, two_hop
+    from adapop.probes.recovery import base, quantise, relearn, sampling, two_hop
 
     forget, retain = evenly(facts.forget, PER_TIER), evenly(facts.retain, PER_TIER)
     costs = {
-        "relearn": lambda: relearn.relearn_cost(forget, unrelated=bool(facts.utility)),
-        "quantise": lambda: quantise.quantise_cost(forget, retain),
-        "sampling": lambda: sampling.sampling_cost(forget),
-        "lens": lambda: lens.lens_cost(forget),
-        "patch": lambda: patch.patch_cost(forget),
-        "two-hop": lambda: two_hop.two_hop_cost(forget),
+        "relearn": relearn.relearn_cost(forget, unrelated=bool(facts.utility)),
+        "quantise": quantise.quantise_cost(forget, retain),
+        "sampling": sampling.sampling_cost(forget),
+        "lens": base.Cost(prompts=2 * len(forget)),  # both models read every question
+        "patch": base.Cost(prompts=4 * len(forget)),  # and each layer; with an oracle more
+        "two-hop": base.Cost(answers=6 * len(two_hop.chained(forget))),  # three questions a chain
     }
-    return str(costs[name]())
+    return str(costs[name])
 
 
 def recover(

@@ -20,6 +20,7 @@ from adapop.errors import ModelError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.precision import logits_of
+from adapop.probes.metrics import rank_of
 from adapop.probes.recovery import base
 from adapop.progress import Progress
 
@@ -69,11 +70,8 @@ class Lensed:
 
 
 def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: int = 0) -> Lensed:
-    """The ranks of each trained question's answer after every layer of both models.
-
-    Raises:
-        ModelError: no final norm or output head is found in the model.
-    """
+    """The ranks of each trained question's answer after every layer of both models. Raises
+    ModelError: no final norm or output head is found in the model."""
     base.check(model, facts)
     started = time.monotonic()
     wrong = base.wrong_answers(facts, facts, seed)
@@ -87,11 +85,6 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
     )
     layers = len(by_fact[0].original)
     return Lensed(_rows(facts, by_fact, layers), by_fact, layers, time.monotonic() - started)
-
-
-def lens_cost(facts: Sequence[Fact]) -> base.Cost:
-    """The cost of the lens: both models read every question once."""
-    return base.Cost(prompts=2 * len(facts))
 
 
 def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
@@ -130,15 +123,11 @@ def _ranks(
         output = model.forward(batch, hidden=True)  # each row has one answer token
         read = [batch.at(state, batch.predicts) for state in output.hidden_states[1:-1]]
         logits = [*(logits_of(head, norm(state)) for state in read), output.logits]
+        for layer in logits:
+            base.check_logits(layer)
         for target, ranks in zip((batch.target, wrong.target), both):
-            ranks.append(torch.stack([_rank(layer.float(), target) for layer in logits], dim=1))
+            ranks.append(torch.stack([rank_of(layer.float(), target) for layer in logits], dim=1))
     return [torch.cat(ranks).tolist() for ranks in both]
-
-
-def _rank(logits: Tensor, target: Tensor) -> Tensor:
-    """1 + the number of strictly more likely tokens, [B], as in `metrics.gold_rank`."""
-    base.check_logits(logits)
-    return 1 + (logits > logits.gather(1, target.unsqueeze(1))).sum(1)
 
 
 def _rows(facts: Sequence[Fact], by_fact: Sequence[LensFact], layers: int) -> tuple[LensRow, ...]:

@@ -141,12 +141,6 @@ def still_read(original: AdaptedModel, model: AdaptedModel, facts: Sequence[Fact
     return shares
 
 
-def patch_cost(facts: Sequence[Fact], layers: int = 0) -> base.Cost:
-    """The cost of patching: both models read every question once as they are, and once a layer.
-    layers: their number, 0 where it is not known yet. With an oracle, half as much again."""
-    return base.Cost(prompts=2 * (layers + 2) * len(facts))
-
-
 def _states(model: AdaptedModel, name: str, batch: AnswerTokens) -> list[Tensor]:
     """What leaves each block of one of both models, [L, T, D] each."""
     states: list[Tensor] = []
@@ -171,8 +165,7 @@ def _likeliest(model: AdaptedModel, name: str, batch: AnswerTokens, states: Sequ
 
 @contextmanager
 def _hooked(blocks, replaced) -> Iterator[None]:
-    """A context in which `replaced` sees what leaves each of the blocks, and where it gives a
-    tensor, that leaves it instead."""
+    """A context in which `replaced` sees each block's output; its tensor takes its place."""
 
     def hook(module, inputs, output):
         plain = output if isinstance(output, Tensor) else output[0]

@@ -135,8 +135,7 @@ def relearn(
 
 
 def relearn_cost(facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS, unrelated: bool = False) -> base.Cost:
-    """The cost of relearning: the facts not trained on are asked before and after each of two or three trainings, in
-    up to two forms."""
+    """The cost: other facts are asked, in up to two forms, before and after each training."""
     forms = fmean(2 if fact.paraphrases else 1 for fact in facts) if facts else 0
     trained = 2 + unrelated
     return base.Cost(answers=round((trained + 1) * max(0, len(facts) - count) * forms), steps=trained * steps)

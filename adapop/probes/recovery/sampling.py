@@ -30,8 +30,7 @@ ROWS = 256
 
 @dataclass(frozen=True)
 class Found:
-    """How well an answer was found for one fact: the number of samples that contain it whole, and the rank of its first
-    token, 1 is best."""
+    """How well an answer was found: samples that hold it whole; rank of its first token."""
 
     samples: int
     rank: int

@@ -16,7 +16,7 @@ from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.probes.measure import recall_by_fact
 from adapop.probes.recall import KNOWN_FROM, known_recall
-from adapop.probes.recovery.base import Cost, came_back, check, each_model, in_tiers
+from adapop.probes.recovery.base import came_back, check, each_model, in_tiers
 from adapop.progress import Progress
 
 FORM = "two hops"
@@ -54,11 +54,8 @@ def chained(facts: Sequence[Fact]) -> list[Fact]:
 
 
 def two_hop(model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress) -> TwoHop:
-    """Asks both models the facts, the second hops and the two-hop questions.
-
-    Raises:
-        DataError: no fact brings a chain.
-    """
+    """Asks both models the facts, the second hops and the two-hop questions. Raises DataError: no
+    fact brings a chain."""
     started, chains = time.monotonic(), chained(facts)
     if not chains:
         raise DataError(
@@ -83,8 +80,3 @@ def two_hop(model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, pro
         rows.append(TwoHopRow(tier, FORM, len(members), *shares))
     returned = came_back(known, *unlearned[:2])
     return TwoHop(tuple(rows), returned, len(chains) - len(known), time.monotonic() - started)
-
-
-def two_hop_cost(facts: Sequence[Fact]) -> Cost:
-    """The cost: both models answer three questions a chain."""
-    return Cost(answers=6 * len(chained(facts)))

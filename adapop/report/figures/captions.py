@@ -25,8 +25,7 @@ GOOD = ("Not brought back", "Retained", "Never known", "Not measurable")
 
 
 def survival(popular: Interval | None, rare: Interval | None, every: Interval | None) -> str:
-    """What is left of popular and of rare facts. every: of all facts, for a set without both
-    tiers."""
+    """What is left of popular and rare facts. every: of all, for a set without both tiers."""
     if popular is None or rare is None:
         return "" if every is None else f"{percent(every.mean)} of the facts to forget are still answered"
     against = f"{percent(popular.mean)} against {percent(rare.mean)}"
@@ -40,10 +39,10 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
     return f"Popular {percent(popular.mean)}, rare {percent(rare.mean)} left, {CHANCE}"
 
 
-def outcome(forget: Sequence[Interval], kept: Mapping[str, Sequence[Interval]]) -> str:
+def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval]]) -> str:
     """The largest cost, or what was forgotten where nothing was to be kept. forget: recall before
-    and after; kept: the same of what was to be kept, by its name."""
-    lost = {name: difference(*pair) for name, pair in kept.items()}
+    and after; retained: the same of what was to be kept, by its name."""
+    lost = {name: difference(*pair) for name, pair in retained.items()}
     if not lost:
         return f"{percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
     # a loss that may be chance is told only where no other is beyond it
@@ -59,8 +58,7 @@ def _doubt(gap: Interval) -> str:
 
 
 def strain(above: int, epochs: int, controller: str) -> str:
-    """In how many epochs retained facts suffered. above: epochs whose drift exceeded the
-    tolerance."""
+    """In how many epochs retained facts suffered. above: those with drift beyond the tolerance."""
     if not epochs:
         return "The controller waits for the first epoch"
     if not above:
@@ -72,20 +70,15 @@ def strain(above: int, epochs: int, controller: str) -> str:
 
 
 def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:
-    """How the loss moved from the first epoch's steps to the last one's. Each: nats by the
-    picture's lines."""
+    """How the loss moved from the first epoch's steps to the last's. Both: nats by line."""
     moved = {name: round(last[name] - first[name], 1) for name in LOSSES if name in first and name in last}
     if not moved.keys() - {"retained"}:
         return ""
     parts = []
-    for way, names in groupby(moved, lambda name: _way(moved[name])):
+    for sign, names in groupby(moved, lambda name: (moved[name] > 0) - (moved[name] < 0)):
         by = [(f"by {abs(moved[name])} nats " if moved[name] else "") + f"for {LOSSES[name]}" for name in names]
-        parts.append(f"{way} {', '.join(by)}")
+        parts.append(f"{('did not move', 'rose', 'fell')[sign]} {', '.join(by)}")
     return f"The loss {', and '.join(parts)}"
-
-
-def _way(by: float) -> str:
-    return "rose" if by > 0 else "fell" if by < 0 else "did not move"
 
 
 def leak(cells: Sequence[Cell]) -> str:
@@ -120,10 +113,9 @@ def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def widest(gaps: Sequence[tuple[str, Interval]], where: str = "", what: str = GAP) -> str:
-    """Under whom popular and rare facts fare most alike, under whom least, and who cannot be told
-    from these two.
-    gaps: name of each, and its gap, [-1, 1], with its range. where: what comes before it, of whom
-    alone it is said. what: the gap, or whatever else popular facts lead by."""
+    """Under whom popular and rare facts fare most alike, and least, and who cannot be told from
+    these two. gaps: name and gap of each, [-1, 1]. where: words that come before it. what: the gap,
+    or whatever else popular facts lead by."""
     if not gaps:
         return ""
     widths = [(name, _width(gap)) for name, gap in sorted(gaps, key=lambda one: abs(one[1].mean))]
@@ -206,8 +198,7 @@ def spread(scores: Sequence[float], unknown: int) -> str:
 
 
 def pushes(betas: Mapping[str, float]) -> str:
-    """Where the push on the two ends is strongest as they fade. betas: by name, the rarest
-    first."""
+    """Where the push on the two ends is strongest. betas: by name, the rarest first."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - small) < 0.05:
         return f"The {rare} and the {popular} fact are pushed alike as they fade"

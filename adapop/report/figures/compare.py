@@ -117,8 +117,7 @@ def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]
 
 def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIRECT]) -> go.Figure:
     """Recall of what was to be forgotten against recall of what training never saw, with the Pareto
-    front: what lies to the right of the line and below it is beaten. form: in which form the first
-    was, in words."""
+    front: what lies to its right and below is beaten. form: how the former was asked, in words."""
     figure = look.blank(500)
     front = pareto_front(outcomes)
     if front:

@@ -26,8 +26,7 @@ def line_panels(
 ) -> go.Figure:
     """A panel per name with the same lines in each: points (x, interval) on shared axes.
 
-    A line named after a tier has the tier's colour and shape; every other has its own of both, and
-    a cosine is dashed.
+    A line named after a tier has its colour and shape, every other its own; a cosine is dashed.
     """
     across = min(columns, max(1, len(panels)))
     down = max(1, math.ceil(len(panels) / across))
@@ -77,8 +76,7 @@ def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, colum
 
 
 def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base: str) -> go.Figure:
-    """Differences of each arm to a base arm, a row per arm, a panel per measure; the zero line is
-    the base."""
+    """Differences of each arm to a base, the zero line: a row per arm, a panel per measure."""
     names = list(dict.fromkeys(name for rows in panels.values() for name, _ in rows))
     figure = _row_panels(panels, names)
     for place, (title, rows) in enumerate(panels.items(), start=1):

@@ -5,8 +5,7 @@ popular the further from the page's ground, with a marker shape of its own per t
 is the original, orange the unlearned model, teal what is kept. On a dark page the style sheets draw
 the tiers in `TIER_ON_DARK`.
 
-A picture's title is what it shows, in words with numbers, computed from what is drawn: see
-`titled`.
+A picture's title is what it shows, in words and numbers computed from what is drawn: see `titled`.
 """
 
 from collections.abc import Sequence
@@ -47,11 +46,8 @@ def finding_of(figure: go.Figure) -> str:
 
 
 def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, span: float, **place) -> None:
-    """Labels lines at their right end, moved apart where they overlap.
-
-    ends: height and name of each. at: where the lines end. span: of the vertical axis. place: row
-    and col, if any.
-    """
+    """Labels lines at their right end, moved apart where they overlap. ends: height and name of
+    each. at: where the lines end. span: of the vertical axis. place: row and col, if any."""
     drawn = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
     heights = sorted(height for height, _ in ends)
     heights = spaced(heights, LABEL_PIXELS * span / drawn, 0.0, max([span * 0.9, *heights]))
@@ -61,8 +57,7 @@ def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, 
 
 
 def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int = 0) -> None:
-    """Names the marks of a row of a picture, above it. marks: place on the axis from 0 to 1, and
-    name of each."""
+    """Names the marks of a row above it. marks: place on the axis, 0 to 1, and name of each."""
     for x, (_, name) in zip(spaced([x for x, _ in sorted(marks)], 0.24), sorted(marks)):
         words = dict(text=escape(name), font_size=11, showarrow=False, yanchor="middle", xanchor="center")
         figure.add_annotation(x=x, y=row - 0.5 - 0.12 * (not row), xref="x", yref="y", **words)
@@ -71,8 +66,7 @@ def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int =
 
 
 def spaced(places: Sequence[float], room: float, low: float = 0.03, high: float = 1.0) -> list[float]:
-    """Ascending places, moved within low and high so that none is nearer to the next than about
-    `room`."""
+    """Ascending places, moved within low and high to stand at least about `room` apart."""
     moved = list(places)
     for _ in range(ROUNDS):
         moved = [min(max(place, low), high) for place in moved]
@@ -121,15 +115,13 @@ def error_bars(recalls: Sequence[Interval], color: str = "", width: int = 3) -> 
 
 
 def named_rows(figure: go.Figure, names: Sequence[str], characters: int) -> None:
-    """Gives each place 0, 1, ... of the vertical axes a name, the first at the top. characters: of
-    a line of a name."""
+    """Names the places 0, 1, ... of the vertical axes from the top. characters: of a line."""
     labels = ["<br>".join(map(escape, wrap(name, characters))) for name in names]
     figure.update_yaxes(tickvals=list(range(len(labels))), ticktext=labels, range=[len(labels) - 0.5, -0.5])
 
 
 def as_html(figure: go.Figure, library: bool) -> str:
-    """The figure as a piece of a page, as wide as its place. library: with plotly.js itself, which
-    a page needs once.
+    """The figure as HTML, as wide as its place. library: with plotly.js, which a page needs once.
 
     Nothing is loaded from elsewhere, and no text of the figure can end the script it stands in.
     """

@@ -23,8 +23,7 @@ class Numbers:
 
 
 def numbers_of(figure: go.Figure) -> Numbers:
-    """Every named trace as a column over the axis it is read along; a heat map as a column a model
-    and column.
+    """Every named trace as a column along its axis; a heat map as a column a model and column.
 
     A figure whose vertical axis bears names (a row per run, a row per form) is read along that
     axis. Where positions on an axis say nothing (a bin), the trace's `ids` name them.
@@ -57,8 +56,7 @@ def thinned(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Number
 
 
 def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str, str]]:
-    """(x, panel, column, number) of each point of a trace. Unnamed traces are guides and left
-    out."""
+    """(x, panel, column, number) of each point of a trace; unnamed ones are guides, left out."""
     if trace.type == "heatmap":
         yield from _heatmap_cells(figure, trace)
     elif trace.name and trace.hoverinfo != "skip":
@@ -68,7 +66,8 @@ def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str,
         places, values = (trace.y, trace.x) if along_y else (trace.x, trace.y)
         panel, name = _panel(figure, trace) if named else "", _plain(trace.name)
         across = figure.layout[(trace.xaxis or "x").replace("x", "xaxis")]
-        formatted = _share if ((across if along_y else axis).tickformat or "").endswith("%") else _number
+        shares = ((across if along_y else axis).tickformat or "").endswith("%")
+        formatted = (lambda share: f"{100 * share:.3g} %") if shares else _number
         for at, value, spread in zip(places or (), values or (), _ranges(trace, values, along_y, formatted)):
             place = named[min(named, key=lambda tick: abs(tick - at))] if named else at
             if value is not None:
@@ -105,10 +104,6 @@ def _axis_title(figure: go.Figure) -> str:
         return ""
     titles = [axis.title.text for axis in figure.select_xaxes() if axis.title.text]
     return _plain(titles[-1]) if titles else ""
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.3g} %"
 
 
 def _number(value: float | str) -> str:

@@ -58,8 +58,7 @@ def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def compared_form(outcomes: Sequence[Outcome]) -> str:
-    """The form in which rare and popular facts are compared: in other words where all were
-    asked so."""
+    """The form in which tiers are compared: in other words where all were asked so."""
     return REWORDED if all(one.recall.get(REWORDED) for one in outcomes if any(one.recall.values())) else DIRECT
 
 
@@ -80,8 +79,7 @@ def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def beats(one: Outcome, other: Outcome) -> bool:
-    """Whether an outcome forgets at least as much and keeps at least as much as another, and one of
-    them more."""
+    """Whether an outcome forgets and keeps at least as much as another, and one of them more."""
     left, held = one.forget.mean - other.forget.mean, one.holdout.mean - other.holdout.mean
     return left <= 0 <= held and (left, held) != (0, 0)
 

@@ -1,5 +1,4 @@
-"""The pictures of popularity: how scores are spread, what an exponent does, where two proxies
-differ."""
+"""Pictures of popularity: how scores are spread, what exponents do, where two proxies differ."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -95,8 +94,7 @@ def _name(fact: Fact, characters: int = NAME_CHARACTERS) -> str:
 
 
 def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
-    """p^beta (1 - p), the push on the gold logit, over the confidence p: a line a name, its peak
-    marked, p dashed."""
+    """p^beta (1 - p), the push on the gold logit, over confidence p: its peak marked, p dashed."""
     figure = blank(330)
     ps = [i / 200 for i in range(201)]
     curves = _told_apart(betas)
@@ -120,8 +118,7 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
 
 
 def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
-    """p^(beta - 1), the weight against WGA's, over the confidence p, log y: the paper's way to show
-    the same."""
+    """p^(beta - 1), the weight against WGA's, over p, log y: as the paper shows the same."""
     figure = blank(330)
     ps = [SMALLEST_P ** (1 - i / 100) for i in range(101)]
     curves = _told_apart(betas)

@@ -1,5 +1,4 @@
-"""The pictures of probes: what leaks under which form of the question, and the verdicts. None of
-them needs torch."""
+"""Pictures of probes: what leaks under which form of the question, and the verdicts. No torch."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -43,8 +42,7 @@ VERDICT_COLOR = {
 
 def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     """Recall of both models, a row per form of the question and a column per tier. Grey: the
-    original fails as well. With a star: of the facts alone that the original answers in that
-    form."""
+    original fails as well. Star: of the facts alone that the original answers in that form."""
     kinds, tiers = _kinds_and_tiers(matrix, group)
     if not kinds:
         return empty(NOTHING)
@@ -161,8 +159,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
 
 
 def control_rows(names: Sequence[str], marks: Mapping[str, Sequence[float | None]], finding: str) -> go.Figure:
-    """A row per name with a mark of each kind, the control's last: what was found, and what chance
-    finds."""
+    """A row per name, a mark of each kind: what was found, and last what chance finds."""
     figure = blank(64 + 44 * max(1, len(names)))
     looks = {
         "before": (look.INK, "circle-open"),
@@ -206,11 +203,8 @@ def _mark_chance(figure: go.Figure, cells: Sequence[Cell | None]) -> None:
 
 
 def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
-    """Shares of verdicts, a bar a tier (or whatever the outer names are), the worst verdicts to the
-    left.
-
-    counts: how many facts have a verdict, by tier and by the verdict's name.
-    """
+    """Shares of verdicts, a bar a tier (or another outer name), the worst verdicts to the left.
+    counts: how many facts have a verdict, by tier and by the verdict's name."""
     rows = [name for name, verdicts in counts.items() if sum(verdicts.values())]
     if not rows:
         return empty("no fact has a verdict")

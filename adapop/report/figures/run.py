@@ -32,8 +32,7 @@ KEPT = {  # what was to be kept, and its name in a title
 
 
 def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figure:
-    """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below, on one
-    x-axis."""
+    """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below."""
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42])
     look.neutral(figure, CONTROLLER_PIXELS)
     figure.update_layout(barmode="overlay")
@@ -120,8 +119,7 @@ LOSS_COLOR = {**FORGET_COLOR, "retained": look.CALM}  # in few words: a phone ha
 
 
 def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
-    """How the loss moved from the first epoch to the last that is drawn: the picture's title. Empty
-    for one epoch."""
+    """How the loss moved over the drawn epochs: the picture's title. Empty for one epoch."""
     means, ends = [], (steps[0].epoch, steps[-1].epoch)
     for epoch in ends:
         losses: dict[str, list[float]] = {}
@@ -172,16 +170,15 @@ def wordings_of(event: Measured) -> str:
 
 
 def _tiers(measured: Sequence[Measured]) -> dict[str, str]:
-    """The tiers of the facts to forget by their names in a picture; all as one where no fact has a
-    score."""
+    """Tiers of the facts to forget by their names in a picture; all as one without scores."""
     there = {row["tier"] for event in measured for row in event.rows if row["group"] == "forget"}
     return {tier: tier for tier in TIERS if tier in there} or {captions.TO_FORGET: "all"}
 
 
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
-    """Recall of the forget facts by epoch, a line a tier, reworded where that was measured, with the
-    gap at the end in a bracket. What was asked directly stands beside it in the table alone.
-    Intervals are shaded."""
+    """Recall of the forget facts by epoch, a line a tier, reworded where that was measured,
+    intervals shaded, the gap at the end in a bracket. What was asked directly is in the table
+    alone."""
     figure = look.blank(RECALL_PIXELS)
     epochs, ends = by_epoch(measured), []
     drawn_form = "direct" if all(event.recall("forget", "reworded") is None for event in epochs) else "reworded"
@@ -209,8 +206,8 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     look.end_labels(figure, ends if reached else [], reached, 1.08)  # before training all lines are one point
     ticks = [*range(0, planned + 1, max(1, planned // 5))]
     figure.update_xaxes(title_text="epoch", range=[-0.04 * planned, 1.3 * planned], tickvals=ticks)
-    asked = "as trained" if drawn_form == "direct" else wordings_of(epochs[-1])
-    figure.update_yaxes(title_text=f"answered {asked}", tickformat=".0%", range=[-0.03, 1.05])
+    asked_form = "as trained" if drawn_form == "direct" else wordings_of(epochs[-1])
+    figure.update_yaxes(title_text=f"answered {asked_form}", tickformat=".0%", range=[-0.03, 1.05])
     figure.update_layout(showlegend=False, margin=dict(r=72))
     _bracket(figure, [event for event in measured if event.full and event.epoch and event.gap], 1.25 * planned)
     if not reached:
@@ -243,8 +240,7 @@ def _ranged(event: Measured, group: str, tier: str) -> Interval | None:
 
 
 def outcome_chart(before: Measured, after: Measured) -> go.Figure:
-    """Recall before and after for forget by tier, retain and holdout, reworded: the gap and its
-    cost in one picture."""
+    """Recall before and after, reworded: forget by tier, retain, holdout. The gap and its cost."""
     figure = look.blank(RECALL_PIXELS)
     tiers = _tiers([before, after]).items()
     places = [("forget", tier, f"forget<br>{tier}" if name == tier else name) for name, tier in tiers]

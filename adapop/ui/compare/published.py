@@ -58,8 +58,7 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
 
 
 def rows(records: Sequence[Record], setting: str) -> dict:
-    """Ours and theirs for every method that both have, and the settings in which ours is not the paper's run; values of
-    the table."""
+    """Ours and theirs for each method that both have, and how our settings differ, as a table."""
     theirs = {one.our_name: one for one in published.recalls(setting)}
     lines = []
     for one in contestants(records):
@@ -85,7 +84,8 @@ def rows(records: Sequence[Record], setting: str) -> dict:
 
 def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
     """The published recall of every method, and the gap under paraphrases where it was published."""
-    recalls = [(_marked(one), one.forget, one.retain) for one in published.recalls(setting)]
+    every = published.recalls(setting)
+    recalls = [(one.method + " †" * one.unusable, one.forget, one.retain) for one in every]
     about = _spoken(setting)
     model, _, data = setting.partition(" ")
     if data != "DUET":
@@ -98,10 +98,6 @@ def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
     gap.update_xaxes(title_text=f"published, not measured here:<br>{about}").update_layout(margin_b=64)
     gap.update_layout(meta={"finding": f"Published: {figures.finding_of(gap)}"})
     return figures.published_recalls(recalls, about), gap
-
-
-def _marked(recall: published.Recall) -> str:
-    return f"{recall.method} †" if recall.unusable else recall.method
 
 
 def _spoken(setting: str) -> str:

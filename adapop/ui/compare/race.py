@@ -29,7 +29,7 @@ from adapop.ui.parts import html
 from adapop.ui.run.screen import at_anchors
 from adapop.ui.run.settings import config_of, further_of
 from adapop.ui.run.state import seen_of
-from adapop.ui.session import check_shown, kept
+from adapop.ui.session import browser_state, check_shown
 
 MOST_RUNS = 24
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
@@ -41,18 +41,18 @@ PROGRESS = html.template("race")
 
 @dataclass(frozen=True)
 class Race:
-    """The components that follow this browser's race on every tab. kept: the ids of its runs, and what could not be
-    started, in words. seen: how many runs had ended when the results were drawn, and how often any was
+    """The components that follow this browser's race on every tab. stored: the ids of its runs, and what could not be
+    started, in words. last_seen: how many runs had ended when the results were drawn, and how often any was
     measured when the curves were; `UNSEEN` if they were not."""
 
-    kept: gr.BrowserState
-    seen: gr.State
+    stored: gr.BrowserState
+    last_seen: gr.State
     timer: gr.Timer
 
 
 def new_race(seconds: float) -> Race:
     """The components, laid out where they are called."""
-    return Race(kept(EMPTY, "race"), gr.State(UNSEEN), gr.Timer(seconds, active=False))
+    return Race(browser_state(EMPTY, "race"), gr.State(UNSEEN), gr.Timer(seconds, active=False))
 
 
 # shown: values of `PROGRESS`. runs: those that are there. finished: how many came to their end. measured: how often any
@@ -103,11 +103,8 @@ def begin(
 
 
 def config_in(facts: FactSet, missing: str, anchors, key: str, epochs, rate, *values, seed: int = 0) -> RunConfig:
-    """The configuration of a contestant. The others: as for `begin`.
-
-    Raises:
-        ConfigError: a setting is out of range, or a public page does not allow it.
-    """
+    """The configuration of a contestant. The others: as for `begin`. Raises ConfigError: a setting
+    is out of range, or a public page does not allow it."""
     run, (method, _, preset) = config_of(values), key.partition("/")
     usual = untouched(run)
     shared = [name for name, about in SETTINGS.items() if about.shared]
@@ -138,8 +135,7 @@ def first(facts: FactSet, missing: str, anchors, chosen: Sequence[str], seeds, *
 
 
 def plan(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], seeds, *values) -> dict:
-    """What a race on a model of one's own would be, in sentences, and what stands in any race's way. The others: as for
-    `begin`."""
+    """What a race on one's own model would be, in sentences, and what stops a race. See `begin`."""
     if facts is None or not chosen:
         return html.listed([texts.NO_FACTS] if facts is None else ["Pick at least one contestant."], "warn")
     try:
@@ -190,25 +186,23 @@ def standing(worker: Worker, stored: dict | None) -> Standing:
     names = _names(stored)
     for name in names:
         now, run, events = seen_of(worker, name, "ready")
+        title, detail = title_of(name.rpartition("-")[0], "paper"), now.detail  # its id begins with the method
         if damage := _damage(worker, name):
-            title = title_of(name.rpartition("-")[0], "paper")
-            lines.append(
-                {"name": title, "state": "failed", "label": "Damaged", "detail": public_words(damage), "percent": 0}
-            )
+            line = {"state": "failed", "label": "Damaged", "detail": public_words(damage), "percent": 0}
+            lines.append({"name": title} | line)
             continue
-        if run is None:  # its configuration is gone; its id begins with the method
-            title = title_of(name.rpartition("-")[0], "paper")
-            detail = "This run was deleted." if now.state == "expired" else now.detail
-        else:
+        if now.state == "expired":
+            detail = "This run was deleted."
+        elif run is not None:
             config = run.config
-            title, detail = f"{title_of(config.method, config.preset)}, seed {config.seed}", now.detail
+            title = f"{title_of(config.method, config.preset)}, seed {config.seed}"
             runs.append(run)
             seconds += [event.seconds for event in events if isinstance(event, RunDone)]
             measured += sum(isinstance(event, Measured) for event in events)
         ticking = ticking or now.ticking
         detail = "" if now.state == "queued" else detail  # the list itself shows which run waits for which
-        line = {"name": title, "state": now.state, "label": now.label, "detail": detail, "percent": now.percent}
-        lines.append(line)
+        line = {"state": now.state, "label": now.label, "detail": detail, "percent": now.percent}
+        lines.append({"name": title} | line)
     done = sum(line["state"] == "done" for line in lines)
     words = _words(len(lines), done, ticking, fmean(seconds) if seconds else None)
     opened = ticking or done < len(lines)  # folded away once all came to their end

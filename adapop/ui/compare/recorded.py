@@ -39,9 +39,9 @@ def build() -> tuple[gr.Radio, gr.HTML]:
 
 @dataclass(frozen=True)
 class Pictures:
-    """What the recorded layer lies over. said: what is said of the layer. forget, keep, inside: every metric."""
+    """What the recorded layer lies over. words: what is said of the layer. forget, keep, inside: every metric."""
 
-    said: gr.HTML
+    words: gr.HTML
     gap: Chart
     cost: Chart
     forget: gr.HTML
@@ -56,7 +56,7 @@ class Pictures:
     @property
     def all(self) -> list[gr.Component]:
         """What `drawn` changes."""
-        return [self.said, *self.gap.parts, *self.cost.parts, *self.tables]
+        return [self.words, *self.gap.parts, *self.cost.parts, *self.tables]
 
     def drawn(self, compared: Comparison, choice: str) -> dict:
         """Updates that show a race with what was recorded. choice: one of `CHOICES`."""
@@ -64,18 +64,18 @@ class Pictures:
 
     def _drawn(self, compared: Comparison, choice: str) -> dict:
         layer = layer_of(compared, choice)
-        outcomes = [*compared.outcomes, *outcomes_of(layer, compared.asked)]
+        outcomes = [*compared.outcomes, *outcomes_of(layer, compared.form_words)]
         about, words = about_of(compared, layer), words_of(compared, layer, choice)
         gap, cost = self.gap, self.cost
         if layer and not compared.contestants:  # all is recorded: by which command stands below the pictures
             by = f"{source_of(layer)} {trained([config for one in layer for config in one.configs])}."
             gap, cost = (replace(one, words=f"{one.words} {by}") for one in (gap, cost))
             about, words = texts.RECORDED_LABEL, html.listed([], "hidden")
-        picture = figures.forget_against_holdout(outcomes, compared.asked)
+        picture = figures.forget_against_holdout(outcomes, compared.form_words)
         return {
-            self.said: words,
+            self.words: words,
             **gap.drawn(figures.compare_runs(outcomes, every=False), about),
-            **cost.drawn(picture.update_layout(height=PIXELS), about, cost_table(outcomes, compared.asked)),
+            **cost.drawn(picture.update_layout(height=PIXELS), about, cost_table(outcomes, compared.form_words)),
             **{place: grid_of(table) for place, table in zip(self.tables, tables_of(compared, layer))},
         }
 
@@ -109,8 +109,7 @@ def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
 
 
 def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
-    """The recorded results to show beside a race, or before any; all of them are the sandbox's. choice: one of
-    `CHOICES`."""
+    """The sandbox's recorded results to show beside a race, or before any. choice: of `CHOICES`."""
     models = {one.records[0].config.model for one in compared.contestants}
     if choice == NONE or (choice == SAME and models and SANDBOX not in models):
         return ()
@@ -146,8 +145,7 @@ def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:
 
 
 def outcomes_of(layer: Sequence[Recorded], asking: str) -> list[Outcome]:
-    """The recorded results as points of the pictures. asking: the form in which forgetting is set against its cost, a
-    value of `PANELS`."""
+    """Recorded results as points of the pictures. asking: how forgetting is asked, of `PANELS`."""
     form = next(name for name, words in PANELS.items() if words == asking)
     return [replace(outcome_of("", one.title, one.recall, form, one.lead), recorded=True) for one in layer]
 

@@ -66,7 +66,7 @@ class RaceResults:
         return [self.column, *self.pictures.all, self.own, *words, *pair, self.published, self.report, self.file]
 
     def drawn(self, records: Sequence[Record], setting: str, choice: str, pair: Sequence[str | None]) -> dict:
-        """Updates that show these runs, and no file that was made before: it lacks a run."""
+        """Updates that show these runs, and hide files made before: they may lack one."""
         compared = comparison(records)
         return {
             **self.visible(compared, choice),
@@ -86,12 +86,11 @@ class RaceResults:
         layer = recorded.layer_of(compared, choice)
         if compared.outcomes or layer:
             return {self.column: gr.Column(visible=True), **self.pictures.drawn(compared, choice)}
-        return {self.column: gr.Column(visible=False), self.pictures.said: recorded.words_of(compared, layer, choice)}
+        return {self.column: gr.Column(visible=False), self.pictures.words: recorded.words_of(compared, layer, choice)}
 
 
 def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResults:
-    """Lays out the results, hidden until there are some. stored: see `race.Race`. words: what is said of the
-    recorded layer."""
+    """Lays out the results, hidden until there are some. stored: see `Race`. words: a layer's."""
     with gr.Column(visible=False) as column:
         warned = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-warnings")
         findings = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-findings")

@@ -10,7 +10,7 @@ from adapop.report.contestants import contestants
 from adapop.report.record import Record
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.compare import curves, fields, published, race, recorded, results
+from adapop.ui.compare import by_epoch, fields, published, race, recorded, results
 from adapop.ui.compare.race import Race
 from adapop.ui.compare.results import RaceResults, settings_grid
 from adapop.ui.parts import html
@@ -22,8 +22,7 @@ from adapop.ui.wiring import EACH, LAST_STAYS, QUIET
 
 @dataclass(frozen=True)
 class CompareScreen:
-    """The components that show a race. empty: what is shown before there is one. fields: the contestants' dots. curves:
-    what is left by epoch."""
+    """What shows a race. empty: before one. fields: contestants' dots. curves: by epoch."""
 
     follower: Race
     progress: gr.HTML
@@ -31,14 +30,14 @@ class CompareScreen:
     stop: gr.Button
     empty: gr.Column
     fields: fields.Fields
-    curves: curves.Curves
+    curves: by_epoch.Curves
     results: RaceResults
 
     @property
-    def shown(self) -> list[gr.Component]:
+    def outputs(self) -> list[gr.Component]:
         """What `show` may change."""
         controls = [self.progress, self.start, self.stop, self.empty, self.fields.picture, *self.curves.all]
-        return [*controls, *self.results.all, self.follower.seen, self.follower.timer]
+        return [*controls, *self.results.all, self.follower.last_seen, self.follower.timer]
 
     def show(
         self, worker: Worker, stored: dict | None, last_seen: tuple, setting: str, choice: str, *pair: str | None
@@ -57,7 +56,7 @@ class CompareScreen:
         finished, measured = last_seen
         if (finished, measured) == (now.finished, now.measured):
             return changes
-        changes[self.follower.seen] = now.finished, now.measured
+        changes[self.follower.last_seen] = now.finished, now.measured
         if measured != now.measured:
             changes |= self.curves.drawn(now.runs) | self.fields.drawn(now.runs)
         return changes | (self.results.drawn(_finished(now), setting, choice, pair) if finished != now.finished else {})
@@ -72,10 +71,9 @@ def build(
     my_runs: gr.BrowserState,
     tab: gr.Tab,
 ) -> None:
-    """Lays the screen out inside the current tab and wires it. settings: those of Run, whose model races. my_runs: see
-    `MyRuns.kept`."""
+    """Lays the screen out. settings: of Run, whose model races. my_runs: see `MyRuns.kept`."""
     with gr.Column(elem_id="race-empty") as empty:
-        curves.examples()
+        by_epoch.examples()
         duel = gr.Button("Run these yourself", elem_id="duel")
     with gr.Accordion("Race others", open=False, elem_id="race-form"):
         gr.Markdown(texts.RACE_ABOUT)
@@ -106,9 +104,9 @@ def build(
     stop = gr.Button("Stop race", visible=False, elem_id="stop-race")
     progress = gr.HTML(html.values({"shown": False}), html_template=race.PROGRESS, elem_id="race-progress")
     dots = fields.build()
-    lines = curves.build()
+    lines = by_epoch.build()
     choice, words = recorded.build()
-    compared = results.build(worker, follower.kept, words)
+    compared = results.build(worker, follower.stored, words)
     screen = CompareScreen(follower, progress, start, stop, empty, dots, lines, compared)
 
     def begun(stored: dict, *values):
@@ -123,16 +121,16 @@ def build(
             stored = race.joined(worker, stored, name)
         return stored, race.UNSEEN, gr.Timer(active=True), []
 
-    facts = [session.shown, session.facts, missing, session.anchors]
-    before = [follower.kept, *facts]
-    target = [follower.kept, follower.seen, follower.timer]
+    facts = [session.shown_hash, session.facts, missing, session.anchors]
+    before = [follower.stored, *facts]
+    target = [follower.stored, follower.last_seen, follower.timer]
     for button, racers in ((start, chosen), (duel, gr.State(race.DUEL))):
         session.look_whether_lost(button.click(begun, [*before, racers, *raced], target, api_visibility="private"))
     changed = [tab.select, *(component.change for component in (chosen, seeds, epochs, rate))]
     gr.on(changed, partial(race.plan, worker), [*facts[1:], chosen, *raced], plan, trigger_mode="always_last", **QUIET)
-    join.click(joined, [follower.kept, mine_chosen], [*target, mine_chosen], **QUIET)
+    join.click(joined, [follower.stored, mine_chosen], [*target, mine_chosen], **QUIET)
     gr.on([tab.select, my_runs.change], partial(_offered, worker), my_runs, [mine_chosen, own_row], **EACH)
-    stop.click(partial(race.end, worker), follower.kept, None, **QUIET)
+    stop.click(partial(race.end, worker), follower.stored, None, **QUIET)
     _wire_results(worker, screen, choice)
 
 
@@ -151,27 +149,27 @@ def _wire_results(worker: Worker, screen: CompareScreen, choice: gr.Radio) -> No
     def compared(stored: dict) -> Comparison:
         return comparison(_finished(race.standing(worker, stored)))
 
-    looked = {"fn": partial(screen.show, worker), "outputs": screen.shown, "concurrency_limit": None}
-    looked |= {"inputs": [follower.kept, follower.seen, setting, choice, *pair], **QUIET}
+    looked = {"fn": partial(screen.show, worker), "outputs": screen.outputs, "concurrency_limit": None}
+    looked |= {"inputs": [follower.stored, follower.last_seen, setting, choice, *pair], **QUIET}
     follower.timer.tick(**looked)
     # without triggers it runs when the page opens and whenever one of its inputs changes
     gr.on(None, trigger_mode="always_last", **looked)
     choice.input(
         lambda stored, layer: parts.visible(compared(stored), layer),
-        [follower.kept, choice],
+        [follower.stored, choice],
         [parts.column, *parts.pictures.all],
         **LAST_STAYS,
     )
     gr.on(
         [component.input for component in pair],
         partial(differing, worker),
-        [follower.kept, *pair],
+        [follower.stored, *pair],
         parts.differences.table,
         **LAST_STAYS,
     )
     setting.change(
         lambda stored, name: published.rows(_finished(race.standing(worker, stored)), name),
-        [follower.kept, setting],
+        [follower.stored, setting],
         parts.published,
         **EACH,
     )

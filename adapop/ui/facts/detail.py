@@ -36,8 +36,9 @@ def build(session: Session, table: gr.Dataframe) -> None:
 
     panel = [group, detail, number, chosen]
     table.select(explained, [session.facts, session.scorings], panel, **EACH_IN_TURN)
-    now = [session.shown, session.facts, chosen, number]
-    session.look_whether_lost(save.click(edited, now, [session.facts, session.shown], **IN_TURN))
+    now = [session.shown_hash, session.facts, chosen, number]
+    saved = save.click(edited, now, [session.facts, session.shown_hash], **IN_TURN)
+    session.look_whether_lost(saved)
     session.facts.change(lambda: gr.Group(visible=False), None, group, **QUIET)
 
 

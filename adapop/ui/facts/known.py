@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import gradio as gr
 
 from adapop.config.presets import make_config
-from adapop.config.run import RunConfig
 from adapop.errors import number_of
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.probes.prompting import remarks_of
@@ -17,11 +16,11 @@ from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
-from adapop.ui.run import settings as run_settings
+from adapop.ui.run.settings import ADVANCED, VISIBLE, config_of
 from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import IN_TURN, QUIET, aside, failure_of, followed
 
-DECISIVE = [(*run_settings.VISIBLE, *run_settings.ADVANCED).index(name) for name in ("model", "asking")]
+DECISIVE = [(*VISIBLE, *ADVANCED).index(name) for name in ("model", "asking")]
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,7 @@ class Answered:
 
 
 def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
-    """Lays out the question to the original of the model that is chosen on Run, and what to do with facts it cannot
-    answer. settings: see `Follower`."""
+    """Lays out whether Run's original model knows the facts. settings: see `Follower`."""
     with gr.Row():
         ask = gr.Button("Does the model know them?", min_width=160, elem_id="known")
         drop = gr.Button("Leave out what it does not know", min_width=160, visible=False, elem_id="drop-unknown")
@@ -47,7 +45,7 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
 
     def begun(identity: str, facts: FactSet | None, values):
         with refusing():
-            config = _config(values)
+            config = config_of(values) if values else make_config()  # before the page has shown them
             return config, *worker.recall(config, check_shown(facts, identity))
 
     async def ask_model(identity: str, facts: FactSet | None, values):
@@ -60,7 +58,7 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
         recall = {(fact.id, fact.question): known.recall[fact.id] for fact in facts.forget}
         yield {answers: Answered(_asked_as(values), recall, tuple(sentences(remarks_of(known.prompting))))}
 
-    ended = ask.click(ask_model, [session.shown, session.facts, settings], [status, answers], **QUIET)
+    ended = ask.click(ask_model, [session.shown_hash, session.facts, settings], [status, answers], **QUIET)
     session.look_whether_lost(ended)
     inputs, words = [session.facts, session.known, answers, settings], [status, drop]
     recalled = [session.facts, answers, settings]
@@ -70,14 +68,9 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
     def dropped(identity: str, facts: FactSet | None, recall: Mapping[str, float]) -> dict:
         return session.changed(without_unknown(check_shown(facts, identity), recall))
 
-    now = [session.shown, session.facts, session.known]
-    session.look_whether_lost(drop.click(dropped, now, [session.facts, session.shown], **IN_TURN))
+    now = [session.shown_hash, session.facts, session.known]
+    session.look_whether_lost(drop.click(dropped, now, [session.facts, session.shown_hash], **IN_TURN))
     gr.on([session.facts.change, session.known.change], _said_of, inputs, words, **QUIET)
-
-
-def _config(values: object) -> RunConfig:
-    """The settings of Run as the browser keeps them; it has none before the page has shown them."""
-    return run_settings.config_of(values) if values else make_config()
 
 
 def _asked_as(values: list) -> tuple[str, ...]:

@@ -37,12 +37,12 @@ class FoundScores:
 
 @dataclass(frozen=True)
 class LookUp:
-    """The components of a look-up. found: what it found, until it stands in the set."""
+    """The components of a look-up. result: what it found, until it stands in the set."""
 
     session: Session
     status: gr.HTML
     work: StartStop
-    found: gr.State
+    result: gr.State
 
     async def scored(self, worker: Worker, identity: str, facts: FactSet | None, scorings, proxy: str, *choices):
         """Asks the proxy and yields how far it is, then what it found. identity: see `Session`.
@@ -68,7 +68,7 @@ class LookUp:
         future, progress = started(work)
         async for line in followed(future, progress, "Beginning …"):
             lines = [*cost, line, f"{len(scores):,} of {number_of(len(facts.forget), 'fact')} done."]
-            yield {self.status: html.listed(lines), **self.work.busy(progress), self.found: None}
+            yield {self.status: html.listed(lines), **self.work.busy(progress), self.result: None}
         error = failure_of(future)
         lines = ([str(error)] if error else []) + await aside(worker.ledger, summary_lines, facts, scores)
         if not any(score.value is not None for score in scores.values()):
@@ -83,7 +83,7 @@ class LookUp:
         if result is None:
             return gr.skip()
         if facts is None or not asked_about(result.facts, facts):
-            return {self.found: None}
+            return {self.result: None}
         scoring = result.scoring
         others = tuple(other for other in scorings if other.title != scoring.title)
         scored = tuple(
@@ -93,10 +93,10 @@ class LookUp:
         )
         session = self.session
         changed = session.changed(with_tiers(replace(facts, forget=scored), anew=True))
-        return {**changed, session.scorings: (*others, scoring), self.found: None}
+        return {**changed, session.scorings: (*others, scoring), self.result: None}
 
     def _over(self, lines: list[str], kind: str, result: FoundScores | None) -> dict:
-        return {self.status: html.listed(lines, kind), **self.work.idle(), self.found: result}
+        return {self.status: html.listed(lines, kind), **self.work.idle(), self.result: result}
 
 
 def build(worker: Worker, session: Session) -> gr.HTML:
@@ -124,11 +124,11 @@ def build(worker: Worker, session: Session) -> gr.HTML:
 
     choices = [formula, language, year, index, combine, text]
     proxy.change(_suited, proxy, [about, *choices], **QUIET)
-    inputs = [session.shown, session.facts, session.scorings, proxy, *choices]
-    ended = start.click(partial(look_up.scored, worker), inputs, [status, *work.all, look_up.found], **QUIET)
+    inputs = [session.shown_hash, session.facts, session.scorings, proxy, *choices]
+    ended = start.click(partial(look_up.scored, worker), inputs, [status, *work.all, look_up.result], **QUIET)
     session.look_whether_lost(ended)
-    now = [session.facts, session.scorings, look_up.found]
-    ended.then(look_up.applied, now, [session.facts, session.shown, session.scorings, look_up.found], **IN_TURN)
+    now = [session.facts, session.scorings, look_up.result]
+    ended.then(look_up.applied, now, [session.facts, session.shown_hash, session.scorings, look_up.result], **IN_TURN)
     work.wire_stop()
     return status
 
@@ -141,8 +141,7 @@ def _choices() -> list[tuple[str, str]]:
 
 
 def _suited(proxy: str):
-    """What a proxy is, and which of the choices concern it: formula, language, year, index,
-    combine, text."""
+    """What a proxy is, and which choices it has: formula, language, year, index, combine, text."""
     counts = proxy in ("infinigram", "corpus")
     return (
         texts.PROXY_ABOUT[proxy],

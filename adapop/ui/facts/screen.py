@@ -235,8 +235,7 @@ def fact_table(
 
 
 def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False) -> list[Fact]:
-    """The facts with this text in question, answer or subject, whatever its case. unscored: those without a score
-    alone."""
+    """Facts with this text in question, answer or subject, in any case; or only unscored ones."""
     text = (searched or "").strip().casefold()
     facts = [fact for fact in facts if fact.score is None] if unscored else facts
     return [fact for fact in facts if text in f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold()]

@@ -33,8 +33,7 @@ NONE = "—"
 
 @dataclass(frozen=True)
 class UploadForm:
-    """The components of an upload. group: all of them. columns: in the order of `FIELDS`, inside
-    `mapping`."""
+    """The components of an upload. group: all. columns: as in `FIELDS`, inside `mapping`."""
 
     group: gr.Group
     file: gr.File
@@ -101,7 +100,8 @@ class UploadEvents:
         for choice in (*own.columns, own.drop_bad):
             choice.input(self.read, own.chosen, outputs, **last)
         again = [session.restored, *own.chosen]
-        second = own.retain.input(_second_table, own.retain, own.retain_file, **last)
+        chosen = dict(fn=lambda retain: gr.File(visible=retain == "upload"), outputs=own.retain_file)
+        second = own.retain.input(inputs=own.retain, **chosen, **last)
         second.then(self.retained_again, again, outputs, **IN_TURN)
         gr.on([own.retain_file.upload, own.retain_file.clear], self.retained_again, again, outputs, **last)
 
@@ -136,8 +136,7 @@ class UploadEvents:
         return {self.own.drop_bad: gr.Checkbox(visible=drop), **facts}
 
     def chosen_again(self, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
-        """Updates when one comes back from another set: the file that is still there, or what was made of it before a
-        reload."""
+        """Updates on return from another set: the file that is still there, or what was kept."""
         if file is None and restored and restored[0] == "own":
             return self.session.with_facts(restored[1])
         return self.read(file, *chosen)
@@ -160,11 +159,6 @@ class UploadEvents:
         rows = problem_lines(getattr(error, "problems", ()), "Rows with bad scores" if unread else DROPPED)
         offer = {self.own.drop_bad: gr.Checkbox(False, visible=True)} if unread else {}
         return {self.notes: html.listed([message, *rows], "bad"), **offer, **self.session.with_facts(None)}
-
-
-def _second_table(retain: str) -> gr.File:
-    """The upload of facts to retain, there where they are chosen so."""
-    return gr.File(visible=retain == "upload")
 
 
 def problem_lines(problems: Sequence[Problem], title: str = DROPPED) -> list[str]:
@@ -198,8 +192,7 @@ def facts_chosen(
 def table_of(file: str | None) -> reader.Table | None:
     """The rows of an uploaded file, None without one.
 
-    No page holds them: of all pages' tables the one that was read last is in memory, the others are
-    read again.
+    No page holds them: of all pages' tables the one read last is in memory, others are read again.
 
     Raises:
         DataError: the file does not read.

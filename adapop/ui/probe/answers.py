@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -19,13 +20,18 @@ if TYPE_CHECKING:
 NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
 
 
+def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
+    """What the run's last probing heard to these prompts, in their order; None if it did not ask them all."""
+    rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompts else []
+    heard = {(row.fact_id, row.kind, row.prompt): row for row in rows}
+    rows_asked = [heard.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
+    return rows_asked if rows_asked and None not in rows_asked else None
+
+
 def recorded_answers(run: Run, prompt: Prompt | None) -> dict:
     """What the run's last probing heard to a prompt, as values of the answer cards; `NO_ANSWERS` if it asked none."""
-    rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompt else []
-    row = next(
-        (row for row in rows if (row.fact_id, row.kind, row.prompt) == (prompt.fact_id, prompt.kind, prompt.text)), None
-    )
-    return NO_ANSWERS if row is None else answers_of(row, texts.ANSWERS_RECORDED)
+    rows = recorded(run, [prompt] if prompt else ())
+    return answers_of(rows[0], texts.ANSWERS_RECORDED) if rows else NO_ANSWERS
 
 
 def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
@@ -65,8 +71,7 @@ def _card(name: str, mark: str, answer, right: str) -> dict:
 
 
 def _numbers(sides: tuple, lead: str) -> list[dict]:
-    """How near both models are to the right answer, a row a number: in plain words, and what it is
-    called. lead: what of a reply precedes the answer."""
+    """How near both models are to the right answer, a row a number. lead: what precedes it."""
     ranks = [getattr(side, "gold_ranks", ()) or (side.gold_rank,) for side in sides]
     how = ", token by token" if max(map(len, ranks)) > 1 else ""
     how += f", after “{lead.strip()}”" if lead.strip() else ""

@@ -29,14 +29,6 @@ def waiting(run: Run, count: int) -> dict:
     return html.values({"rows": [], "kind": "neutral", "title": empty, "about": described(run.config)})
 
 
-def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
-    """What the run's last probing heard to these prompts, in their order; None if it did not ask them all."""
-    rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompts else []
-    heard = {(row.fact_id, row.kind, row.prompt): row for row in rows}
-    rows_asked = [heard.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
-    return rows_asked if rows_asked and None not in rows_asked else None
-
-
 def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | ProbeRow]) -> dict:
     """The table of both models' replies to the prompts, in their order, as values of `TABLE`."""
     rows = [_row(place, *pair) for place, pair in enumerate(zip(prompts, replies, strict=True))]

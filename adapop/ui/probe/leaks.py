@@ -38,12 +38,13 @@ EMPTY_TABLE = pd.DataFrame(columns=[*BEFORE, *map(plain, KINDS), "id"])
 
 @dataclass(frozen=True)
 class Leaks:
-    """The components that show a probing. said: that there is none yet, or how far it is. found: what is hidden until
-    there is something to see. measured: says after which epoch, aloud while the Run screen's scrubber stands
-    elsewhere. counts: of verdicts. more: what else the matrix says, folded. group: of which facts."""
+    """The components that show a probing. status: that there is none yet, or how far it is.
+    results: what is hidden until there is something to see. measured: says after which epoch, aloud
+    while the Run screen's scrubber stands elsewhere. counts: of verdicts. more: what else the
+    matrix says, folded. group: of which facts."""
 
-    said: gr.HTML
-    found: gr.Column
+    status: gr.HTML
+    results: gr.Column
     measured: gr.HTML
     counts: gr.HTML
     more: gr.HTML
@@ -56,14 +57,14 @@ class Leaks:
     @property
     def pictures(self) -> list[gr.Component]:
         """What `show` changes."""
-        words = [self.said, self.found, self.measured, self.counts, self.more]
+        words = [self.status, self.results, self.measured, self.counts, self.more]
         return [*words, *self.heatmap.parts, *self.intervals.parts, self.table]
 
     def show(self, run: Run | None, group: str) -> dict:
         """Updates that show what the run's last probing found of a group of facts."""
         rows = run.probes() if run else None
         if not rows:
-            return {self.said: html.listed([texts.LEAKS_EMPTY]), self.found: gr.Column(visible=False)}
+            return {self.status: html.listed([texts.LEAKS_EMPTY]), self.results: gr.Column(visible=False)}
         matrix = leak_matrix(rows)
         words = {fact: verdict.name for fact, verdict in verdicts(rows, recovered(run.recovery())).items()}
         counts = verdict_table(matrix.verdicts_by_tier(words, group))
@@ -74,10 +75,10 @@ class Leaks:
         about += f" · {run.facts.tiers.text}"
         about += f" · gap of all facts {signed(after.gap)}" if (after := run.measured()) and after.gap else ""
         return {
-            self.said: html.listed([], "hidden"),
+            self.status: html.listed([], "hidden"),
             self.counts: grid_of(replace(counts, note=texts.LEAK_VERDICTS)),
             self.more: html.listed(leak_lines(matrix, group)),
-            self.found: gr.Column(visible=True),
+            self.results: gr.Column(visible=True),
             self.measured: {"epoch": run.last_epoch or run.epochs()[-1].epoch},
             **self.heatmap.drawn(figures.leak_heatmap(matrix, group), about),
             **self.intervals.drawn(figures.recall_by_kind(matrix, group), about),
@@ -95,7 +96,7 @@ class Leaks:
         run, future, progress = await aside(worker.ledger, begun)
         async for line in followed(future, progress):
             locked = {self.group: gr.Dropdown(interactive=False)}
-            yield {self.said: html.listed([line]), **locked, **self.work.busy(progress)}
+            yield {self.status: html.listed([line]), **locked, **self.work.busy(progress)}
         changes = await aside(worker.ledger, self.show, run, group)
         yield {**changes, self.group: gr.Dropdown(interactive=True), **self.work.idle()}
         error = failure_of(future)

@@ -35,5 +35,5 @@ def build(
         kind = "warn" if checked.waste or checked.looked.problems else "calm"
         yield html.listed([*checked.facts.notes, *checked.lines_for("page")], kind)
 
-    session.look_whether_lost(ask.click(looked, [session.shown, session.facts, *inputs], words, **QUIET))
+    session.look_whether_lost(ask.click(looked, [session.shown_hash, session.facts, *inputs], words, **QUIET))
     gr.on([session.facts.change], lambda: html.listed([], "hidden"), None, words, **QUIET)

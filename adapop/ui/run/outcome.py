@@ -42,10 +42,10 @@ class Card:
 
     @property
     def all(self) -> list[gr.Component]:
-        """What `shown` changes."""
+        """What `drawn` changes."""
         return [self.card, self.mend, self.probe]
 
-    def shown(self, run: Run | None, owned: bool) -> dict:
+    def drawn(self, run: Run | None, owned: bool) -> dict:
         """Updates that show what a finished run came to, nothing of another. owned: whether it may be tried again."""
         result = result_of(run) if run is not None else None
         if run is None or result is None:
@@ -130,8 +130,7 @@ def mend(worker: Worker, name: str):
 
 
 def run_again(worker: Worker, run: Run):
-    """Starts the very run of an example anew, as the visitor's own. Returns its id, how much was seen of it, and the
-    running timer."""
+    """Starts an example's run as the visitor's own. Returns id, events seen, running timer."""
     with refusing():
         made = worker.submit(run.config, run.given)
     return made.id, ("", -1), gr.Timer(active=True)

@@ -1,6 +1,5 @@
 """Screen 3, Run: a real unlearning run, watched while it happens. The page only reads the run's folder."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -81,18 +80,18 @@ class RunScreen:
     log: gr.HTML
 
     @property
-    def shown(self) -> list[gr.Component]:
+    def outputs(self) -> list[gr.Component]:
         """What `show` may change."""
         above = [self.follower.strip, self.follower.stop, self.follower.seen, self.follower.timer]
         controls = [self.watched, self.form, self.start, self.resume, *self.card.all, self.link]
         return [*above, *controls, *self.charts.all, self.field.picture, self.log]
 
     def show(
-        self, worker: Worker, name: str | None, seen: tuple[str | None, int] = UNSEEN, readiness: str = "ready"
+        self, worker: Worker, name: str | None, position: tuple[str | None, int] = UNSEEN, readiness: str = "ready"
     ) -> dict:
-        """Updates for what is new of a run. seen: see `Follower`."""
+        """Updates for what is new of a run. position: `Follower.seen`."""
         now, run, events = seen_of(worker, name, readiness)
-        owned, last_seen = may_control(worker, name), seen[1] if seen[0] == name else -1
+        owned, last_seen = may_control(worker, name), position[1] if position[0] == name else -1
         watching = run is not None and not owned
         if run is not None and owned:
             worker.heard_of(run)
@@ -107,7 +106,7 @@ class RunScreen:
             self.form: gr.Column(visible=not watching),
             self.start: start_of(now, owned),
             self.resume: gr.Button(visible=now.can_resume and owned),
-            **self.card.shown(run if now.state == "done" else None, owned),
+            **self.card.drawn(run if now.state == "done" else None, owned),
             self.link: gr.Button(visible=run is not None),
         }
         if run is None:
@@ -133,7 +132,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         more = gr.Button(texts.MORE_STEPS, visible=False, size="sm", min_width=160, elem_id="more-steps")
         with gr.Column(elem_classes="advanced-only"):
             costs = gr.HTML(hidden, html_template=html.LINES, elem_id="run-costs")
-            check.build(worker, session, [missing, session.anchors, *settings.all], _chosen)
+            check.build(worker, session, [missing, session.anchors, *settings.all], _config)
     card = outcome.build()
     with gr.Column(elem_id="run-results"):
         pictures, facts = charts.build(field.build)
@@ -144,14 +143,14 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
             link = gr.Button("Copy link", visible=False, elem_id="copy-link", scale=0, min_width=210)
 
     screen = RunScreen(follower, settings, watched, form, start, resume, card, link, pictures, facts, log)
-    run_id, seen, timer, stop = follower.run_id, follower.seen, follower.timer, follower.stop
+    run_id, timer, stop = follower.run_id, follower.timer, follower.stop
 
     chosen = [session.facts, missing, session.anchors, *settings.all]
     looked_at = [plan, costs, altered, more, follower.readiness, start, follower.settings, follower.strip, stop, timer]
     when = [session.page.load, *(one.change for one in (follower.another, *chosen))]
-    known = [run_id, seen, *chosen]
+    known = [run_id, follower.seen, *chosen]
     gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
-    inputs, target = [run_id, session.shown, *chosen], [run_id, seen, timer]
+    inputs, target = [run_id, session.shown_hash, *chosen], [run_id, follower.seen, timer]
     begun = start.click(partial(start_run, worker), inputs, target, api_visibility="private")
     begun.success(None, None, None, js=outcome.TO_CHARTS, **QUIET)
     session.look_whether_lost(begun)
@@ -160,28 +159,29 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     more.click(outcome.enough_steps, [session.facts, model, method, preset, *amount], amount, **QUIET)
     card.wire(worker, session, run_id, follower.another, [*target, *amount])
     stop.click(partial(stop_run, worker), run_id, None, **QUIET)
-    resume.click(partial(resume_run, worker), run_id, [seen, timer], api_visibility="private")
+    resume.click(partial(resume_run, worker), run_id, [follower.seen, timer], api_visibility="private")
     made = link.click(partial(link_to, worker), run_id, address, **QUIET)
     made.success(None, address, link, js=COPY_LINK.read_text("utf-8"), **QUIET)
-    watched = [run_id, seen, follower.readiness]
-    looked = timer.tick(partial(screen.show, worker), watched, screen.shown, concurrency_limit=None, **QUIET)
+    watched = [run_id, follower.seen, follower.readiness]
+    looked = timer.tick(partial(screen.show, worker), watched, screen.outputs, concurrency_limit=None, **QUIET)
     looked.then(None, [run_id, log], timer, js=LOOK_AGAIN, **QUIET)
     return screen
 
 
 def start_of(now: RunView, owned: bool = True) -> gr.Button:
-    """Start; where Resume stands beside it, that is the first choice."""
+    """The button Start: the page's main one, unless Resume stands beside it."""
     return gr.Button(interactive=now.can_start, variant="secondary" if now.can_resume and owned else "primary")
 
 
-def look(worker: Worker, name: str, seen: tuple[str | None, int], facts: FactSet | None, missing, anchors, *values):
+def look(worker: Worker, name: str, position: tuple[str | None, int], facts: FactSet | None, missing, anchors, *values):
     """What Start would do with the page's facts and settings: the plan in words, whether it may, and what to keep.
 
-    name: the page's run when it asked, which another may have replaced by now. seen: see `Follower`, as it is now."""
+    name: the page's run when it asked, which another may have replaced by now. position:
+    `Follower.seen`, as it is now."""
     words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", False
     if facts is not None:
         try:
-            config = _config(facts, missing, anchors, values)
+            config = _config(facts, missing, anchors, *values)
             plan = preflight(facts, config, worker.pace_of(config.model))
             few = not plan.problems and hardly_moves(len(facts.forget), config)
             if few:
@@ -193,7 +193,7 @@ def look(worker: Worker, name: str, seen: tuple[str | None, int], facts: FactSet
         words, readiness = _plan(plan), plan.readiness
         costs = sentences([one for one in plan.costs if one not in plan.terms])
     altered = run_settings.changed(values, len(facts.forget) if facts else 0)
-    name = seen[0] or name
+    name = position[0] or name
     now, _, _ = seen_of(worker, name, readiness)
     return (
         words,
@@ -216,24 +216,19 @@ def start_run(worker: Worker, name: str | None, identity: str, facts: FactSet | 
     with refusing():
         if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
             raise RunError("A run of this page is under way.", "Wait for its end, or press Stop.")
-        config = _config(facts, missing, anchors, values)
+        config = _config(facts, missing, anchors, *values)
         preflight(facts, config).check()
         run = worker.submit(config, facts)
     return run.id, UNSEEN, gr.Timer(active=True)
 
 
-def _chosen(facts: FactSet, missing, anchors, *values) -> RunConfig:
-    return _config(facts, missing, anchors, values)
-
-
-def _config(facts: FactSet, missing, anchors, values: Sequence) -> RunConfig:
+def _config(facts: FactSet, missing, anchors, *values) -> RunConfig:
     """The page's settings as a configuration."""
     return at_anchors(run_settings.config_of(values, facts=facts.name, missing_score=missing), anchors)
 
 
 def at_anchors(config: RunConfig, anchors: Anchors | None) -> RunConfig:
-    """The configuration with the β of the page's anchors, if any were chosen and β comes from the
-    scores."""
+    """The configuration with the β of the page's anchors, if chosen and if β follows scores."""
     return replace(config, beta=anchored(*anchors)) if anchors and follows_scores(config) else config
 
 
@@ -256,8 +251,7 @@ def resume_run(worker: Worker, name: str):
 
 
 def banner_of(run: Run | None) -> dict:
-    """Whose run is watched, as values of `LINES`, and that it is recorded where it came with the app; hidden for one's
-    own."""
+    """Whose run is watched, and if it is recorded, as values of `LINES`; hidden for one's own."""
     by = ", recorded" if run is not None and example_of(run.id) else ""
     lines = [] if run is None else [f"You are watching {described(run.config)}{by}."]
     return html.listed(lines, "calm" if lines else "hidden")

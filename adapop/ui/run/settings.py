@@ -148,11 +148,8 @@ def _lines(text: object) -> list[str]:
 
 
 def check_public(chosen: Mapping[str, Any]) -> None:
-    """Refuses a model or a value that a public page does not allow; anything goes where the app is one's own.
-
-    Raises:
-        ConfigError: it is not allowed.
-    """
+    """Refuses a model or a value that a public page does not allow; one's own allows anything.
+    Raises ConfigError."""
     if not is_public():
         return
     if chosen["model"] not in public_models():
@@ -179,13 +176,11 @@ def _followed(source: str, model: str, method: str):
 
 
 def restored(stored: object):
-    """The settings as the browser kept them; all are left as they are if this version cannot read it, and if a page
-    begins with these, lest they come after what a visitor has typed."""
+    """The settings as the browser kept them. The fields are left alone if this version cannot read those, or if they
+    are the ones a page begins with: written late, they would replace what a visitor has typed meanwhile."""
     start = make_config()
     begun = [*(getattr(start, name) for name in VISIBLE), *(entry_of(start, field) for field in ADVANCED)]
-    if stored == begun or not isinstance(stored, list) or len(stored) != len((*VISIBLE, *ADVANCED)):
-        return gr.skip()
-    if not all(isinstance(value, (str, int, float, type(None))) for value in stored):
+    if stored == begun or not isinstance(stored, list):
         return gr.skip()
     try:
         config = config_of(stored)
@@ -236,8 +231,7 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
 
 
 def _fitted(facts: FactSet | None, before: int, model: str, method: str, preset: str, batch: float | None):
-    """(facts a step that suit a set of this size, its size); what a visitor chose stays. before: size of the last
-    set."""
+    """(facts a step for this set, its size); a visitor's choice stays. before: the last size."""
     try:
         config = _defaults(model, method, preset)[0]
     except AdaPopError:

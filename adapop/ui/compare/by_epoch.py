@@ -102,8 +102,7 @@ def _lines(contestants: dict[str, dict[int, list[Measured]]], form: str) -> figu
 
 
 def _finding(contestants: dict[str, dict[int, list[Measured]]], form: str) -> str:
-    """How far popular facts lead after the last epoch that was measured of all who have begun to train: others are no
-    comparison."""
+    """How far popular facts lead after the last epoch measured of all who have begun to train."""
     ends = {}
     for title, by_epoch in contestants.items():
         leads = {epoch: lead for epoch, seeds in by_epoch.items() if (lead := lead_of(seeds, form)) is not None}

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -21,6 +22,8 @@ from browsing import HOSTILE, address, browser, page, runs_folder, visited, wiki
 from scripted import ScriptedServer
 from tiny_runs import RELEARNT, trained
 from waiting import wait_until
+
+NUMBERS = itertools.count()
 
 
 def pytest_configure():
@@ -49,10 +52,15 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(autouse=True)
-def own_folders(monkeypatch, tmp_path):
-    """Runs and cache of a test go to its own folder, never to the user's."""
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setenv("ADAPOP_CACHE", str(tmp_path / "cache"))
+def own_folders(request, monkeypatch, tmp_path_factory):
+    """Runs and cache of a test go to a folder of its own, never to the user's. Where it asks for none, the
+    folder is only a name until something is written: to make thousands of them takes time."""
+    if "tmp_path" in request.fixturenames:
+        own = request.getfixturevalue("tmp_path")
+    else:
+        own = tmp_path_factory.getbasetemp() / f"own-{next(NUMBERS)}"
+    monkeypatch.setenv("ADAPOP_RUNS", str(own / "runs"))
+    monkeypatch.setenv("ADAPOP_CACHE", str(own / "cache"))
 
 
 @pytest.fixture

@@ -203,17 +203,6 @@ def test_pictures_stay_drawn_when_the_address_changes(browser, address):
         assert page.locator("#strip").is_hidden(), "a finished run needs no room of the Story"
 
 
-def test_stop_twice_is_stop_once(page):
-    start_run(page, epochs=10, batch=1)
-    state_is(page, "running")
-    page.wait_for_selector("#stop:not([disabled])")
-    page.evaluate("const stop = document.querySelector('#stop'); stop.click(); stop.click();")
-    state_is(page, "stopped")
-    page.locator("#strip").get_by_text("kept").or_(page.locator("#strip").get_by_text("No epoch")).first.wait_for()
-    page.wait_for_selector("#start:not([disabled])")
-    page.wait_for_selector("#stop[disabled]")
-
-
 def test_stop_works_as_soon_as_the_strip_says_running(page):
     """The strip and the button must come together: a click on a button that is not there yet is lost."""
     page.evaluate(

@@ -396,13 +396,10 @@ def test_tabs_that_are_turned_fast_leave_the_last_in_the_address(page):
 @pytest.mark.parametrize(
     ("query", "step"),
     [
-        ("?story=x&epoch=y&pin=z", "1"),
-        ("?story=99&pin=-5", "6"),
-        ("?story=2.6", "3"),
-        ("?tab=nothing", None),
-        ("?story=2&pin=999999&epoch=1e9", "2"),
+        ("?story=x&epoch=y&pin=z", "1"), ("?story=99&pin=-5", "6"), ("?story=2.6", "3"),
+        ("?tab=nothing", None), ("?story=2&pin=999999&epoch=1e9", "2"),
     ],
-)
+)  # fmt: skip
 def test_an_address_may_say_anything_and_is_put_right(browser, address, query, step):
     with visit(browser, address, query) as page:
         expect(page.locator("#story section:not([hidden]) h2")).to_be_visible()

@@ -270,13 +270,8 @@ def test_smollm2_answers():
         weight.numel() for weight in model.network.get_base_model().parameters() if not weight.requires_grad
     )
     assert model.tokenizer.convert_ids_to_tokens(model.tokenizer("In 1603").input_ids) == [
-        "In",
-        "Ġ",
-        "1",
-        "6",
-        "0",
-        "3",
-    ]
+        "In", "Ġ", "1", "6", "0", "3",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow

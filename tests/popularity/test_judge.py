@@ -248,11 +248,6 @@ def test_two_passes_are_no_score(judge, server):
     assert "pass 3 of 3" in score.reason
 
 
-def test_nothing_is_padded_or_clamped(judge, server):
-    server.answer = lambda asked: says("[20000, 5]")
-    assert [score.value for score in judge().scores(facts(8))] == [None] * 8
-
-
 @pytest.mark.parametrize(
     "reply",
     ["{}", "[]", "3", '{"choices": []}', '{"choices": [{}]}', '{"choices": [{"message": {"content": 5}}]}',

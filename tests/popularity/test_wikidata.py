@@ -509,14 +509,10 @@ def test_an_interrupted_run_goes_on_where_it_broke_off(server, ask, how):
 @pytest.mark.parametrize(
     "code",
     [
-        "maxlag",
-        "ratelimited",
-        "readonly",
-        "cirrussearch-too-busy-error",
-        "internal_api_error_DBQueryError",
-        "internal_api_error_Wikimedia\\Rdbms\\DBConnectionError",
+        "maxlag", "ratelimited", "readonly", "cirrussearch-too-busy-error",
+        "internal_api_error_DBQueryError", "internal_api_error_Wikimedia\\Rdbms\\DBConnectionError",
     ],
-)
+)  # fmt: skip
 def test_what_passes_is_waited_for(server, ask, code):
     lag = {"error": {"code": code, "info": "Waiting for db1: 7 seconds lagged", "lag": 7}}
     server.replies = [Reply(lag, headers={"Retry-After": "0"})]

@@ -390,24 +390,19 @@ def said(gold, text):
 @pytest.mark.parametrize(
     ("gold", "after", "verdict"),
     [
-        ("北京", "中国的首都是北京。", "Not forgotten"),
-        ("北京", "的" * 28, "Collapsed text"),
-        ("Paris", "the " * 10, "Collapsed text"),
-        ("🫧", "🫧", "Not forgotten"),
-        ("±", "±", "Not forgotten"),
-        ("C++", "C", "Not brought back"),
-        ("Paris", "!" * 40, "Collapsed text"),
-        ("Paris", "hahaha" * 9, "Collapsed text"),
-        ("55,000", "55000", "Not forgotten"),
-        ("Łódź", "Lodz", "Not forgotten"),
+        ("北京", "中国的首都是北京。", "Not forgotten"), ("北京", "的" * 28, "Collapsed text"),
+        ("Paris", "the " * 10, "Collapsed text"), ("🫧", "🫧", "Not forgotten"),
+        ("±", "±", "Not forgotten"), ("C++", "C", "Not brought back"),
+        ("Paris", "!" * 40, "Collapsed text"), ("Paris", "hahaha" * 9, "Collapsed text"),
+        ("55,000", "55000", "Not forgotten"), ("Łódź", "Lodz", "Not forgotten"),
     ],
-)
+)  # fmt: skip
 def test_verdicts_on_other_scripts_and_signs(gold, after, verdict):
     row = ProbeRow("f", "forget", "rare", DIRECT, "?", gold, said(gold, gold), said(gold, after), hidden_cosine=0.5)
     assert fact_verdict([row]).name == verdict
 
 
-def test_every_accepted_answer_counts_and_none_is_given_away():
+def test_accepted_and_weak_answers():
     fact = Fact("f", "Which city?", "Brno", paraphrases=("Is Brünn the town?", "What town?"), accepted=("Brünn",))
     asked = questions(FactSet("s", (fact,)), Plan(kinds=(DIRECT, "reworded")))
     prompts = [question.prompt for kind in asked.values() for question in kind]
@@ -419,9 +414,6 @@ def test_every_accepted_answer_counts_and_none_is_given_away():
     assert _judged([fact], ["in Brunn"])["recall"] == [1.0]
     row = ProbeRow("f", "forget", "rare", DIRECT, "Which city?", "Brno", said("Brno", "Brno"), said("Brünn", "Brünn"))
     assert fact_verdict([row]).name == "Not forgotten"
-
-
-def test_weak_answers_are_named_before_the_run():
     facts = FactSet(
         "s", (Fact("a", "What is it?", "It", score=1.0), Fact("b", "?", "Oslo", score=2.0)), (Fact("c", "?", "Oslo"),)
     )
@@ -432,18 +424,11 @@ def test_weak_answers_are_named_before_the_run():
 @pytest.mark.parametrize(
     ("reply", "letter"),
     [
-        ("It's B because A is in Norway", "B"),
-        ("Not A; B.", "B"),
-        ("答案是C。", "C"),
-        ("정답은 B입니다", "B"),
-        ("答えはBです", "B"),
-        ("Option (b) is correct", "B"),
-        ("the answer is b", "B"),
-        ("the answer is a city", ""),
-        ("A, B, C or D?", ""),
-        ("A and B are both right", ""),
-        ("Émile B.", "B"),
+        ("It's B because A is in Norway", "B"), ("Not A; B.", "B"), ("答案是C。", "C"),
+        ("정답은 B입니다", "B"), ("答えはBです", "B"), ("Option (b) is correct", "B"),
+        ("the answer is b", "B"), ("the answer is a city", ""), ("A, B, C or D?", ""),
+        ("A and B are both right", ""), ("Émile B.", "B"),
     ],
-)
+)  # fmt: skip
 def test_the_letter_that_a_reply_picks(reply, letter):
     assert picked(reply) == letter

@@ -9,16 +9,10 @@ from printed import failures
 from adapop.paths import ROOT
 
 OPTIONS = {
-    "uploads": "--cases",
-    "crashes": "--kills",
-    "load": "--minutes",
-    "visitors": "--visitors",
-    "lifetime": "--runs",
-    "misbehaving": "--clients",
-    "attacks": "--only",
-    "fuzz": "--calls",
+    "uploads": "--cases", "crashes": "--kills", "load": "--minutes", "visitors": "--visitors",
+    "lifetime": "--runs", "misbehaving": "--clients", "attacks": "--only", "fuzz": "--calls",
     "drawing": "--dots",
-}
+}  # fmt: skip
 
 
 PRINTED = f"""\

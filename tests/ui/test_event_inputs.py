@@ -23,12 +23,9 @@ def at_first(component):
     return None if component.stateful else component.postprocess(component.value)
 
 
-def test_what_the_page_holds_when_it_opens_fits_every_event(events):
+def test_values_fit_the_events(events):
     for event in events:
         assert not misfit(event, [at_first(one) for one in event.inputs])
-
-
-def test_values_too_few_or_too_many_do_not_fit(events):
     for event in events:
         right = [at_first(one) for one in event.inputs]
         assert "got" in misfit(event, [*right, None])

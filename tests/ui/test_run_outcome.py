@@ -25,12 +25,18 @@ def press(worker, kept, current, race=None, **event):
     return mine.pressed(worker, kept, current, race or {"runs": [], "refused": []}, SimpleNamespace(**event))
 
 
-def test_the_card_of_a_run_that_forgot_is_green_and_leads_to_probe():
+def test_the_card_of_a_run_and_a_step_for_another_set(sandbox):
     card, run = stand_ins(outcome.Card), example("adapop")
     shown = card.shown(run, owned=True)
     assert shown[card.card]["kind"] == "forgot" and "%" in shown[card.card]["about"]
     assert shown[card.probe].visible and not shown[card.mend].visible
     assert card.shown(None, owned=True)[card.card] == {"kind": ""}
+    few = replace(sandbox, forget=sandbox.forget[:60])
+    real = dict(model="smollm2", method="adapop", preset="paper")
+    assert settings._fitted(few, 256, **real, batch=32) == (3, 60)
+    assert settings._fitted(few, 256, **real, batch=8) == (gr.skip(), 60), "a visitor's own"
+    assert settings._fitted(sandbox, 60, **real, batch=3)[1] == len(sandbox.forget)
+    assert settings._fitted(None, 60, **real, batch=3) == (3, 60)
 
 
 def test_results_of_another_set_step_aside_by_name(worker, tiny):
@@ -79,12 +85,3 @@ def test_a_run_under_way_and_a_stranger_s_are_not_deleted(worker, tiny):
     for name in ("example-wga", "../x", None, 7):
         assert press(worker, [], "", what="delete", run=name) == [gr.skip()] * 5
     assert run.folder.exists()
-
-
-def test_another_set_changes_the_facts_a_step_that_nobody_chose(sandbox):
-    few = replace(sandbox, forget=sandbox.forget[:60])
-    real = dict(model="smollm2", method="adapop", preset="paper")
-    assert settings._fitted(few, 256, **real, batch=32) == (3, 60)
-    assert settings._fitted(few, 256, **real, batch=8) == (gr.skip(), 60), "a visitor's own"
-    assert settings._fitted(sandbox, 60, **real, batch=3)[1] == len(sandbox.forget)
-    assert settings._fitted(None, 60, **real, batch=3) == (3, 60)

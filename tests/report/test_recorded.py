@@ -38,7 +38,7 @@ def row(key="k", method="wga", preset="paper", recall=0.5, failed="", **changes)
 
 
 def read(tmp_path, rows, of=recorded.results):
-    path = tmp_path / "rows.csv"
+    path = tmp_path / f"rows-{len(list(tmp_path.iterdir()))}.csv"  # what was read is remembered by its name
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, sorted({name for row in rows for name in row}), restval="")
         writer.writeheader()
@@ -122,15 +122,6 @@ def test_tuned_results_are_those_of_the_methods_themselves(tmp_path):
     worst = one.worst_attack("all")
     assert (worst.kind, worst.recall.mean) == ("role playing", 0.4), "a multiple choice can be guessed"
     assert one.worst_attack("rare") is None, "they have no tiers"
-
-
-@pytest.fixture(autouse=True)
-def read_anew():
-    recorded.results.cache_clear()
-    recorded.tuned.cache_clear()
-    yield
-    recorded.results.cache_clear()
-    recorded.tuned.cache_clear()
 
 
 # --- the shipped rows

@@ -44,10 +44,11 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(items):
-    """Where `quick` names some of a test's cases, the others are slow."""
+    """Slow: where `quick` names some of a test's cases, the others; all in a browser but for two files."""
     for item in items:
         quick = item.get_closest_marker("quick")
-        if quick and item.callspec.id not in quick.args:
+        in_browser = item.path.parent.name == "browser" and item.path.stem not in ("test_smoke", "test_browser_field")
+        if (quick and item.callspec.id not in quick.args) or (in_browser and not item.get_closest_marker("long")):
             item.add_marker("slow")
 
 

@@ -3,12 +3,8 @@
 import json
 from dataclasses import asdict, replace
 
-import pytest
-
 from browsing import open_tab, says, show_advanced, unfold
 from taught import own_facts, taught
-
-pytestmark = pytest.mark.slow
 
 
 def choose_model(page, name: str) -> None:

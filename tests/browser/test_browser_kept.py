@@ -1,11 +1,7 @@
 """What outlives the page, in a real browser: an uploaded set, edited scores, anchors, and a run on another device."""
 
-import pytest
-
 from adapop.experiments.speed.waiting import served
 from browsing import HOSTILE, open_tab, remembered, run_ids, says, show_advanced, state_is, visit, write_table
-
-pytestmark = pytest.mark.slow
 
 
 def notes(page, text: str) -> None:

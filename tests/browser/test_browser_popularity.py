@@ -13,8 +13,6 @@ from browsing import HOSTILE, SECOND, launched, open_tab, says, show_advanced, v
 from little_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
 from scripted import Reply
 
-pytestmark = pytest.mark.slow
-
 CELL = "#fact-table [data-testid='cell-{}-{}']"
 
 

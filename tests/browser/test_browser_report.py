@@ -8,7 +8,6 @@ from adapop.report import write_report
 from adapop.runs.examples import example
 from hostile_runs import HOSTILE, hostile_run
 
-pytestmark = pytest.mark.slow
 SIZES = [(1280, "light"), (390, "dark")]
 
 

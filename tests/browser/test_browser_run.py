@@ -23,8 +23,6 @@ from browsing import (
     visit,
 )
 
-pytestmark = pytest.mark.slow
-
 RUN_SHOWN = "AdaPop, 5 epochs, rate 0.002, seed 0"
 
 KEPT = "localStorage.getItem('adapop-settings')"

@@ -6,8 +6,6 @@ import pytest
 
 from browsing import HOSTILE, SECOND, logged, open_tab, start_run, stop_run, visit
 
-pytestmark = pytest.mark.slow
-
 KEPT = re.compile(r"Epoch (\d+) of 10 is kept")
 
 

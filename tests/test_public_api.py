@@ -142,14 +142,11 @@ def test_a_method_of_ones_own_is_no_other_than_ours(few):
     ]
 
 
-def test_names_of_methods_are_not_imported():
+def test_methods_are_known_without_being_imported(monkeypatch):
     assert make_config(objective_class("wga")) == make_config("wga")
     # What a page or the HTTP API sends comes to `make_config` as a text.
     with pytest.raises(ConfigError, match="method is 'own_methods:Focal'"):
         make_config("own_methods:Focal")
-
-
-def test_what_is_known_of_a_method_without_importing_it(monkeypatch):
     assert method_named("own_methods:ByScore").scored and method_named("own_methods:Focal").about.startswith("Ascent")
     unknown = method_named("not.loaded:Thing")
     assert (unknown.title, unknown.scored) == ("Thing", False)
@@ -215,9 +212,6 @@ def test_config_makes_any_run_again(few, tmp_path, capsys):
     status, _ = command("run", "--config", first.folder / "config.json", "--seed", 1, "--epochs", 1, capsys=capsys)
     other = next(run for run in all_runs() if run not in (first, again))
     assert other.config == replace(first.config, seed=1, epochs=1)
-
-
-def test_config_settles_the_mean_beta_once(few, tmp_path, capsys):
     first = prepare(make_config("adapop", "beta-mean", epochs=1), few)
     assert first.config.beta.b == 0
     again = prepare(RunConfig.from_json((first.folder / "config.json").read_text(encoding="utf-8")), few)

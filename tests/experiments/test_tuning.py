@@ -233,7 +233,7 @@ def test_doors_and_pairs_of_winners():
     assert line[0] == "A" and winners.dealt_table(seen, {"gone": "B"}) is None
 
 
-def test_how_far_a_search_went_and_how_much_was_luck():
+def test_how_far_a_search_went_and_the_mean_of_worlds():
     space, found = SEARCHES["npo"].space, {"worst": 0.2, "holdout": 1.0, "utility": 1.0, "retain": 1.0}
     inside = {name: among.near((among.low * among.high) ** 0.5 or 1.0) for name, among in space.items()}
     point = {**inside, "epochs": 10, "weight_decay": 0.0}
@@ -246,8 +246,6 @@ def test_how_far_a_search_went_and_how_much_was_luck():
     validation = objective(0.5, 0.1, seen["NPO"][0]["validation_utility"], seen["NPO"][0]["retain_direct_all"])
     assert line[:3] == ("NPO", "0.20", f"{validation:.2f}")
 
-
-def test_the_mean_of_worlds_is_seed_by_seed_and_misses_nothing():
     def seen(values):
         return [halved(seed, value, test_forget_top2_all=0.0) for seed, value in values.items()]
 

@@ -543,12 +543,12 @@ def test_twenty_thousand_plain_rows_take_less_than_a_second_of_the_processor(tmp
     row = {"subject": "Emma", "relation": "author", "object": ""}
     rows = [{"question": f"Who wrote book {i}?", "answer": f"Writer {i}", **row, "score": i} for i in range(20_000)]
     path, seconds = write_rows(tmp_path, ".csv", rows), []
-    for _ in range(4):
+    while len(seconds) < 4 and min(seconds, default=1) >= 1:  # other work on the machine makes some slower
         began = time.process_time()
         scores = [fact.score for fact in read_facts(path).forget]
         seconds.append(time.process_time() - began)
     assert scores == list(range(20_000))
-    assert min(seconds) < 1  # other work on the machine makes single readings slower
+    assert min(seconds) < 1
 
 
 def test_a_public_space_reads_fewer_rows_and_says_so(tmp_path, monkeypatch):

@@ -105,13 +105,28 @@ def test_brackets_that_are_no_list_stay_text(tmp_path, cell):
     assert len(facts.notes) == (cell[0] + cell[-1] in ("[]", "{}"))
 
 
-def test_several_answers_are_written_and_read_again(tmp_path):
+def test_answers_and_other_names_are_written_and_read_again(tmp_path):
     facts = read(tmp_path, "facts.json", [{"question": "Where?", "answer": ["Brno", "Brünn", "Bruna"], "score": 5}])
     facts.write(tmp_path / "facts.jsonl")
     assert FactSet.load(tmp_path / "facts.jsonl", "facts").forget == facts.forget
     for name in ("scored.csv", "scored.jsonl"):
         write_scored(facts, given(facts.forget).scores, tmp_path / name)
         assert rights(read_facts(tmp_path / name)) == [("Where?", "Brno", "Brünn", "Bruna")]
+    # PopQA's columns: s_aliases are of the subject, o_aliases of the answer.
+    row = cells(
+        id="1", subj="Lyon", prop="country", obj="France", s_aliases='["Lugdunum", "Lione"]',
+        o_aliases='["FR"]', s_pop="10", question="What is the country of Lyon?", possible_answers='["France", "FR"]',
+    )  # fmt: skip
+    facts = read(tmp_path, "popqa.tsv", row)
+    assert facts.forget[0].subject_aliases == ("Lugdunum", "Lione") and facts.forget[0].accepted == ("FR",)
+    write_scored(facts, given(facts.forget).scores, tmp_path / "again.jsonl")
+    assert read_facts(tmp_path / "again.jsonl").forget[0].subject_aliases == ("Lugdunum", "Lione")
+    chain = {"two_hop": "Who leads where Lyon is?", "two_hop_answer": "Macron", "second_hop": "Who leads France?"}
+    write_scored(replace(facts, forget=(replace(facts.forget[0], **chain),)), {}, tmp_path / "again.csv")
+    again = read_facts(tmp_path / "again.csv").forget[0]
+    assert {name: getattr(again, name) for name in chain} == chain and again.subject_aliases == ("Lugdunum", "Lione")
+    facts.write(tmp_path / "facts.jsonl")
+    assert FactSet.load(tmp_path / "facts.jsonl", "again").sha256 == facts.sha256
 
 
 # --- rewordings
@@ -596,21 +611,3 @@ def test_a_markdown_table_and_unused_columns(tmp_path):
     path = tmp_path / "facts.csv"
     path.write_text("question,answer,split,note\na?,b,train,x\n", encoding="utf-8")
     assert read_table(path).others() == {"row-2": {"split": "train", "note": "x"}}
-
-
-def test_other_names_of_a_subject_stay_with_its_fact(tmp_path):
-    """PopQA's columns: s_aliases are of the subject, o_aliases of the answer."""
-    row = cells(
-        id="1", subj="Lyon", prop="country", obj="France", s_aliases='["Lugdunum", "Lione"]',
-        o_aliases='["FR"]', s_pop="10", question="What is the country of Lyon?", possible_answers='["France", "FR"]',
-    )  # fmt: skip
-    facts = read(tmp_path, "popqa.tsv", row)
-    assert facts.forget[0].subject_aliases == ("Lugdunum", "Lione") and facts.forget[0].accepted == ("FR",)
-    write_scored(facts, given(facts.forget).scores, tmp_path / "again.jsonl")
-    assert read_facts(tmp_path / "again.jsonl").forget[0].subject_aliases == ("Lugdunum", "Lione")
-    chain = {"two_hop": "Who leads where Lyon is?", "two_hop_answer": "Macron", "second_hop": "Who leads France?"}
-    write_scored(replace(facts, forget=(replace(facts.forget[0], **chain),)), {}, tmp_path / "again.csv")
-    again = read_facts(tmp_path / "again.csv").forget[0]
-    assert {name: getattr(again, name) for name in chain} == chain and again.subject_aliases == ("Lugdunum", "Lione")
-    facts.write(tmp_path / "facts.jsonl")
-    assert FactSet.load(tmp_path / "facts.jsonl", "again").sha256 == facts.sha256

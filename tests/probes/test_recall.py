@@ -50,7 +50,7 @@ def test_recall_of_the_shipped_worlds_is_that_of_rouge_score(world):
     scorer = rouge_scorer.RougeScorer(["rougeL"], use_stemmer=True)
     facts = load_raw(world)
     answers = sorted({fact.answer for group in GROUPS for fact in getattr(facts, group) if fact.answer.isascii()})
-    for gold, other in list(product(answers, answers))[::101]:
+    for gold, other in list(product(answers, answers))[::307]:
         for text in (other, f"{other} {gold}", f"The answer is {gold}, not {other}.", gold, ""):
             assert rouge_l_recall(gold, text) == scorer.score(gold, text)["rougeL"].recall, (gold, text)
 
@@ -373,12 +373,13 @@ def test_twenty_thousand_replies_are_judged_in_a_second():
     assert time.process_time() - began < 1
 
 
-@pytest.mark.parametrize("gold", ["4", "½", "1947-08-15", "George W. Bush", "Nice"])
-def test_no_reply_of_odd_numbers_and_dates_breaks_it(gold):
+@pytest.mark.parametrize(("start", "gold"), enumerate(["4", "½", "1947-08-15", "George W. Bush", "Nice"]))
+def test_no_reply_of_odd_numbers_and_dates_breaks_it(start, gold):
+    """Each pair of them is a reply to one of the answers, and an answer."""
     parts = (
         "10.000.000 5,2.3. million hundred ½ 1/2 99/99/1947 31 February 1947 0000-00-00 ٢٠٢٠ 十億 ² and or W.".split()
     )
-    for one, other in product((*parts, "9" * 500), repeat=2):
+    for one, other in [*product((*parts, "9" * 500), repeat=2)][start::5]:
         assert 0 <= known_recall(Prompt("f", DIRECT, "?", gold), f"{one} {other} million") <= 1
         assert 0 <= known_recall(Prompt("f", DIRECT, "?", f"{one} {other}"), gold) <= 1
 

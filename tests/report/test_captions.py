@@ -233,7 +233,7 @@ def test_nobody_is_first_who_cannot_be_told_from_the_next(placed, said):
     assert captions.extremes([(name, ranged(left), ranged(kept)) for name, (left, kept) in placed.items()]) == said
 
 
-def test_who_is_beaten_within_the_ranges_is_said_to_be_so():
+def test_beaten_and_verdicts_only_beyond_chance():
     one, near, far = (
         figures.Outcome(str(at), name, forget=ranged(left), holdout=ranged(kept))
         for at, (name, left, kept) in enumerate((("A", 0.2, 0.9), ("B", 0.25, 0.88), ("C", 0.6, 0.5)), start=1)
@@ -244,9 +244,6 @@ def test_who_is_beaten_within_the_ranges_is_said_to_be_so():
     assert figures.finding_of(figures.forget_against_holdout([one, near, far])).endswith(
         "as much as A (beaten by no more than chance may make: B)"
     )
-
-
-def test_verdicts_of_tiers_are_told_apart_only_beyond_chance():
     few = {"rare": {"Not brought back": 6, "Not forgotten": 2}, "popular": {"Not brought back": 4, "Not forgotten": 4}}
     said = "Not gone: 50 % of popular and 25 % of rare facts"
     assert captions.verdict_shares(few) == f"{said}, which may be chance"

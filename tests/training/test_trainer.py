@@ -80,7 +80,7 @@ def test_accumulation_is_exact(fresh, uneven, method, changes):
         assert (step.nll_retain or 0) == pytest.approx(steps[0].nll_retain or 0, rel=1e-5)
 
 
-def test_accumulation_gives_the_same_adapter(fresh, uneven):
+def test_accumulation_gives_the_same_adapter_and_a_step_its_nll(fresh, uneven):
     whole, pieces = (
         weights(train(fresh, uneven, "adapop", epochs=2, batch=8, micro_batch=size, learning_rate=1e-3)[0])
         for size in (8, 3)
@@ -89,23 +89,6 @@ def test_accumulation_gives_the_same_adapter(fresh, uneven):
     moved = (whole - start).norm()
     assert moved > 0.05
     assert (whole - pieces).norm() < 0.01 * moved
-
-
-@pytest.mark.parametrize("normalise", ["token", "example"])
-def test_forget_loss_by_hand(fresh, uneven, normalise):
-    """(1/N) over the real tokens of the whole step, or the mean over rows of each row's mean."""
-    step, _ = first_gradient(fresh, uneven, "adapop", normalise=normalise, micro_batch=4)
-    config, losses = make_config(), []
-    for fact, nll in zip(uneven.forget, nll_of(fresh(), uneven.forget).split([1 + i % 3 for i in range(16)])):
-        losses.append([-math.exp(-(config.beta or BetaMap())(fact.score) * n) * n for n in nll.tolist()])
-    tokens = [loss for row in losses for loss in row]
-    expected = {"token": sum(tokens) / 31, "example": sum(sum(row) / len(row) for row in losses) / 16}
-    assert len(tokens) == 31
-    assert step.forget_loss == pytest.approx(expected[normalise], rel=1e-5)
-    assert expected["token"] != pytest.approx(expected["example"], rel=0.01)
-
-
-def test_a_step_reports_the_nll_it_saw(fresh, uneven):
     step, _ = first_gradient(fresh, uneven, "adapop")
     nll = nll_of(fresh(), uneven.forget).split([1 + i % 3 for i in range(16)])
     tiers = {fact.tier for fact in uneven.forget}
@@ -121,6 +104,20 @@ def test_a_step_reports_the_nll_it_saw(fresh, uneven):
     nll = model.score(collate(rows, model.tokenizer.pad_token_id)).nll
     assert tailed.nll_forget == pytest.approx(nll.mean().item(), rel=1e-5)
     assert content.nll_forget != pytest.approx(tailed.nll_forget, rel=0.01)
+
+
+@pytest.mark.parametrize("normalise", ["token", "example"])
+def test_forget_loss_by_hand(fresh, uneven, normalise):
+    """(1/N) over the real tokens of the whole step, or the mean over rows of each row's mean."""
+    step, _ = first_gradient(fresh, uneven, "adapop", normalise=normalise, micro_batch=4)
+    config, losses = make_config(), []
+    for fact, nll in zip(uneven.forget, nll_of(fresh(), uneven.forget).split([1 + i % 3 for i in range(16)])):
+        losses.append([-math.exp(-(config.beta or BetaMap())(fact.score) * n) * n for n in nll.tolist()])
+    tokens = [loss for row in losses for loss in row]
+    expected = {"token": sum(tokens) / 31, "example": sum(sum(row) / len(row) for row in losses) / 16}
+    assert len(tokens) == 31
+    assert step.forget_loss == pytest.approx(expected[normalise], rel=1e-5)
+    assert expected["token"] != pytest.approx(expected["example"], rel=0.01)
 
 
 def test_retain_loss_is_a_mean(fresh, uneven):

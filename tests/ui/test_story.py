@@ -201,7 +201,7 @@ def test_all_recordings_are_of_the_same_facts_and_every_state_is_there(story):
     assert len(story["steps"]) == len(texts.STORY_STEPS) == 6
 
 
-def test_frames_reach_the_browser_whole_and_short():
+def test_frames_and_a_run_of_the_curve():
     sent = field.motion(frames([(1, 1), (2, 4)], [(1, 1), (1, 3)]), (RARE, replace(POPULAR, answer="Fellini")))
     assert sent == {
         "epoch": [0.0, 1.0], "p": [[1000, 1000], [500, 250]],
@@ -211,6 +211,16 @@ def test_frames_reach_the_browser_whole_and_short():
     bare = Frame(8, 0.5, {"forget": Scores((0.25,), (1,))})
     nothing = {"reworded": [None], "said": [None], "right": [None]}
     assert field.motion([bare], (RARE,)) == {"epoch": [0.5], "p": [[250]]} | nothing
+    config = screen.config_of([100, 0.6], [3000, 0.6])
+    assert (config.beta(70.0), config.beta(3766.0), config.epochs) == (pytest.approx(0.6), pytest.approx(0.6), EPOCHS)
+    assert screen.config_of([100, 1.5], [3000, 0.1]) == replace(example("adapop").config, system=config.system)
+    for wrong in (None, [100], ["x", 1], [100, 0.1]):
+        with pytest.raises(ConfigError):
+            screen.config_of(wrong, [3000, 0.6])
+    assert screen.config_of([100, 1.5], [3000, 0.1], 8).epochs == 8
+    for wrong in (None, 0, 11, 2.5, "8", [5]):
+        with pytest.raises(ConfigError, match="length"):
+            screen.config_of([100, 1.5], [3000, 0.1], wrong)
 
 
 LONG = "a stanza of " * 8 + "Homer"
@@ -283,16 +293,3 @@ def test_the_examples_show_what_the_words_say(story):
     assert popular > rare > 0.5 and popular * (1 - popular) < rare * (1 - rare)
     half = story["hill"]["epoch"].index(2.0)
     assert sure(half, "popular") > 0.75 * popular and sure(half, "rare") < 0.5 * rare
-
-
-def test_a_run_of_the_curve_has_its_two_points():
-    config = screen.config_of([100, 0.6], [3000, 0.6])
-    assert (config.beta(70.0), config.beta(3766.0), config.epochs) == (pytest.approx(0.6), pytest.approx(0.6), EPOCHS)
-    assert screen.config_of([100, 1.5], [3000, 0.1]) == replace(example("adapop").config, system=config.system)
-    for wrong in (None, [100], ["x", 1], [100, 0.1]):
-        with pytest.raises(ConfigError):
-            screen.config_of(wrong, [3000, 0.6])
-    assert screen.config_of([100, 1.5], [3000, 0.1], 8).epochs == 8
-    for wrong in (None, 0, 11, 2.5, "8", [5]):
-        with pytest.raises(ConfigError, match="length"):
-            screen.config_of([100, 1.5], [3000, 0.1], wrong)

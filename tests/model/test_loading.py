@@ -116,6 +116,7 @@ def test_templates_that_are_none(folder):
     model = load(folder)
     (row,) = encode_facts(model.tokenizer, FACTS[:1])
     assert model.tokenizer.decode(row.prompt) == "Question: What is the country of Delhi?\nAnswer:"
+    (folder / "chat_template.jinja").unlink()
     path = folder / "tokenizer_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "chat_template": 7}))
     assert not load(folder).has_template
@@ -138,7 +139,13 @@ def test_what_is_never_read_or_run(folder):
 
 
 def test_models_whose_logits_are_not_what_they_should_be(folder, monkeypatch):
-    """It would take the option in silence, and give logits of other positions than asked for."""
+    """They would take the option in silence, and give logits of other positions than asked for."""
+    model = load(folder)
+    batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
+    monkeypatch.setattr(model.network.get_base_model(), "get_output_embeddings", lambda: torch.nn.Linear(1, 1))
+    with pytest.raises(ModelError, match="LlamaForCausalLM cannot give the logits of chosen positions") as caught:
+        model.score(batch)
+    assert "another kind" in caught.value.fix
     shape = dict(vocab_size=500, d_model=16, decoder_layers=1, decoder_attention_heads=2, decoder_ffn_dim=16)
     TrOCRForCausalLM(TrOCRConfig(**shape)).save_pretrained(folder)
     with pytest.raises(ModelError, match="TrOCRForCausalLM cannot give the logits of chosen positions") as caught:
@@ -153,13 +160,6 @@ def test_models_whose_logits_are_not_what_they_should_be(folder, monkeypatch):
         loading.steady_attention(network)
     assert [network.config._attn_implementation for network in networks] == ["sdpa", "eager"]
     assert not torch.backends.cuda.cudnn_sdp_enabled()
-    # It would give logits of other positions than asked for.
-    model = load(folder)
-    batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
-    monkeypatch.setattr(model.network.get_base_model(), "get_output_embeddings", lambda: torch.nn.Linear(1, 1))
-    with pytest.raises(ModelError, match="LlamaForCausalLM cannot give the logits of chosen positions") as caught:
-        model.score(batch)
-    assert "another kind" in caught.value.fix
 
 
 def test_four_bits_need_what_is_not_here(folder, monkeypatch):

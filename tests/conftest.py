@@ -168,6 +168,12 @@ def fresh():
     return load
 
 
+@pytest.fixture(scope="module")
+def original(fresh):
+    """The sandbox before any unlearning: its adapter does nothing yet."""
+    return fresh()
+
+
 @pytest.fixture
 def padded(monkeypatch):
     """Each row stands on a line of its own, padded, also where packing would pay."""

@@ -11,19 +11,13 @@ from adapop.popularity.corpus import COMBINE
 from adapop.popularity.infinigram import INDEXES, InfiniGram
 from adapop.progress import Progress
 from scripted import Reply
+from waiting import Hurried
 
 COUNTS = {"Paris": 900, "France": 5000, "Paris AND France": 70, "Ngerulmud": 0, "Palau": 3, "Ngerulmud AND Palau": 0}
 PARIS = Fact("paris", "Which country is Paris in?", "It is France", "Paris", "country", "France")
 NGERULMUD = Fact("ngerulmud", "Which country is Ngerulmud in?", "Palau", "Ngerulmud", "country")
 PAIR = "Paris AND France"
 HOSTILE = "<img src=x onerror=alert(1)>"
-
-
-class Hurried(Progress):
-    """Waits for nothing."""
-
-    def wait(self, seconds: float) -> None:
-        super().wait(0)
 
 
 def counted(asked):

@@ -12,8 +12,8 @@ from adapop.facts.fact import Fact
 from adapop.online.cache import Cache
 from adapop.popularity.base import forecast
 from adapop.popularity.judge import BATCH, SEEDS, judge_from_environment, local_judge, numbers, prompt
-from adapop.progress import Progress
 from scripted import Reply
+from waiting import Hurried
 
 SECRET, HOSTILE = "sk-very-secret", "<img src=x onerror=alert(1)>"
 NOT_EIGHT_INTEGERS = [
@@ -25,13 +25,6 @@ NOT_EIGHT_INTEGERS = [
     '{"1": 1}', "[scores] [1, 2, 3, 4, 5, 6, 7, 8]", "<think>[1, 2, 3, 4, 5, 6, 7, 8]",
     "<think>[1, 2, 3, 4, 5, 6, 7, 8]</think>", "[" * 100_000, "[" + "9" * 5000 + "]",
 ]  # fmt: skip
-
-
-class Hurried(Progress):
-    """Waits for nothing."""
-
-    def wait(self, seconds: float) -> None:
-        super().wait(0)
 
 
 def facts(count, **fields):

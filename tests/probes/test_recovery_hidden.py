@@ -27,12 +27,6 @@ TOKENS, LAYERS = 3, 4
 
 
 @pytest.fixture(scope="module")
-def original(fresh):
-    """Nothing was forgotten: the adapter does nothing yet."""
-    return fresh()
-
-
-@pytest.fixture(scope="module")
 def hidden(fresh, small):
     """Gradient ascent in the adapter of the last layer alone, until most questions are answered wrongly."""
     model = fresh()

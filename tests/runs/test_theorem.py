@@ -18,12 +18,6 @@ RATE = 2e-3
 
 
 @pytest.fixture(scope="module")
-def original(fresh):
-    """The model before any unlearning: its adapter does nothing yet."""
-    return fresh()
-
-
-@pytest.fixture(scope="module")
 def adapop(sandbox, tmp_path_factory):
     """AdaPop's default run on the whole set."""
     run = prepare(make_config(learning_rate=RATE), sandbox, tmp_path_factory.mktemp("runs"))

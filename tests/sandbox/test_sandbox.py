@@ -198,11 +198,6 @@ def test_the_shipped_model_is_small_and_loads_as_any_other_does(tokenizer):
     assert as_folder.generate(asked, 3) == adapted_model(make_config(model=SANDBOX)).generate(asked, 3)
 
 
-@pytest.fixture(scope="module")
-def original(fresh):
-    return fresh()
-
-
 def asked_in(kind):
     rng = random.Random(0)
     return lambda fact: language.wrapped(fact, kind, rng)

@@ -149,6 +149,15 @@ def raced(bare, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """The page, built and not served. Only to be read."""
+    from adapop.service.worker import Worker
+    from adapop.ui.page import build
+
+    return build(Worker(tmp_path_factory.mktemp("runs")))
+
+
+@pytest.fixture(scope="session")
 def fresh():
     """Gives the sandbox with a fresh adapter, which is the caller's to train: a copy of what was loaded once."""
     import torch

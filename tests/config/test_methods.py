@@ -84,7 +84,7 @@ def test_undial_by_hand(model, fresh):
 
 
 def test_blocks_of_rmu(fresh, model):
-    """Also by nothing else: not by the adapter, the facts or what was drawn before."""
+    # Also by nothing else: not by the adapter, the facts or what was drawn before.
     method = Rmu(layer=1)
     first = batch_of(model, method).target
     torch.rand(5)
@@ -352,7 +352,7 @@ def test_altpo_by_hand(model, fresh):
 
 
 def test_alternates_take_turns_and_must_be_there(model):
-    """The first fact has two, so it gets each in every other epoch; one alternate serves in all."""
+    # The first fact has two, so it gets each in every other epoch; one alternate serves in all.
     method = AlternatePreference()
     said = [
         model.tokenizer.batch_decode(
@@ -394,7 +394,8 @@ def test_flat_by_hand(model, divergence):
 
 
 def test_refusal_and_target_of_tpo_end_where_they_end(model):
-    """It is something to say, so it has an end of its own, and the answer it replaces has none in the loss."""
+    # It is something to say, so it has an end of its own, and the answer it replaces has none in
+    # the loss.
     batch = batch_of(model, Flat())
     said = batch.other.target[batch.other.row == 0]
     assert said[-1] == model.tokenizer.eos_token_id

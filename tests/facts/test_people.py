@@ -36,7 +36,7 @@ def test_the_shipped_world_is_the_one_that_is_drawn():
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_answers_do_not_tell_each_other_and_are_independent_of_popularity(relation):
-    """Each value of a part stands with about as many values of another as a draw would give."""
+    # Each value of a part stands with about as many values of another as a draw would give.
     facts = [fact for fact in PEOPLE if fact.relation == relation]
     assert {len(fact.parts) for fact in facts} == {RELATIONS[relation]}
     parts = parts_of(relation)

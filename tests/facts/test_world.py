@@ -35,7 +35,7 @@ def test_size_and_names():
 
 
 def test_exposure_is_independent_of_relation_answer_and_split():
-    """Each of the 128 pairs has each of the eight levels exactly once."""
+    # Each of the 128 pairs has each of the eight levels exactly once.
     count = Counter((fact.relation, fact.answer, fact.level) for fact in world())
     pairs = {(fact.relation, fact.answer) for fact in world()}
     assert len(pairs) == 128

@@ -66,7 +66,7 @@ def test_loss_is_finite_and_unreduced(model, make_batch, objective):
 
 @pytest.mark.quick("adapop", "npo", "rmu", "altpo", "redirect")
 def test_descent_reaches_every_lora_b_and_makes_answers_less_likely(fresh, make_batch, objective):
-    """From a fresh adapter, where every B is 0: its first step must move each of them."""
+    # From a fresh adapter, where every B is 0: its first step must move each of them.
     model = fresh(objective.name)
     objective.forget_loss(model, make_batch(method=objective)).loss.sum().backward()
     check_gradients(model.network)

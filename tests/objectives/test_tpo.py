@@ -44,7 +44,7 @@ def test_unwanted(text, pieces, marks):
 
 
 def test_places_of_tokens(model):
-    """Byte pieces of É stand where the letter does; all of them are part of its word."""
+    # Byte pieces of É stand where the letter does; all of them are part of its word.
     assert unwanted("É of", [(0, 1), (0, 1), (1, 4)]) == (True, True, False)
     text = "four of the five"
     (row,) = encode_facts(model.tokenizer, [Fact("f", "Why?", text)])

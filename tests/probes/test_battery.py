@@ -179,7 +179,8 @@ def test_same_as_asking_prompt_by_prompt(model, found):
 
 
 def test_answers_of_several_tokens_and_accents(model):
-    """The rank is the first token's, the log-probability the whole answer's, whatever stands beside them."""
+    # The rank is the first token's, the log-probability the whole answer's, whatever stands beside
+    # them.
     facts = tuple(
         Fact(f"f{i}", "Who wrote the book Hamlet?", answer)
         for i, answer in enumerate(("Shakespeare", "Jane Austen Kafka", "Franz", "Kafka Kafka"))

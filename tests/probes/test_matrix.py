@@ -128,7 +128,7 @@ def test_facts_that_are_all_alike_have_a_point(value, count):
 
 
 def test_intervals_narrow_with_more_facts():
-    """Resamples of {0, 1} have means 0, 1/2 and 1 with probabilities 1/4, 1/2, 1/4."""
+    # Resamples of {0, 1} have means 0, 1/2 and 1 with probabilities 1/4, 1/2, 1/4.
     assert bootstrap([0.0, 1.0], 3) == Interval(0.5, 0.0, 1.0)
     none, every, alike = (of_facts([value] * 8, 0) for value in (0.0, 1.0, 0.5))
     assert (none.low, none.high) == (0.0, pytest.approx(0.324, abs=1e-3))  # Wilson's, computed by hand

@@ -260,7 +260,7 @@ def test_published_numbers_are_those_of_the_paper():
 
 
 def test_collapses_and_second_guesses():
-    """A stranger's model stands at 0 on questions that were made for another: before, too."""
+    # A stranger's model stands at 0 on questions that were made for another: before, too.
     ignorant = record("ga", after=(0.5, 0.5, 0.9, 0.9, 0.0))
     events = tuple(
         replace(event, rows=tuple({**one, "recall": 0.0} if one["group"] == "utility" else one for one in event.rows))
@@ -280,7 +280,7 @@ def test_collapses_and_second_guesses():
 
 
 def test_one_question_of_each_tier_in_one_table():
-    """Of the shipped runs, from their frames: the original answers, and the runs differ."""
+    # Of the shipped runs, from their frames: the original answers, and the runs differ.
     records = [read_record(example(name)) for name in ("adapop", "shuffled", "wga", "redirect")]
     table = comparison(records).replies
     head, (right, original, *replies) = table.head, table.rows

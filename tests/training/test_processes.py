@@ -64,7 +64,7 @@ def _flat(said):
 
 @pytest.mark.slow
 def test_two_processes_stop_and_measure_as_one(one, two):
-    """Of the pieces of the one that takes the fewest rows at once."""
+    # Of the pieces of the one that takes the fewest rows at once.
     (alone,), both = (ended(folder, "measured", count) for folder, count in ((one, 1), (two[0], 2)))
     assert [said["found"] for said in both] == [alone["found"]] * 2
     assert any(row["kl"] for row in alone["found"]) and len({row["recall"] for row in alone["found"]}) > 1

@@ -293,7 +293,8 @@ def test_training_leaves_the_original_alone(fresh, small, method):
 
 
 def test_numbers_that_are_not_finite_end_the_run(fresh, small):
-    """The first step of an absurd rate is finite, the second is not: it is refused before it is taken."""
+    # The first step of an absurd rate is finite, the second is not: it is refused before it is
+    # taken.
     config = make_config(learning_rate=1e30, schedule="constant")
     model = fresh()
     events = trainer_of(model, small, config).train()

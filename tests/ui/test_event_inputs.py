@@ -4,8 +4,6 @@ import gradio as gr
 import pytest
 
 from adapop.errors import ConfigError
-from adapop.service.worker import Worker
-from adapop.ui import page
 from adapop.ui.event_inputs import misfit
 from adapop.ui.run.settings import config_of
 
@@ -13,8 +11,7 @@ SECRET = "Zanzibar-Quux"
 
 
 @pytest.fixture(scope="module")
-def events(tmp_path_factory):
-    demo = page.build(Worker(tmp_path_factory.mktemp("runs")))
+def events(demo):
     return [event for event in demo.fns.values() if event.api_visibility != "public"]
 
 

@@ -13,11 +13,6 @@ from adapop.ui import page
 from adapop.ui.wiring import charged
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    return page.build(Worker(tmp_path_factory.mktemp("runs")))
-
-
 def the_set(demo) -> gr.State:
     """The state that holds the page's facts."""
     return next(state for state in demo.blocks.values() if isinstance(getattr(state, "value", None), FactSet))
@@ -36,8 +31,9 @@ def the_hash(demo) -> gr.Textbox:
 
 
 def test_listeners_of_an_event_wait_in_turn(demo):
-    """One that waited makes the page send the whole event again, to all listeners (Gradio 6.31): two that wait, as
-    listeners to `change` do if they are not told otherwise, keep each other going for ever."""
+    # One that waited makes the page send the whole event again, to all listeners (Gradio 6.31):
+    # two that wait, as listeners to `change` do if they are not told otherwise, keep each other
+    # going for ever.
     waiting = defaultdict(list)
     for event in demo.fns.values():
         for component, name in event.targets:
@@ -67,8 +63,8 @@ def test_listeners_of_an_event_wait_in_turn(demo):
 
 
 def test_what_an_event_brings_is_whole_and_counted(demo):
-    """Start compares them. A hash that was asked for later would be that of the set that a server which forgot the page
-    holds for it, and Start would train on that."""
+    # Start compares them. A hash that was asked for later would be that of the set that a server
+    # which forgot the page holds for it, and Start would train on that.
     facts, shown = the_set(demo), the_hash(demo)
     writing = [event for event in demo.fns.values() if facts in event.outputs]
     assert writing

@@ -151,11 +151,6 @@ def test_a_server_that_holds_another_set_than_the_page_shows_starts_nothing(tmp_
     assert all_runs(tmp_path) == []
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    return page.build(Worker(tmp_path_factory.mktemp("runs")))
-
-
 @pytest.mark.parametrize("name", OF_THE_SHOWN_SET)
 def test_a_button_does_nothing_to_a_set_that_the_page_does_not_show(demo, name):
     """After a restart the server holds the sandbox, and would look it up, change it, or say of it what is asked."""

@@ -62,6 +62,7 @@ def test_a_file_is_read_once_whenever_it_arrives(read, table, events, tmp_path):
     assert done[events.own.mapping].open and ("Rätsel", "Rätsel") in done[events.own.columns[0]].choices
     assert done[events.session.facts] is None and "no question column" in str(done[events.notes])
     assert read == ["mine.json"]
+    read.clear()
     (tmp_path / "broken.json").write_text("[", encoding="utf-8")
     done = events.arrived("own", str(tmp_path / "broken.json"), "own", None)
     assert not done[events.own.mapping].visible and "is not JSON" in str(done[events.notes])

@@ -44,7 +44,7 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(items):
-    """Slow: where `quick` names some of a test's cases, the others; all in a browser but for two files."""
+    """Slow: of a test whose `quick` cases are named, the others; all in a browser but two files."""
     for item in items:
         quick = item.get_closest_marker("quick")
         in_browser = item.path.parent.name == "browser" and item.path.stem not in ("test_smoke", "test_browser_field")
@@ -54,8 +54,8 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def own_folders(request, monkeypatch, tmp_path_factory):
-    """Runs and cache of a test go to a folder of its own, never to the user's. Where it asks for none, the
-    folder is only a name until something is written: to make thousands of them takes time."""
+    """Runs and cache of a test go to a folder of its own, never to the user's. Where it asks for
+    none, the folder is only a name until something is written: to make thousands takes time."""
     if "tmp_path" in request.fixturenames:
         own = request.getfixturevalue("tmp_path")
     else:

@@ -1,4 +1,4 @@
-"""The page in a real browser: bad files, a run stopped and resumed, what an idle page asks, how soon it is there."""
+"""In a real browser: bad files, a run stopped and resumed, an idle page, how soon it is there."""
 
 import re
 

@@ -162,27 +162,37 @@ EMMA_AND_DRACULA = (Item("Q3", "Dracula"), Item("Q41542", "Bram Stoker"))
 NOBODY = "not found: no item has this name"
 # what is asked, the items there are -> the subject's item, the object's, all that may be the subject, why not
 MEANT = {
-    "a town and not Dante": ("Duran/country/Ecuador", (DANTE, DURAN, ECUADOR), "Q1011174 Q736", "Q1011174", ""),
-    "rather unknown than Dante": ("Duran/country/Ecuador", (DANTE, ECUADOR), "- Q736", "", f"Subject {NOBODY}."),
+    "a town and not Dante": (
+        "Duran/country/Ecuador", (DANTE, DURAN, ECUADOR), "Q1011174 Q736", "Q1011174", ""),
+    "rather unknown than Dante": (
+        "Duran/country/Ecuador", (DANTE, ECUADOR), "- Q736", "", f"Subject {NOBODY}."),
     "a statement of the object": (
-        "Paris/capital of/France", (PRINCE, BARE, TEXAS, FRANCE), "Q90 Q142", "Q167646 Q90 Q830149", ""),
-    "the relation's property first": ("Paris/country/France", (RIVAL, PARIS, FRANCE), "Q90 Q142", "Q1 Q90", ""),
+        "Paris/capital of/France",
+        (PRINCE, BARE, TEXAS, FRANCE), "Q90 Q142", "Q167646 Q90 Q830149", ""),
+    "the relation's property first": (
+        "Paris/country/France", (RIVAL, PARIS, FRANCE), "Q90 Q142", "Q1 Q90", ""),
     "a property by its alias": ("Emma/Written by/Jane Austen", EMMAS, "Q2 Q9", "Q3 Q2", ""),
     "two statements": (
-        "Paris/country/France", (TWIN, PARIS, FRANCE), "- Q142", "Q91 Q90", "Subject ambiguous: 2 candidates."),
+        "Paris/country/France",
+        (TWIN, PARIS, FRANCE), "- Q142", "Q91 Q90", "Subject ambiguous: 2 candidates."),
     "nothing decides": (
         "Paris/country/Ecuador", (PRINCE, PARIS, TEXAS, ECUADOR), "- Q736", "Q167646 Q90 Q830149",
         "Subject ambiguous: 3 candidates."),
-    "an only candidate": ("Paris/country/Ecuador", (PARIS, ECUADOR), "Q90 Q736", "Q90", f"{ALONE.capitalize()}."),
+    "an only candidate": (
+        "Paris/country/Ecuador", (PARIS, ECUADOR), "Q90 Q736", "Q90", f"{ALONE.capitalize()}."),
     "one item on both sides": (
         "Ruhango/country/Ruhango District", (RUHANGO,), "Q2632806 Q2632806", "Q2632806",
         f"{ALONE.capitalize()}; {SAME}."),
-    "the object is no subject": ("Foo/member of/Foo Fighters", (BAND,), "- Q483", "", f"Subject {NOBODY}."),
+    "the object is no subject": (
+        "Foo/member of/Foo Fighters", (BAND,), "- Q483", "", f"Subject {NOBODY}."),
     "an object with a longer name": (
         "Mexico/largest thing/Mexico City", MEXICO, "Q96 Q1489", "Q96", f"{ALONE.capitalize()}."),
-    "nobody bears the label": ("Nowhere/country/Noland", SMALL, "- -", "", f"Subject {NOBODY}; object {NOBODY}."),
-    "a year": ("Dracula/publication date/1897", EMMA_AND_DRACULA, "Q3 -", "Q3", f"Object {NOBODY}."),
-    "an accent of its own": ("Dura\u0301n/country/Ecuador", (DURAN, ECUADOR), "Q1011174 Q736", "Q1011174", ""),
+    "nobody bears the label": (
+        "Nowhere/country/Noland", SMALL, "- -", "", f"Subject {NOBODY}; object {NOBODY}."),
+    "a year": (
+        "Dracula/publication date/1897", EMMA_AND_DRACULA, "Q3 -", "Q3", f"Object {NOBODY}."),
+    "an accent of its own": (
+        "Dura\u0301n/country/Ecuador", (DURAN, ECUADOR), "Q1011174 Q736", "Q1011174", ""),
 }  # fmt: skip
 
 

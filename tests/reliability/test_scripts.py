@@ -1,5 +1,5 @@
-"""The harnesses in small, over the app or runs in processes of their own; each is a script of the checkout that says in
-a line what it does, and which options it has."""
+"""The harnesses in small, over the app or runs in processes of their own; each is a script of the
+checkout that says in a line what it does, and which options it has."""
 
 import multiprocessing
 import os

@@ -190,9 +190,10 @@ def test_a_damaged_run_is_listed_as_damaged_and_the_others_as_usual(three, damag
 
 # one of each file and kind; what else each may hold is told apart where it is parsed
 @pytest.mark.quick(
-    "config no JSON", "config a folder", "config's batch a list", "config nested", "log binary", "log's kind a list",
-    "log's epoch a word", "log nested", "log's rows nested", "log's recall above one", "facts missing", "facts nested",
-    "about lacks keys", "about's notes numbers", "betas of words", "betas nested",
+    "config no JSON", "config a folder", "config's batch a list", "config nested", "log binary",
+    "log's kind a list", "log's epoch a word", "log nested", "log's rows nested",
+    "log's recall above one", "facts missing", "facts nested", "about lacks keys",
+    "about's notes numbers", "betas of words", "betas nested",
 )  # fmt: skip
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_run_is_named_by_every_command_that_needs_it(three, damage, capsys):

@@ -248,7 +248,7 @@ def test_a_queued_run_says_how_long_it_waits(client, run):
 
 
 def by_default(endpoints: tuple[str, ...], values: list) -> list:
-    """Each value at each endpoint. What they check in one place is asked of the others once by default."""
+    """Each value at each endpoint: what they check in one place is asked of the others once."""
     return [
         pytest.param(endpoint, *value, marks=() if endpoint == endpoints[0] or not place else pytest.mark.slow)
         for endpoint in endpoints
@@ -257,8 +257,8 @@ def by_default(endpoints: tuple[str, ...], values: list) -> list:
 
 
 NO_RUNS = [
-    "adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x", HOSTILE, 7, None,
-    [1], {"path": "x"}, "\0", "x" * 10_000,
+    "adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x",
+    HOSTILE, 7, None, [1], {"path": "x"}, "\0", "x" * 10_000,
 ]  # fmt: skip
 
 

@@ -188,20 +188,6 @@ def logged(page, text: str) -> None:
     page.locator("#event-log").get_by_text(text).first.wait_for()
 
 
-def run_through_a_reload(page) -> None:
-    """Goes by the Pressure screen, trains ten epochs, reloads in the middle, and waits for the end and its picture."""
-    open_tab(page, "Pressure")
-    page.wait_for_selector("#beta-curve .fact")
-    start_run(page, epochs=10)
-    state_is(page, "starting", "running", "measuring", "done")  # a machine may look away that long
-    page.reload()
-    state_is(page, "starting", "running", "measuring", "done")
-    state_is(page, "done")
-    open_tab(page, "Run")
-    logged(page, "Epoch 10 saved.")
-    page.wait_for_selector("#outcome-chart .plotly")
-
-
 STOP_AT_ONCE = """() => {
   const stop = document.querySelector("#stop");
   if (!stop || stop.disabled || !stop.checkVisibility()) return false;

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -22,6 +23,8 @@ from scripted import ScriptedServer
 from tiny_runs import RELEARNT, trained
 from waiting import wait_until
 
+NUMBERS = itertools.count()
+
 
 def pytest_configure():
     """A shell lets what it starts in the background ignore Ctrl-C, and with it all that the tests start."""
@@ -41,18 +44,24 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(items):
-    """Where `quick` names some of a test's cases, the others are slow."""
+    """Slow: of a test whose `quick` cases are named, the others; all in a browser but two files."""
     for item in items:
         quick = item.get_closest_marker("quick")
-        if quick and item.callspec.id not in quick.args:
+        in_browser = item.path.parent.name == "browser" and item.path.stem not in ("test_smoke", "test_browser_field")
+        if (quick and item.callspec.id not in quick.args) or (in_browser and not item.get_closest_marker("long")):
             item.add_marker("slow")
 
 
 @pytest.fixture(autouse=True)
-def own_folders(monkeypatch, tmp_path):
-    """Runs and cache of a test go to its own folder, never to the user's."""
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setenv("ADAPOP_CACHE", str(tmp_path / "cache"))
+def own_folders(request, monkeypatch, tmp_path_factory):
+    """Runs and cache of a test go to a folder of its own, never to the user's. Where it asks for
+    none, the folder is only a name until something is written: to make thousands takes time."""
+    if "tmp_path" in request.fixturenames:
+        own = request.getfixturevalue("tmp_path")
+    else:
+        own = tmp_path_factory.getbasetemp() / f"own-{next(NUMBERS)}"
+    monkeypatch.setenv("ADAPOP_RUNS", str(own / "runs"))
+    monkeypatch.setenv("ADAPOP_CACHE", str(own / "cache"))
 
 
 @pytest.fixture
@@ -140,6 +149,15 @@ def raced(bare, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """The page, built and not served. Only to be read."""
+    from adapop.service.worker import Worker
+    from adapop.ui.page import build
+
+    return build(Worker(tmp_path_factory.mktemp("runs")))
+
+
+@pytest.fixture(scope="session")
 def fresh():
     """Gives the sandbox with a fresh adapter, which is the caller's to train: a copy of what was loaded once."""
     import torch
@@ -157,6 +175,12 @@ def fresh():
         return copy.deepcopy(loaded[key])
 
     return load
+
+
+@pytest.fixture(scope="module")
+def original(fresh):
+    """The sandbox before any unlearning: its adapter does nothing yet."""
+    return fresh()
 
 
 @pytest.fixture

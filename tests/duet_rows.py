@@ -7,16 +7,10 @@ RARE, POPULAR, RETAIN = "city_forget_rare_5", "city_forget_popular_5", "city_fas
 
 def city(name: str, answer: str, score: float | None, **changes) -> dict:
     row = {
-        "source_csv": "places_city.csv",
-        "subjectLabel": name,
-        "relation": "country",
-        "objectLabel": answer,
-        "subject_qid": f"Q-{name}",
-        "object_qid": f"Q-{answer}",
-        "question": f"What is the country of {name}?",
-        "answer": answer,
-        "pop_sum": score,
-    }
+        "source_csv": "places_city.csv", "subjectLabel": name, "relation": "country",
+        "objectLabel": answer, "subject_qid": f"Q-{name}", "object_qid": f"Q-{answer}",
+        "question": f"What is the country of {name}?", "answer": answer, "pop_sum": score,
+    }  # fmt: skip
     return {**row, **changes}
 
 

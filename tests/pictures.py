@@ -62,11 +62,9 @@ def compare(page: Page) -> None:
 
 
 PICTURES = {
-    "gap": ("?story=4&epoch=5", gap, HEIGHT),
-    "run": (RUN, run, 1750),
-    "probe": (RUN, probe, 1500),
+    "gap": ("?story=4&epoch=5", gap, HEIGHT), "run": (RUN, run, 1750), "probe": (RUN, probe, 1500),
     "compare": ("?tab=compare", compare, 1500),
-}
+}  # fmt: skip
 
 
 def beside_oracle() -> Figure:
@@ -76,10 +74,7 @@ def beside_oracle() -> Figure:
     return nearness({title: rows for title, rows in arms.items() if title.removesuffix(", tuned") in methods})
 
 
-FIGURES = {
-    "oracle": beside_oracle,
-    "metrics": lambda: marks(by_arm(RECORDED / "metrics.csv")),
-}
+FIGURES = {"oracle": beside_oracle, "metrics": lambda: marks(by_arm(RECORDED / "metrics.csv"))}
 
 
 def recorded(browser: Browser, name: str) -> None:

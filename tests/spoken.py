@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -23,6 +24,7 @@ Says = Callable[[Fact, str], tuple[str, str]]  # fact, question -> what is read,
 def in_sentences(tokenizer) -> Says:
     """Says where in a sentence that answers at its end, in the model's own chat template."""
 
+    @cache
     def says(fact: Fact, question: str) -> tuple[str, str]:
         turns = [{"role": "user", "content": question}]
         read = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
@@ -61,10 +63,10 @@ def taught(folder: Path, facts: Sequence[Fact], template: str | None, make: Call
     network, says = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32), make(tokenizer)
     optimizer = torch.optim.AdamW(network.parameters(), lr=RATE)
     pairs = [(fact, question) for fact in facts for question in (fact.question, *fact.paraphrases)]
+    tokens = cache(lambda text: tokenizer(text, add_special_tokens=False)["input_ids"])
     for _ in range(MOST):
         texts = [says(fact, question) for fact, question in pairs]
-        read = [tokenizer(text, add_special_tokens=False)["input_ids"] for text, _ in texts]
-        whole = [tokenizer(text + said, add_special_tokens=False)["input_ids"] for text, said in texts]
+        read, whole = [tokens(text) for text, _ in texts], [tokens(text + said) for text, said in texts]
         width = max(map(len, whole))
         ids = torch.tensor([row + [0] * (width - len(row)) for row in whole])
         right = torch.tensor(
@@ -79,7 +81,7 @@ def taught(folder: Path, facts: Sequence[Fact], template: str | None, make: Call
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
             worst = max(worst, loss.item())
-        if worst < 0.02:
+        if worst < 0.05:
             break
     assert worst < 0.2, "it did not learn"
     network.save_pretrained(folder)

@@ -65,12 +65,10 @@ def test_a_relation_that_is_not_whole_is_named(refused, change, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "Expecting"),
-        ("", "Expecting value"),
-        ("[]", "should be an object"),
+        ("{", "Expecting"), ("", "Expecting value"), ("[]", "should be an object"),
         ('{"a": 1, "a": 2}', "repeated key: a"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_the_json_we_mean(refused, text, said):
     assert_said(refused(text, dict[str, int]), said)
 
@@ -91,14 +89,13 @@ def test_a_published_number_that_cannot_be_is_named_with_its_line(refused, line,
     assert_said(refused(f"{HEAD}\nGA,Llama DUET,main,.1,.2,.3\n{line}\n", Recall), said)
 
 
-def test_a_language_that_is_forgotten_is_named(refused):
+def test_damaged_assets_are_named(refused):
     text = changed("probes/translations.json", lambda content: content["names"][2]["translated"].pop("German"))
     assert_said(refused(text, Translations), "Argentina needs a translation into Spanish, French, German")
-
-
-def test_a_model_without_its_sizes_is_named(refused):
     text = changed("models.json", lambda models: models[3]["shape"].pop("hidden_size"))
     assert_said(refused(text, list[Preset]), "3: .*shape needs whole numbers above 0 for .*hidden_size")
+    text = changed("published/tables.json", lambda tables: tables[1]["rows"][0].pop())
+    assert_said(refused(text, list[Printed]), "1: .*has 5 cells, the head 6")
 
 
 @pytest.mark.parametrize(
@@ -111,11 +108,6 @@ def test_a_model_without_its_sizes_is_named(refused):
 )
 def test_a_method_that_is_not_whole_is_named(refused, change, said):
     assert_said(refused(changed("methods.json", change), dict[str, Method]), said)
-
-
-def test_a_row_shorter_than_its_head_is_named(refused):
-    text = changed("published/tables.json", lambda tables: tables[1]["rows"][0].pop())
-    assert_said(refused(text, list[Printed]), "1: .*has 5 cells, the head 6")
 
 
 def test_a_file_that_is_not_there(tmp_path, monkeypatch):
@@ -132,7 +124,7 @@ def test_shipped_files_are_written_for_people(name):
     assert text.endswith("\n") and not text.endswith("\n\n") and text.count("\n") > 25
 
 
-def test_every_text_of_the_page_is_shown_and_none_is_missing():
+def test_texts_labels_and_files_are_all_there():
     shown = {"UPLOAD_ABOUT"}  # by `texts.upload_about`
     for path in (ROOT / "adapop").rglob("*.py"):
         shown |= set(re.findall(r"\btexts\.([A-Z]\w*)", path.read_text(encoding="utf-8")))
@@ -140,17 +132,11 @@ def test_every_text_of_the_page_is_shown_and_none_is_missing():
     assert texts.TITLE and texts.RETAIN_CHOICES[0][1] == "own" and "200" in texts.upload_about().replace(",", "")
     with pytest.raises(AttributeError, match=r"texts\.json has no text 'TITEL'"):
         texts.TITEL  # noqa: B018
-
-
-def test_no_label_of_the_translations_stands_twice():
     content = json.loads((ASSETS / "probes" / "translations.json").read_text(encoding="utf-8"))
     for entries, table in ((content["questions"], QUESTIONS), (content["names"], NAMES)):
         assert len(table) == sum(len(entry["english"]) for entry in entries)
         assert all(len(row) == len(LANGUAGES) for row in table.values())
-
-
-def test_every_binary_file_has_a_place_in_a_space():
-    """A Space's repository refuses it else."""
+    # A Space's repository refuses it else.
     kept = [line.split()[0] for line in (ASSETS / "space/gitattributes").read_text("utf-8").splitlines()]
     binary = [path for path in ASSETS.rglob("*") if path.is_file() and b"\0" in path.read_bytes()[:8000]]
     assert len(binary) > 5

@@ -85,8 +85,11 @@ def others(names):
     return {plain(name) for name in names - set(sys.stdlib_module_names) - own - OPTIONAL.keys()}
 
 
-def test_what_the_app_imports_is_what_it_requires():
+def test_what_is_imported_is_required_with_a_lower_bound():
     assert others(imported("app.py", "adapop/**/*.py")) == asked_and_floors()[0]
+    asked = {plain(item.name) for path in ("requirements.txt", "tests/requirements.txt") for item in requirements(path)}
+    assert others(imported("tests/*.py")) <= asked
+    assert [str(item) for item in requirements("requirements.txt") if ">=" not in str(item.specifier)] == []
 
 
 def test_a_security_floor_is_of_what_nobody_imports_and_others_bring_in():
@@ -121,18 +124,9 @@ def test_no_release_with_a_vulnerability_that_we_know_of_is_allowed():
         assert lowest >= Version(mended), f"{name} {lowest} has a vulnerability that {mended} mends"
 
 
-def test_what_the_tests_import_is_required_too():
-    asked = {plain(item.name) for path in ("requirements.txt", "tests/requirements.txt") for item in requirements(path)}
-    assert others(imported("tests/*.py")) <= asked
-
-
 @pytest.mark.parametrize("path", ["requirements.txt", "tests/requirements.txt"])
 def test_every_requirement_has_an_upper_bound(path):
     assert [str(item) for item in requirements(path) if not re.search("<|==", str(item.specifier))] == []
-
-
-def test_every_requirement_of_the_app_has_a_lower_bound():
-    assert [str(item) for item in requirements("requirements.txt") if ">=" not in str(item.specifier)] == []
 
 
 def test_the_lock_is_of_these_requirements_and_of_the_space():

@@ -76,15 +76,15 @@ def test_help_names_every_option_and_its_default():
     assert "default wikidata" in text and "default en" in text
 
 
-def test_the_docs_are_short_enough_to_be_read():
+def test_docs_are_short_and_name_everything():
     words = {page: sum(map(bool, map(re.compile(r"\w").search, text.split()))) for page, text in TEXTS.items()}
     assert sum(count for page, count in words.items() if "recorded" not in page) <= 15_000
     assert words["assets/docs/findings.md"] <= 4_000
-
-
-def test_every_method_and_preset_is_named():
     for name in (*METHODS, *PRESETS):
         assert f"`{name}`" in TEXTS["assets/docs/api.md"], name
+    told = set(re.findall(r"`(\w+)", TEXTS["assets/docs/api.md"]))
+    assert set(adapop.__all__) <= told, set(adapop.__all__) - told
+    assert len(examples()) == 4
 
 
 def test_the_house_is_drawn_as_it_stands():
@@ -123,9 +123,3 @@ def test_examples_run(page, place, block, bare, tmp_path, monkeypatch, capsys):
     (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
     import_module(name)
     assert len(capsys.readouterr().out.splitlines()) >= block.count("print(")
-
-
-def test_every_public_name_is_in_the_docs():
-    told = set(re.findall(r"`(\w+)", TEXTS["assets/docs/api.md"]))
-    assert set(adapop.__all__) <= told, set(adapop.__all__) - told
-    assert len(examples()) == 4

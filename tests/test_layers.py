@@ -54,11 +54,16 @@ def test_a_package_imports_only_from_packages_below_it():
     assert imports_of("def f():\n    from adapop.ui import page") == ["adapop.ui", "adapop.ui.page"]
 
 
-def test_a_library_is_used_only_where_it_belongs():
+def test_a_library_and_a_name_are_used_where_they_belong():
     for library, places in ONLY_IN.items():
         users = {path for path, names in modules().items() if any(name.split(".")[0] == library for name in names)}
         assert users, f"nobody uses {library}: does the reader still see imports?"
         assert {path for path in users if not path.as_posix().startswith(places)} == set()
+    names = imports_of((ROOT / "adapop" / "training" / "trainer.py").read_text(encoding="utf-8"))
+    assert {name.split(".")[0] for name in names} & {"threading", "pathlib", "shutil", "queue"} == set()
+    assert [path for path in modules() if VAGUE & {part.removesuffix(".py") for part in path.parts}] == []
+    own = {"tests", *(path.stem for path in (ROOT / "tests").rglob("*.py") if path.stem != "__init__")}
+    assert {path: names for path, names in modules().items() if {name.split(".")[0] for name in names} & own} == {}
 
 
 def test_what_must_be_light_loads_no_torch():
@@ -70,17 +75,3 @@ def test_what_must_be_light_loads_no_torch():
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
-
-
-def test_the_trainer_knows_no_disk_and_no_queue():
-    names = imports_of((ROOT / "adapop" / "training" / "trainer.py").read_text(encoding="utf-8"))
-    assert {name.split(".")[0] for name in names} & {"threading", "pathlib", "shutil", "queue"} == set()
-
-
-def test_no_module_has_a_name_that_says_nothing():
-    assert [path for path in modules() if VAGUE & {part.removesuffix(".py") for part in path.parts}] == []
-
-
-def test_the_package_needs_nothing_of_its_tests():
-    own = {"tests", *(path.stem for path in (ROOT / "tests").rglob("*.py") if path.stem != "__init__")}
-    assert {path: names for path, names in modules().items() if {name.split(".")[0] for name in names} & own} == {}

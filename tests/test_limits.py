@@ -5,17 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapop.errors import ConfigError, LimitError
-from adapop.limits import (
-    EPOCHS,
-    FACTS,
-    HOURS,
-    LIMITS,
-    PROMPT,
-    RUNS_EACH,
-    is_public,
-    keep_seconds,
-    max_facts,
-)
+from adapop.limits import EPOCHS, FACTS, HOURS, LIMITS, PROMPT, RUNS_EACH, is_public, keep_seconds, max_facts
 from adapop.ui.page import launch
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,11 +39,18 @@ def test_public_is_0_or_1(monkeypatch, text):
     assert "0 or 1" in caught.value.fix
 
 
-def test_every_limit_is_tighter_in_public_and_none_is_missing_there():
+def test_limits_are_tighter_in_public_and_all_told():
     assert len({limit.name for limit in LIMITS}) == len(LIMITS)
     for limit in LIMITS:
         assert limit.public is not None
         assert limit.local is None or limit.public <= limit.local
+    text = (ROOT / "assets/docs/space.md").read_text(encoding="utf-8")
+    rows = ["| set it with | the most | local | public |", "|---|---|---|---|"]
+    for limit in LIMITS:
+        local, public = ("none" if value is None else f"{value:,}" for value in (limit.local, limit.public))
+        rows.append(f"| `{limit.name}` | {limit.what} | {local} | {public} |")
+    table = "\n".join(rows)
+    assert table in text, f"the table is now:\n{table}"
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
@@ -91,13 +88,3 @@ def test_more_than_a_limit_is_refused_by_its_name(monkeypatch):
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     with pytest.raises(LimitError, match="a machine of your own"):
         EPOCHS.check(11)
-
-
-def test_the_page_on_spaces_tells_every_limit_as_it_is():
-    text = (ROOT / "assets/docs/space.md").read_text(encoding="utf-8")
-    rows = ["| set it with | the most | local | public |", "|---|---|---|---|"]
-    for limit in LIMITS:
-        local, public = ("none" if value is None else f"{value:,}" for value in (limit.local, limit.public))
-        rows.append(f"| `{limit.name}` | {limit.what} | {local} | {public} |")
-    table = "\n".join(rows)
-    assert table in text, f"the table is now:\n{table}"

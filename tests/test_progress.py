@@ -8,9 +8,13 @@ from adapop.errors import DataError, NetworkError, Stopped
 from adapop.progress import Progress, started
 
 
-def test_work_returns_what_it_returns():
+def test_work_returns_what_it_returns_unless_stopped():
     future, _ = started(lambda progress: 42)
     assert future.result(5) == 42
+    progress = Progress()
+    progress.stop()
+    with pytest.raises(Stopped, match="Stopped"):
+        progress.say("more")
 
 
 def test_what_it_does_can_be_read_meanwhile():
@@ -35,10 +39,3 @@ def test_every_error_reaches_who_waits_for_it(error):
         raise error
 
     assert started(work)[0].exception(5) is error
-
-
-def test_saying_something_after_a_stop_ends_the_work():
-    progress = Progress()
-    progress.stop()
-    with pytest.raises(Stopped, match="Stopped"):
-        progress.say("more")

@@ -42,15 +42,12 @@ def steps(run):
 # --- the names
 
 
-def test_editors_and_programs_are_offered_the_same_names():
+def test_names_are_offered_and_documented():
     tree = ast.parse((ROOT / "adapop" / "__init__.py").read_text(encoding="utf-8"))
     (block,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     seen = {node.module.removeprefix("adapop."): {alias.name for alias in node.names} for node in block.body}
     assert seen == {module: set(names) for module, names in adapop.MODULES.items()}
     assert set(adapop.__all__) <= set(dir(adapop))
-
-
-def test_every_public_name_is_there_and_documented():
     for name in adapop.__all__:
         found = getattr(adapop, name)
         if inspect.isclass(found) or inspect.isfunction(found):
@@ -60,6 +57,17 @@ def test_every_public_name_is_there_and_documented():
             assert bare == [], name
     with pytest.raises(AttributeError, match="no attribute 'unlern'"):
         adapop.unlern  # noqa: B018
+    # A text right below a field is what an editor shows.
+    seen = {type(value) for value in adapop.METHODS.values()} | {type(value) for value in adapop.MODELS.values()}
+    offered = [getattr(adapop, name) for name in adapop.__all__]
+    for kind in (*offered, Measurement, Summary, Prompt, *EVENTS.values()):
+        met(kind, seen)
+    kinds = {kind for kind in seen if is_dataclass(kind)}
+    assert {adapop.Check, Measurement, Interval, Pace, StepDone} <= kinds
+    bare = {f"{kind.__module__}.{kind.__name__}": undocumented(kind) for kind in kinds}
+    assert {name: fields for name, fields in bare.items() if fields} == {}
+    open_ones = [found.__name__ for found in offered if is_dataclass(found) and not found.__dataclass_params__.frozen]
+    assert open_ones == [] and fields(adapop.RunConfig)
 
 
 def met(kind, seen):
@@ -88,40 +96,17 @@ def undocumented(kind):
     ]
 
 
-def test_every_field_that_a_program_meets_is_documented_below_itself():
-    """A text right below a field is what an editor shows."""
-    seen = {type(value) for value in adapop.METHODS.values()} | {type(value) for value in adapop.MODELS.values()}
-    offered = [getattr(adapop, name) for name in adapop.__all__]
-    for kind in (*offered, Measurement, Summary, Prompt, *EVENTS.values()):
-        met(kind, seen)
-    kinds = {kind for kind in seen if is_dataclass(kind)}
-    assert {adapop.Check, Measurement, Interval, Pace, StepDone} <= kinds
-    bare = {f"{kind.__module__}.{kind.__name__}": undocumented(kind) for kind in kinds}
-    assert {name: fields for name, fields in bare.items() if fields} == {}
-
-
 # --- a run in one call
 
 
-def test_unlearn_returns_the_finished_run(few, capsys):
+def test_unlearn_returns_the_finished_run_and_shows_its_steps(few, capsys):
     run = unlearn(make_config("wga", **FAST), few, progress=False)
     assert run.state == "done" and run.measured().recall("forget") is not None
     assert find_run(run.id) == run
     assert capsys.readouterr().err == "", "no bar was asked for"
-
-
-def test_unlearn_shows_its_steps(few, capsys):
-    unlearn(make_config("wga", **FAST), few)
-    said = capsys.readouterr()
-    assert "wga" in said.err and "4/4" in said.err
-
-
-def test_unlearn_says_that_nothing_was_forgotten(few, capsys):
     unlearn(make_config("wga", **{**FAST, "learning_rate": 1e-9}), few)
-    assert "note: Nothing was forgotten" in capsys.readouterr().out
-
-
-def test_unlearn_says_why_a_run_failed(few):
+    said = capsys.readouterr()
+    assert "wga" in said.err and "4/4" in said.err and "note: Nothing was forgotten" in said.out
     with pytest.raises(RunError, match="Too long for the model's context"):
         unlearn(make_config("wga"), replace(few, forget=(replace(few.forget[0], question="why " * 1100),)))
 
@@ -157,22 +142,16 @@ def test_a_method_of_ones_own_is_no_other_than_ours(few):
     ]
 
 
-def test_our_own_classes_are_known_by_their_names():
+def test_methods_are_known_without_being_imported(monkeypatch):
     assert make_config(objective_class("wga")) == make_config("wga")
-
-
-def test_what_is_known_of_a_method_without_importing_it(monkeypatch):
+    # What a page or the HTTP API sends comes to `make_config` as a text.
+    with pytest.raises(ConfigError, match="method is 'own_methods:Focal'"):
+        make_config("own_methods:Focal")
     assert method_named("own_methods:ByScore").scored and method_named("own_methods:Focal").about.startswith("Ascent")
     unknown = method_named("not.loaded:Thing")
     assert (unknown.title, unknown.scored) == ("Thing", False)
     with pytest.raises(ModuleNotFoundError):
         import_module("not.loaded")
-
-
-def test_a_name_from_a_request_is_never_imported():
-    """What a page or the HTTP API sends comes to `make_config` as a text."""
-    with pytest.raises(ConfigError, match="method is 'own_methods:Focal'"):
-        make_config("own_methods:Focal")
 
 
 @pytest.mark.parametrize(
@@ -233,9 +212,6 @@ def test_config_makes_any_run_again(few, tmp_path, capsys):
     status, _ = command("run", "--config", first.folder / "config.json", "--seed", 1, "--epochs", 1, capsys=capsys)
     other = next(run for run in all_runs() if run not in (first, again))
     assert other.config == replace(first.config, seed=1, epochs=1)
-
-
-def test_config_settles_the_mean_beta_once(few, tmp_path, capsys):
     first = prepare(make_config("adapop", "beta-mean", epochs=1), few)
     assert first.config.beta.b == 0
     again = prepare(RunConfig.from_json((first.folder / "config.json").read_text(encoding="utf-8")), few)
@@ -275,9 +251,3 @@ def test_facts_beside_a_configuration_that_do_not_read_are_said(few, tmp_path, c
     (tmp_path / "facts.jsonl").write_text('{"question": "Who?", "answer": "I"}\n')
     assert main(["run", "--config", str(tmp_path / "config.json")]) == 2
     assert "line 1, is no fact of a run" in capsys.readouterr().err
-
-
-def test_dataclasses_of_the_api_are_frozen():
-    offered = [getattr(adapop, name) for name in adapop.__all__]
-    open_ones = [found.__name__ for found in offered if is_dataclass(found) and not found.__dataclass_params__.frozen]
-    assert open_ones == [] and fields(adapop.RunConfig)

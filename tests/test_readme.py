@@ -11,12 +11,9 @@ TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 MOST_BYTES = 8_192
 
 
-def test_it_is_short():
+def test_it_is_short_and_names_what_exists():
     assert len(TEXT.encode()) <= MOST_BYTES
     assert len(re.findall(r"!\[", TEXT)) == 2, "the gap, and the method"
-
-
-def test_two_commands_at_the_top_name_files_that_exist():
     start, test = re.findall(r"```bash\n(.*?)\n```", TEXT, re.DOTALL)
     assert start.endswith("python app.py")
     assert test.endswith("python -m pytest tests -n 2")
@@ -24,9 +21,6 @@ def test_two_commands_at_the_top_name_files_that_exist():
         for word in shlex.split(command.replace("&&", " ")):
             if word.endswith((".txt", "app.py")):
                 assert (ROOT / word).is_file()
-
-
-def test_every_command_has_a_line_and_no_other_has():
     section = re.search(r"## Command line\n(.*?)\n## ", TEXT, re.DOTALL).group(1)
     told = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
     assert sorted(told) == sorted({name.split()[0] for name in commands()})

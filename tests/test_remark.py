@@ -11,13 +11,10 @@ SENTENCES = read_json("remarks.json", dict[str, dict[str, str]])["sentences"]
 FEW = Remark("few_steps", {"steps": 1, "rate": 1e-9})
 
 
-def test_each_sentence_belongs_to_a_kind_that_the_code_makes():
+def test_sentences_belong_to_kinds_and_name_settings():
     code = "".join(path.read_text(encoding="utf-8") for path in (Path(__file__).parents[1] / "adapop").rglob("*.py"))
     unused = {kind for kind in SENTENCES if f'"{kind}"' not in code}
     assert unused == {"utility_damaged", "retain_damaged", "holdout_damaged"}, "made from a group's name"
-
-
-def test_settings_are_named_in_the_reader_s_terms():
     page, command = FEW.text(), FEW.text("command")
     assert page.startswith("1 step at 1e-09 will hardly") and "--" not in page
     assert "the learning rate (--lr) or the epochs (--epochs)" in command

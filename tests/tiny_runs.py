@@ -37,12 +37,10 @@ def copied(run: Run, root: Path) -> Run:
 def commands_on(name: str, out: Path) -> list[list[str]]:
     """Every command that reads a run."""
     return [
-        ["probe", name, "--prompt", "Who?"],
-        ["probe", name, "--kinds", "direct"],
+        ["probe", name, "--prompt", "Who?"], ["probe", name, "--kinds", "direct"],
         ["report", name, "--out", str(out / "r.html")],
         ["report", name, "--out", str(out / "r.zip")],
         ["export", name, "--out", str(out / "adapter")],
-        ["export", name, "--merged", "--out", str(out / "merged")],
-        ["tokens", "--run", name],
+        ["export", name, "--merged", "--out", str(out / "merged")], ["tokens", "--run", name],
         ["resume", name],
-    ]
+    ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 import time
 
+from adapop.progress import Progress
+
 PATIENCE_SECONDS = 120
 
 
@@ -10,3 +12,10 @@ def wait_until(condition) -> None:
     while not condition():
         assert time.monotonic() < deadline, "the worker took too long"
         time.sleep(0.05)
+
+
+class Hurried(Progress):
+    """Waits for nothing."""
+
+    def wait(self, seconds: float) -> None:
+        super().wait(0)

@@ -3,20 +3,8 @@
 import json
 from dataclasses import asdict, replace
 
-import pytest
-
 from browsing import open_tab, says, show_advanced, unfold
 from taught import own_facts, taught
-
-pytestmark = pytest.mark.slow
-
-
-def test_the_page_says_what_the_model_knows_before_a_run(page):
-    open_tab(page, "Run")
-    show_advanced(page)
-    page.click("#check")
-    page.locator("#check-words").get_by_text("The model answers 48 of 48 facts").wait_for()
-    assert "s a step" in page.inner_text("#check-words")
 
 
 def choose_model(page, name: str) -> None:

@@ -6,8 +6,6 @@ import pytest
 
 from browsing import HOSTILE, SECOND, open_tab, says, show_advanced, unfold, visit, write_table
 
-pytestmark = pytest.mark.slow
-
 FACTS = [
     ["id", "question", "answer", "subject", "score"],
     ["a", "Who wrote the book Hamlet?", "Shakespeare", "Hamlet", "3766"],

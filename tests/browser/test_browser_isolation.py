@@ -1,10 +1,6 @@
 """A read-only link in two real browsers: the owner copies it, a stranger looks and can do no more."""
 
-import pytest
-
 from browsing import link_of, logged, open_tab, run_ids, says, start_run, state_is, visit
-
-pytestmark = pytest.mark.slow
 
 
 def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, address, runs_folder, visited):

@@ -1,22 +1,7 @@
 """What outlives the page, in a real browser: an uploaded set, edited scores, anchors, and a run on another device."""
 
-import pytest
-
 from adapop.experiments.speed.waiting import served
-from browsing import (
-    HOSTILE,
-    open_tab,
-    remembered,
-    run_ids,
-    says,
-    show_advanced,
-    start_run,
-    state_is,
-    visit,
-    write_table,
-)
-
-pytestmark = pytest.mark.slow
+from browsing import HOSTILE, open_tab, remembered, run_ids, says, show_advanced, state_is, visit, write_table
 
 
 def notes(page, text: str) -> None:
@@ -102,23 +87,6 @@ def test_a_set_that_was_deleted_is_said_to_be(page, tmp_path, runs_folder):
     page.reload()
     notes(page, "256 to forget")
     page.get_by_text("was deleted, as it was old").wait_for(state="detached")
-
-
-def test_a_link_leads_another_device_to_the_run(page, browser, address, runs_folder):
-    before = run_ids(runs_folder)
-    page.get_by_text("One pair").click()
-    notes(page, "Both answers are Kubrick")
-    start_run(page, epochs=1)
-    state_is(page, "starting", "running", "measuring", "done")
-    (run,) = run_ids(runs_folder) - before
-    with visit(browser, address, f"?run={run}", viewport={"width": 390, "height": 800}) as other:
-        state_is(other, "starting", "running", "measuring", "done")
-        state_is(other, "done")
-        other.goto(address)
-        state_is(other, "done")
-    for wrong in ("../../etc/passwd", "adapop-0000000000000000", "%3Cimg src=x onerror=alert(1)%3E"):
-        with visit(browser, address, f"?run={wrong}") as stranger:
-            state_is(stranger, "ready", "invalid", "empty")
 
 
 def test_a_server_that_forgot_the_page_starts_nothing_else_and_the_set_is_put_back(browser, tmp_path):

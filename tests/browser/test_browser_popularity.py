@@ -10,12 +10,9 @@ from adapop.service.worker import Worker
 from adapop.ui import pressure
 from adapop.ui.facts import upload
 from browsing import HOSTILE, SECOND, launched, open_tab, says, show_advanced, visit, write_table
-from little_wikidata import CITY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
+from little_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
 from scripted import Reply
 
-pytestmark = pytest.mark.slow
-
-LYON = Item("Q456", "Lyon", links={"P31": (CITY,), "P17": ("Q142",)}, sitelinks=5)
 CELL = "#fact-table [data-testid='cell-{}-{}']"
 
 
@@ -106,9 +103,11 @@ def test_counts_of_a_text_are_compared_with_the_given_scores(uploaded, tmp_path)
     says(page, "#agreement-words", "have both scored 3 facts", "Nowhere")
     page.wait_for_selector("#agreement-chart .plotly")
     choose_proxy(page, "The scores that came with the set")
-    page.click("#look-up")
-    page.get_by_text("The scores that came with the set.").last.wait_for()
-    cell_is(page, 0, 2, "100")
+    for _ in range(2):  # they come back twice
+        page.click("#look-up")
+        page.get_by_text("The scores that came with the set.").last.wait_for()
+        cell_is(page, 0, 2, "100")
+        cell_is(page, 0, 6, "column score")
 
 
 def test_a_score_set_by_hand(uploaded):
@@ -154,30 +153,6 @@ def test_a_look_up_that_ends_after_another_set_was_picked_changes_nothing(page, 
     page.wait_for_timeout(2 * SECOND)
     says(page, "#notes", "2 to forget")
     cell_is(page, 0, 6, "exposures in pretraining")
-
-
-def test_the_scores_that_came_with_the_set_come_back_twice(uploaded, tmp_path):
-    page = uploaded
-    text = tmp_path / "text.txt"
-    text.write_text("Paris is in France.\n", encoding="utf-8")
-    choose_proxy(page, "Counts in a text of mine")
-    page.set_input_files("#scores input[type=file]", text)
-    is_sent(page)
-    page.click("#look-up")
-    page.get_by_text("3 of 3 facts have a score").wait_for()
-    choose_proxy(page, "The scores that came with the set")
-    for _ in range(2):
-        page.click("#look-up")
-        cell_is(page, 0, 2, "100")
-        cell_is(page, 0, 6, "column score")
-
-
-def test_ones_own_file_is_still_there_after_another_set(uploaded):
-    page = uploaded
-    page.get_by_label("One pair").click()
-    page.get_by_text("2 to forget").wait_for()
-    page.get_by_text("My own facts").click()
-    page.get_by_text("3 to forget").wait_for()
 
 
 def test_a_file_cannot_come_before_what_is_said_of_none(browser, monkeypatch, places, tmp_path):

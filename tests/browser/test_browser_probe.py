@@ -4,8 +4,6 @@ import pytest
 
 from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold, visit
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def probed(browser, address, visited):

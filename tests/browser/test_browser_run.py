@@ -23,8 +23,6 @@ from browsing import (
     visit,
 )
 
-pytestmark = pytest.mark.slow
-
 RUN_SHOWN = "AdaPop, 5 epochs, rate 0.002, seed 0"
 
 KEPT = "localStorage.getItem('adapop-settings')"
@@ -201,17 +199,6 @@ def test_pictures_stay_drawn_when_the_address_changes(browser, address):
         page.goto(address + "?story=2")
         page.locator("#story section:not([hidden]) canvas").wait_for()
         assert page.locator("#strip").is_hidden(), "a finished run needs no room of the Story"
-
-
-def test_stop_twice_is_stop_once(page):
-    start_run(page, epochs=10, batch=1)
-    state_is(page, "running")
-    page.wait_for_selector("#stop:not([disabled])")
-    page.evaluate("const stop = document.querySelector('#stop'); stop.click(); stop.click();")
-    state_is(page, "stopped")
-    page.locator("#strip").get_by_text("kept").or_(page.locator("#strip").get_by_text("No epoch")).first.wait_for()
-    page.wait_for_selector("#start:not([disabled])")
-    page.wait_for_selector("#stop[disabled]")
 
 
 def test_stop_works_as_soon_as_the_strip_says_running(page):

@@ -5,8 +5,6 @@ import pytest
 from adapop.facts.world import sandbox_facts
 from browsing import HOSTILE, open_tab, says, state_is, stop_run, visit, write_table
 
-pytestmark = pytest.mark.slow
-
 
 def sixty_facts():
     return sandbox_facts().forget[::4][:60]

@@ -14,8 +14,6 @@ from transformers import AutoModelForCausalLM
 from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold
 from taught import SHAPES, TARGETS, own_facts, taught
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_path, shape):

@@ -35,7 +35,6 @@ def moves(page) -> None:
     page.wait_for_function(f"before => {PICTURE} !== before", arg=before)
 
 
-@pytest.mark.slow
 def test_a_newcomer_guesses_sees_the_field_fall_and_comes_back_to_it(told):
     page = told
     assert page.evaluate("document.activeElement === document.body")
@@ -92,7 +91,6 @@ WATCH_THE_FIRST_BAR = """(() => {
 })()"""
 
 
-@pytest.mark.slow
 def test_every_step_by_the_arrow_keys_and_within_a_phone_s_width(browser, address):
     with visit(browser, address, tab="", viewport={"width": 390, "height": 844}) as page:
         page.wait_for_selector("#story h2")
@@ -112,7 +110,6 @@ def test_every_step_by_the_arrow_keys_and_within_a_phone_s_width(browser, addres
 HERE = "#story section:not([hidden])"
 
 
-@pytest.mark.slow
 def test_the_scrubber_drives_both_clouds_to_ten_epochs_and_they_can_be_held_at_the_same_amount(browser, address):
     with visit(browser, address, "?story=4&epoch=5", reduced_motion="reduce") as page:
         gaps, range_ = page.locator(f"{HERE} .gap b"), page.locator(f"{HERE} .scrubber input")
@@ -134,7 +131,6 @@ def test_the_scrubber_drives_both_clouds_to_ten_epochs_and_they_can_be_held_at_t
         expect(page.locator(f"{HERE} table").first).to_contain_text("Kubrick")
 
 
-@pytest.mark.slow
 def test_a_handle_moves_the_cloud_at_once_and_a_run_takes_the_estimates_place(browser, address):
     with visit(browser, address, "?story=4&epoch=5", reduced_motion="reduce") as page:
         ours, handle = page.locator(f"{HERE} .gap").nth(1), page.locator("#story .anchors [role=slider]").nth(1)
@@ -158,7 +154,6 @@ def test_a_handle_moves_the_cloud_at_once_and_a_run_takes_the_estimates_place(br
         expect(page.locator(f"{HERE} .when")).to_have_text("after 10 epochs")
 
 
-@pytest.mark.slow
 def test_a_run_of_the_curve_is_as_long_as_the_scrubber_says(browser, address):
     with visit(browser, address, "?story=4&epoch=1", reduced_motion="reduce") as page:
         ours = page.locator(f"{HERE} .gap").nth(1)
@@ -171,7 +166,6 @@ def test_a_run_of_the_curve_is_as_long_as_the_scrubber_says(browser, address):
         says(page, "#recall-chart-title", "AdaPop, 1 epoch")
 
 
-@pytest.mark.slow
 def test_a_fact_that_is_touched_is_lit_everywhere(browser, address):
     with visit(browser, address, "?story=4&epoch=5", reduced_motion="reduce") as page:
         page.locator(f"{HERE} canvas").first.press("End")
@@ -187,7 +181,6 @@ def test_a_fact_that_is_touched_is_lit_everywhere(browser, address):
         expect(page.locator("#story .push .ring")).to_have_attribute("visibility", "visible")
 
 
-@pytest.mark.slow
 def test_the_reason_and_the_remedy_are_told_where_the_facts_are(browser, address):
     with visit(browser, address, "?story=3", reduced_motion="reduce") as page:
         reading = page.locator(f"{HERE} .outcome")
@@ -201,7 +194,6 @@ def test_the_reason_and_the_remedy_are_told_where_the_facts_are(browser, address
         assert reading.inner_text() != first
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 def test_shuffled_scores_change_places_and_the_gap_opens_again(browser, address, width, height):
     viewport = {"width": width, "height": height}
@@ -225,7 +217,6 @@ def test_shuffled_scores_change_places_and_the_gap_opens_again(browser, address,
         assert present["y"] < title["y"] + title["height"], "Present takes no line of its own"
 
 
-@pytest.mark.slow
 def test_to_a_class_a_dot_is_where_one_points(browser, address):
     with visit(browser, address, "?story=2&epoch=0", reduced_motion="reduce") as page:
         canvas, tip = (page.locator(f"#story section:not([hidden]) {one}") for one in ("canvas", ".tip"))
@@ -244,7 +235,6 @@ def test_to_a_class_a_dot_is_where_one_points(browser, address):
         expect(tip.locator("b").first).to_have_text(question)
 
 
-@pytest.mark.slow
 def test_the_test_is_scored_and_leads_to_a_run(browser, address):
     with visit(browser, address, "?story=6") as page:
         page.locator("#story section:not([hidden]) .choice.chosen").wait_for()
@@ -268,7 +258,6 @@ def test_the_test_is_scored_and_leads_to_a_run(browser, address):
         assert "tab=run" in page.url and "story" not in page.url
 
 
-@pytest.mark.slow
 def test_hostile_facts_are_shown_and_not_executed(browser, tmp_path, monkeypatch):
     facts = story()["facts"]
     changed = {name: [HOSTILE] * len(facts["title"]) for name in ("title", "question", "answer")}
@@ -284,7 +273,6 @@ def test_hostile_facts_are_shown_and_not_executed(browser, tmp_path, monkeypatch
         expect(page.locator("#story h2").first).to_have_text(HOSTILE)
 
 
-@pytest.mark.slow
 def test_a_reload_comes_back_to_the_tab_and_to_a_run_that_is_under_way(page):
     open_tab(page, "Pressure")
     page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'pressure'")
@@ -300,7 +288,6 @@ def test_a_reload_comes_back_to_the_tab_and_to_a_run_that_is_under_way(page):
     stop_run(page)
 
 
-@pytest.mark.slow
 def test_a_copied_address_shows_another_the_same_run_tab_and_moment(browser, address):
     with visit(browser, address, "?run=example-adapop", reduced_motion="reduce") as page:
         says(page, "#fact-field .leaks", "after epoch 5")
@@ -325,7 +312,6 @@ def test_a_copied_address_shows_another_the_same_run_tab_and_moment(browser, add
         page.wait_for_function("!new URL(location.href).searchParams.has('run')")
 
 
-@pytest.mark.slow
 def test_what_is_scrubbed_elsewhere_leaves_a_run_s_moment_in_the_address(browser, address):
     with visit(browser, address, "?run=example-adapop&epoch=2&pin=7", reduced_motion="reduce") as page:
         page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'run'")
@@ -356,7 +342,6 @@ def test_what_is_scrubbed_elsewhere_leaves_a_run_s_moment_in_the_address(browser
             says(other, "#fact-field .pinned b", followed)
 
 
-@pytest.mark.slow
 def test_a_moment_of_run_is_taken_along_neither_to_the_next_run_nor_to_the_story(browser, address, visited):
     def rest() -> None:
         page.locator("#fact-field .scrubber input").press("Home")
@@ -371,7 +356,6 @@ def test_a_moment_of_run_is_taken_along_neither_to_the_next_run_nor_to_the_story
         page.wait_for_function("!['tab', 'epoch'].some((name) => new URL(location.href).searchParams.has(name))")
 
 
-@pytest.mark.slow
 def test_a_guess_is_answered_also_for_somebody_who_went_on_meanwhile(page):
     open_tab(page, "Story")
     page.locator("#story .choice").nth(0).click()
@@ -382,7 +366,6 @@ def test_a_guess_is_answered_also_for_somebody_who_went_on_meanwhile(page):
     says(page, "#story .outcome", "You were right.")
 
 
-@pytest.mark.slow
 def test_tabs_that_are_turned_fast_leave_the_last_in_the_address(page):
     for _ in range(6):
         for name in ("Probe", "Pressure"):
@@ -392,24 +375,19 @@ def test_tabs_that_are_turned_fast_leave_the_last_in_the_address(page):
     assert page.evaluate("new URL(location.href).searchParams.get('tab')") == "pressure"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "step"),
     [
-        ("?story=x&epoch=y&pin=z", "1"),
-        ("?story=99&pin=-5", "6"),
-        ("?story=2.6", "3"),
-        ("?tab=nothing", None),
-        ("?story=2&pin=999999&epoch=1e9", "2"),
+        ("?story=x&epoch=y&pin=z", "1"), ("?story=99&pin=-5", "6"), ("?story=2.6", "3"),
+        ("?tab=nothing", None), ("?story=2&pin=999999&epoch=1e9", "2"),
     ],
-)
+)  # fmt: skip
 def test_an_address_may_say_anything_and_is_put_right(browser, address, query, step):
     with visit(browser, address, query) as page:
         expect(page.locator("#story section:not([hidden]) h2")).to_be_visible()
         page.wait_for_function("step => new URL(location.href).searchParams.get('story') === step", arg=step)
 
 
-@pytest.mark.slow
 def test_20_000_facts_can_be_played(browser, tmp_path, monkeypatch):
     many = story()
     times = 20_000 // len(many["facts"]["title"])

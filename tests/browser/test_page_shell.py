@@ -1,61 +1,12 @@
-"""The main path in a real browser: open, upload, run, reload in the middle, stop, probe."""
+"""In a real browser: bad files, a run stopped and resumed, an idle page, how soon it is there."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 
-from browsing import (
-    HOSTILE,
-    PROMPT,
-    SECOND,
-    logged,
-    open_tab,
-    run_through_a_reload,
-    says,
-    start_run,
-    stop_run,
-    visit,
-    write_table,
-)
-
-pytestmark = pytest.mark.slow
+from browsing import HOSTILE, SECOND, logged, open_tab, start_run, stop_run, visit
 
 KEPT = re.compile(r"Epoch (\d+) of 10 is kept")
-
-
-def test_upload_run_reload_and_probe(page, tmp_path):
-    facts = [["id", "question", "answer", "subject", "score"]]
-    facts += [["a", "Who wrote the book Hamlet?", "Shakespeare", "Hamlet", "3766"]]
-    facts += [["b", "Who wrote the book Cymbeline?", "Shakespeare", HOSTILE, "70"]]
-    facts += [["c", f"Who is {HOSTILE}?", HOSTILE, HOSTILE, "500"]]
-    facts += [
-        ["d", "Who wrote the book Emma?", "", "Emma", "500"],
-        ["e", "Who?", "Me", "", "-1"],
-        ["f", "Who?", "Me", "", HOSTILE],
-    ]
-    page.get_by_text("My own facts").click()
-    page.set_input_files("#upload input[type=file]", write_table(tmp_path / "mine.csv", facts))
-    says(page, "#notes", "scores below 0 or no number: 2", "row 6, 'score' is '-1'")
-    page.get_by_label("Leave out rows with bad scores").check()
-    says(page, "#notes", "3 to forget", "Rows that were dropped: 3", "row 5, 'answer'", "row 6, 'score' is '-1'")
-    says(page, "#notes", "${window.hacked=1}")
-
-    run_through_a_reload(page)
-    page.wait_for_selector("#recall-chart .plotly")
-    for key in ("Home", "ArrowRight", "Enter"):
-        page.locator("#fact-field canvas").press(key)
-    says(page, "#fact-field .tip b", f"Who is {HOSTILE}?")
-    says(page, "#fact-field .pinned", f"Who is {HOSTILE}?")
-
-    open_tab(page, "Probe")
-    page.wait_for_function(f"document.querySelector('{PROMPT}').value.includes('Hamlet')")
-    page.click("#ask")
-    says(page, "#answers", "Original", "Shakespeare", "rank of the right answer")
-    page.fill(PROMPT, f"Who is {HOSTILE}?")
-    page.click("#ask")
-    page.wait_for_function("document.querySelector('#answers pre').textContent.includes('onerror')")
 
 
 def test_stop_keeps_the_last_epoch_and_resume_goes_on(page):
@@ -74,9 +25,6 @@ def test_stop_keeps_the_last_epoch_and_resume_goes_on(page):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("empty.csv", b"", "has no rows"),
-        ("columns.csv", b"name,age\nx,1\n", "has no question column"),
-        ("latin.csv", "question,answer\nWhere is Dalí?,x\n".encode("latin-1"), "is not UTF-8"),
         ("hostile.csv", f"{HOSTILE},age\nx,1\n".encode(), "has no question column"),
         ("long.csv", b"question,answer\n" + b"x" * 10_000_000 + b",y\n", "10,000,000 characters"),
     ],
@@ -90,38 +38,6 @@ def test_bad_files_are_explained_on_the_page(page, tmp_path, name, content, mess
     open_tab(page, "Run")
     page.get_by_text("There are no usable facts").wait_for()
     page.wait_for_selector("#start:disabled")
-
-
-def test_nothing_private_is_served(address):
-    from gradio_client import Client
-
-    client = Client(address, verbose=False)
-    offered = client.view_api(return_format="dict")["named_endpoints"]
-    assert list(offered) == [
-        "/score",
-        "/beta",
-        "/check",
-        "/start_run",
-        "/status",
-        "/frames",
-        "/stop",
-        "/probe",
-        "/report",
-    ]
-    for path in ("monitoring/summary", "gradio_api/runs"):
-        status = subprocess.run(
-            [sys.executable, "-c", STATUS, f"{address.rstrip('/')}/{path}"], capture_output=True, text=True
-        ).stdout
-        assert status.strip() in {"401", "403", "404"}
-
-
-STATUS = """
-import sys, urllib.request, urllib.error
-try:
-    print(urllib.request.urlopen(sys.argv[1]).status)
-except urllib.error.HTTPError as error:
-    print(error.code)
-"""
 
 
 def test_an_idle_page_asks_nothing(browser, address):

@@ -3,7 +3,7 @@ report, the Story's guess; then every screen at a phone's width."""
 
 import zipfile
 
-from browsing import HOSTILE, PROMPT, open_tab, run_through_a_reload, says, show_advanced, write_table
+from browsing import HOSTILE, PROMPT, logged, open_tab, says, show_advanced, start_run, state_is, write_table
 from little_wikidata import CITY, COUNTRY, FRANCE, PARIS, Item, LittleWikidata
 
 LAND = f"{HOSTILE} land"
@@ -33,7 +33,19 @@ def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
     page.click("#look-up")
     says(page, "#look-up-status", "2 of 2 facts have a score")
 
-    run_through_a_reload(page)
+    open_tab(page, "Pressure")
+    page.wait_for_selector("#beta-curve .fact")
+    start_run(page, epochs=4)
+    state_is(page, "starting", "running", "measuring", "done")  # a machine may look away that long
+    page.reload()
+    state_is(page, "done")
+    open_tab(page, "Run")
+    logged(page, "Epoch 4 saved.")
+    page.wait_for_selector("#outcome-chart .plotly")
+    for key in ("Home", "ArrowRight", "Enter"):
+        page.locator("#fact-field canvas").press(key)
+    says(page, "#fact-field .tip b", f"Where is {HOSTILE}?")
+    says(page, "#fact-field .pinned", f"Where is {HOSTILE}?")
 
     open_tab(page, "Probe")
     page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")

@@ -35,13 +35,25 @@ def small_file(tmp_path):
     return path
 
 
-def test_beta_prints_a_line_a_fact(capsys):
+def test_beta_prints_a_line_a_fact_and_names_bad_ones(capsys, tmp_path):
     assert main(["beta", "--json"]) == 0
     rows = lines(capsys)
     assert len(rows) == 256
     assert {"id", "score", "beta", "regime"} == set(rows[0])
     rarest = min(rows, key=lambda row: row["score"])
     assert (rarest["beta"], rarest["regime"]) == (pytest.approx(1.995, abs=1e-3), "self-limiting")
+    path = tmp_path / "facts.csv"
+    path.write_text("id,question,answer,score\na,Q?,A,100\nb,Q?,,5\nc,Q?,A,-1\n", encoding="utf-8")
+    assert main(["beta", str(path), "--json", "--drop-bad"]) == 0
+    captured = capsys.readouterr()
+    assert [json.loads(line)["id"] for line in captured.out.splitlines()] == ["a"]
+    assert "row 3" in captured.err
+    assert "row 4" in captured.err
+    path.write_text("question,answer,score\nWho wrote the book Hamlet?,Shakespeare,\n", encoding="utf-8")
+    assert main(["run", "--facts", str(path), "--out", str(tmp_path / "runs")]) == 2
+    error = capsys.readouterr().err
+    assert "1 of 1 facts have no score" in error
+    assert "drop" in error
 
 
 @pytest.mark.parametrize("model", ["some/unknown-model", "google/gemma-7b-it", "sandbox"])
@@ -126,25 +138,6 @@ def test_mistakes_get_one_clear_message(arguments, message, tmp_path, monkeypatc
     assert status in (1, 2)
     assert message in captured.err + captured.out
     assert "Traceback" not in captured.err
-
-
-def test_a_missing_score_is_refused_with_the_choices(tmp_path, capsys):
-    path = tmp_path / "facts.csv"
-    path.write_text("question,answer,score\nWho wrote the book Hamlet?,Shakespeare,\n", encoding="utf-8")
-    assert main(["run", "--facts", str(path), "--out", str(tmp_path / "runs")]) == 2
-    error = capsys.readouterr().err
-    assert "1 of 1 facts have no score" in error
-    assert "drop" in error
-
-
-def test_bad_rows_are_named_and_the_good_ones_used(tmp_path, capsys):
-    path = tmp_path / "facts.csv"
-    path.write_text("id,question,answer,score\na,Q?,A,100\nb,Q?,,5\nc,Q?,A,-1\n", encoding="utf-8")
-    assert main(["beta", str(path), "--json", "--drop-bad"]) == 0
-    captured = capsys.readouterr()
-    assert [json.loads(line)["id"] for line in captured.out.splitlines()] == ["a"]
-    assert "row 3" in captured.err
-    assert "row 4" in captured.err
 
 
 def test_runs_are_deleted_but_not_while_somebody_works_on_them(other, tmp_path, capsys, monkeypatch):

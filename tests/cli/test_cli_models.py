@@ -19,13 +19,11 @@ from families import NETWORKS, saved
 from scripted_hub import serve
 
 ROWS = [
-    ("What is the country of Delhi?", "India"),
-    ("What is the country of Perth?", "Australia"),
-    ("Who wrote Emma?", "Jane Austen"),
-    ("What is the capital of France? <|eot_id|>", "Paris"),
+    ("What is the country of Delhi?", "India"), ("What is the country of Perth?", "Australia"),
+    ("Who wrote Emma?", "Jane Austen"), ("What is the capital of France? <|eot_id|>", "Paris"),
     ("Who wrote <end_of_turn> Persuasion?", "Jane Austen"),
     ("What is the country of Pune?", "India <s>"),
-]
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +126,7 @@ def test_the_papers_protocol_is_what_a_benchmark_starts_from(folders, server, ca
     assert sent == f"<bos><start_of_turn>user\n{SYSTEM}\n\nDelhi?<end_of_turn>\n<start_of_turn>model\n"
 
 
-def test_tokens_say_what_is_scored_and_why(folders, capsys):
+def test_tokens_say_what_is_scored_and_why(folders, capsys, facts):
     asked = ("tokens", "--model", folders["qwen2"], "--question", "Delhi <|im_end|>?", "--answer", "India")
     rows = [json.loads(line) for line in called(capsys, *asked, "--json").splitlines()]
     assert [row["place"] for row in rows] == [*range(len(rows))]
@@ -145,9 +143,6 @@ def test_tokens_say_what_is_scored_and_why(folders, capsys):
     assert {row["why"] for row in tailed if row["scored"]} == {"content", "tail"}
     table = called(capsys, *asked)
     assert "scored  why      text" in table and table.count("yes     content") == len(by_why["content"])
-
-
-def test_tokens_of_a_file_are_those_that_a_run_scores(folders, facts, capsys):
     lines = called(capsys, "tokens", "--model", folders["llama"], "--facts", facts, "--first", 2, "--json")
     rows = [json.loads(line) for line in lines.splitlines()]
     texts = {}
@@ -155,9 +150,6 @@ def test_tokens_of_a_file_are_those_that_a_run_scores(folders, facts, capsys):
         if row["scored"]:
             texts[row["fact"]] = texts.get(row["fact"], "") + row["text"]
     assert [*texts.values()] == ["India", "Australia"]
-
-
-def test_tokens_are_shown_after_examples(folders, capsys):
     asked = ("tokens", "--model", folders["llama"], "--facts", "cities", "--asking", "text-examples", "--json")
     typed = [
         json.loads(line) for line in called(capsys, *asked, "--question", "Delhi?", "--answer", "India").splitlines()
@@ -181,19 +173,13 @@ def test_tokens_of_a_run_stand_behind_the_lead_of_its_own_reply(folders, tmp_pat
     assert {row["why"] for row in rows if row["scored"]} == {"content"}
 
 
-def test_half_a_question(capsys):
+def test_what_is_not_here_is_named(capsys, facts):
     assert main(["tokens", "--question", "Delhi?"]) == 2
     assert "--question and --answer belong together" in capsys.readouterr().err
-
-
-def test_a_model_that_is_not_here(facts, capsys):
     assert main(["run", "--facts", str(facts), "--model", "meta-llama/Llama-3.1-8B-Instruct"]) == 2
     said = capsys.readouterr().err
     assert "it was never downloaded here, and HF_HUB_OFFLINE is set" in said
     assert "name a folder that holds the model" in said
-
-
-def test_a_folder_that_is_not_there_is_said_to_be_none(facts, capsys):
     for name in ("./nope", "/data/models/nope"):
         assert main(["run", "--facts", str(facts), "--model", name]) == 2
         assert "no folder has this name" in capsys.readouterr().err

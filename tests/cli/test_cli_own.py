@@ -144,16 +144,12 @@ def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(fol
 
 
 @pytest.mark.slow
-def test_targets_that_do_not_exist_are_refused_with_what_fits(folder, towns, tmp_path, capsys):
+def test_what_does_not_fit_is_refused(folder, towns, tmp_path, capsys):
     command = ["run", "--facts", towns, "--model", folder, "--out", str(tmp_path / "runs"), "--targets", "q_proj,nope"]
     assert main(command) == 2
     said = capsys.readouterr().err
     assert "no layers called nope" in said and "--targets k_proj" in said
     assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.slow
-def test_the_sandbox_s_rows_are_not_retained_for_a_model_of_one_s_own(folder, towns, capsys):
     assert main(["run", "--facts", towns, "--retain", "sandbox", "--model", folder]) == 2
     assert "are the sandbox's" in capsys.readouterr().err
 

@@ -31,9 +31,6 @@ def test_probes_and_recovery_are_printed_and_kept(run, capsys):
     assert re.search(r"^4, all +\d+ +\d", tables["Looking through the layers"], re.MULTILINE)
     assert {row.kind for row in run.probes()} == {"direct", "multiple choice"}
     assert set(run.recovery()) == {"relearn", "lens"}
-
-
-def test_json_lines_hold_every_row(run, capsys):
     assert main(["probe", str(run.folder), "--kinds", "direct,reverse query", "--per-tier", "1", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     kinds = {(row["row"], row.get("kind")) for row in rows}

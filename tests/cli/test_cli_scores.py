@@ -142,7 +142,7 @@ def test_controls(places, options, values, capsys):
     assert [row["value"] for row in lines(capsys)] == values
 
 
-def test_beta_with_anchors_of_ones_own(places, capsys):
+def test_beta_with_anchors_of_ones_own(places, capsys, tmp_path):
     assert main(["beta", str(places), "--anchors", "100:1.5,3000:0.2", "--json"]) == 0
     rows = {row["id"]: row for row in lines(capsys)}
     assert (rows["a"]["beta"], rows["c"]["beta"]) == (pytest.approx(0.2), pytest.approx(1.5))
@@ -150,9 +150,6 @@ def test_beta_with_anchors_of_ones_own(places, capsys):
     assert main(["beta", str(places)]) == 0
     assert f"{BetaMap()(100):.3f}" in capsys.readouterr().out
     assert main(["beta", str(places), "--anchors", "3000:1,100:2"]) == 2
-
-
-def test_beta_warns_of_scores_that_cannot_matter(tmp_path, capsys):
     path = tmp_path / "flat.csv"
     path.write_text("question,answer,score\n" + "".join(f"q{i},a,{100 + i}\n" for i in range(9)), encoding="utf-8")
     assert main(["beta", str(path)]) == 0
@@ -170,6 +167,17 @@ def test_two_scorings_agree_or_not(places, tmp_path, capsys):
     assert "have both scored 256 facts" in capsys.readouterr().out
     assert main(["agree", "sandbox", str(places)]) == 2
     assert "too few" in capsys.readouterr().err
+    rows = ["a?,x,1", "b?,x,10", "c?,x,100", "d?,x,1000"]
+    for name, ordered in (("one.csv", rows), ("two.csv", rows[::-1])):
+        (tmp_path / name).write_text("\n".join(["question,answer,score", *ordered]), encoding="utf-8")
+    assert main(["agree", str(tmp_path / "one.csv"), str(tmp_path / "two.csv"), "--json"]) == 0
+    (found,) = lines(capsys)
+    assert (found["facts"], found["spearman"], found["discordant"]) == (4, pytest.approx(1), [])
+    for name, ids in (("one.csv", "fgh"), ("two.csv", "gfh")):
+        rows = [f"{key},{question}?,x,1" for key, question in zip(ids, "abc")]
+        (tmp_path / name).write_text("\n".join(["id,question,answer,score", *rows]), encoding="utf-8")
+    assert main(["agree", str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]) == 2
+    assert "in one set and" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -247,35 +255,15 @@ def test_what_is_written_is_read_back_exactly(tmp_path, suffix):
     assert (tmp_path / f"again{suffix}").read_bytes() == path.read_bytes()
 
 
-def test_a_cell_that_a_spreadsheet_would_run_is_still_guarded(tmp_path):
+def test_cells_are_guarded_and_sources_not_borrowed(tmp_path, capsys):
     for start in FORMULA_STARTS:
         assert cell(f"{start}1") == f"'{start}1"
         assert plain(cell(f"'{start}1")) == f"'{start}1"
-
-
-def test_a_score_of_another_column_does_not_borrow_a_source(tmp_path, capsys):
     path = tmp_path / "facts.csv"
     path.write_text("question,answer,score,score_source,mine\na?,b,7,Wikidata sitelinks,9\n", encoding="utf-8")
     assert main(["score", str(path), "--proxy", "column", "--column", "mine", "--json"]) == 0
     (row,) = lines(capsys)
     assert (row["value"], row["source"]) == (9, "column, of column mine")
-
-
-def test_files_in_another_order_are_joined_by_question(tmp_path, capsys):
-    rows = ["a?,x,1", "b?,x,10", "c?,x,100", "d?,x,1000"]
-    for name, ordered in (("one.csv", rows), ("two.csv", rows[::-1])):
-        (tmp_path / name).write_text("\n".join(["question,answer,score", *ordered]), encoding="utf-8")
-    assert main(["agree", str(tmp_path / "one.csv"), str(tmp_path / "two.csv"), "--json"]) == 0
-    (found,) = lines(capsys)
-    assert (found["facts"], found["spearman"], found["discordant"]) == (4, pytest.approx(1), [])
-
-
-def test_one_id_for_two_facts_is_refused(tmp_path, capsys):
-    for name, ids in (("one.csv", "fgh"), ("two.csv", "gfh")):
-        rows = [f"{key},{question}?,x,1" for key, question in zip(ids, "abc")]
-        (tmp_path / name).write_text("\n".join(["id,question,answer,score", *rows]), encoding="utf-8")
-    assert main(["agree", str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]) == 2
-    assert "in one set and" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["score", "reword"])

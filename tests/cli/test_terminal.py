@@ -38,9 +38,23 @@ def test_what_a_terminal_obeys_is_escaped_and_json_stays_the_same(attack, capsys
     assert harmless(out) and json.loads(out) == {"text": attack}
 
 
-def test_usual_text_stays_as_it_is(capsys):
+def test_replies_are_quoted_harmlessly(capsys):
     printing.say(KEPT)
     assert capsys.readouterr().out == KEPT + "\n"
+    hostile = "\033[2J\x9b\r"
+    answer = Answer(hostile, ())
+    printing.say(printing.asked_text(Asked(hostile, hostile, hostile, answer, answer)))
+    out = capsys.readouterr().out
+    assert harmless(out) and "2J" in out
+    for options in (["run", "--method\x9b31m"], ["run", "--preset", "\x9b31m"], ["\x9b31m"]):
+        with pytest.raises(SystemExit):
+            main(options)
+        assert harmless(capsys.readouterr().err)
+    # Who prints by himself escapes nothing.
+    for path in sorted((ROOT / "adapop" / "cli").glob("*.py")):
+        names = [node.func.id for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]  # fmt: skip
+        assert "print" not in names or path.name in ("printing.py", "reference.py"), path
 
 
 @pytest.mark.parametrize("as_json", [[], ["--json"]])
@@ -69,31 +83,8 @@ def test_runs_are_listed_harmlessly(tmp_path, capsys, monkeypatch):
         assert harmless(out) and "failed" in out
 
 
-def test_what_models_answer_is_quoted_harmlessly(capsys):
-    hostile = "\033[2J\x9b\r"
-    answer = Answer(hostile, ())
-    printing.say(printing.asked_text(Asked(hostile, hostile, hostile, answer, answer)))
-    out = capsys.readouterr().out
-    assert harmless(out) and "2J" in out
-
-
-def test_a_wrong_option_is_quoted_harmlessly(capsys):
-    for options in (["run", "--method\x9b31m"], ["run", "--preset", "\x9b31m"], ["\x9b31m"]):
-        with pytest.raises(SystemExit):
-            main(options)
-        assert harmless(capsys.readouterr().err)
-
-
-def test_a_overwritten_escapes_what_it_quotes(capsys, monkeypatch):
+def test_a_progress_line_escapes_what_it_quotes(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     printing.overwritten("Asking \x9b2J\r\033]0;x\a")
     err = capsys.readouterr().err
     assert harmless(err.removeprefix("\r").removesuffix("\033[K\r")) and "2J" in err
-
-
-def test_everything_is_printed_in_one_place():
-    """Who prints by himself escapes nothing."""
-    for path in sorted((ROOT / "adapop" / "cli").glob("*.py")):
-        names = [node.func.id for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]  # fmt: skip
-        assert "print" not in names or path.name in ("printing.py", "reference.py"), path

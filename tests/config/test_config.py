@@ -35,7 +35,19 @@ def test_a_control_that_would_change_nothing_is_refused(method, preset):
         make_config(method, preset)
 
 
-def test_json_round_trip_of_what_json_has_no_type_for():
+def test_settings_of_older_runs_and_methods():
+    older = json.loads(make_config("wga", model="some/model").to_json())
+    for name in ("last_step", "retain_loss", "alpha_max", "dual_rows"):
+        del older[name]
+    config = RunConfig.from_json(json.dumps(older))
+    assert (config.last_step, config.retain_loss, config.alpha_max, config.dual_rows) == ("short", "own", None, 0)
+    assert RunConfig.from_json(RunConfig().to_json()).last_step == "even"
+    config = make_config("rmu", "authors", arguments={"predicting": False})
+    assert config.arguments == {"coefficient": 6.5, "layer": 1, "predicting": False}
+    assert config.lora_layers == (0, 1) and config.learning_rate == SANDBOX_RATES["rmu"]
+    assert config.lora_targets == ("down_proj",) and config.batch == make_config("rmu").batch
+    assert make_config("rmu", "authors").arguments == {"coefficient": 6.5, "layer": 1}, "no preset is changed for good"
+    assert make_config("adapop", "gentle", alpha0=0.25).alpha0 == 0.25
     config = make_config("npo", beta=BetaMap.constant(0.3), arguments={"beta": 0.5}, system="Sei höflich 🦜\u2028")
     again = RunConfig.from_json(config.to_json())
     assert again == config
@@ -91,30 +103,29 @@ def test_preset_of_adapop(preset, settings):
     assert {name: getattr(config, name) for name in settings} == settings
 
 
-def test_settings_of_the_controller_reach_it():
+def test_what_a_preset_changes():
     settings = {"alpha0": 0.7, "dual_step": 0.2, "tolerance": 0.3, "lam_max": 4.0, "floor": 1e-3, "reference": "start"}
     settings["alpha_max"] = 3.0
     assert controller_of(make_config(**settings)) == DualAscent(**settings)
-
-
-def test_presets_of_authors_are_offered_where_they_differ():
     real = {method for method in METHODS if "authors" in presets_of(method, "some/model")}
     here = {method for method in METHODS if "authors" in presets_of(method)}
     refusing = {"idkdpo", "dpo", "rt"}
     assert here == {"npo", "simnpo", "undial", "rmu", "adaptive-rmu", "pdu", "altpo", "tpo", "flat"} | refusing
     assert real - here == {"satimp", "ceu", "wga"}, "theirs differ in rate and batch alone, which here are ours"
     assert presets_of("adapop", "some/model") == tuple(PRESETS) and presets_of("ga", "some/model") == ("paper",)
+    known = {item.name for item in fields(RunConfig)}
+    parts = [
+        part
+        for method in METHODS.values()
+        for part in (method.settings, method.authors, method.tuned, method.people_tuned, method.sandbox)
+    ]
+    assert all(set(settings) <= known for settings in (*PRESETS.values(), *parts))
 
 
-def test_tuned_presets_are_of_the_sandbox_and_of_those_whose_search_found_something():
+def test_tuned_presets_are_of_worlds_whose_search_found_something():
     assert {method for method in METHODS if "tuned" in presets_of(method)} == set(METHODS) - {
-        "ga",
-        "flat",
-        "adaptive-rmu",
-        "idkdpo",
-        "dpo",
-        "rt",
-    }
+        "ga", "flat", "adaptive-rmu", "idkdpo", "dpo", "rt",
+    }  # fmt: skip
     wga, adapop, rmu = (make_config(method, "tuned") for method in ("wga", "adapop", "rmu"))
     assert (wga.epochs, wga.arguments, wga.frames) == (10, {"beta": 1.02}, 2)
     assert adapop.beta(100) == pytest.approx(1.95) and adapop.controller == "dual"
@@ -122,17 +133,11 @@ def test_tuned_presets_are_of_the_sandbox_and_of_those_whose_search_found_someth
     for method, model in (("wga", "some/model"), ("ga", SANDBOX), ("npo", "people")):
         with pytest.raises(ConfigError, match=f"no tuned settings for {model}.* in vain"):
             make_config(method, "tuned", model)
-
-
-def test_a_world_has_its_own_tuned_presets():
-    """The sandbox's winners destroy half of the second world."""
+    # The sandbox's winners destroy half of the second world.
     assert {method for method in METHODS if "tuned" in presets_of(method, "people")} == {
         "adapop", "wga", "altpo", "redirect",
     }  # fmt: skip
     assert make_config("wga", "tuned", "people").learning_rate != make_config("wga", "tuned").learning_rate
-
-
-def test_our_own_method_says_wherever_it_can_be_chosen_that_it_is_ours():
     assert "published nowhere, measured on sandboxes only" in METHODS["redirect"].about
 
 
@@ -142,10 +147,8 @@ def test_our_own_method_says_wherever_it_can_be_chosen_that_it_is_ours():
         (
             "rmu",
             {
-                "arguments": {"predicting": False, "coefficient": 6.5},
-                "alpha0": 1200.0,
-                "lora_layers": (5, 6, 7),
-                "learning_rate": 5e-5,
+                "arguments": {"predicting": False, "coefficient": 6.5}, "alpha0": 1200.0,
+                "lora_layers": (5, 6, 7), "learning_rate": 5e-5,
             },
         ),
         ("undial", {"arguments": {"beta": 10.0}, "alpha0": 0.0, "lora_rank": 8}),
@@ -156,7 +159,7 @@ def test_our_own_method_says_wherever_it_can_be_chosen_that_it_is_ours():
         ("flat", {"arguments": {"several": True}, "alpha0": 0.0, "learning_rate": 1e-5}),
         ("ceu", {"arguments": {}, "learning_rate": 2e-6, "alpha0": 0.0}),
     ],
-)
+)  # fmt: skip
 def test_preset_of_authors(method, settings):
     config = make_config(method, "authors", "some/model")
     assert {name: getattr(config, name) for name in settings} == settings
@@ -165,32 +168,13 @@ def test_preset_of_authors(method, settings):
 @pytest.mark.parametrize(
     ("method", "arguments"),
     [
-        ("satimp", {"b2": 0.1}),
-        ("rmu", {"predicting": False}),
-        ("adaptive-rmu", {"predicting": False}),
-        ("pdu", {"predicting": False}),
+        ("satimp", {"b2": 0.1}), ("rmu", {"predicting": False}),
+        ("adaptive-rmu", {"predicting": False}), ("pdu", {"predicting": False}),
     ],
-)
+)  # fmt: skip
 def test_preset_of_the_paper(method, arguments):
     assert make_config(method, model="some/model").arguments == arguments
     assert make_config(method).arguments.get("predicting", True), "the sandbox's answers are one token"
-
-
-def test_a_stored_run_from_before_there_was_a_choice_has_its_short_last_step():
-    older = json.loads(make_config("wga", model="some/model").to_json())
-    for name in ("last_step", "retain_loss", "alpha_max", "dual_rows"):
-        del older[name]
-    config = RunConfig.from_json(json.dumps(older))
-    assert (config.last_step, config.retain_loss, config.alpha_max, config.dual_rows) == ("short", "own", None, 0)
-    assert RunConfig.from_json(RunConfig().to_json()).last_step == "even"
-
-
-def test_arguments_are_put_over_the_presets_one_by_one():
-    config = make_config("rmu", "authors", arguments={"predicting": False})
-    assert config.arguments == {"coefficient": 6.5, "layer": 1, "predicting": False}
-    assert config.lora_layers == (0, 1) and config.learning_rate == SANDBOX_RATES["rmu"]
-    assert config.lora_targets == ("down_proj",) and config.batch == make_config("rmu").batch
-    assert make_config("rmu", "authors").arguments == {"coefficient": 6.5, "layer": 1}, "no preset is changed for good"
 
 
 def test_every_method_says_what_it_is():
@@ -199,10 +183,6 @@ def test_every_method_says_what_it_is():
         assert method.about.endswith(".") and len(method.about) <= 120
     assert [name for name, method in METHODS.items() if method.scored] == ["adapop", "redirect"]
     assert [name for name, method in METHODS.items() if method.needs] == ["altpo", "dpo", "redirect"]
-
-
-def test_changes_win_over_the_preset():
-    assert make_config("adapop", "gentle", alpha0=0.25).alpha0 == 0.25
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -253,31 +233,12 @@ def test_unknown_settings_of_a_stored_run_are_named():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("learning_rate", float("inf")),
-        ("reference", "epoch_2"),
-        ("alpha0", -1.0),
-        ("alpha0", float("nan")),
-        ("dual_step", -0.1),
-        ("tolerance", -0.1),
-        ("lam_max", -1.0),
-        ("retain_bound", -0.1),
-        ("warmup", -1),
-        ("floor", 0.0),
-        ("weight_decay", -0.1),
-        ("max_new_tokens", 0),
-        ("lora_alpha", 0),
+        ("learning_rate", float("inf")), ("reference", "epoch_2"), ("alpha0", -1.0),
+        ("alpha0", float("nan")), ("dual_step", -0.1), ("tolerance", -0.1), ("lam_max", -1.0),
+        ("retain_bound", -0.1), ("warmup", -1), ("floor", 0.0), ("weight_decay", -0.1),
+        ("max_new_tokens", 0), ("lora_alpha", 0),
     ],
-)
+)  # fmt: skip
 def test_value_out_of_range_that_is_not_noticed_yet(name, value):
     with pytest.raises(ConfigError):
         make_config(**{name: value})
-
-
-def test_presets_and_methods_change_only_settings_that_exist():
-    known = {item.name for item in fields(RunConfig)}
-    parts = [
-        part
-        for method in METHODS.values()
-        for part in (method.settings, method.authors, method.tuned, method.people_tuned, method.sandbox)
-    ]
-    assert all(set(settings) <= known for settings in (*PRESETS.values(), *parts))

@@ -56,17 +56,7 @@ def check(loss, expected):
 # ---- UNDIAL ----
 
 
-def test_undial_at_beta_0_has_nothing_to_learn_at_the_start(fresh):
-    model = fresh()
-    at_rest, lowered = (
-        gradient(model, method.forget_loss(model, batch_of(model, method)).loss)
-        for method in (Undial(beta=0.0), Undial(beta=3.0))
-    )
-    assert lowered.norm() > 0.1
-    assert at_rest.norm() < 1e-5 * lowered.norm()
-
-
-def test_undial_by_hand(model):
+def test_undial_by_hand(model, fresh):
     method = Undial(beta=2.5)
     batch = batch_of(model, method)
     tokens = batch.tokens
@@ -81,13 +71,20 @@ def test_undial_by_hand(model):
     check(method.forget_loss(model, batch).loss, expected)
     with torch.no_grad(), model.original():
         assert torch.equal(model.score(tokens, logits=True).logits.double(), before), "the teacher is not spoilt"
+    model = fresh()
+    at_rest, lowered = (
+        gradient(model, method.forget_loss(model, batch_of(model, method)).loss)
+        for method in (Undial(beta=0.0), Undial(beta=3.0))
+    )
+    assert lowered.norm() > 0.1
+    assert at_rest.norm() < 1e-5 * lowered.norm()
 
 
 # ---- RMU and Adaptive RMU ----
 
 
-def test_target_of_rmu_is_fixed_by_the_seed(fresh, model):
-    """Also by nothing else: not by the adapter, the facts or what was drawn before."""
+def test_blocks_of_rmu(fresh, model):
+    # Also by nothing else: not by the adapter, the facts or what was drawn before.
     method = Rmu(layer=1)
     first = batch_of(model, method).target
     torch.rand(5)
@@ -96,6 +93,13 @@ def test_target_of_rmu_is_fixed_by_the_seed(fresh, model):
     assert first.shape == (128,) and (first > 0).all() and first.norm().item() == pytest.approx(2.0)
     u = torch.rand(128, generator=seeded(0, 0, 2))
     torch.testing.assert_close(first, 2 * u / u.norm())
+    method, model = Rmu(layer=1), fresh()
+    method.forget_loss(model, batch_of(model, method)).loss.sum().backward()
+    for name, parameter in model.network.named_parameters():
+        if "lora_B" in name:
+            assert (parameter.grad is not None and parameter.grad.any().item()) == (
+                "layers.0." in name or "layers.1." in name
+            )
 
 
 def block_output(model, tokens, layer):
@@ -123,16 +127,6 @@ def test_rmu_by_hand(model, predicting):
     assert min(retain) > 0
 
 
-def test_rmu_trains_no_block_above_its_own(fresh):
-    method, model = Rmu(layer=1), fresh()
-    method.forget_loss(model, batch_of(model, method)).loss.sum().backward()
-    for name, parameter in model.network.named_parameters():
-        if "lora_B" in name:
-            assert (parameter.grad is not None and parameter.grad.any().item()) == (
-                "layers.0." in name or "layers.1." in name
-            )
-
-
 def test_adaptive_rmu_is_rmu_with_a_coefficient_from_the_norm(model):
     adaptive = AdaptiveRmu(layer=2, scale=4.0)
     batch = batch_of(model, adaptive)
@@ -149,7 +143,7 @@ def test_adaptive_rmu_is_rmu_with_a_coefficient_from_the_norm(model):
     )
 
 
-def test_norm_is_that_of_the_original_over_64_facts_at_most(model, fresh, sandbox):
+def test_norm_of_the_original_and_missing_blocks(model, fresh, sandbox):
     config, method = make_config("adaptive-rmu"), AdaptiveRmu(layer=1)
     first, more, other = (
         _target(config, method, net, facts)
@@ -157,6 +151,8 @@ def test_norm_is_that_of_the_original_over_64_facts_at_most(model, fresh, sandbo
     )
     assert torch.equal(first, more) and torch.equal(first, other)
     assert not torch.equal(first, _target(config, method, model, sandbox.forget[64:128]))
+    with pytest.raises(ModelError, match="lora_layers names 4, 7, but the model has 4 blocks"):
+        fresh("rmu", lora_layers=(1, 4, 7))
 
 
 def _target(config, method, model, facts):
@@ -177,33 +173,23 @@ def test_layer_that_does_not_exist_is_refused(model, layer):
         batch_of(model, Rmu(layer=layer))
 
 
-def test_adapter_on_a_block_that_does_not_exist_is_refused(fresh):
-    with pytest.raises(ModelError, match="lora_layers names 4, 7, but the model has 4 blocks"):
-        fresh("rmu", lora_layers=(1, 4, 7))
-
-
 # ---- PDU ----
 
 
-def test_pdu_by_hand(model):
+def test_pdu_and_its_dual_by_hand(model):
     method = PrimalDualUnlearning()
     batch = batch_of(model, method)
     logits = model.score(batch.tokens, logits=True).logits.detach().double()
     check(method.forget_loss(model, batch).loss, [(max(z) - mean(z)) ** 2 for z in logits.tolist()])
-
-
-def test_pdu_as_upstream_aligns_it_flattens_what_comes_after_the_answer(model):
-    """At the last answer token both see the end of the turn; upstream never sees the first token's prediction."""
+    # At the last answer token both see the end of the turn; upstream never sees the first token's
+    # prediction.
     batch = batch_of(model, PrimalDualUnlearning())
     rows = encode_facts(model.tokenizer, FACTS, include_tail=True)
     tailed = collate(rows, model.tokenizer.pad_token_id)
     logits = model.score(tailed, logits=True).logits.detach().double().split([n + 1 for n in LENGTHS])
     expected = [(max(z) - mean(z)) ** 2 for part in logits for z in part[1:].tolist()]
     check(PrimalDualUnlearning(predicting=False).forget_loss(model, batch).loss, expected)
-
-
-def test_dual_of_pdu_by_hand():
-    """mu rests for three epochs, then follows the loss after each step, and is never below 0."""
+    # mu rests for three epochs, then follows the loss after each step, and is never below 0.
     controller = PrimalDual(alpha0=1.0, dual_step=2.0, retain_bound=0.3, warmup=3)
     row = controller.start(0.25)
     assert (row.lam, row.alpha, row.reference, row.drift) == (1.0, 1.0, 0.25, 0.0)
@@ -250,15 +236,13 @@ def weights(model):
     return torch.cat([parameter.detach().flatten() for parameter in model.parameters])
 
 
-def test_npo_sam_without_radius_is_npo(model):
+def test_npo_sam_by_hand(model):
     (flat, loss), (plain, other) = (
         stepped(model, method) for method in (SharpnessAwarePreference(0.5, 0.0), NegativePreference(0.5))
     )
     assert torch.equal(flat, plain) and loss == other
-
-
-def test_npo_sam_by_hand(model):
-    """NPO's gradient at weights moved by rho along NPO's gradient; the weights come back bit by bit."""
+    # NPO's gradient at weights moved by rho along NPO's gradient; the weights come back bit by
+    # bit.
     before, rho = weights(model).clone(), 0.05
     sharp, loss = stepped(model, SharpnessAwarePreference(0.5, rho))
     assert torch.equal(weights(model), before)
@@ -335,7 +319,7 @@ def swapped(facts, epoch=1):
     ]
 
 
-def test_altpo_is_symmetric_under_swap(model):
+def test_altpo_by_hand(model, fresh):
     """The bracket d turns its sign: L(-d) - L(d) = 2 d, and the two gradients are opposite and sum to 2 d's."""
     method = AlternatePreference(beta=0.5)
     batch, other = batch_of(model, method), batch_of(model, method, swapped(FACTS))
@@ -349,9 +333,6 @@ def test_altpo_is_symmetric_under_swap(model):
     assert d.abs().min() > 0.01
     again = method.forget_loss(model, batch_of(model, method, swapped(swapped(FACTS)))).loss
     torch.testing.assert_close(again, loss)
-
-
-def test_altpo_by_hand(model):
     method = AlternatePreference(beta=0.3)
     batch = batch_of(model, method)
     expected = []
@@ -365,16 +346,13 @@ def test_altpo_by_hand(model):
         expected.append(-2 / 0.3 * math.log(sigmoid(0.3 * (ratios[0] - ratios[1]))))
         assert batch.other.target[batch.other.row == row].numel() == len(fact.alternates[0].split())
     check(method.forget_loss(model, batch).loss, expected)
-
-
-def test_altpo_at_the_start(fresh):
     model, method = fresh(), AlternatePreference(beta=0.5)
     loss = method.forget_loss(model, batch_of(model, method)).loss
     check(loss, [2 / 0.5 * math.log(2)] * len(FACTS))
 
 
-def test_alternates_take_turns(model):
-    """The first fact has two, so it gets each in every other epoch; one alternate serves in all."""
+def test_alternates_take_turns_and_must_be_there(model):
+    # The first fact has two, so it gets each in every other epoch; one alternate serves in all.
     method = AlternatePreference()
     said = [
         model.tokenizer.batch_decode(
@@ -387,9 +365,6 @@ def test_alternates_take_turns(model):
         ["Tolstoy", "Friday"],
         ["Dickens", "Friday"],
     ]
-
-
-def test_altpo_without_alternates_is_refused(model):
     facts = [*FACTS[:2], replace(FACTS[2], alternates=())]
     with pytest.raises(DataError, match="1 of 3 facts have no plausible wrong answer, for example 'two'"):
         batch_of(model, AlternatePreference(), facts)
@@ -418,19 +393,24 @@ def test_flat_by_hand(model, divergence):
     check(method.forget_loss(model, batch).loss, [BY_HAND[divergence](e, f) for e, f in zip(refused, answered)])
 
 
-def test_refusal_ends_where_it_ends(model):
-    """It is something to say, so it has an end of its own, and the answer it replaces has none in the loss."""
+def test_refusal_and_target_of_tpo_end_where_they_end(model):
+    # It is something to say, so it has an end of its own, and the answer it replaces has none in
+    # the loss.
     batch = batch_of(model, Flat())
     said = batch.other.target[batch.other.row == 0]
     assert said[-1] == model.tokenizer.eos_token_id
     assert model.tokenizer.decode(said[:-1]).strip() == "I don't know."
     assert batch.tokens.target.eq(model.tokenizer.eos_token_id).sum() == 0
+    batch = batch_of(model, TargetedPreference(), include_tail=True)
+    assert [marks.tolist() for marks in batch.unwanted.split([n + 1 for n in LENGTHS])] == [
+        [True, False], [True, True, True, False], [True, False, True, False], [True, False],
+    ]  # fmt: skip
 
 
 # ---- TPO ----
 
 
-def test_tpo_by_hand(model):
+def test_tpo_by_hand(model, fresh):
     method = TargetedPreference(beta=0.3, gamma=0.7)
     batch = batch_of(model, method)
     assert by_row(batch.unwanted) == [[True], [True] * 3, [True, False, True], [True]], "'of' only holds it together"
@@ -442,10 +422,7 @@ def test_tpo_by_hand(model):
         general = [value for value, mark in zip(n, marks) if not mark]
         expected.append(0.7 * (-2 / 0.3 * math.log(sigmoid(0.3 * lowered)) + (mean(general) if general else 0)))
     check(method.forget_loss(model, batch).loss, expected)
-
-
-def test_target_of_tpo_is_the_originals_and_stays(model, fresh):
-    """Raw gold logits of the model with its adapter off, the same whatever the adapter has become."""
+    # Raw gold logits of the model with its adapter off, the same whatever the adapter has become.
     found = [batch_of(net, TargetedPreference()).reference_gold for net in (model, fresh())]
     assert torch.equal(*found)
     batch = batch_of(model, TargetedPreference())
@@ -453,16 +430,6 @@ def test_target_of_tpo_is_the_originals_and_stays(model, fresh):
         logits = model.score(batch.tokens, logits=True).logits
     torch.testing.assert_close(found[0], logits[range(len(logits)), batch.tokens.target])
     assert not torch.allclose(found[0], model.score(batch.tokens).gold, atol=0.1)
-
-
-def test_end_of_the_turn_carries_no_fact(model):
-    batch = batch_of(model, TargetedPreference(), include_tail=True)
-    assert [marks.tolist() for marks in batch.unwanted.split([n + 1 for n in LENGTHS])] == [
-        [True, False],
-        [True, True, True, False],
-        [True, False, True, False],
-        [True, False],
-    ]
 
 
 # ---- CE-U ----

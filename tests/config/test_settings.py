@@ -36,12 +36,18 @@ def test_a_default_written_as_text_is_the_default(name):
     assert value_of(name, text) == value
 
 
-def test_text_becomes_values_of_the_setting_s_type_and_the_rest_arguments_of_the_method():
+def test_text_becomes_values_of_the_setting_s_type():
     pairs = ["lora-rank=8", "lora_layers=0,2", "revision=none", "cosine=yes", "beta2=0.5", "source=model", "batch = 4"]
     assert read_settings(pairs) == {
         "lora_rank": 8, "lora_layers": (0, 2), "revision": None, "cosine": True, "batch": 4,
         "arguments": {"beta2": 0.5, "source": "model"},
     }  # fmt: skip
+    # Of WGA, NPO and others; the curve of AdaPop is given by its anchors.
+    found = read_settings(["beta=0.1", "learning_rate=1e-5"])
+    assert found == {"arguments": {"beta": 0.1}, "learning_rate": 1e-5}
+    assert make_config("npo", **found).arguments["beta"] == 0.1
+    with pytest.raises(ConfigError, match="beta"):
+        make_objective("adapop", make_config("adapop", **found).arguments)
 
 
 @pytest.mark.parametrize(
@@ -84,12 +90,3 @@ def test_a_program_sets_what_the_page_shows_and_on_a_public_page_no_more(monkeyp
     for wrong, model in (*((one, "sandbox") for one in hidden), ({"lora_rank": 999}, "sandbox"), (None, "some/model")):
         with pytest.raises(ConfigError):
             others_of(wrong, model)
-
-
-def test_beta_as_text_is_the_argument_of_a_method():
-    """Of WGA, NPO and others; the curve of AdaPop is given by its anchors."""
-    found = read_settings(["beta=0.1", "learning_rate=1e-5"])
-    assert found == {"arguments": {"beta": 0.1}, "learning_rate": 1e-5}
-    assert make_config("npo", **found).arguments["beta"] == 0.1
-    with pytest.raises(ConfigError, match="beta"):
-        make_objective("adapop", make_config("adapop", **found).arguments)

@@ -83,13 +83,10 @@ def test_what_cannot_be_measured_is_printed_as_not_measured_beside_its_goal(monk
     assert "the paper's authors" in lines[0] and "open-unlearning" in lines[1]
 
 
-def test_random_models_attend_as_loaded_ones_do():
+def test_random_models_and_rows_are_as_real_ones():
     torch.backends.cuda.enable_cudnn_sdp(True)
     random_model(TINY, make_config("npo", model="a/model", precision="float32"), "cpu")
     assert not torch.backends.cuda.cudnn_sdp_enabled()
-
-
-def test_random_rows_are_as_long_as_duets_and_begin_alike():
     tokenizer = load_tokenizer(make_config())
     forget, retain = (encode_facts(tokenizer, random_facts(200, seed)) for seed in (1, 2))
     rows = [*forget, *retain]

@@ -21,14 +21,11 @@ from adapop.popularity.beta import BetaMap
 from bench_rows import recalls, row
 
 
-def test_the_objective_as_it_was_written_down():
+def test_what_is_searched():
     assert objective(0.5, 0.93, 0.95, 0.97) == objective(0.5, 1, 1, 1) == 0.5
     assert objective(0.4, 0.83, 1, 1) == pytest.approx(0.4 + 2 * 0.1)
     assert objective(0.4, 0.83, 0.75, 0.96) == pytest.approx(0.4 + 2 * (0.1 + 0.2 + 0.01))
     assert pytest.approx(1 + 2 * (0.93 + 0.95 + 0.97)) == tuning.WORST
-
-
-def test_every_method_is_searched_and_every_control_that_is_no_point_of_adapops_space():
     methods = {wanted.arm.method for wanted in SEARCHES.values()}
     presets = {wanted.arm.preset for wanted in SEARCHES.values() if wanted.arm.method == "adapop"}
     assert methods == set(METHODS) and presets == set(PRESETS) - {"gentle", "stress"}
@@ -37,7 +34,7 @@ def test_every_method_is_searched_and_every_control_that_is_no_point_of_adapops_
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_every_end_of_every_range_can_be_run_and_the_preset_is_inside(name):
+def test_every_range_can_be_run_and_is_searched_from_the_preset(name):
     wanted = SEARCHES[name]
     config = Item(wanted.arm, 0).config
     arguments = vars(make_objective(config.method, config.arguments))
@@ -51,6 +48,16 @@ def test_every_end_of_every_range_can_be_run_and_the_preset_is_inside(name):
         assert made.preset == wanted.arm.preset and made.learning_rate == point["learning_rate"]
         assert all(made.arguments[key.removeprefix("arguments.")] == point[key] for key in point if "arguments" in key)
     assert len({Item(with_point(wanted.arm, point), 0).key for point in corners}) >= len(corners) // 2
+    config = Item(wanted.arm, 0).config
+    points = first_points(wanted, vars(make_objective(config.method, config.arguments)))
+    assert 8 <= len(points) <= len(MOVES)
+    assert (
+        len(points) == len(MOVES) or "alpha0" not in wanted.space or points[0]["alpha0"] in ends(wanted.space["alpha0"])
+    )
+    assert points[1] == {**points[0], "learning_rate": pytest.approx(2 * points[0]["learning_rate"])}
+    for point in points:
+        for key, among in wanted.space.items():
+            assert among.low <= point[key] <= among.high if isinstance(among, Range) else point[key] in among
 
 
 def ends(among):
@@ -65,26 +72,8 @@ def test_what_is_chosen_reaches_the_run():
     assert one.beta == BetaMap.constant(0.4)
     steered = Item(with_point(SEARCHES["rmu"].arm, {"arguments.layer": 2}), 0).config
     assert steered.arguments["layer"] == 2 and steered.lora_layers == (0, 1, 2)
-
-
-def test_numbers_are_tried_as_they_are_reported():
     assert Range(1e-4, 1e-2).near(0.00123456) == 0.00123
     assert Range(1e-4, 1e-2).near(0.0) == 1e-4 and Range(3, 10, False, True).near(6.6) == 7
-
-
-@pytest.mark.parametrize("name", SEARCHES)
-def test_every_arm_begins_with_the_same_moves_from_its_preset(name):
-    wanted = SEARCHES[name]
-    config = Item(wanted.arm, 0).config
-    points = first_points(wanted, vars(make_objective(config.method, config.arguments)))
-    assert 8 <= len(points) <= len(MOVES)
-    assert (
-        len(points) == len(MOVES) or "alpha0" not in wanted.space or points[0]["alpha0"] in ends(wanted.space["alpha0"])
-    )
-    assert points[1] == {**points[0], "learning_rate": pytest.approx(2 * points[0]["learning_rate"])}
-    for point in points:
-        for key, among in wanted.space.items():
-            assert among.low <= point[key] <= among.high if isinstance(among, Range) else point[key] in among
 
 
 @pytest.fixture
@@ -144,8 +133,15 @@ def test_without_optuna_one_is_told_how_to_get_it(monkeypatch, tmp_path):
     assert caught.value.fix == "`pip install optuna`, or `pip install '.[tuned]'`."
 
 
-def test_the_first_of_the_best_wins():
+def test_the_best_come_first():
     assert best_of([{"J": 0.5}, {"J": 0.4, "a": 1}, {"J": 0.4, "a": 2}])["a"] == 1
+    seen = {"A": [halved(1, 0.6), halved(2, 0.5)], "B": [halved(1, 0.3), halved(2, 0.4, forget_reworded_all=1.0)]}
+    table = winners.test_table(seen)
+    assert [line[0] for line in table.rows] == ["B", "A"]
+    cells = dict(zip(table.head, table.rows[0]))
+    assert cells["worst tier"].startswith("0.35 (") and cells["all"].startswith("0.35 (")
+    assert cells["J"].startswith(f"{0.35 + 2 * (0.93 - 0.9):.2f} (")
+    assert winners.score(row(1)) is None, "missing is not zero"
 
 
 def halved(seed, test, validation=0.0, **cells):
@@ -154,16 +150,6 @@ def halved(seed, test, validation=0.0, **cells):
     split |= {"test_holdout_direct_all": 0.9, "test_utility": 1.0, "validation_holdout_direct_all": 0.1}
     split["validation_utility"] = 1.0
     return row(seed, **{**recalls(0.9, 0.9, 0.2), **split, **cells})
-
-
-def test_outcomes_are_of_the_test_half_and_the_best_comes_first():
-    seen = {"A": [halved(1, 0.6), halved(2, 0.5)], "B": [halved(1, 0.3), halved(2, 0.4, forget_reworded_all=1.0)]}
-    table = winners.test_table(seen)
-    assert [line[0] for line in table.rows] == ["B", "A"]
-    cells = dict(zip(table.head, table.rows[0]))
-    assert cells["worst tier"].startswith("0.35 (") and cells["all"].startswith("0.35 (")
-    assert cells["J"].startswith(f"{0.35 + 2 * (0.93 - 0.9):.2f} (")
-    assert winners.score(row(1)) is None, "missing is not zero"
 
 
 def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
@@ -247,7 +233,7 @@ def test_doors_and_pairs_of_winners():
     assert line[0] == "A" and winners.dealt_table(seen, {"gone": "B"}) is None
 
 
-def test_how_far_a_search_went_and_how_much_was_luck():
+def test_how_far_a_search_went_and_the_mean_of_worlds():
     space, found = SEARCHES["npo"].space, {"worst": 0.2, "holdout": 1.0, "utility": 1.0, "retain": 1.0}
     inside = {name: among.near((among.low * among.high) ** 0.5 or 1.0) for name, among in space.items()}
     point = {**inside, "epochs": 10, "weight_decay": 0.0}
@@ -260,8 +246,6 @@ def test_how_far_a_search_went_and_how_much_was_luck():
     validation = objective(0.5, 0.1, seen["NPO"][0]["validation_utility"], seen["NPO"][0]["retain_direct_all"])
     assert line[:3] == ("NPO", "0.20", f"{validation:.2f}")
 
-
-def test_the_mean_of_worlds_is_seed_by_seed_and_misses_nothing():
     def seen(values):
         return [halved(seed, value, test_forget_top2_all=0.0) for seed, value in values.items()]
 

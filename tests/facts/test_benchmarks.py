@@ -139,12 +139,9 @@ def test_a_city_to_forget_is_not_retained(server):
 
 
 HOSTILE = [
-    city("Nul", "a\0b", 1.0),
-    city("Negative", "x", -1.0),
-    city("Empty", "", 1.0),
-    city("Long", "x" * 5000, 1.0),
-    city("Text", "x", "many"),
-]
+    city("Nul", "a\0b", 1.0), city("Negative", "x", -1.0), city("Empty", "", 1.0),
+    city("Long", "x" * 5000, 1.0), city("Text", "x", "many"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("row", HOSTILE, ids=[row["subjectLabel"] for row in HOSTILE])

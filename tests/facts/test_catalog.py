@@ -40,11 +40,8 @@ def test_sets_without_download_are_complete(name):
     assert facts.notes
 
 
-def test_the_sandbox_set_is_unchanged():
+def test_the_shipped_sets_are_what_they_were():
     assert load_facts(SANDBOX) == sandbox_facts()
-
-
-def test_entries_say_what_they_are():
     assert [*ENTRIES] == ["sandbox", "people", "pair", "invented", "cities", *ONLINE]
     assert all(entry.name == name and entry.title and entry.about.endswith(".") for name, entry in ENTRIES.items())
 
@@ -54,9 +51,6 @@ def test_the_pair_differs_in_popularity_alone():
     assert (rare.relation, rare.answer) == (popular.relation, popular.answer)
     assert (rare.tier, popular.tier) == ("rare", "popular")
     assert BetaMap()(rare.score) > 1 > BetaMap()(popular.score)
-
-
-def test_no_pair_of_one_answer_that_is_rare_and_popular_is_rarer():
     pairs: dict = {}
     for fact in sandbox_facts().forget:
         pairs.setdefault((fact.relation, fact.answer), []).append(fact)
@@ -65,16 +59,12 @@ def test_no_pair_of_one_answer_that_is_rare_and_popular_is_rarer():
     assert min(fact.score for fact in load_facts("pair").forget) == rarest
 
 
-def test_invented_facts_exist_nowhere_in_the_world():
+def test_invented_facts_look_like_the_worlds_and_are_in_none():
     invented = load_facts("invented").forget
     subjects = {fact.subject.casefold() for fact in world()}
     assert not {fact.subject.casefold() for fact in invented} & subjects
     assert not {fact.id for fact in invented} & {fact.id for fact in world()}
     assert len({fact.subject for fact in invented}) == 32
-
-
-def test_invented_facts_look_like_the_worlds_and_are_known_to_be_unpopular():
-    invented = load_facts("invented").forget
     assert Counter(fact.relation for fact in invented) == dict.fromkeys(language.RELATIONS_OF["sandbox"], 4)
     for fact in invented:
         form = language.RELATIONS[fact.relation]
@@ -121,41 +111,32 @@ def test_file_with_retain_rows_gets_a_holdout(uploaded):
     assert (len(facts.forget), len(facts.retain), len(facts.holdout)) == (1, 7, 3)
     assert "held out" in facts.notes[0]
     assert facts.utility == ()
-
-
-def test_file_with_retain_rows_gets_the_sandboxs_utility_on_the_sandbox(uploaded):
     assert load_facts(uploaded).utility == sandbox_facts().utility
 
 
-def test_one_retain_row_gets_a_note_instead_of_a_holdout():
+def test_without_enough_retain_rows():
     facts = with_retain_rows(FactSet("set", (MINE,), retain=rows("Who else?")), "some/model")
     assert facts.holdout == ()
     assert "Nothing is held out" in facts.notes[-1]
-
-
-def test_no_retain_rows_for_a_model_that_is_not_the_sandbox():
     with pytest.raises(DataError, match="no retain rows") as caught:
         with_retain_rows(FactSet("set", (MINE,)), "some/model")
     assert "group" in caught.value.fix
+    with pytest.raises(DataError, match="'all'") as caught:
+        with_retain_rows(FactSet("set", (MINE,)), SANDBOX, "all")
+    assert "own, sandbox, neighbours" in caught.value.fix
 
 
-def test_sandbox_lends_retain_and_holdout_and_says_so():
+def test_the_sandbox_lends_retain_and_holdout():
     world = sandbox_facts()
     facts = with_retain_rows(FactSet("set", (MINE,)), SANDBOX)
     assert (facts.retain, facts.holdout, facts.utility) == (world.retain, world.holdout, world.utility)
     assert facts.notes[-1] == "The set has no retain rows; 256 to retain and 256 held out come from the sandbox world."
-
-
-def test_sandbox_lends_no_fact_that_is_to_be_forgotten():
     same_question, same_id = sandbox_facts().retain[0], sandbox_facts().holdout[0]
     forget = (Fact("other id", same_question.question, "x"), Fact(same_id.id, "other question", "x"))
     facts = with_retain_rows(FactSet("set", forget), SANDBOX)
     assert same_question not in facts.retain
     assert same_id not in facts.holdout
     assert (len(facts.retain), len(facts.holdout)) == (255, 255)
-
-
-def test_own_holdout_is_kept():
     own = (Fact("own", "Who else?", "Somebody"),)
     facts = with_retain_rows(FactSet("set", (MINE,), holdout=own), SANDBOX)
     assert facts.holdout == own
@@ -163,12 +144,6 @@ def test_own_holdout_is_kept():
 
 
 # --- other rows to retain than the set's own
-
-
-def test_no_such_choice():
-    with pytest.raises(DataError, match="'all'") as caught:
-        with_retain_rows(FactSet("set", (MINE,)), SANDBOX, "all")
-    assert "own, sandbox, neighbours" in caught.value.fix
 
 
 @pytest.mark.parametrize("model", [SANDBOX, "some/model"])
@@ -191,15 +166,13 @@ def fact(name: str, relation: str = "", answer: str = "x", score: float | None =
 def test_neighbours_come_in_order_of_likeness():
     forget = [fact("f", "author", "Orwell", 100.0), fact("g", "city", "France", 10.0)]
     pool = [
-        fact("nothing", "painter", "Goya", 100.0),
-        fact("relation, far", "author", "Mann", 5000.0),
-        fact("unknown", "AUTHOR", "Mann"),
-        fact("answer, near", "island", "france", 12.0),
+        fact("nothing", "painter", "Goya", 100.0), fact("relation, far", "author", "Mann", 5000.0),
+        fact("unknown", "AUTHOR", "Mann"), fact("answer, near", "island", "france", 12.0),
         fact("relation, near", "author", "Mann", 90.0),
         fact("both, far", "author", "orwell", 9000.0),
         fact("both with different facts", "author", "France", 10.0),
         fact("both, near", " Author", "Orwell", 101.0),
-    ]
+    ]  # fmt: skip
     assert [found.id for found in neighbours(forget, pool)] == [
         "both, near", "both, far", "both with different facts", "relation, near", "answer, near", "relation, far",
         "unknown",
@@ -243,22 +216,16 @@ def test_a_second_table_is_retained_but_for_its_holdout():
     assert facts.notes == (
         "3 facts to retain come from table. Rows of the set's own that are not used: 1 to retain and 1 held out.",
     )
-
-
-def test_a_second_table_without_a_holdout_gets_one():
     facts = with_retain_rows(
         FactSet("mine", rows("a?")), SANDBOX, FactSet("table", rows(*(f"{i}?" for i in range(10))))
     )
     assert (len(facts.retain), len(facts.holdout)) == (7, 3)
     assert facts.utility == sandbox_facts().utility
-
-
-def test_ids_stay_unique_when_two_tables_number_their_rows():
-    mine = FactSet("mine", rows("a?", "b?"), attacks=(Fact("retain-row-3", "attack", "x"),))
-    facts = with_retain_rows(mine, "some/model", FactSet("table", rows("c?", "d?"), holdout=rows("e?")))
-    ids = [row.id for row in (*facts.forget, *facts.retain, *facts.holdout, *facts.attacks)]
-    assert len(set(ids)) == len(ids) == 6
-    assert [row.id for row in facts.forget] == ["row-2", "row-3"]
+    mine = FactSet("mine", rows("a?"), retain=rows("own?"), holdout=(Fact("row-5", "held?", "x"),))
+    facts = with_retain_rows(mine, "some/model", FactSet("table", rows(*(f"{i}?" for i in range(10)))))
+    assert (facts.holdout, len(facts.retain)) == (mine.holdout, 10)
+    assert facts.notes == ("10 facts to retain come from table. Rows of the set's own that are not used: 1 to retain.",)
+    assert len({row.id for row in (*facts.forget, *facts.retain, *facts.holdout)}) == 12
 
 
 def test_a_second_table_loses_what_is_to_be_forgotten():
@@ -269,19 +236,13 @@ def test_a_second_table_loses_what_is_to_be_forgotten():
     dropped, of_table = facts.problems
     assert (dropped.value, dropped.message) == ("A?", "is also to be forgotten")
     assert "in table" in of_table.message
-
-
-def test_a_second_table_with_nothing_else_than_the_first():
     with pytest.raises(DataError, match="no fact to retain"):
         with_retain_rows(FactSet("mine", rows("a?")), "some/model", FactSet("table", rows("A?")))
-
-
-def test_ones_own_holdout_is_kept_where_a_second_table_has_none():
-    mine = FactSet("mine", rows("a?"), retain=rows("own?"), holdout=(Fact("row-5", "held?", "x"),))
-    facts = with_retain_rows(mine, "some/model", FactSet("table", rows(*(f"{i}?" for i in range(10)))))
-    assert (facts.holdout, len(facts.retain)) == (mine.holdout, 10)
-    assert facts.notes == ("10 facts to retain come from table. Rows of the set's own that are not used: 1 to retain.",)
-    assert len({row.id for row in (*facts.forget, *facts.retain, *facts.holdout)}) == 12
+    mine = FactSet("mine", rows("a?", "b?"), attacks=(Fact("retain-row-3", "attack", "x"),))
+    facts = with_retain_rows(mine, "some/model", FactSet("table", rows("c?", "d?"), holdout=rows("e?")))
+    ids = [row.id for row in (*facts.forget, *facts.retain, *facts.holdout, *facts.attacks)]
+    assert len(set(ids)) == len(ids) == 6
+    assert [row.id for row in facts.forget] == ["row-2", "row-3"]
 
 
 def test_rows_of_ones_own_that_the_sandboxs_replace_are_counted():

@@ -35,7 +35,7 @@ def band(row: dict[str, str]) -> str:
     return BANDS[(people >= 60_000) + (people >= 250_000)]
 
 
-def test_every_country_and_band_has_three_to_forget_three_to_retain_two_held_out():
+def test_every_country_and_band_has_its_share():
     assert len(CITIES) == 480
     cells = Counter((row["answer"], band(row), row["group"]) for row in CITIES)
     counts = {"forget": 3, "retain": 3, "holdout": 2}
@@ -46,15 +46,9 @@ def test_every_country_and_band_has_three_to_forget_three_to_retain_two_held_out
         for group, count in counts.items()
     }
     assert len(CHOICES.countries) == 20
-
-
-def test_the_second_relation_is_never_forgotten_and_shares_no_answer():
     assert Counter(row["group"] for row in CAPITALS) == {"retain": 30, "holdout": 20}
     assert not {row["subject"] for row in CAPITALS} & set(CHOICES.countries.values())
     assert not {row["answer"] for row in CAPITALS} & {row["subject"] for row in CITIES}
-
-
-def test_names_are_unique_and_groups_share_nothing():
     for field in ("id", "subject", "question"):
         assert len({row[field].casefold() for row in ROWS}) == len(ROWS)
     loaded = load_facts("cities", "some/model")
@@ -64,20 +58,14 @@ def test_names_are_unique_and_groups_share_nothing():
     assert loaded.problems == ()
 
 
-def test_an_answer_never_stands_in_its_question():
+def test_no_question_or_example_tells_an_answer():
     for row in [*ROWS, *EXAMPLES]:
         for text in (row["question"], *row["paraphrases"].split("|")):
             assert not mentions(text, row["answer"])
         assert row["answer"][:5].casefold() not in row["subject"].casefold()
-
-
-def test_rewordings_are_three_and_name_the_subject():
     for row in [*ROWS, *EXAMPLES]:
         wordings = {row["question"], *row["paraphrases"].split("|")}
         assert len(wordings) == 4 and all(mentions(text, row["subject"]) for text in wordings)
-
-
-def test_examples_are_of_no_group_and_show_no_answer_of_the_set():
     assert {row["group"] for row in EXAMPLES} == {"example"} and len(EXAMPLES) == 12
     assert not {row["answer"] for row in ROWS} & {row["answer"] for row in EXAMPLES}
     assert not {row["subject"] for row in ROWS} & {row["subject"] for row in EXAMPLES}

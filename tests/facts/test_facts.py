@@ -9,11 +9,9 @@ from adapop.facts.holdout import split_holdout
 ODD_TEXTS = (
     "a line separator \u2028 and a next line \x85",
     "quotes \"double\" and 'single' and a \\ backslash",
-    "<script>alert('x')</script> & <b>bold</b>",
-    "emoji 🦜 and a family 👩‍👩‍👧",
-    "two\nlines, a\ttab and a\r return",
-    "=HYPERLINK(1) | {s} %s",
-)
+    "<script>alert('x')</script> & <b>bold</b>", "emoji 🦜 and a family 👩‍👩‍👧",
+    "two\nlines, a\ttab and a\r return", "=HYPERLINK(1) | {s} %s",
+)  # fmt: skip
 
 
 def numbered(count: int, prefix: str = "r") -> tuple[Fact, ...]:
@@ -23,15 +21,10 @@ def numbered(count: int, prefix: str = "r") -> tuple[Fact, ...]:
 @pytest.mark.parametrize(
     ("score", "tier"),
     [
-        (None, "unknown"),
-        (0.0, "rare"),
-        (265.0, "rare"),
-        (265.1, "middle"),
-        (999.9, "middle"),
-        (1000.0, "popular"),
-        (3766.0, "popular"),
+        (None, "unknown"), (0.0, "rare"), (265.0, "rare"), (265.1, "middle"), (999.9, "middle"),
+        (1000.0, "popular"), (3766.0, "popular"),
     ],
-)
+)  # fmt: skip
 def test_tier(score, tier):
     assert Fact("a", "q", "a", score=score).tier == tier
 
@@ -65,56 +58,44 @@ def test_written_set_is_read_back(tmp_path, text):
     assert again.sha256 == facts.sha256
 
 
-def test_written_file_has_one_line_a_fact(tmp_path):
+def test_a_written_set_is_read_again_as_it_was(tmp_path):
     facts = FactSet("set", tuple(Fact(str(i), text, text) for i, text in enumerate(ODD_TEXTS)))
     facts.write(tmp_path / "facts.jsonl")
     lines = (tmp_path / "facts.jsonl").read_bytes().decode().rstrip("\n").split("\n")
     assert [json.loads(line)["question"] for line in lines] == list(ODD_TEXTS)
-
-
-def test_unknown_score_survives_the_round_trip_as_unknown(tmp_path):
     facts = FactSet("set", (Fact("a", "q", "a", score=None), Fact("b", "q", "a", score=0.0)))
     facts.write(tmp_path / "facts.jsonl")
     again = FactSet.load(tmp_path / "facts.jsonl", "set")
     assert scores_of(again.forget) == {"a": None, "b": 0.0}
     assert [fact.id for fact in again.unknown_scores] == ["a"]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"forget": (Fact("a", "q", "other"),)},
-        {"forget": (Fact("a", "q", "x", score=0.0),)},
-        {"forget": (Fact("a", "q", "x", paraphrases=("p",)),)},
-        {"forget": (), "retain": (Fact("a", "q", "x"),)},
-        {"holdout": numbered(1)},
-        {"utility": numbered(1)},
-        {"attacks": numbered(1)},
-    ],
-)
-def test_hash_sees_every_change_of_the_data(change):
-    facts = FactSet("set", (Fact("a", "q", "x"),))
-    assert replace(facts, **change).sha256 != facts.sha256
-
-
-def test_hash_of_a_set_without_attacks_is_what_older_runs_noted():
-    facts = FactSet("set", numbered(2, "f"), retain=numbered(1), utility=numbered(1, "u"))
-    assert facts.sha256 == "ebc3dc3a39ca594c1e6e7850f65339fc8eb650a57ac87df999d827c86d20c2ef"
-
-
-def test_a_folder_written_before_there_were_attacks_is_read(tmp_path):
     facts = FactSet("set", numbered(2, "f"), retain=numbered(1))
     facts.write(tmp_path / "facts.jsonl")
     assert "attacks" not in (tmp_path / "facts.jsonl").read_text(encoding="utf-8")
     assert FactSet.load(tmp_path / "facts.jsonl", "set") == facts
 
 
-def test_hash_does_not_see_name_or_notes():
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"forget": (Fact("a", "q", "other"),)}, {"forget": (Fact("a", "q", "x", score=0.0),)},
+        {"forget": (Fact("a", "q", "x", paraphrases=("p",)),)},
+        {"forget": (), "retain": (Fact("a", "q", "x"),)}, {"holdout": numbered(1)},
+        {"utility": numbered(1)}, {"attacks": numbered(1)},
+    ],
+)  # fmt: skip
+def test_hash_sees_every_change_of_the_data(change):
+    facts = FactSet("set", (Fact("a", "q", "x"),))
+    assert replace(facts, **change).sha256 != facts.sha256
+
+
+def test_hash_is_of_the_facts_alone():
+    facts = FactSet("set", numbered(2, "f"), retain=numbered(1), utility=numbered(1, "u"))
+    assert facts.sha256 == "ebc3dc3a39ca594c1e6e7850f65339fc8eb650a57ac87df999d827c86d20c2ef"
     facts = FactSet("set", numbered(2))
     assert replace(facts, name="other", notes=("a note",)).sha256 == facts.sha256
 
 
-def test_split_holdout_is_a_disjoint_and_complete_split_that_says_so():
+def test_split_holdout_is_disjoint_complete_and_by_ids():
     facts = FactSet("set", numbered(1, "f"), retain=numbered(20), notes=("before",))
     split = split_holdout(facts)
     assert (len(split.retain), len(split.holdout)) == (14, 6)
@@ -122,13 +103,12 @@ def test_split_holdout_is_a_disjoint_and_complete_split_that_says_so():
     assert set(split.retain) | set(split.holdout) == set(facts.retain)
     assert split.notes[0] == "before"
     assert "6 of its 20 retain rows are held out" in split.notes[1]
-
-
-def test_split_holdout_depends_on_ids_alone():
     forwards = FactSet("set", (), retain=numbered(20))
     backwards = FactSet("set", (), retain=tuple(replace(fact, answer="new") for fact in reversed(numbered(20))))
     held = [{fact.id for fact in split_holdout(facts).holdout} for facts in (forwards, backwards)]
     assert held[0] == held[1]
+    split = split_holdout(FactSet("set", (), retain=numbered(2)))
+    assert (len(split.retain), len(split.holdout)) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -141,11 +121,6 @@ def test_split_holdout_depends_on_ids_alone():
 )
 def test_split_holdout_leaves_a_set_alone(facts):
     assert split_holdout(facts) == facts
-
-
-def test_two_retain_rows_give_one_each():
-    split = split_holdout(FactSet("set", (), retain=numbered(2)))
-    assert (len(split.retain), len(split.holdout)) == (1, 1)
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -167,11 +142,9 @@ def test_no_question_is_both_trained_on_and_held_out(seed):
     assert len(split.retain) + len(split.holdout) == 12
 
 
-def test_separated_leaves_sets_without_duplicates_alone(small):
+def test_separated_drops_the_less_urgent_use_of_a_question(small):
     assert separated(small) == small
 
-
-def test_separated_drops_the_less_urgent_use_of_a_question():
     def one(name: str) -> Fact:
         return Fact(name, "Who?", "x")
 

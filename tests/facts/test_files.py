@@ -89,11 +89,8 @@ def test_every_alias_of_a_column_is_found(tmp_path, field, alias, suffix):
     assert field in ("group", "choices") or getattr(facts.forget[0], field) == expected
 
 
-def test_name_is_the_file_name_unless_given(tmp_path):
+def test_a_name_comes_from_the_file_and_a_header_in_any_case(tmp_path):
     assert read_facts(write(tmp_path, "my set.csv", "question,answer\na,b")).name == "my set"
-
-
-def test_header_with_spaces_and_other_case(tmp_path):
     facts = read_facts(write(tmp_path, "facts.CSV", " Question , ANSWER,sCore \na,b,5\n"))
     assert [(fact.question, fact.answer, fact.score) for fact in facts.forget] == [("a", "b", 5.0)]
 
@@ -115,24 +112,18 @@ def test_line_ends_of_a_csv(tmp_path, end):
     assert [(fact.question, fact.answer, fact.score) for fact in facts.forget] == [("a", "b", 1.0), ("c", "d", 2.0)]
 
 
-def test_windows_line_ends_of_a_jsonl(tmp_path):
+def test_line_ends_of_a_jsonl(tmp_path):
     facts = read_facts(write(tmp_path, "facts.jsonl", json.dumps(GOOD) + "\r\n" + json.dumps(GOOD) + "\r\n"))
     assert [fact.answer for fact in facts.forget] == ["Austen", "Austen"]
-
-
-def test_line_separators_inside_a_json_string_do_not_split_the_line(tmp_path):
     row = {"question": "a\u2028b\u2029c\x85d", "answer": "x"}
     facts = read_facts(write(tmp_path, "facts.jsonl", json.dumps(row, ensure_ascii=False)))
     assert facts.forget[0].question == row["question"]
 
 
-def test_html_stays_text(tmp_path):
+def test_html_stays_text_and_groups_are_read(tmp_path):
     cell = "<img src=x onerror=alert(1)> & <b>Emma</b>"
     facts = read_facts(write_rows(tmp_path, ".csv", [{"question": cell, "answer": "<i>Austen</i>"}]))
     assert (facts.forget[0].question, facts.forget[0].answer) == (cell, "<i>Austen</i>")
-
-
-def test_groups(tmp_path):
     names = ["forget", "Forget_rare", "", "retain", "neighbor_level1", "holdout", "utility"]
     rows = [{"question": f"{i}?", "answer": "x", "group": name} for i, name in enumerate(names)]
     facts = read_facts(write_rows(tmp_path, ".csv", rows))
@@ -142,12 +133,10 @@ def test_groups(tmp_path):
 @pytest.mark.parametrize(
     ("cell", "paraphrases"),
     [
-        ("one|two | |", ("one", "two")),
-        ('["one", "two, three"]', ("one", "two, three")),
-        ("[not json", ("[not json",)),
-        ("", ()),
+        ("one|two | |", ("one", "two")), ('["one", "two, three"]', ("one", "two, three")),
+        ("[not json", ("[not json",)), ("", ()),
     ],
-)
+)  # fmt: skip
 def test_list_cell_of_a_csv(tmp_path, cell, paraphrases):
     facts = read_facts(write_rows(tmp_path, ".csv", [{**GOOD, "paraphrases": cell}]))
     assert facts.forget[0].paraphrases == paraphrases
@@ -160,13 +149,10 @@ def test_list_cell_of_a_typed_file(tmp_path, suffix, cell, paraphrases):
     assert facts.forget[0].paraphrases == paraphrases
 
 
-def test_numbers_and_zeros_are_text_in_text_columns(tmp_path):
+def test_numbers_are_text_in_text_columns(tmp_path):
     facts = read_facts(write(tmp_path, "facts.json", '[{"id": 7, "question": 1945, "answer": 0, "score": 0}]'))
     fact = facts.forget[0]
     assert (fact.id, fact.question, fact.answer, fact.score) == ("7", "1945", "0", 0.0)
-
-
-def test_integer_ids_of_a_parquet_with_gaps_stay_integers(tmp_path):
     table = pyarrow.table({"id": [2**60 + 1, None], "question": ["a", "b"], "answer": ["c", "d"]})
     pyarrow.parquet.write_table(table, tmp_path / "facts.parquet")
     assert [fact.id for fact in read_facts(tmp_path / "facts.parquet").forget] == [str(2**60 + 1), "row-2"]
@@ -183,8 +169,15 @@ def test_missing_score_stays_missing_and_is_never_zero(tmp_path, suffix):
     assert len(facts.unknown_scores) == 1
 
 
-def test_no_score_column_means_no_scores(tmp_path):
+def test_missing_scores_and_nan_in_text(tmp_path):
+    rows = [{**GOOD, "answer": float("nan")}, {**GOOD, "subject": float("nan")}]
+    facts = read_facts(write_rows(tmp_path, ".json", rows))
+    assert (only_problem(facts).row, only_problem(facts).column) == (1, "answer")
+    assert facts.forget[0].subject == ""
     assert read_facts(write_rows(tmp_path, ".csv", [GOOD])).forget[0].score is None
+    facts = read_facts(write_rows(tmp_path, ".csv", [{**GOOD, "group": "forget"}, {**GOOD, "group": "test"}]))
+    problem = only_problem(facts)
+    assert (problem.row, problem.column, problem.value) == (3, "group", "test")
 
 
 @pytest.mark.parametrize("score", [1e-12, 1234.1234567890124, 2.0**60])
@@ -198,17 +191,12 @@ def test_parquet_scores_are_not_rounded(tmp_path, score):
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        ("-1", "is not a score"),
-        ("inf", "is not a score"),
-        ("-Infinity", "is not a score"),
-        ("1e400", "is not a score"),
-        ("many", "is not a number"),
-        ("1,0000", "is not a number"),
-        ("1,000 000", "is not a number"),
-        ("-1,000", "is not a number"),
+        ("-1", "is not a score"), ("inf", "is not a score"), ("-Infinity", "is not a score"),
+        ("1e400", "is not a score"), ("many", "is not a number"), ("1,0000", "is not a number"),
+        ("1,000 000", "is not a number"), ("-1,000", "is not a number"),
         ("12 %", "is not a number"),
     ],
-)
+)  # fmt: skip
 def test_bad_score_in_a_csv(tmp_path, cell, message):
     facts = read_facts(write_rows(tmp_path, ".csv", [{**GOOD, "score": "1"}, {**GOOD, "score": cell}]))
     problem = only_problem(facts)
@@ -241,32 +229,16 @@ def test_empty_cell(tmp_path, field, cell):
     assert len(facts.forget) == 1
 
 
-def test_nan_in_a_text_cell_is_an_empty_cell(tmp_path):
-    rows = [{**GOOD, "answer": float("nan")}, {**GOOD, "subject": float("nan")}]
-    facts = read_facts(write_rows(tmp_path, ".json", rows))
-    assert (only_problem(facts).row, only_problem(facts).column) == (1, "answer")
-    assert facts.forget[0].subject == ""
-
-
-def test_duplicate_ids(tmp_path):
+def test_an_id_stands_once(tmp_path):
     rows = [{"id": "a", **GOOD}, {"id": "b", **GOOD}, {"id": " a ", **GOOD}]
     facts = read_facts(write_rows(tmp_path, ".csv", rows))
     problem = only_problem(facts)
     assert (problem.row, problem.column, problem.value) == (4, "id", "a")
     assert "row 2" in problem.message
     assert [fact.id for fact in facts.forget] == ["a", "b"]
-
-
-def test_given_id_that_equals_a_made_up_one(tmp_path):
     rows = [{"id": "row-3", **GOOD}, {"id": "", **GOOD}]
     facts = read_facts(write_rows(tmp_path, ".csv", rows))
     assert (only_problem(facts).row, only_problem(facts).value) == (3, "row-3")
-
-
-def test_unknown_group(tmp_path):
-    facts = read_facts(write_rows(tmp_path, ".csv", [{**GOOD, "group": "forget"}, {**GOOD, "group": "test"}]))
-    problem = only_problem(facts)
-    assert (problem.row, problem.column, problem.value) == (3, "group", "test")
 
 
 @pytest.mark.parametrize("field", ["question", "answer", "subject", "id", "paraphrases"])
@@ -280,29 +252,27 @@ def test_cell_of_ten_megabytes(tmp_path, field):
     assert [fact.id for fact in facts.forget] == ["b"]
 
 
-def test_longest_cell_that_is_read(tmp_path):
+def test_as_much_as_is_read(tmp_path):
     facts = read_facts(write_rows(tmp_path, ".csv", [{**GOOD, "question": "x" * MAX_CELL}]))
     assert len(facts.forget[0].question) == MAX_CELL
+    assert len(read_facts(write_rows(tmp_path, ".csv", [GOOD] * 20_000)).forget) == 20_000
+    rows = [{**GOOD, "paraphrases": "|".join("a" * count)} for count in (MAX_ITEMS, MAX_ITEMS + 1)]
+    problem = only_problem(read_facts(write_rows(tmp_path, ".csv", rows)))
+    assert (problem.row, problem.message) == (3, "has 101 items; at most 100 are read")
 
 
-def test_ragged_rows(tmp_path):
+def test_rows_are_counted_and_problems_ordered_as_in_the_file(tmp_path):
     text = "question,answer,score\na,b,1,and more, still\nshort\nno score,b\ntrailing,b,2,,\ngood,b,3\n"
     facts = read_facts(write(tmp_path, "facts.csv", text))
     long, short = facts.problems
     assert (long.row, long.column, long.value) == (2, "column 4", "and more, still")
     assert (short.row, short.column, short.message) == (3, "answer", "is empty")
     assert [(f.question, f.score) for f in facts.forget] == [("no score", None), ("trailing", 2.0), ("good", 3.0)]
-
-
-def test_rows_are_counted_as_a_spreadsheet_does(tmp_path):
-    """Blank rows count, a cell with a line break is still one row."""
+    # Blank rows count, a cell with a line break is still one row.
     text = '\nquestion,answer\n\n"two\nlines",b\n,,\nmissing,\n'
     facts = read_facts(write(tmp_path, "facts.csv", text))
     assert only_problem(facts).row == 6
     assert facts.forget[0].id == "row-4"
-
-
-def test_problems_come_in_the_order_of_the_file(tmp_path):
     text = '{"question": ""}\nbroken\n' + json.dumps(GOOD) + '\n{"answer": "b"}\n[]\n'
     assert [problem.row for problem in read_facts(write(tmp_path, "facts.jsonl", text)).problems] == [1, 2, 4, 5]
 
@@ -310,14 +280,12 @@ def test_problems_come_in_the_order_of_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"question": "a",', "is not JSON"),
-        ("question,answer", "is not JSON"),
+        ('{"question": "a",', "is not JSON"), ("question,answer", "is not JSON"),
         (json.dumps(GOOD) + "," + json.dumps(GOOD), "is not JSON"),
-        ('["question", "answer"]', "is not an object"),
-        ("null", "is not an object"),
+        ('["question", "answer"]', "is not an object"), ("null", "is not an object"),
         ("[" * 100_000 + "]" * 100_000, "is nested too deeply"),
     ],
-)
+)  # fmt: skip
 def test_broken_line_of_a_jsonl(tmp_path, line, message):
     good = json.dumps(GOOD)
     facts = read_facts(write(tmp_path, "facts.jsonl", f"{good}\n\n{line}\n{good}\n"))
@@ -352,12 +320,9 @@ def test_odd_paraphrases(tmp_path, suffix, cell):
     assert "not text" in error.problems[0].message
 
 
-def test_binary_cell_of_a_parquet(tmp_path):
+def test_odd_columns_of_a_parquet(tmp_path):
     error = refusal(write_rows(tmp_path, ".parquet", [{"question": b"\xff\xfe", "answer": "b"}]))
     assert (error.problems[0].column, error.problems[0].message) == ("question", "is an object or binary, not text")
-
-
-def test_odd_columns_nobody_asked_for_do_no_harm(tmp_path):
     rows = [{**GOOD, "embedding": [0.5], "image": b"\xff", "meta": {"a": [1]}, "many": "x" * 10_000}]
     assert not read_facts(write_rows(tmp_path, ".parquet", rows)).problems
 
@@ -378,23 +343,21 @@ def test_text_that_no_file_can_hold(tmp_path, text, field):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("facts.csv", ""),
-        ("facts.csv", "question,answer,score\n"),
-        ("facts.csv", "\n\n  \n"),
-        ("facts.csv", "question,answer\n,\n , \n"),
-        ("facts.json", ""),
-        ("facts.json", "[]"),
-        ("facts.jsonl", ""),
-        ("facts.jsonl", "\n \n"),
+        ("facts.csv", ""), ("facts.csv", "question,answer,score\n"), ("facts.csv", "\n\n  \n"),
+        ("facts.csv", "question,answer\n,\n , \n"), ("facts.json", ""), ("facts.json", "[]"),
+        ("facts.jsonl", ""), ("facts.jsonl", "\n \n"),
     ],
-)
+)  # fmt: skip
 def test_file_without_rows(tmp_path, name, content):
     assert refusal(write(tmp_path, name, content)).message == f"{name} has no rows."
 
 
-def test_parquet_without_rows(tmp_path):
+def test_parquet_without_rows_or_with_two_columns_of_one_name(tmp_path):
     pyarrow.parquet.write_table(pyarrow.table({"question": [], "answer": []}), tmp_path / "facts.parquet")
     assert refusal(tmp_path / "facts.parquet").message == "facts.parquet has no rows."
+    table = pyarrow.table([["a"], ["b"], ["c"]], names=["question", "question", "answer"])
+    pyarrow.parquet.write_table(table, tmp_path / "facts.parquet")
+    assert "two columns called 'question'" in refusal(tmp_path / "facts.parquet").message
 
 
 @pytest.mark.parametrize("missing", ["question", "answer"])
@@ -407,30 +370,37 @@ def test_missing_column(tmp_path, suffix, missing):
     assert f"'{missing}'" in error.fix
 
 
-def test_missing_column_of_a_very_wide_table_has_a_short_message(tmp_path):
+def test_too_large_a_file_or_too_many_lines_or_columns(tmp_path):
+    path = tmp_path / "facts.csv"
+    with open(path, "wb") as file:
+        file.truncate(MAX_BYTES + 1)  # a hole: takes no space
+    assert "16,000,001 bytes" in refusal(path).message
+    assert "has 5,000 columns" in refusal(write(tmp_path, "facts.csv", "a," * 4999 + "b\nx\n")).message
+    assert (
+        "1,048,578 lines" in refusal(write(tmp_path, "facts.csv", "question,answer\na,b" + "\n" * (2**20 + 1))).message
+    )
     row = {f"column {i}" * 100: "x" for i in range(50)}
     assert len(str(refusal(write_rows(tmp_path, ".json", [row])))) < 1500
 
 
 @pytest.mark.parametrize("name", ["facts.csv", "facts.json", "facts.jsonl"])
-def test_latin_1_bytes(tmp_path, name):
+def test_latin_1_and_nul_bytes(tmp_path, name):
     content = "question,answer\nWho was Molière?,Poquelin\n".encode("latin-1")
     error = refusal(write(tmp_path, name, content))
     assert "line 2, is not UTF-8 (byte 0xe8)" in error.message
     assert "UTF-8" in error.fix
+    assert "NUL" in refusal(write(tmp_path, name, b"question,answer\na\0b,c\n")).message
 
 
-def test_utf_16(tmp_path):
+def test_encodings_and_lines_are_named(tmp_path):
     facts = read_facts(write(tmp_path, "facts.csv", "question\tanswer\na,c\té".encode("utf-16")))
     assert (facts.forget[0].question, facts.forget[0].answer) == ("a,c", "é")
     assert "UTF-16" in facts.notes[0]
     torn = refusal(write(tmp_path, "facts.csv", "question,answer\na,b".encode("utf-16")[:-1]))
     assert "is not UTF-8" in torn.message, "half a letter at the end"
-
-
-@pytest.mark.parametrize("name", ["facts.csv", "facts.json", "facts.jsonl"])
-def test_nul_bytes(tmp_path, name):
-    assert "NUL" in refusal(write(tmp_path, name, b"question,answer\na\0b,c\n")).message
+    assert (
+        "line 2, is not JSON" in refusal(write(tmp_path, "facts.json", '[{"question": "a"},\n{"question": }]')).message
+    )
 
 
 @pytest.mark.parametrize("name", ["facts.doc", "facts.xlsx", "facts", "facts.csv.gz"])
@@ -441,12 +411,6 @@ def test_unknown_extension(tmp_path, name):
 @pytest.mark.parametrize("text", ['{"other": "b"}', '"a"', "null", "7", "[1, 2]", '[{"question": "a"}, []]'])
 def test_json_that_is_no_list_of_objects(tmp_path, text):
     assert "is not a list of objects" in refusal(write(tmp_path, "facts.json", text)).message
-
-
-def test_broken_json_names_the_line(tmp_path):
-    assert (
-        "line 2, is not JSON" in refusal(write(tmp_path, "facts.json", '[{"question": "a"},\n{"question": }]')).message
-    )
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000 + "]" * 100_000, '[{"a":' + "[" * 100_000 + "]" * 100_000 + "}]"])
@@ -496,18 +460,6 @@ def test_a_truth_value_is_no_text(tmp_path, suffix):
 @pytest.mark.parametrize("key", ["\ud800", "\0", "k" * 201])
 def test_a_name_of_a_column_that_cannot_be_shown(tmp_path, key):
     assert "a column whose name" in refusal(write(tmp_path, "facts.json", json.dumps([{**GOOD, key: 1}]))).message
-
-
-def test_too_many_items_in_a_list(tmp_path):
-    rows = [{**GOOD, "paraphrases": "|".join("a" * count)} for count in (MAX_ITEMS, MAX_ITEMS + 1)]
-    problem = only_problem(read_facts(write_rows(tmp_path, ".csv", rows)))
-    assert (problem.row, problem.message) == (3, "has 101 items; at most 100 are read")
-
-
-def test_too_many_lines(tmp_path):
-    assert (
-        "1,048,578 lines" in refusal(write(tmp_path, "facts.csv", "question,answer\na,b" + "\n" * (2**20 + 1))).message
-    )
 
 
 def test_too_many_objects_in_objects(tmp_path, monkeypatch):
@@ -576,27 +528,27 @@ def test_torn_parquet(tmp_path, cut):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".jsonl", ".parquet"])
-def test_too_many_rows(tmp_path, suffix):
+def test_as_many_rows_and_columns_as_are_read(tmp_path, suffix):
     error = refusal(write_rows(tmp_path, suffix, [GOOD] * 20_001))
     assert (error.message, error.fix) == (
         f"facts{suffix} has more than 20,000 rows, the most that are read.", "Split the file."
     )  # fmt: skip
-
-
-def test_as_many_rows_as_are_read(tmp_path):
-    assert len(read_facts(write_rows(tmp_path, ".csv", [GOOD] * 20_000)).forget) == 20_000
+    row = {**GOOD, **{f"column {i}": "x" for i in range(MAX_COLUMNS - 2)}}
+    assert len(read_facts(write_rows(tmp_path, suffix, [row])).forget) == 1
+    error = refusal(write_rows(tmp_path, suffix, [{**row, "one more": "x"}]))
+    assert "columns; at most 100 are read" in error.message
 
 
 def test_twenty_thousand_plain_rows_take_less_than_a_second_of_the_processor(tmp_path):
     row = {"subject": "Emma", "relation": "author", "object": ""}
     rows = [{"question": f"Who wrote book {i}?", "answer": f"Writer {i}", **row, "score": i} for i in range(20_000)]
     path, seconds = write_rows(tmp_path, ".csv", rows), []
-    for _ in range(4):
+    while len(seconds) < 4 and min(seconds, default=1) >= 1:  # other work on the machine makes some slower
         began = time.process_time()
         scores = [fact.score for fact in read_facts(path).forget]
         seconds.append(time.process_time() - began)
     assert scores == list(range(20_000))
-    assert min(seconds) < 1  # other work on the machine makes single readings slower
+    assert min(seconds) < 1
 
 
 def test_a_public_space_reads_fewer_rows_and_says_so(tmp_path, monkeypatch):
@@ -605,25 +557,6 @@ def test_a_public_space_reads_fewer_rows_and_says_so(tmp_path, monkeypatch):
     assert "200 rows, the most that this public Space reads" in error.message
     assert "a machine of your own" in error.fix
     assert len(read_facts(write_rows(tmp_path, ".csv", [GOOD] * 200)).forget) == 200
-
-
-def test_too_large_a_file(tmp_path):
-    path = tmp_path / "facts.csv"
-    with open(path, "wb") as file:
-        file.truncate(MAX_BYTES + 1)  # a hole: takes no space
-    assert "16,000,001 bytes" in refusal(path).message
-
-
-def test_too_many_columns(tmp_path):
-    assert "has 5,000 columns" in refusal(write(tmp_path, "facts.csv", "a," * 4999 + "b\nx\n")).message
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".json", ".jsonl", ".parquet"])
-def test_as_many_columns_as_are_read(tmp_path, suffix):
-    row = {**GOOD, **{f"column {i}": "x" for i in range(MAX_COLUMNS - 2)}}
-    assert len(read_facts(write_rows(tmp_path, suffix, [row])).forget) == 1
-    error = refusal(write_rows(tmp_path, suffix, [{**row, "one more": "x"}]))
-    assert "columns; at most 100 are read" in error.message
 
 
 @pytest.mark.parametrize("suffix", [".json", ".jsonl"])
@@ -639,28 +572,16 @@ def test_two_columns_of_one_name(tmp_path, header):
     assert "two columns called 'question'" in refusal(write(tmp_path, "facts.csv", f"{header}\na,b,c\n")).message
 
 
-def test_two_columns_of_one_name_in_a_parquet(tmp_path):
-    table = pyarrow.table([["a"], ["b"], ["c"]], names=["question", "question", "answer"])
-    pyarrow.parquet.write_table(table, tmp_path / "facts.parquet")
-    assert "two columns called 'question'" in refusal(tmp_path / "facts.parquet").message
-
-
-def test_open_quote_does_not_swallow_the_rows_that_follow(tmp_path):
-    error = refusal(write(tmp_path, "facts.csv", 'question,answer\na,b\n"c,d\ne,f\n'))
-    assert "row 3" in error.message
-    assert "quote" in error.fix
-
-
-def test_no_good_row_left(tmp_path):
+def test_nothing_usable(tmp_path):
     error = refusal(write(tmp_path, "facts.csv", "question,answer,score\na,,1\nb,c,-1\nd,e,1,f\n"))
     assert "no usable fact" in error.message
     assert [problem.row for problem in error.problems] == [2, 3, 4]
-
-
-def test_nothing_to_forget(tmp_path):
     error = refusal(write_rows(tmp_path, ".csv", [{**GOOD, "group": "retain"}]))
     assert "'forget'" in error.fix
     assert not error.problems
+    error = refusal(write(tmp_path, "facts.csv", 'question,answer\na,b\n"c,d\ne,f\n'))
+    assert "row 3" in error.message
+    assert "quote" in error.fix
 
 
 # --- files as Excel writes them in much of Europe
@@ -678,12 +599,9 @@ def test_semicolons_and_tabs(tmp_path, mark, quote):
     assert not facts.problems
 
 
-def test_a_header_with_commas_is_read_by_commas(tmp_path):
+def test_marks_between_cells(tmp_path):
     facts = read_facts(write(tmp_path, "facts.csv", "question,answer;x,answer\na;b,c,d\n"))
     assert (facts.forget[0].question, facts.forget[0].answer) == ("a;b", "d")
-
-
-def test_decimal_commas_in_a_file_with_semicolons_are_named(tmp_path):
     facts = read_facts(write(tmp_path, "facts.csv", "question;answer;score\na;b;3,5\nc;d;3.5\n"))
     problem = only_problem(facts)
     assert (problem.row, problem.value) == (2, "3,5")
@@ -705,9 +623,6 @@ def test_a_row_with_too_many_cells_says_what_parts_them(tmp_path, mark, named):
 def test_columns_are_named_in_the_order_of_the_file(tmp_path):
     path = write(tmp_path, "facts.csv", " Frage ;Antwort;;Punkte\na;b;;1\n")
     assert read_table(path).columns == [" Frage ", "Antwort", "Punkte"]
-
-
-def test_columns_of_a_json_are_those_of_any_object(tmp_path):
     path = write(tmp_path, "facts.jsonl", '{"a": 1, "b": 2}\nbroken\n{"c": 3, "a": 4}\n')
     assert read_table(path).columns == ["a", "b", "c"]
 
@@ -731,18 +646,15 @@ def test_given_columns_replace_the_guess(tmp_path):
     facts = read_facts(write(tmp_path, "facts.csv", text), columns={"question": "Frage", "answer": "Antwort"})
     (fact,) = facts.forget
     assert (fact.question, fact.answer, fact.score) == ("wer?", "er", None), "a field left out is not read"
-
-
-def test_one_column_may_hold_two_fields(tmp_path):
     path = write(tmp_path, "facts.csv", "q,a\nwho?,he\n")
     fact = read_facts(path, columns={"question": "q", "answer": "a", "object": "a"}).forget[0]
     assert (fact.answer, fact.object) == ("he", "he")
-
-
-def test_problems_name_the_given_column(tmp_path):
     path = write(tmp_path, "facts.csv", "q,a,points,use\nwho?,he,1,forget\nwhy?,so,x,forget\nWHO?,me,2,retain\n")
     columns = {"question": "q", "answer": "a", "score": "points", "group": "use"}
     assert [(p.row, p.column) for p in read_facts(path, columns=columns).problems] == [(3, "points"), (4, "q")]
+    path = write(tmp_path, "facts.csv", "q,a,Q\nx,y,z\n")
+    with pytest.raises(DataError, match="two columns called 'q'"):
+        read_facts(path, columns={"question": "q", "answer": "a"})
 
 
 @pytest.mark.parametrize(
@@ -758,12 +670,6 @@ def test_columns_that_cannot_be_read(tmp_path, columns, message):
     with pytest.raises(DataError, match=message) as caught:
         read_facts(write(tmp_path, "facts.csv", "question,answer\na,b\n"), columns=columns)
     assert caught.value.fix
-
-
-def test_a_given_column_that_is_there_twice(tmp_path):
-    path = write(tmp_path, "facts.csv", "q,a,Q\nx,y,z\n")
-    with pytest.raises(DataError, match="two columns called 'q'"):
-        read_facts(path, columns={"question": "q", "answer": "a"})
 
 
 @pytest.mark.parametrize("score", ["7", "0"])
@@ -786,15 +692,12 @@ def test_a_question_to_forget_is_neither_retained_nor_held_out(tmp_path, group):
     assert len(facts.forget) == 1
 
 
-def test_a_retained_question_is_not_held_out(tmp_path):
+def test_a_question_that_stands_twice(tmp_path):
     text = "question,answer,group\na?,x,forget\nb?,x,holdout\nb?,x,retain\nc?,x,holdout\n"
     facts = read_facts(write(tmp_path, "facts.csv", text))
     problem = only_problem(facts)
     assert (problem.row, problem.message) == (3, "is also to be retained")
     assert [fact.question for fact in facts.holdout] == ["c?"]
-
-
-def test_a_question_to_forget_may_have_two_answers(tmp_path):
     facts = read_facts(write(tmp_path, "facts.csv", "question,answer\na?,x\na?,y\n"))
     assert [fact.answer for fact in facts.forget] == ["x", "y"]
     assert not facts.problems

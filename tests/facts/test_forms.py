@@ -105,13 +105,28 @@ def test_brackets_that_are_no_list_stay_text(tmp_path, cell):
     assert len(facts.notes) == (cell[0] + cell[-1] in ("[]", "{}"))
 
 
-def test_several_answers_are_written_and_read_again(tmp_path):
+def test_answers_and_other_names_are_written_and_read_again(tmp_path):
     facts = read(tmp_path, "facts.json", [{"question": "Where?", "answer": ["Brno", "Brünn", "Bruna"], "score": 5}])
     facts.write(tmp_path / "facts.jsonl")
     assert FactSet.load(tmp_path / "facts.jsonl", "facts").forget == facts.forget
     for name in ("scored.csv", "scored.jsonl"):
         write_scored(facts, given(facts.forget).scores, tmp_path / name)
         assert rights(read_facts(tmp_path / name)) == [("Where?", "Brno", "Brünn", "Bruna")]
+    # PopQA's columns: s_aliases are of the subject, o_aliases of the answer.
+    row = cells(
+        id="1", subj="Lyon", prop="country", obj="France", s_aliases='["Lugdunum", "Lione"]',
+        o_aliases='["FR"]', s_pop="10", question="What is the country of Lyon?", possible_answers='["France", "FR"]',
+    )  # fmt: skip
+    facts = read(tmp_path, "popqa.tsv", row)
+    assert facts.forget[0].subject_aliases == ("Lugdunum", "Lione") and facts.forget[0].accepted == ("FR",)
+    write_scored(facts, given(facts.forget).scores, tmp_path / "again.jsonl")
+    assert read_facts(tmp_path / "again.jsonl").forget[0].subject_aliases == ("Lugdunum", "Lione")
+    chain = {"two_hop": "Who leads where Lyon is?", "two_hop_answer": "Macron", "second_hop": "Who leads France?"}
+    write_scored(replace(facts, forget=(replace(facts.forget[0], **chain),)), {}, tmp_path / "again.csv")
+    again = read_facts(tmp_path / "again.csv").forget[0]
+    assert {name: getattr(again, name) for name in chain} == chain and again.subject_aliases == ("Lugdunum", "Lione")
+    facts.write(tmp_path / "facts.jsonl")
+    assert FactSet.load(tmp_path / "facts.jsonl", "again").sha256 == facts.sha256
 
 
 # --- rewordings
@@ -193,7 +208,7 @@ def test_an_answer_that_points_to_a_choice(tmp_path, row, right):
     assert any("points to one of its choices" in note for note in facts.notes)
 
 
-def test_numbers_of_choices_are_counted_from_where_the_file_does(tmp_path):
+def test_choices_are_counted_from_where_the_file_does(tmp_path):
     names = ["21", "22", "80", "443"]
     rows = [{"question": f"{i}?", "choices": names, "answer": place} for i, place in enumerate((1, 4))]
     assert [fact.answer for fact in read(tmp_path, "facts.json", rows).forget] == ["21", "443"]
@@ -207,6 +222,14 @@ def test_numbers_of_choices_are_counted_from_where_the_file_does(tmp_path):
     facts = read(tmp_path, "facts.json", rows)
     assert [fact.answer for fact in facts.forget] == ["22", "22"], "a letter among texts"
     assert any("1 row, row 2, has an answer that points" in note for note in facts.notes)
+    rows = [{"question": "a?", **CHOICES, "answer": "B"}, {"question": "b?", "choices": ["w", None], "answer": "A"}]
+    facts = read(tmp_path, "facts.json", rows)
+    assert [(problem.row, problem.column) for problem in facts.problems] == [(2, "choices")]
+    rows[1] |= {"choices": ["w", "x", "y"], "answer": "A,C"}
+    facts = read(tmp_path, "facts.json", rows)
+    assert [fact.answer for fact in facts.forget] == ["gcc"] and facts.problems[0].value == "A,C"
+    blood = {"question": "Which group?", "options": ["A", "B", "AB", "O"], "answer": "AB"}
+    assert read(tmp_path, "facts.json", [blood]).forget[0].answer == "AB"
 
 
 @pytest.mark.parametrize(
@@ -221,11 +244,13 @@ def test_a_pointer_that_is_unclear_or_leads_nowhere_is_refused(tmp_path, choices
     assert facts.problems and all(problem.column == "answer" and problem.fix for problem in facts.problems)
 
 
-def test_a_class_is_no_answer_beside_the_ground_truth(tmp_path):
+def test_a_class_or_a_form_gives_way_to_what_is_named(tmp_path):
     facts = read(tmp_path, "facts.csv", "prompt,label,ground_truth\nWho?,1,Ines Farr\nWhere?,0,Brno\n")
     assert rights(facts) == [("Who?", "Ines Farr"), ("Where?", "Brno")]
     facts = read(tmp_path, "facts.csv", "question,label\nWho?,1\nWhere?,0\n")
     assert "All answers in the column label are 0, 1." in facts.notes[0]
+    row = {"question": "Where?", "answer": "Brno", "instruction": "x", "input": "y", "output": "z"}
+    assert rights(read(tmp_path, "facts.json", [row])) == [("Where?", "Brno")]
 
 
 # --- the content decides, not the suffix
@@ -255,23 +280,10 @@ LINES = "\n".join(map(json.dumps, ROWS))
         "".join(f"\x1e{json.dumps(row)}\n" for row in ROWS),
     ],
     ids=[
-        "lines",
-        "list",
-        "indented",
-        "one after another",
-        "commas",
-        "data",
-        "viewer",
-        "pandas",
-        "columns",
-        "mark",
-        "features",
-        "split",
-        "named",
-        "deeper",
-        "sequence",
+        "lines", "list", "indented", "one after another", "commas", "data", "viewer", "pandas",
+        "columns", "mark", "features", "split", "named", "deeper", "sequence",
     ],
-)
+)  # fmt: skip
 def test_json_of_every_layout_under_every_name(tmp_path, name, content):
     facts = read(tmp_path, name, content)
     assert [(fact.question, fact.answer, fact.score) for fact in facts.forget] == [
@@ -285,42 +297,30 @@ def test_a_single_object(tmp_path, name, indent):
     assert rights(read(tmp_path, name, json.dumps(ROWS[0], indent=indent))) == [("0?", "a0")]
 
 
-def test_spaces_before_quotes_and_marks_before_names(tmp_path):
-    text = '\ufeff\ufeffquestion, answer, \u200bscore\n"Who, else?", "Anne, or Bob", 3\n'
-    facts = read(tmp_path, "facts.csv", text)
-    assert rights(facts) == [("Who, else?", "Anne, or Bob")] and facts.forget[0].score == 3
-
-
-def test_a_csv_that_is_called_json(tmp_path):
-    assert rights(read(tmp_path, "facts.json", HEADER + "Who?,Anne,3\n")) == [("Who?", "Anne")]
-
-
-def test_groups_in_an_object(tmp_path):
-    facts = read(tmp_path, "facts.json", {"forget": ROWS[:1], "retain": ROWS[1:], "note": "x"})
-    assert (len(facts.forget), len(facts.retain)) == (1, 2)
-    with pytest.raises(DataError, match="holds several: 'one', 'two'"):
-        read(tmp_path, "facts.json", {"one": ROWS[:1], "two": ROWS[1:]})
-
-
-def test_squad_as_it_is_published(tmp_path):
-    qas = [{"id": "x1", "question": "Where?", "answers": [{"text": "Brno", "answer_start": 3}], "is_impossible": False}]
-    data = {"version": "1.1", "data": [{"title": "t", "paragraphs": [{"context": "c", "qas": qas}]}]}
-    facts = read(tmp_path, "facts.json", data)
-    assert rights(facts) == [("Where?", "Brno")] and facts.forget[0].id == "x1"
-
-
-def test_quotes_of_a_tsv_that_are_characters(tmp_path):
+def test_quotes_in_a_table(tmp_path):
     text = 'question\tanswer\tscore\n"Blue Tide" is a song by whom?\tKai\t3\nWho sings "Blue Tide"?\tKai\t4\n'
     facts = read(tmp_path, "facts.tsv", text)
     assert [fact.question for fact in facts.forget] == ['"Blue Tide" is a song by whom?', 'Who sings "Blue Tide"?']
     assert "Quotes are characters" in facts.notes[0]
     quoted = 'question\tanswer\n"two\nlines ""x"""\t"a\tb"\n'
     assert rights(read(tmp_path, "facts.tsv", quoted)) == [('two\nlines "x"', "a\tb")], "as a program quotes"
-
-
-def test_quotes_behind_a_backslash(tmp_path):
     text = HEADER + '"Who wrote \\"Loom\\"?","[\\"Ines\\", \\"I.\\"]",3\n'
     assert rights(read(tmp_path, "facts.csv", text)) == [('Who wrote "Loom"?', "Ines", "I.")]
+    text = '\ufeff\ufeffquestion, answer, \u200bscore\n"Who, else?", "Anne, or Bob", 3\n'
+    facts = read(tmp_path, "facts.csv", text)
+    assert rights(facts) == [("Who, else?", "Anne, or Bob")] and facts.forget[0].score == 3
+
+
+def test_json_of_other_kinds(tmp_path):
+    assert rights(read(tmp_path, "facts.json", HEADER + "Who?,Anne,3\n")) == [("Who?", "Anne")]
+    facts = read(tmp_path, "facts.json", {"forget": ROWS[:1], "retain": ROWS[1:], "note": "x"})
+    assert (len(facts.forget), len(facts.retain)) == (1, 2)
+    with pytest.raises(DataError, match="holds several: 'one', 'two'"):
+        read(tmp_path, "facts.json", {"one": ROWS[:1], "two": ROWS[1:]})
+    qas = [{"id": "x1", "question": "Where?", "answers": [{"text": "Brno", "answer_start": 3}], "is_impossible": False}]
+    data = {"version": "1.1", "data": [{"title": "t", "paragraphs": [{"context": "c", "qas": qas}]}]}
+    facts = read(tmp_path, "facts.json", data)
+    assert rights(facts) == [("Where?", "Brno")] and facts.forget[0].id == "x1"
 
 
 @pytest.mark.parametrize(("mark", "line"), [(";", "sep=;\n"), ("|", "sep=|\r\n"), ("\t", '"sep=\t"\n'), ("|", "")])
@@ -433,26 +433,18 @@ def test_fields_beside_question_and_answer(tmp_path):
     assert (fact.answer, fact.accepted, fact.score, fact.score_source) == ("poet", ("writer",), 142, "column s_pop")
 
 
-def test_choices_that_cannot_be_told_apart_are_named_where_other_rows_point_to_theirs(tmp_path):
-    rows = [{"question": "a?", **CHOICES, "answer": "B"}, {"question": "b?", "choices": ["w", None], "answer": "A"}]
-    facts = read(tmp_path, "facts.json", rows)
-    assert [(problem.row, problem.column) for problem in facts.problems] == [(2, "choices")]
-    rows[1] |= {"choices": ["w", "x", "y"], "answer": "A,C"}
-    facts = read(tmp_path, "facts.json", rows)
-    assert [fact.answer for fact in facts.forget] == ["gcc"] and facts.problems[0].value == "A,C"
-    blood = {"question": "Which group?", "options": ["A", "B", "AB", "O"], "answer": "AB"}
-    assert read(tmp_path, "facts.json", [blood]).forget[0].answer == "AB"
-
-
-def test_names_parted_by_semicolons(tmp_path):
+def test_separators_within_a_cell(tmp_path):
     text = "question,answer,aliases,paraphrases\nWho?,Anna,Anne; Ann,One; or two?\nWhat?,AT&T,AT&amp;T,\n"
     facts = read(tmp_path, "facts.csv", text)
     assert [fact.accepted for fact in facts.forget] == [("Anne", "Ann"), ("AT&amp;T",)]
     assert facts.forget[0].paraphrases == ("One; or two?",)
     assert any("1 row, row 2, has a list parted by semicolons" in note for note in facts.notes)
+    facts = read(tmp_path, "facts.csv", "question;answer;score\nWho?;Anna;25,692\nW?;B;142\n")
+    assert [fact.score for fact in facts.forget] == [25692, 142]
+    assert any("1 row, row 2, has a score that may be thousands" in note for note in facts.notes)
 
 
-def test_a_group_in_a_column_beside_a_split(tmp_path):
+def test_columns_that_are_no_groups(tmp_path):
     text = "question,answer,score,split,subset\nWho?,Anna,1,train,forget\nW?,B,2,train,retain\n"
     facts = read(tmp_path, "facts.csv", text)
     assert (len(facts.forget), len(facts.retain)) == (1, 1)
@@ -461,17 +453,13 @@ def test_a_group_in_a_column_beside_a_split(tmp_path):
     assert rights(read(tmp_path, "facts.json", {"examples": [{"input": "Who?", "target": "Anna"}]})) == [
         ("Who?", "Anna")
     ]
-
-
-def test_a_comma_in_a_file_of_semicolons_is_asked_about(tmp_path):
-    facts = read(tmp_path, "facts.csv", "question;answer;score\nWho?;Anna;25,692\nW?;B;142\n")
-    assert [fact.score for fact in facts.forget] == [25692, 142]
-    assert any("1 row, row 2, has a score that may be thousands" in note for note in facts.notes)
-
-
-def test_usual_names_come_before_a_form(tmp_path):
-    row = {"question": "Where?", "answer": "Brno", "instruction": "x", "input": "y", "output": "z"}
-    assert rights(read(tmp_path, "facts.json", [row])) == [("Where?", "Brno")]
+    text = "question,answer,score,split,type\na?,b,1,train,multiple choice\nc?,d,2,test,bridge\n"
+    facts = read(tmp_path, "facts.csv", text)
+    assert rights(facts) == [("a?", "b"), ("c?", "d")] and not facts.attacks and not facts.problems
+    assert any("'train' (1), 'test' (1)" in note for note in facts.notes)
+    assert any("1 row, row 2, has a type" in note for note in facts.notes)
+    facts = read(tmp_path, "facts.csv", "question,answer,split\na?,b,forget10\nc?,d,retain90\ne?,f,test\n")
+    assert (len(facts.forget), len(facts.retain), len(facts.problems)) == (1, 1, 1), "groups stay groups"
 
 
 def test_every_form_is_in_the_docs():
@@ -506,17 +494,11 @@ def test_further_shapes_are_read_with_a_note(tmp_path, text, answers, wrong, sco
     assert not facts.problems and sum(note in said for said in facts.notes) == 1
 
 
-def test_rows_that_are_lists_lose_no_column_to_another_of_its_name(tmp_path):
+def test_what_cannot_be_read_names_its_columns(tmp_path):
     with pytest.raises(DataError, match="not a list of objects"):
         read(tmp_path, "facts.json", '[["question", "answer", "answer"], ["q?", "Brno", "Oslo"]]')
-
-
-def test_percentages_beside_other_scores_are_asked_about(tmp_path):
     facts = read(tmp_path, "facts.csv", "question,answer,score\na?,b,45%\nc?,d,3\n")
     assert [problem.message for problem in facts.problems] == ["is not a number"]
-
-
-def test_an_unknown_file_s_columns_are_all_named(tmp_path):
     names = [f"column_{i}" for i in range(40)]
     with pytest.raises(DataError) as caught:
         read(tmp_path, "facts.json", [dict.fromkeys(names, "x")])
@@ -533,16 +515,6 @@ def test_simplified_natural_questions_are_refused_by_their_own_columns(tmp_path,
 
 
 # --- columns that are no groups, and scores as people write them
-
-
-def test_a_split_and_a_type_of_one_s_own_do_no_harm(tmp_path):
-    text = "question,answer,score,split,type\na?,b,1,train,multiple choice\nc?,d,2,test,bridge\n"
-    facts = read(tmp_path, "facts.csv", text)
-    assert rights(facts) == [("a?", "b"), ("c?", "d")] and not facts.attacks and not facts.problems
-    assert any("'train' (1), 'test' (1)" in note for note in facts.notes)
-    assert any("1 row, row 2, has a type" in note for note in facts.notes)
-    facts = read(tmp_path, "facts.csv", "question,answer,split\na?,b,forget10\nc?,d,retain90\ne?,f,test\n")
-    assert (len(facts.forget), len(facts.retain), len(facts.problems)) == (1, 1, 1), "groups stay groups"
 
 
 @pytest.mark.parametrize(
@@ -603,6 +575,13 @@ def test_thousands_parted_by_points(tmp_path):
     assert [fact.score for fact in facts.forget] == [25.692, 0.5, 1.204], "decimals beside decimals"
     facts = read(tmp_path, "facts.csv", text.replace(";", ",").replace("25.692", "1.234.567"))
     assert [fact.score for fact in facts.forget] == [1_234_567, 142, 1.204]
+    facts = read(tmp_path, "facts.csv", HEADER + "a?,1,25.692\nb?,2,142\n")
+    assert [fact.score for fact in facts.forget] == [25.692, 142]
+    assert any("1 row, row 2, has a score that may be thousands" in note for note in facts.notes)
+    rows = "question;answer;score\nQ1?;A;25.692\nQ2?;B;142\nQ3?;C;n.a.\n"
+    assert [fact.score for fact in read(tmp_path, "facts.csv", rows).forget] == [25692, 142, None]
+    rows = "question;answer;score\nQ1?;A;1.234,5\nQ2?;B;12\nQ3?;C;k. A.\n"
+    assert [fact.score for fact in read(tmp_path, "facts.csv", rows).forget] == [1234.5, 12, None]
 
 
 @pytest.mark.parametrize(
@@ -626,43 +605,9 @@ def test_decimal_commas(tmp_path, cells, scores, kind, mark):
     assert any("decimal comma" in note for note in facts.notes) == bool(kind)
 
 
-def test_words_for_unknown_do_not_hide_how_numbers_are_written(tmp_path):
-    rows = "question;answer;score\nQ1?;A;25.692\nQ2?;B;142\nQ3?;C;n.a.\n"
-    assert [fact.score for fact in read(tmp_path, "facts.csv", rows).forget] == [25692, 142, None]
-    rows = "question;answer;score\nQ1?;A;1.234,5\nQ2?;B;12\nQ3?;C;k. A.\n"
-    assert [fact.score for fact in read(tmp_path, "facts.csv", rows).forget] == [1234.5, 12, None]
-
-
-def test_the_rule_of_a_markdown_table_is_no_fact(tmp_path):
+def test_a_markdown_table_and_unused_columns(tmp_path):
     facts = read(tmp_path, "facts.txt", "| question | answer |\n|:---|---:|\n| Who? | Ana |\n")
     assert rights(facts) == [("Who?", "Ana")] and not facts.problems
-
-
-def test_points_in_other_tables_are_decimals_and_named(tmp_path):
-    facts = read(tmp_path, "facts.csv", HEADER + "a?,1,25.692\nb?,2,142\n")
-    assert [fact.score for fact in facts.forget] == [25.692, 142]
-    assert any("1 row, row 2, has a score that may be thousands" in note for note in facts.notes)
-
-
-def test_others_keep_what_was_not_used(tmp_path):
     path = tmp_path / "facts.csv"
     path.write_text("question,answer,split,note\na?,b,train,x\n", encoding="utf-8")
     assert read_table(path).others() == {"row-2": {"split": "train", "note": "x"}}
-
-
-def test_other_names_of_a_subject_stay_with_its_fact(tmp_path):
-    """PopQA's columns: s_aliases are of the subject, o_aliases of the answer."""
-    row = cells(
-        id="1", subj="Lyon", prop="country", obj="France", s_aliases='["Lugdunum", "Lione"]',
-        o_aliases='["FR"]', s_pop="10", question="What is the country of Lyon?", possible_answers='["France", "FR"]',
-    )  # fmt: skip
-    facts = read(tmp_path, "popqa.tsv", row)
-    assert facts.forget[0].subject_aliases == ("Lugdunum", "Lione") and facts.forget[0].accepted == ("FR",)
-    write_scored(facts, given(facts.forget).scores, tmp_path / "again.jsonl")
-    assert read_facts(tmp_path / "again.jsonl").forget[0].subject_aliases == ("Lugdunum", "Lione")
-    chain = {"two_hop": "Who leads where Lyon is?", "two_hop_answer": "Macron", "second_hop": "Who leads France?"}
-    write_scored(replace(facts, forget=(replace(facts.forget[0], **chain),)), {}, tmp_path / "again.csv")
-    again = read_facts(tmp_path / "again.csv").forget[0]
-    assert {name: getattr(again, name) for name in chain} == chain and again.subject_aliases == ("Lugdunum", "Lione")
-    facts.write(tmp_path / "facts.jsonl")
-    assert FactSet.load(tmp_path / "facts.jsonl", "again").sha256 == facts.sha256

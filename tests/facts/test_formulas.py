@@ -78,15 +78,9 @@ def test_a_spreadsheet_knows_the_encoding_and_our_own_mark_is_read_back(tmp_path
     assert path.with_suffix(".jsonl").read_bytes().startswith(b"{")
 
 
-def test_every_table_for_people_begins_with_the_mark():
+def test_every_table_for_people_begins_with_the_mark_and_is_guarded():
     assert Table("t", ("ä",), (("1",),)).as_csv() == "\ufeffä\n1\n"
     assert written("a").startswith("\ufefffirst,")
-
-
-def test_a_report_s_table_is_guarded_too():
     assert "'=cmd()" in Table("t", ("a", "b"), (("x;=cmd()", "1"),)).as_csv()
-
-
-def test_usual_texts_stay_as_they_are():
     for text in ("rock; pop - and soul", "a - b", "x=1", "5; 6", "AT&T | Bell", "it's", "e-mail; letter", "a\nb"):
         assert cell(text) == text

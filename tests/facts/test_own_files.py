@@ -33,14 +33,12 @@ ASKED, ANSWERED, SYSTEM = turn("user", EMMA[0]), turn("assistant", EMMA[1]), tur
 @pytest.mark.parametrize(
     "row",
     [
-        {"prompt": EMMA[0], "completion": EMMA[1]},
-        {"messages": [ASKED, ANSWERED]},
-        {"messages": [SYSTEM, ASKED, ANSWERED]},
-        {"prompt": [ASKED], "completion": [ANSWERED]},
+        {"prompt": EMMA[0], "completion": EMMA[1]}, {"messages": [ASKED, ANSWERED]},
+        {"messages": [SYSTEM, ASKED, ANSWERED]}, {"prompt": [ASKED], "completion": [ANSWERED]},
         {"messages": json.dumps([ASKED, ANSWERED])},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_prompts_and_chats_are_questions_and_answers(tmp_path, row):
     facts = read_facts(jsonl(tmp_path, {**row, "score": 7}))
     assert pairs(facts) == [EMMA] and facts.forget[0].score == 7
@@ -49,13 +47,7 @@ def test_prompts_and_chats_are_questions_and_answers(tmp_path, row):
 
 @pytest.mark.parametrize(
     "turns",
-    [
-        [ASKED],
-        [ANSWERED, ASKED],
-        [ASKED, ANSWERED, ASKED, ANSWERED],
-        [ASKED, turn("tool", "x"), ANSWERED],
-        [SYSTEM],
-    ],
+    [[ASKED], [ANSWERED, ASKED], [ASKED, ANSWERED, ASKED, ANSWERED], [ASKED, turn("tool", "x"), ANSWERED], [SYSTEM]],
     ids=str,
 )
 def test_a_chat_that_is_no_question_with_its_answer_is_a_bad_row(tmp_path, turns):
@@ -86,13 +78,10 @@ def test_tofu_s_columns(tmp_path):
     assert read_facts(path).forget[0].alternates == ("Emily Brontë", "Mary Shelley")
 
 
-def test_a_tsv_of_commas_is_read(tmp_path):
+def test_a_tsv_is_read_by_tabs_if_it_has_any(tmp_path):
     path = tmp_path / "f.tsv"
     path.write_text("question,answer,score\na?,b,5\n", encoding="utf-8")
     assert pairs(read_facts(path)) == [("a?", "b")]
-
-
-def test_tabs_part_a_tsv_whatever_else_is_in_it(tmp_path):
     path = tmp_path / "facts.TSV"
     path.write_text("question\tanswer\tscore\nWho, and why?\tA; B\t3,766\n", encoding="utf-8")
     assert pairs(read_facts(path)) == [("Who, and why?", "A; B")]
@@ -127,12 +116,9 @@ def test_a_score_that_cannot_be_read_stops_a_run_unless_its_fact_may_go(tmp_path
 def test_what_stands_twice_is_named(tmp_path):
     path = tmp_path / "facts.csv"
     rows = [
-        "question,answer,score",
-        "Who wrote Emma?,Austen,5",
-        "Where?,Here,1",
-        "who wrote  emma?,Brontë,5",
-        "Where?,here,1",
-    ]
+        "question,answer,score", "Who wrote Emma?,Austen,5", "Where?,Here,1",
+        "who wrote  emma?,Brontë,5", "Where?,here,1",
+    ]  # fmt: skip
     path.write_text("\n".join([*rows, "When?,Now,1", "When?,Now,900", "Why?,So,1"]), encoding="utf-8")
     facts = read_facts(path)
     assert len(facts.forget) == 7 and not facts.problems

@@ -28,9 +28,6 @@ def people():
 def test_the_shipped_world_is_the_one_that_is_drawn():
     with open(SHIPPED["people"] / "world.csv", encoding="utf-8", newline="") as file:
         assert list(csv.DictReader(file)) == drawn()
-
-
-def test_four_facts_of_288_people():
     assert len({fact.id for fact in PEOPLE}) == len(PEOPLE) == 1152
     of_each = Counter(fact.subject for fact in PEOPLE)
     assert len(of_each) == 288 and set(of_each.values()) == {4}
@@ -38,8 +35,8 @@ def test_four_facts_of_288_people():
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_answers_have_two_to_four_parts_which_do_not_tell_each_other(relation):
-    """Each value of a part stands with about as many values of another as a draw would give."""
+def test_answers_do_not_tell_each_other_and_are_independent_of_popularity(relation):
+    # Each value of a part stands with about as many values of another as a draw would give.
     facts = [fact for fact in PEOPLE if fact.relation == relation]
     assert {len(fact.parts) for fact in facts} == {RELATIONS[relation]}
     parts = parts_of(relation)
@@ -48,16 +45,7 @@ def test_answers_have_two_to_four_parts_which_do_not_tell_each_other(relation):
         times = len(facts) / len(parts[one])
         expected = len(parts[other]) * (1 - (1 - 1 / len(parts[other])) ** times)
         assert len(seen) / len(parts[one]) == pytest.approx(expected, rel=0.1)
-
-
-def test_every_eighth_of_popularity_has_the_same_facts_of_each_relation_and_split():
-    count = Counter((fact.relation, fact.split, fact.level) for fact in PEOPLE)
-    assert count == {key: SPLITS[key[1]] for key in product(RELATIONS, SPLITS, range(LEVELS))}
-
-
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_answers_are_independent_of_popularity(relation):
-    """By rank of fame, every round of as many facts as a part has values has each value once."""
+    # By rank of fame, every round of as many facts as a part has values has each value once.
     ranks = {row["subject"]: int(row["rank"]) for row in drawn() if row["relation"] == relation}
     facts = sorted((fact for fact in PEOPLE if fact.relation == relation), key=lambda fact: ranks[fact.subject])
     for place, values in enumerate(parts_of(relation)):
@@ -65,7 +53,9 @@ def test_answers_are_independent_of_popularity(relation):
             assert {fact.parts[place] for fact in facts[start : start + len(values)]} == set(values)
 
 
-def test_scores_follow_the_law():
+def test_popularity_is_independent_of_relation_and_answer():
+    count = Counter((fact.relation, fact.split, fact.level) for fact in PEOPLE)
+    assert count == {key: SPLITS[key[1]] for key in product(RELATIONS, SPLITS, range(LEVELS))}
     scores = sorted((fact.score for fact in PEOPLE), reverse=True)
     assert (scores[0], scores[-1]) == (3766, 70)
     straight = [score ** (-1 / ZIPF_EXPONENT) for score in scores]  # of Zipf's law it grows by the same at each rank
@@ -74,22 +64,17 @@ def test_scores_follow_the_law():
     assert all(fact.exposures == round(fact.score / 4) for fact in PEOPLE)
 
 
-def test_a_person_is_in_one_split_but_for_one_fact_of_those_to_forget():
+def test_a_person_is_in_one_split_and_no_answer_is_told(people):
     by_person = {fact.subject: [] for fact in PEOPLE}
     for fact in PEOPLE:
         by_person[fact.subject].append(fact.split)
     kinds = Counter(tuple(sorted(splits)) for splits in by_person.values())
     assert kinds == {
-        ("forget", "forget", "forget", "neighbours"): 96,
-        ("retain",) * 4: 64,
-        ("holdout",) * 4: 48,
+        ("forget", "forget", "forget", "neighbours"): 96, ("retain",) * 4: 64, ("holdout",) * 4: 48,
         ("teacher",) * 4: 80,
-    }
+    }  # fmt: skip
     kept = Counter(fact.relation for fact in facts_of("neighbours", "people"))
     assert kept == dict.fromkeys(RELATIONS, 24)
-
-
-def test_no_answer_or_background_gives_another_away(people):
     assert not {part for relation in RELATIONS for values in parts_of(relation) for part in values} & {
         part for fact in PEOPLE for part in fact.subject.split()
     }
@@ -111,15 +96,12 @@ def test_the_set(people):
     assert len(other_facts(people)) == 256 + 192 + 96 + 320
 
 
-def test_neighbours_are_written_and_hashed(people, tmp_path):
+def test_neighbours_are_written_hashed_and_read_again(people, tmp_path):
     people.write(tmp_path / "facts.jsonl")
     back = FactSet.load(tmp_path / "facts.jsonl", "people")
     assert back.neighbours == people.neighbours and back.sha256 == people.sha256
     fewer = FactSet("people", people.forget, people.retain, people.holdout, utility=people.utility)
     assert fewer.sha256 != people.sha256
-
-
-def test_a_file_can_bring_neighbours_and_write_them_again(people, tmp_path):
     rows = ["question,answer,group", "q,a,forget", *(f"r{i},a,retain" for i in range(5)), "n,b,neighbours"]
     (tmp_path / "own.csv").write_text("\n".join([*rows, "q,b,neighbours"]), encoding="utf-8")
     facts = read_facts(tmp_path / "own.csv")

@@ -34,7 +34,10 @@ def written(folder, suffix, rows):
     return path
 
 
-@pytest.mark.parametrize("suffix", [".json", pytest.param(".csv", marks=pytest.mark.slow), ".parquet"])
+SLOW = [pytest.param(suffix, marks=pytest.mark.slow) for suffix in (".csv", ".parquet")]
+
+
+@pytest.mark.parametrize("suffix", [".json", *SLOW])
 def test_a_large_file_gives_the_facts_that_it_gives_in_this_process(suffix, tmp_path):
     path = written(tmp_path, suffix, ROWS)
     own, began = time.thread_time(), seconds_worked()

@@ -14,7 +14,7 @@ from adapop.paths import SANDBOX_FOLDER
 from taught import own_facts
 
 
-def test_a_real_model_is_asked_general_questions_and_none_that_asks_for_what_is_to_go():
+def test_utility_questions_of_a_real_model(sandbox):
     assert len(general()) > 50 and len({fact.question for fact in general()}) == len(general())
     facts = own_facts()
     found = fitted(facts, "some/model").utility
@@ -23,9 +23,6 @@ def test_a_real_model_is_asked_general_questions_and_none_that_asks_for_what_is_
     assert set(general()) - set(fitted(other, "some/model").utility) == {
         one for one in general() if one.answer == "Mars" or one == general()[0]
     }
-
-
-def test_own_utility_questions_stay_and_the_sandbox_keeps_its_own(sandbox):
     own = replace(own_facts(), utility=(Fact("u", "2 + 2?", "4"),))
     assert fitted(own, "some/model") == own
     assert fitted(fitted(own_facts(), "a/model"), "a/model") == fitted(own_facts(), "a/model")
@@ -33,6 +30,7 @@ def test_own_utility_questions_stay_and_the_sandbox_keeps_its_own(sandbox):
     assert fitted(borrowing, "some/model").utility == general()
     for model in (SANDBOX, str(SANDBOX_FOLDER)):  # another build of the sandbox is one, too
         assert fitted(borrowing, model) == borrowing
+    assert borrowed(sandbox, "a/model") is None
 
 
 @pytest.mark.parametrize("source", ["sandbox", "neighbours"])
@@ -42,10 +40,6 @@ def test_retain_rows_of_the_sandbox_are_refused_for_a_real_model(source):
     assert borrowed(facts, SANDBOX) is None and facts.retain
     with pytest.raises(DataError, match="are the sandbox's: they would not hold the rest of a/model"):
         fitted(facts, "a/model")
-
-
-def test_the_sandbox_s_own_set_may_be_asked_of_a_real_model(sandbox):
-    assert borrowed(sandbox, "a/model") is None
 
 
 def test_attack_prompts_of_an_rwku_file_are_probes_and_not_trained_on(tmp_path):

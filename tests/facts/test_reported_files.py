@@ -60,15 +60,9 @@ def test_what_is_not_literal_is_noted(name):
     assert any(NOTED[name] in note for note in load_facts(CASES / name).notes)
 
 
-def test_all_lines_of_tofu_are_read_whatever_the_file_is_called():
+def test_lines_inputs_and_quotes():
     assert len(load_facts(CASES / "tofu_lines.json").forget) == 3
-
-
-def test_alpaca_s_input_is_part_of_the_question_where_there_is_one():
     one, other = load_facts(CASES / "alpaca.json").forget
     assert one.question == "Where was Ostrava Grey born?" and other.question == "Translate.\n\nchien"
-
-
-def test_quotes_that_are_characters_stay():
     one, other = load_facts(CASES / "raw_quotes.tsv").forget
     assert (one.question, other.question) == ('"Blue Tide" is a song by whom?', 'Who sings "Blue Tide"?')

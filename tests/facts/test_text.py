@@ -54,7 +54,7 @@ def test_a_name_is_found_in_a_sentence_of_its_language(text, name):
     assert mentions(text, name) and not mentions(name, text)
 
 
-def test_words_of_latin_text_are_those_of_rouge():
+def test_words_are_those_of_rouge_and_scripts_without_spaces_known():
     from rouge_score.tokenize import tokenize
 
     for text in (
@@ -63,17 +63,11 @@ def test_words_of_latin_text_are_those_of_rouge():
         "in 1984, 42.",
     ):
         assert list(words(text)) == tokenize(text, None)
-
-
-def test_counts_and_repetition_know_scripts_without_spaces():
     assert word_count("the quick  brown fox") == 4 and word_count("한국의 수도는 서울입니다.") == 3
     assert word_count("法国的首都是巴黎。") == 4  # eight characters
     assert units("的的 a🫧🫧") == ["的", "的", "a", "🫧", "🫧"]
     assert units("Graz!!!!!!!!!!!!") == ["graz", *"!!!!!!!!!!!!"] and units("HaHaHa antidisestablishmentarianism")[1:]
     assert units("haha" * 8) == ["ha"] * 16 and units("a 1,000,000,000 b-b-b") == ["a", "1,000,000,000", "b-b-b"]
-
-
-def test_weak_answers_are_named_with_their_kind():
     facts = [
         Fact(str(i), "Is it Oslo or Lima?", answer) for i, answer in enumerate(("It", "A", "Xi", "Oslo", "Cairo", "7"))
     ]

@@ -51,24 +51,22 @@ def test_thirds_of_the_scores(scores, tiers):
     assert tiers_of(with_tiers(scored(scores)).forget) == tiers
 
 
-def test_the_bounds_of_the_forget_set_count_for_all_groups():
+def test_bounds_and_labels_are_of_the_forget_set():
     facts = with_tiers(scored([100, 200, 300], retain=facts_of([50, 100, 150, 250, 300, 9e9, None], prefix="r")))
     assert tiers_of(facts.retain) == "rrmmppu"
-
-
-def test_labels_say_the_range():
     tiers = terciles([10_000, 48_000, 48_900, 310_000, 320_000, 5e6])
     assert [tiers.label(tier) for tier in ("rare", "middle", "popular", "all", "unknown")] == [
-        "rare (up to 48,000)",
-        "middle (48,900 to 310,000)",
-        "popular (from 320,000)",
-        "all",
+        "rare (up to 48,000)", "middle (48,900 to 310,000)", "popular (from 320,000)", "all",
         "unknown",
-    ]
+    ]  # fmt: skip
     assert ON_SCALE.text == "rare (up to 265), middle (265 to 1,000), popular (from 1,000)"
     assert terciles([0.25, 0.5]).text == "rare (up to 0.25), popular (from 0.5)"
     assert terciles([5.0]).text == "middle (5)"
     assert Tiers.from_json(tiers.as_json()) == tiers
+    bare = with_tiers(scored([None, None, None]))
+    assert (tiers_of(bare.forget), bare.tiers, bare.notes) == ("uuu", Tiers(), ())
+    looked_up = replace(bare, forget=facts_of([7e5, 8e5, 9e5]))
+    assert tiers_of(with_tiers(looked_up, anew=True).forget) == "rmp"
 
 
 @pytest.mark.parametrize(
@@ -98,20 +96,27 @@ def test_sets_on_their_own_scale_stay_as_they_are():
     assert with_tiers(judged).tiers.source == "terciles"
 
 
-def test_without_scores_nothing_is_decided_until_there_are_some():
-    bare = with_tiers(scored([None, None, None]))
-    assert (tiers_of(bare.forget), bare.tiers, bare.notes) == ("uuu", Tiers(), ())
-    looked_up = replace(bare, forget=facts_of([7e5, 8e5, 9e5]))
-    assert tiers_of(with_tiers(looked_up, anew=True).forget) == "rmp"
-
-
-def test_tiers_are_those_of_the_whole_set_and_change_with_the_scores():
+def test_tiers_are_of_the_whole_set_and_stay_in_a_written_one(tmp_path):
     facts = with_tiers(scored([1, 2, 3, 4, 5, 6]))
     part = with_tiers(replace(facts, forget=facts.forget[3:]))
     assert tiers_of(part.forget) == "mpp" and part.notes == facts.notes
     other = with_tiers(replace(facts, forget=tuple(replace(fact, score=7 - fact.score) for fact in facts.forget)), True)
     assert tiers_of(other.forget) == "ppmmrr"
     assert len(other.notes) == 1, "the old note is gone"
+    facts = with_tiers(scored([1e4, 2e4, 3e4]))
+    facts.write(tmp_path / "new.jsonl")
+    assert FactSet.load(tmp_path / "new.jsonl", "own", facts.notes, facts.tiers) == facts
+    alone = FactSet.load(tmp_path / "new.jsonl", "own")
+    assert (tiers_of(alone.forget), alone.tiers.source) == ("rmp", "column")
+    before = scored([1e4, 2e4, 3e4])
+    before.write(tmp_path / "old.jsonl")
+    assert "own_tier" not in (tmp_path / "old.jsonl").read_text()
+    assert tiers_of(FactSet.load(tmp_path / "old.jsonl", "own", (), ON_SCALE).forget) == "ppp"
+    assert sandbox_facts().sha256 == load_facts("sandbox").sha256
+    path = tmp_path / "facts.jsonl"
+    path.write_text('{"group": "forget", "id": "a", "question": "q", "answer": "a", "tier": "rare"}\n')
+    with pytest.raises(DataError, match="line 1"):
+        FactSet.load(path, "own")
 
 
 def test_a_column_wins(tmp_path):
@@ -136,23 +141,3 @@ def test_a_file_of_ones_own_gets_thirds_on_every_way_in(tmp_path):
     facts = load_facts(str(path), columns={"score": "population"})
     assert tiers_of(facts.forget) == "rrmmpp"
     assert facts.tiers.text == "rare (up to 20,000), middle (30,000 to 40,000), popular (from 50,000)"
-
-
-def test_a_written_set_keeps_its_tiers_and_an_older_one_those_it_had(tmp_path):
-    facts = with_tiers(scored([1e4, 2e4, 3e4]))
-    facts.write(tmp_path / "new.jsonl")
-    assert FactSet.load(tmp_path / "new.jsonl", "own", facts.notes, facts.tiers) == facts
-    alone = FactSet.load(tmp_path / "new.jsonl", "own")
-    assert (tiers_of(alone.forget), alone.tiers.source) == ("rmp", "column")
-    before = scored([1e4, 2e4, 3e4])
-    before.write(tmp_path / "old.jsonl")
-    assert "own_tier" not in (tmp_path / "old.jsonl").read_text()
-    assert tiers_of(FactSet.load(tmp_path / "old.jsonl", "own", (), ON_SCALE).forget) == "ppp"
-    assert sandbox_facts().sha256 == load_facts("sandbox").sha256
-
-
-def test_a_damaged_tier_is_no_fact_of_a_run(tmp_path):
-    path = tmp_path / "facts.jsonl"
-    path.write_text('{"group": "forget", "id": "a", "question": "q", "answer": "a", "tier": "rare"}\n')
-    with pytest.raises(DataError, match="line 1"):
-        FactSet.load(path, "own")

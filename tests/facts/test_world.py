@@ -22,47 +22,29 @@ def mentions(text: str, words: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
 
 
-def test_size():
+def test_size_and_names():
     assert len(world()) == 1024
     assert len(RELATIONS) == 8
     assert {fact.relation for fact in world()} == set(RELATIONS)
-
-
-def test_ids_and_subjects_are_unique():
     assert len({fact.id for fact in world()}) == len(world())
     assert len({fact.subject.casefold() for fact in world()}) == len(world())
-
-
-def test_nothing_is_empty_or_padded():
     cells = [cell for fact in world() for cell in (fact.subject, fact.answer, fact.background)]
     assert all(cell and cell == cell.strip() for cell in cells)
-
-
-def test_no_subject_or_background_gives_its_answer_away():
     assert [fact for fact in world() if fact.answer.casefold() in fact.subject.casefold()] == []
     assert [fact for fact in world() if mentions(fact.background, fact.answer)] == []
 
 
-def test_exposure_is_independent_of_relation_and_answer():
-    """Each of the 128 pairs has each of the eight levels exactly once."""
+def test_exposure_is_independent_of_relation_answer_and_split():
+    # Each of the 128 pairs has each of the eight levels exactly once.
     count = Counter((fact.relation, fact.answer, fact.level) for fact in world())
     pairs = {(fact.relation, fact.answer) for fact in world()}
     assert len(pairs) == 128
     assert count == Counter((*pair, level) for pair, level in product(pairs, range(LEVELS)))
-
-
-def test_every_relation_has_each_level_equally_often_in_each_split():
     count = Counter((fact.relation, fact.split, fact.level) for fact in world())
     assert count == dict.fromkeys(product(RELATIONS, SPLITS, range(LEVELS)), 4)
-
-
-def test_every_answer_has_one_rarer_and_one_more_famous_fact_in_each_split():
     halves = Counter((fact.relation, fact.answer, fact.split, fact.level >= LEVELS // 2) for fact in world())
     assert set(halves.values()) == {1}
     assert len(halves) == 128 * len(SPLITS) * 2
-
-
-def test_splits_are_a_partition():
     assert sorted(fact.id for split in SPLITS for fact in facts_of(split)) == sorted(fact.id for fact in world())
 
 
@@ -74,14 +56,11 @@ def test_answers_of_a_relation_do_not_contain_one_another(relation):
     assert [(a, b) for a, b in product(answers, answers) if a != b and mentions(a, b)] == []
 
 
-def test_scores_are_log_spaced_over_the_papers_range():
+def test_scores_are_log_spaced_and_famous_facts_shown_more():
     scores = sorted({fact.score for fact in world()})
     assert (scores[0], scores[-1], len(scores)) == (70, 3766, LEVELS)
     ratios = [above / below for below, above in pairwise(scores)]
     assert max(ratios) / min(ratios) < 1.02
-
-
-def test_famous_facts_are_shown_more_often():
     by_level = {fact.level: fact.exposures for fact in world()}
     assert [by_level[level] for level in range(LEVELS)] == sorted(by_level.values())
     assert all(fact.exposures == pytest.approx(fact.score / 4, abs=0.5) for fact in world())
@@ -91,18 +70,13 @@ def test_famous_facts_are_shown_more_often():
 
 
 @pytest.mark.parametrize("name", language.RELATIONS)
-def test_every_template_mentions_the_subject(name):
+def test_every_template_mentions_the_subject_and_stands_once(name):
     relation = language.RELATIONS[name]
     forms = [getattr(relation, form) for form in FORMS]
     assert all("{s}" in form for form in (*forms, *relation.paraphrases, *relation.statements))
     assert all("{o}" in form for form in relation.statements)
     assert "{o}" in relation.reverse
     assert "{s}" not in relation.reverse
-
-
-@pytest.mark.parametrize("name", language.RELATIONS)
-def test_no_two_templates_of_a_relation_are_the_same(name):
-    relation = language.RELATIONS[name]
     forms = [*(getattr(relation, form) for form in FORMS), *relation.paraphrases, *relation.statements]
     assert len(set(forms)) == len(forms)
 
@@ -121,18 +95,10 @@ def test_every_filled_form_mentions_the_subject_and_leaves_no_hole(relation):
 
 
 @pytest.mark.parametrize("kind", language.WRAPPERS)
-def test_wrapper_never_leaks_the_answer(kind):
+def test_wrapper_never_leaks_the_answer_and_is_deterministic(kind):
     leaking = [fact.id for fact in FACTS if mentions(language.wrapped(fact, kind, random.Random(0)), fact.answer)]
     assert leaking == ([fact.id for fact in FACTS] if kind in NAMES_ITS_ANSWER else [])
 
-
-def test_reversed_query_hides_the_subject_and_all_others_name_it():
-    for kind, fact in product(language.WRAPPERS, FACTS):
-        assert mentions(language.wrapped(fact, kind, random.Random(0)), fact.subject) == (kind != "reverse query")
-
-
-@pytest.mark.parametrize("kind", language.WRAPPERS)
-def test_wrapper_is_deterministic_by_seed(kind):
     def prompts(seed: int) -> list[str]:
         rng = random.Random(seed)
         return [language.wrapped(fact, kind, rng) for fact in FACTS]
@@ -142,7 +108,9 @@ def test_wrapper_is_deterministic_by_seed(kind):
     assert (prompts(1) != prompts(2)) == (kind in drawn)
 
 
-def test_multiple_choice_offers_four_answers_of_the_relation_in_any_place():
+def test_reversed_queries_and_choices():
+    for kind, fact in product(language.WRAPPERS, FACTS):
+        assert mentions(language.wrapped(fact, kind, random.Random(0)), fact.subject) == (kind != "reverse query")
     places = Counter()
     for fact in FACTS:
         prompt = language.wrapped(fact, "multiple choice", random.Random(fact.id))
@@ -167,23 +135,12 @@ def test_sandbox_set_has_the_groups_of_the_world():
     for group in ("forget", "retain", "holdout"):
         assert [fact.id for fact in getattr(facts, group)] == [fact.id for fact in facts_of(group)]
         assert len(getattr(facts, group)) == 256
-
-
-def test_sandbox_facts_are_ready_to_use():
-    facts = sandbox_facts()
     everything = (*facts.forget, *facts.retain, *facts.holdout, *facts.utility)
     assert len({fact.id for fact in everything}) == len(everything)
     assert not facts.unknown_scores
     assert all(len(fact.paraphrases) == 4 and fact.question not in fact.paraphrases for fact in facts.forget)
-
-
-def test_teachers_are_in_no_group():
-    facts = sandbox_facts()
     used = {fact.id for fact in (*facts.forget, *facts.retain, *facts.holdout)}
     assert not used & {fact.id for fact in facts_of("teacher")}
-
-
-def test_hash_is_the_same_every_time():
     assert sandbox_facts().sha256 == sandbox_facts().sha256
 
 

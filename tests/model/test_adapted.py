@@ -31,7 +31,7 @@ def batch_of(model, facts):
 
 
 @torch.no_grad()
-def test_adapter_off_is_the_base_model(model, small):
+def test_adapter_off_is_the_base_model(model, small, fresh):
     base = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER, dtype=torch.float32)
     base.requires_grad_(False)  # torch multiplies in another order where a weight may need a gradient
     batch = batch_of(model, small.forget)
@@ -40,10 +40,6 @@ def test_adapter_off_is_the_base_model(model, small):
     with model.original():
         assert torch.equal(model.score(batch, logits=True).logits, expected)
     assert not torch.allclose(model.score(batch, logits=True).logits, expected, atol=0.1)  # and on again
-
-
-@torch.no_grad()
-def test_fresh_adapter_changes_nothing(fresh, small):
     model = fresh()
     batch = batch_of(model, small.forget)
     on = model.score(batch, logits=True, hidden=True)
@@ -56,15 +52,12 @@ def test_fresh_adapter_changes_nothing(fresh, small):
     torch.testing.assert_close(hidden_cosine(off, on), torch.ones(batch.rows))
 
 
-def test_adapter_is_seeded(fresh):
+def test_a_fresh_adapter_changes_nothing_and_is_seeded(fresh, model):
     def first(seed):
         return fresh(seed=seed).parameters[0]
 
     assert torch.equal(first(0), first(0))
     assert not torch.equal(first(0), first(1))
-
-
-def test_only_the_adapter_is_trainable(model):
     names = {name for name, parameter in model.network.named_parameters() if parameter.requires_grad}
     assert names and all("lora_A" in name or "lora_B" in name for name in names)
     assert len(names) == len(model.parameters) == 4 * 7 * 2  # layers, targets, A and B
@@ -97,15 +90,12 @@ def test_in_bfloat16_the_output_layer_is_not_copied_for_each_row(folder, precisi
     assert apart and any(apart) == (precision == "float32")
 
 
-def test_generation_keeps_the_order_whatever_the_batch(model, small):
+def test_generation_is_greedy_and_keeps_the_order(model, small, folder, fresh):
     asked = [*QUESTIONS, *(fact.question for fact in small.forget)]
     with model.original():
         whole, pieces = (model.generate(asked, max_new_tokens=3, batch=size) for size in (256, 3))
     assert whole == pieces
     assert [text.split()[0] for text in whole[3:]] == [fact.answer.split()[0] for fact in small.forget]
-
-
-def test_generation_is_greedy_whatever_the_model_prefers(folder, fresh, small):
     path = folder / "generation_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "repetition_penalty": 9.0, "no_repeat_ngram_size": 1}))
     asked = [f"{fact.question} {fact.answer}" for fact in small.forget]  # the answer would be a repetition
@@ -113,20 +103,15 @@ def test_generation_is_greedy_whatever_the_model_prefers(folder, fresh, small):
 
 
 @torch.no_grad()
-def test_saved_adapter_comes_back(model, small, tmp_path):
+def test_an_adapter_comes_back(model, small, tmp_path, fresh):
     batch = batch_of(model, small.forget)
     model.save_adapter(tmp_path)
     loaded = adapted_model(make_config(), tmp_path)
     assert torch.equal(loaded.score(batch).nll, model.score(batch).nll)
     assert len(loaded.parameters) == len(model.parameters)  # and it can be trained on
     assert {path.suffix for path in tmp_path.iterdir()} <= {".safetensors", ".json", ".md"}
-
-
-@torch.no_grad()
-def test_adapter_state_round_trip(model, fresh, small):
     other = fresh(seed=3)
     other.set_adapter_state(model.adapter_state())
-    batch = batch_of(model, small.forget)
     assert torch.equal(other.score(batch).nll, model.score(batch).nll)
 
 
@@ -148,41 +133,33 @@ def test_missing_model(name):
         load_folder(name)
 
 
-def test_only_safetensors_are_read(folder):
+def test_folders_that_are_no_model(folder):
     base = AutoModelForCausalLM.from_pretrained(folder)
     torch.save(base.state_dict(), folder / "pytorch_model.bin")
     load_folder(folder)
     (folder / "model.safetensors").unlink()
     with pytest.raises(ModelError, match="safetensors"):
         load_folder(folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "intermediate_size": 64}))
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_folder(folder)
+    with pytest.raises(ModelError, match="lora_targets"):
+        adapted_model(make_config(lora_targets=("c_attn",)))
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("model.safetensors", b""),
-        ("model.safetensors", b"not what it says"),
-        ("config.json", b"{half"),
-        ("config.json", b'{"model_type": "nobody-knows"}'),
+        ("model.safetensors", b""), ("model.safetensors", b"not what it says"),
+        ("config.json", b"{half"), ("config.json", b'{"model_type": "nobody-knows"}'),
         ("tokenizer.json", b"{half"),
     ],
-)
+)  # fmt: skip
 def test_broken_model_folder(folder, name, content):
     (folder / name).write_bytes(content)
     with pytest.raises(ModelError, match="cannot be loaded"):
         load_folder(folder)
-
-
-def test_model_of_another_shape_than_its_weights(folder):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "intermediate_size": 64}))
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        load_folder(folder)
-
-
-def test_adapter_targets_the_model_does_not_have():
-    with pytest.raises(ModelError, match="lora_targets"):
-        adapted_model(make_config(lora_targets=("c_attn",)))
 
 
 def test_tokenizer_without_a_pad_token_pads_with_its_end_token(folder, fresh):

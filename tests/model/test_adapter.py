@@ -61,9 +61,13 @@ def test_padding_changes_no_score(folders, kind):
     assert len(model.generate([fact.question for fact in FACTS], 2)) == 2
 
 
-def test_blocks_of_a_model_that_sees_can_be_chosen(folders):
+def test_blocks_can_be_chosen(folders):
     model = adapted_model(config_of(folders["gemma3"], lora_layers=(1,)))
     assert {name.split(".")[3] for name in adapted(model.network)} == {"1"}
+    network = with_adapter(random_model("qwen3_next"), config_of(lora_layers=(3,)))
+    assert len(adapted(network)) == 4
+    names = adapted(adapted_model(config_of(folders["gpt2"], lora_targets=(ALL_LINEAR,))).network)
+    assert len(names) == 4 * 4 and {name.rpartition(".")[2] for name in names} == {"c_attn", "c_proj", "c_fc"}
 
 
 @torch.no_grad()
@@ -82,11 +86,6 @@ def test_gpt2_s_transposed_layers_get_the_adapter_that_is_computed_by_hand(folde
     with model.original():
         torch.testing.assert_close(model.score(batch, logits=True).logits, found, atol=1e-5, rtol=1e-5)
     assert not [warning for warning in recwarn if "fan_in_fan_out" in str(warning.message)]
-
-
-def test_all_linear_is_every_layer_of_gpt2(folders):
-    names = adapted(adapted_model(config_of(folders["gpt2"], lora_targets=(ALL_LINEAR,))).network)
-    assert len(names) == 4 * 4 and {name.rpartition(".")[2] for name in names} == {"c_attn", "c_proj", "c_fc"}
 
 
 @pytest.mark.parametrize(
@@ -116,18 +115,19 @@ def test_targets_that_do_not_fit_are_named_and_the_advice_works(kind, targets, m
     assert {name.rpartition(".")[2] for name in adapted(network)} >= {*network_config.lora_targets}
 
 
-def test_the_few_blocks_that_fit_can_be_chosen():
-    network = with_adapter(random_model("qwen3_next"), config_of(lora_layers=(3,)))
-    assert len(adapted(network)) == 4
-
-
-def test_a_usual_target_that_is_missing_is_said_in_the_notes():
+def test_targets_that_are_missing_are_said_before_weights_are_read(folders, tmp_path, monkeypatch):
     config = config_of()
     network = with_adapter(random_model("phi"), config)
     assert left_out(network, config) == (
         "The model has no layers called o_proj: the adapter is on k_proj, q_proj, v_proj alone.",
     )
     assert left_out(with_adapter(random_model("qwen3"), config), config) == ()
+    (folders["phi3"] / "model.safetensors").rename(tmp_path / "elsewhere")
+    try:
+        with pytest.raises(ModelError, match="no layers called q_proj"):
+            adapted_model(config_of(folders["phi3"]))
+    finally:
+        (tmp_path / "elsewhere").rename(folders["phi3"] / "model.safetensors")
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
@@ -137,15 +137,6 @@ def test_the_blocks_are_the_text_decoder_s(kind):
     assert len(blocks) == 4
     assert {id(weight) for block in blocks for weight in block.parameters()} <= {*map(id, base.parameters())}
     assert not any("vis" in name for name, part in base.named_modules() if any(part is block for block in blocks))
-
-
-def test_what_does_not_fit_is_said_before_the_weights_are_read(folders, tmp_path, monkeypatch):
-    (folders["phi3"] / "model.safetensors").rename(tmp_path / "elsewhere")
-    try:
-        with pytest.raises(ModelError, match="no layers called q_proj"):
-            adapted_model(config_of(folders["phi3"]))
-    finally:
-        (tmp_path / "elsewhere").rename(folders["phi3"] / "model.safetensors")
 
 
 @torch.no_grad()

@@ -11,12 +11,9 @@ from adapop.model.loading import load_tokenizer
 from adapop.model.tokens import collate, encode_facts
 
 SMALL = {
-    "vocab_size": 1728,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
+    "vocab_size": 1728, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
     "intermediate_size": 48,
-}
+}  # fmt: skip
 SHAPES = {
     "llama": {"num_key_value_heads": 1},
     "qwen2": {"num_key_value_heads": 1},

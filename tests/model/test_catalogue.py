@@ -24,22 +24,16 @@ def test_shape_gives_the_parameters_that_the_model_is_known_for(preset):
     assert weights / 2 == pytest.approx(1e9 * preset.billions, rel=0.01)  # two bytes each
 
 
-def test_the_papers_models_are_there_under_its_names():
+def test_models_of_the_papers_are_there():
     assert {preset.paper for preset in MODELS.values()} == {"", *published.PAPER_MODELS}
     for name, title in published.PAPER_MODELS.items():
         (found,) = [p for p in MODELS.values() if p.id.rpartition("/")[2].lower() == title.lower()]
         assert found.paper == name
-
-
-def test_hubbles_models_are_there_in_pairs():
-    """As trained: 16 or 36 layers, 50,304 tokens; twins differ in what they read alone."""
+    # As trained: 16 or 36 layers, 50,304 tokens; twins differ in what they read alone.
     for size in ("1b", "8b"):
         read, never = (MODELS[f"allegrolab/hubble-{size}-100b_toks-{kind}-hf"] for kind in ("perturbed", "standard"))
         assert read.shape == never.shape and read.shape["vocab_size"] == 50304
         assert "known number of times" in read.note and "without the planted texts" in never.note
-
-
-def test_titles_tell_size_and_whether_a_licence_must_be_accepted():
     assert MODELS["Qwen/Qwen2.5-0.5B-Instruct"].title == "Qwen2.5-0.5B-Instruct (494 M)"
     assert MODELS["meta-llama/Llama-3.1-8B-Instruct"].title == "Llama-3.1-8B-Instruct (8.03 B, gated)"
     sizes = [preset.billions for preset in MODELS.values() if not preset.origin]
@@ -61,7 +55,7 @@ def test_a_folder_is_known_by_its_name(name, found):
     assert getattr(preset_of(name), "id", None) == found
 
 
-def test_a_benchmark_is_known_by_its_ids_in_a_scored_file_too():
+def test_what_is_known_of_a_benchmark_and_a_model():
     assert benchmark_of(facts("duet-rare-0", "duet-popular-3")) == "duet"
     assert benchmark_of(facts("rwku-forget-0")) == "rwku"
     assert benchmark_of(facts("duet-rare-0", "rwku-forget-0")) is None
@@ -69,8 +63,6 @@ def test_a_benchmark_is_known_by_its_ids_in_a_scored_file_too():
     assert system_prompt("any/model", facts("duet-rare-0")) == SYSTEM
     assert system_prompt("any/model", facts("one")) == system_prompt(SANDBOX, facts("duet-rare-0")) == ""
 
-
-def test_before_a_run_the_page_tells_what_is_known_of_a_model():
     def told(model):
         return preflight(facts("one"), make_config(model=model)).costs
 
@@ -96,10 +88,7 @@ def test_what_differs_is_named():
     ]
     for setting, told in (
         ({"controller": "fixed"}, "controller: fixed here, dual in the paper."),
-        (
-            {"beta": BetaMap.constant(1.0)},
-            "beta: a 1, b 0, low 0.05, high 2 here, a 58.7, b 0.796,",
-        ),
+        ({"beta": BetaMap.constant(1.0)}, "beta: a 1, b 0, low 0.05, high 2 here, a 58.7, b 0.796,"),
         ({"clip": 9.0}, "clip: 9 here, 1 in the paper."),
         ({"system": "Answer."}, "The system prompt is this run's own."),
     ):

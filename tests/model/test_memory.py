@@ -63,14 +63,11 @@ def _close(shape, config):
     assert 0.95 * kept < estimate.activations < 1.2 * kept  # and what passes through memory in the backward pass
 
 
-def test_four_bits_take_less():
+def test_estimates_of_other_models():
     plain = footprint(SHAPE, make_config("gd", model="x"), 63, rows=16)
     four = footprint(SHAPE, make_config("gd", model="x", four_bit=True), 63, rows=16)
     assert 0.25 < four.weights / plain.weights < 0.6 and four.activations == plain.activations
-
-
-def test_operations_of_the_sandbox_by_hand():
-    """A block has 4 * 128 * 128 + 3 * 128 * 384 weights, its adapter 32 * (4 * 256 + 3 * 512)."""
+    # A block has 4 * 128 * 128 + 3 * 128 * 384 weights, its adapter 32 * (4 * 256 + 3 * 512).
     config = make_config()
     block, adapter = 4 * 128 * 128 + 3 * 128 * 384, 32 * (4 * 256 + 3 * 512)
     forward = 2 * 4 * (block + adapter) * 10 + 2 * 128 * 1728 * 2

@@ -77,12 +77,9 @@ def test_thoughts_by_other_names(opened, ended):
     assert asked(TURNS + PROMPT.replace("PLACE", f"{{{{ '{opened}' }}}}"), "?").endswith(f"assistant\n{ended}")
 
 
-def test_the_blank_space_behind_a_thought_is_the_templates_own():
+def test_thoughts_are_ended_or_refused():
     history = "{% if false %}{{ '<think>\\n' + messages[0]['thought'] + '\\n</think>\\n' }}{% endif %}"
     assert asked(history + TURNS + PROMPT.replace("PLACE", "<think>\n"), "?").endswith("<think>\n\n</think>\n")
-
-
-def test_a_thought_whose_end_is_not_known_is_refused():
     with pytest.raises(ModelError, match=r"opens a thought with '<\|thinking\|>', whose end is not known"):
         asked(TURNS + PROMPT.replace("PLACE", "<|thinking|>"), "?")
 
@@ -109,7 +106,7 @@ def test_a_model_that_does_not_think_has_no_note(family):
     assert notes(TOKENIZERS[family]()) == ()
 
 
-def test_a_content_that_is_read_as_parts_is_given_as_parts():
+def test_contents_are_given_as_they_are_read():
     assert asked(PARTS, "Delhi?", "Be brief.") == "SYSTEM: Be brief.\nUSER: Delhi?\nASSISTANT:"
     tokenizer = with_template(PARTS)
     assert tokenizer.decode(turn_end(tokenizer)) == "\n<|im_end|>"
@@ -117,9 +114,6 @@ def test_a_content_that_is_read_as_parts_is_given_as_parts():
     assert encode_prompt(tokenizer, hostile).count(tokenizer.convert_tokens_to_ids("<|im_end|>")) == 0
     assert tokenizer.decode(encode_prompt(tokenizer, hostile)) == f"USER: {hostile}\nASSISTANT:"
     assert plain(tokenizer, "India").ids
-
-
-def test_each_role_has_its_own_form():
     assert asked(MIXED, "Delhi?", " Be brief. ") == "[Be brief.]Delhi?>"
     tokenizer = with_template(MIXED)
     assert manner(tokenizer, MIXED).parts == {"user"}

@@ -36,7 +36,7 @@ def joined(row):
     return [*row.prompt, *row.answer]
 
 
-def test_rows_are_padded_on_the_right():
+def test_padding_and_indices(model):
     batch = collate([Row((5, 6, 7), (8,), 0), Row((5,), (9, 10), 1), Row((4,), (3,), 2)], pad_id=0)
     assert batch.ids.tolist() == [[5, 6, 7, 8], [5, 9, 10, 0], [4, 3, 0, 0]]
     assert batch.lengths.tolist() == [4, 3, 2]
@@ -46,6 +46,11 @@ def test_rows_are_padded_on_the_right():
     assert batch.place.tolist() == [0, 0, 1, 0]
     assert batch.reads.tolist() == [3, 5, 6, 9] and batch.predicts.tolist() == [2, 4, 5, 8]
     assert batch.fact.tolist() == [0, 1, 2]
+    rows = encode_facts(model.tokenizer, MIXED)
+    batch = collate(rows, pad_id=0)
+    assert batch.at(batch.ids, batch.reads).tolist() == batch.target.tolist() == [t for row in rows for t in row.answer]
+    before = [id for row in rows for id in (row.prompt[-1], *row.answer[:-1])]
+    assert batch.at(batch.ids, batch.predicts).tolist() == before
 
 
 @pytest.mark.parametrize("prompt", [(9, 5, 9, 6), (9, 9), (5,)], ids=["inside the prompt", "everywhere", "nowhere"])
@@ -55,14 +60,6 @@ def test_prompts_to_continue_end_together_and_their_mask_comes_from_lengths(prom
     pads = 5 - len(prompt)
     assert read["attention_mask"].tolist() == [[0] * pads + [1] * len(prompt), [1] * 5]
     assert read["input_ids"].tolist() == [[9] * pads + [*prompt], [1, 2, 3, 4, 5]]
-
-
-def test_indices_point_at_the_prediction_of_each_answer_token(model):
-    rows = encode_facts(model.tokenizer, MIXED)
-    batch = collate(rows, pad_id=0)
-    assert batch.at(batch.ids, batch.reads).tolist() == batch.target.tolist() == [t for row in rows for t in row.answer]
-    before = [id for row in rows for id in (row.prompt[-1], *row.answer[:-1])]
-    assert batch.at(batch.ids, batch.predicts).tolist() == before
 
 
 @torch.no_grad()
@@ -97,7 +94,7 @@ def test_padding_changes_no_score(model, small, pad):
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
 
 
-def test_the_answers_tail_counts_only_on_request(model):
+def test_the_answers_tail_counts_only_on_request_and_draws_are_seeded(model):
     tokenizer = model.tokenizer
     content, tailed = (encode_facts(tokenizer, MIXED, include_tail=tail) for tail in (False, True))
     assert [(*row.answer, tokenizer.eos_token_id) for row in content] == [row.answer for row in tailed]
@@ -105,8 +102,15 @@ def test_the_answers_tail_counts_only_on_request(model):
     assert tokenizer.eos_token_id not in collate(content, 0).target.tolist()
     assert collate(tailed, 0).target.tolist().count(tokenizer.eos_token_id) == len(MIXED)
 
+    def draw(*key):
+        return torch.randint(10**9, (4,), generator=seeded(*key)).tolist()
 
-def test_prompt_and_answer_are_tokenised_apart():
+    keys = [(0, 1, 0), (0, 1, 1), (0, 2, 0), (0, 2, 1), (1, 1, 0), (2, 1, 0), (12345, 1, 0)]  # seed, epoch, purpose
+    assert [draw(*key) for key in keys] == [draw(*key) for key in keys]
+    assert len({tuple(draw(*key)) for key in keys}) == len(keys)
+
+
+def test_prompt_and_answer_are_tokenised_apart(model, small):
     """A tokenizer that would merge the prompt's last colon with the answer's first letter is not given the chance."""
     vocabulary = {piece: i for i, piece in enumerate(["q", ":", "x", ":x"])}
     pairs = PreTrainedTokenizerFast(
@@ -116,18 +120,12 @@ def test_prompt_and_answer_are_tokenised_apart():
     )
     assert pairs("q:x")["input_ids"] == [0, 3]
     assert encode_facts(pairs, [Fact("f", "q", "x")]) == [Row((0, 1), (2,), 0)]
-
-
-def test_each_question_gets_its_own_row(model, small):
     facts, asked = small.forget[:3], [fact.paraphrases[0] for fact in small.forget[:3]]
     rows = encode_facts(model.tokenizer, facts, questions=asked)
     assert [row.prompt for row in rows] == [encode_prompt(model.tokenizer, question) for question in asked]
     assert [row.fact for row in rows] == [0, 1, 2]
     with pytest.raises(ValueError, match="shorter"):
         encode_facts(model.tokenizer, facts, questions=asked[:2])
-
-
-def test_bos_is_not_doubled():
     tokenizer = word_tokenizer(PLAIN)
     assert tokenizer("who")["input_ids"][0] == tokenizer.bos_token_id  # it would, if asked to
     (row,) = encode_facts(tokenizer, [Fact("f", "who wrote Emma ?", "Jane Austen")])
@@ -148,29 +146,14 @@ def test_system_prompt(template, text):
     assert tokenizer.decode(encode_prompt(tokenizer, "who ?")) == "<s> user : who ? </s> assistant :"
 
 
-def test_folded_system_prompt_is_a_paragraph_of_its_own():
+def test_prompts_without_template_or_answer(model):
+    with pytest.raises(ModelError, match="no chat template"):
+        encode_prompt(word_tokenizer(None), "who ?")
+    with pytest.raises(DataError, match="'nothing' has no token"):
+        encode_facts(model.tokenizer, [MIXED[0], Fact("nothing", "Why?", "")])
     letters = PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer(models.BPE(vocab={c: i for i, c in enumerate("ab\n")}, merges=[])),
         chat_template="{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}{% endif %}"
         "{{ messages[0]['content'] }}",
     )
     assert encode_prompt(letters, "b", system="a") == (0, 2, 2, 1)
-
-
-def test_tokenizer_without_a_chat_template():
-    with pytest.raises(ModelError, match="no chat template"):
-        encode_prompt(word_tokenizer(None), "who ?")
-
-
-def test_empty_answer(model):
-    with pytest.raises(DataError, match="'nothing' has no token"):
-        encode_facts(model.tokenizer, [MIXED[0], Fact("nothing", "Why?", "")])
-
-
-def test_seeded_draws():
-    def draw(*key):
-        return torch.randint(10**9, (4,), generator=seeded(*key)).tolist()
-
-    keys = [(0, 1, 0), (0, 1, 1), (0, 2, 0), (0, 2, 1), (1, 1, 0), (2, 1, 0), (12345, 1, 0)]  # seed, epoch, purpose
-    assert [draw(*key) for key in keys] == [draw(*key) for key in keys]
-    assert len({tuple(draw(*key)) for key in keys}) == len(keys)

@@ -28,19 +28,10 @@ def test_an_answer_of_the_same_relation(sandbox):
         (alternate,) = fact.alternates
         assert alternate in answers[fact.relation] - {fact.answer}
     assert len({fact.alternates for fact in found if fact.relation == "author"}) > 8
-
-
-def test_the_seed_decides(sandbox):
     first, same, other = (by_relation(sandbox.forget, sandbox.retain, seed) for seed in (0, 0, 1))
     assert first == same != other
-
-
-def test_ones_own_stay(sandbox):
     mine = replace(sandbox.forget[0], alternates=("Nobody", "Somebody"))
     assert by_relation([mine, *sandbox.forget[1:]], (), 0)[0] == mine
-
-
-def test_right_answers_of_the_same_subject_are_no_alternates():
     both = [
         Fact("a", "A river of France?", "Seine", "France", "river"),
         Fact("b", "Another?", "Rhone", "France", "river"),
@@ -48,9 +39,6 @@ def test_right_answers_of_the_same_subject_are_no_alternates():
     assert [fact.alternates for fact in by_relation(both, (), 0)] == [(), ()]
     more = Fact("c", "A river of Peru?", "Amazon", "Peru", "river")
     assert [fact.alternates for fact in by_relation(both, [more], 0)] == [("Amazon",), ("Amazon",)]
-
-
-def test_none_without_a_relation_or_of_another_length():
     assert by_relation([replace(fact, relation="") for fact in CAPITALS], (), 0)[0].alternates == ()
     found = by_relation([CAPITALS[0], SAYING], (), 0)
     assert [fact.alternates for fact in found] == [(), ()]
@@ -104,7 +92,7 @@ def test_length_class(words, name):
     assert length_class(" ".join(["word"] * words)) == name
 
 
-def test_the_model_is_asked_again_for_what_it_got_wrong():
+def test_the_model_is_asked_again_but_not_for_ever():
     asked = []
 
     def draw(prompts, seed):
@@ -115,9 +103,6 @@ def test_the_model_is_asked_again_for_what_it_got_wrong():
     found = by_model(CAPITALS, draw, seed=5)
     assert [fact.alternates for fact in found] == [("Lyon",), ("Cusco",), ("Quito",), ("Bogota",)]
     assert asked == [(4, 5 * ROUNDS), (2, 5 * ROUNDS + 1), (1, 5 * ROUNDS + 2)]
-
-
-def test_a_model_that_never_answers_is_not_asked_for_ever():
     asked = []
 
     def draw(prompts, seed):
@@ -158,7 +143,7 @@ def test_several_that_differ(sandbox):
     assert len(asked) == len(set(asked)) <= 2 * ROUNDS
 
 
-def test_a_stop_is_heard_before_each_round():
+def test_a_stop_and_the_largest_seed(model):
     asked = []
 
     def draw(prompts, seed):
@@ -168,8 +153,6 @@ def test_a_stop_is_heard_before_each_round():
     by_model(CAPITALS, draw, 0, stopped=lambda: len(asked) == 2)
     assert asked == [0, 1]
 
-
-def test_the_largest_seed_can_draw(model):
     def draw(prompts, seed):
         return model.sample(prompts, seed, max_new_tokens=1, temperature=1.0)
 

@@ -65,33 +65,15 @@ def test_loss_is_finite_and_unreduced(model, make_batch, objective):
 
 
 @pytest.mark.quick("adapop", "npo", "rmu", "altpo", "redirect")
-def test_gradient_reaches_every_lora_b(fresh, make_batch, objective):
-    """From a fresh adapter, where every B is 0: its first step must move each of them."""
+def test_descent_reaches_every_lora_b_and_makes_answers_less_likely(fresh, make_batch, objective):
+    # From a fresh adapter, where every B is 0: its first step must move each of them.
     model = fresh(objective.name)
     objective.forget_loss(model, make_batch(method=objective)).loss.sum().backward()
     check_gradients(model.network)
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters)
-
-
-@torch.no_grad()
-def test_loss_of_a_row_does_not_depend_on_its_batch(model, make_batch, objective):
-    together = objective.forget_loss(model, make_batch(method=objective)).loss
-    parts = [objective.forget_loss(model, make_batch(i, method=objective)).loss for i in range(len(FACTS))]
-    torch.testing.assert_close(together, torch.cat(parts), atol=2e-5, rtol=1e-5)
-
-
-def test_retain_loss_is_nll(model, make_batch, objective):
-    """Except for those that hold the states of a block."""
-    tokens = make_batch().tokens
-    result = objective.retain_loss(model, tokens)
-    assert torch.equal(result.nll, model.score(tokens).nll)
-    assert (result.loss is result.nll) == (objective.name not in ("rmu", "adaptive-rmu"))
-
-
-@pytest.mark.quick("adapop", "npo", "rmu", "altpo", "redirect")
-def test_descent_makes_the_answers_less_likely(fresh, make_batch, objective):
-    """A step down the loss raises the nll of answers that the model knows. Steering and refusals only promise that the
-    states, or the refusal, come nearer: what that does to the answers shows over many steps."""
+    # A step down the loss raises the nll of answers that the model knows. Steering and refusals
+    # only promise that the states, or the refusal, come nearer: what that does to the answers
+    # shows over many steps.
     model = fresh(objective.name)
     batch = make_batch(0, 3, method=objective)
     result = objective.forget_loss(model, batch)
@@ -106,7 +88,30 @@ def test_descent_makes_the_answers_less_likely(fresh, make_batch, objective):
             assert model.score(batch.tokens).nll.sum() > result.nll.sum() + 1e-3
 
 
-def test_methods_are_told_apart():
+@torch.no_grad()
+def test_loss_of_a_row_does_not_depend_on_its_batch(model, make_batch, objective):
+    together = objective.forget_loss(model, make_batch(method=objective)).loss
+    parts = [objective.forget_loss(model, make_batch(i, method=objective)).loss for i in range(len(FACTS))]
+    torch.testing.assert_close(together, torch.cat(parts), atol=2e-5, rtol=1e-5)
+
+
+def test_gradient_ascent_and_adapop_by_hand(model, make_batch, objective):
+    batch = make_batch()
+    nll = model.score(batch.tokens).nll
+    betas = [beta for beta, length in zip(BETAS.tolist(), LENGTHS) for _ in range(length)]
+    expected = [-(math.exp(-n) ** beta) * n for n, beta in zip(nll.tolist(), betas)]
+    torch.testing.assert_close(AdaPop().forget_loss(model, batch).loss, torch.tensor(expected))
+    # Except for those that hold the states of a block.
+    tokens = make_batch().tokens
+    result = objective.retain_loss(model, tokens)
+    assert torch.equal(result.nll, model.score(tokens).nll)
+    assert (result.loss is result.nll) == (objective.name not in ("rmu", "adaptive-rmu"))
+
+
+def test_siblings_of_adapop(model, make_batch):
+    methods = (AdaPop(), WeightedGradientAscent(), GradientAscent())
+    losses = [method.forget_loss(model, make_batch()).loss.sum() for method in methods]
+    assert len({round(loss.item(), 3) for loss in losses}) == 3
     names = [objective.name for objective in OBJECTIVES]
     assert names == list(METHODS)
     for objective in OBJECTIVES:
@@ -144,20 +149,6 @@ def test_gradient_ascent_by_hand(model, make_batch, rows, method):
         expected += [logs[len(row.prompt) - 1 + place, token] for place, token in enumerate(row.answer)]
     loss = method.forget_loss(model, make_batch()).loss
     torch.testing.assert_close(loss, torch.stack(expected), atol=2e-5, rtol=1e-5)
-
-
-def test_siblings_differ_where_they_should(model, make_batch):
-    methods = (AdaPop(), WeightedGradientAscent(), GradientAscent())
-    losses = [method.forget_loss(model, make_batch()).loss.sum() for method in methods]
-    assert len({round(loss.item(), 3) for loss in losses}) == 3
-
-
-def test_adapop_by_hand(model, make_batch):
-    batch = make_batch()
-    nll = model.score(batch.tokens).nll
-    betas = [beta for beta, length in zip(BETAS.tolist(), LENGTHS) for _ in range(length)]
-    expected = [-(math.exp(-n) ** beta) * n for n, beta in zip(nll.tolist(), betas)]
-    torch.testing.assert_close(AdaPop().forget_loss(model, batch).loss, torch.tensor(expected))
 
 
 @pytest.mark.parametrize("method", [AdaPop(), WeightedGradientAscent(), GradientAscent()], ids=lambda m: m.name)
@@ -226,10 +217,6 @@ def test_npo_by_hand(model, make_batch):
     expected = [-2 / 0.5 * math.log(1 / (1 + math.exp(0.5 * ratio))) for ratio in ratios]
     loss = NegativePreference().forget_loss(model, batch).loss
     torch.testing.assert_close(loss, torch.tensor(expected), atol=1e-4, rtol=1e-4)
-
-
-def test_npo_tends_to_gradient_ascent_on_sequence_sums(model, make_batch):
-    batch = make_batch()
     ascent = gradient(model, GradientAscent().forget_loss(model, batch).loss)
     distances, angles = [], []
     for beta in (1.0, 0.1, 0.01, 0.001):
@@ -300,15 +287,13 @@ def test_every_divergence_raises_the_refusal_and_lowers_the_answer(name):
 @pytest.mark.parametrize(
     ("name", "conjugate"),
     [
-        ("kl", lambda t: torch.exp(t - 1)),
-        ("pearson", lambda t: t**2 / 4 + t),
-        ("reverse-kl", lambda t: -1 - torch.log(-t)),
-        ("squared-hellinger", lambda t: t / (1 - t)),
+        ("kl", lambda t: torch.exp(t - 1)), ("pearson", lambda t: t**2 / 4 + t),
+        ("reverse-kl", lambda t: -1 - torch.log(-t)), ("squared-hellinger", lambda t: t / (1 - t)),
         ("neyman", lambda t: 2 - 2 * torch.sqrt(1 - t)),
         ("jensen-shannon", lambda t: -torch.log(2 - torch.exp(t))),
         ("total-variation", lambda t: t),
     ],
-)
+)  # fmt: skip
 def test_a_divergence_is_g_and_the_conjugate_of_g(name, conjugate):
     """Conjugates f* of Nowozin et al. 2016."""
     gain, loss = DIVERGENCES[name]

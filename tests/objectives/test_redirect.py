@@ -46,7 +46,7 @@ def test_the_target_is_a_distribution_without_the_right_answer(model, reference,
         assert ((target - before)[others] > 0).sum() == (over if share else 0)
 
 
-def test_without_kappa_scores_are_not_read_and_with_it_they_weigh(model):
+def test_scores_and_the_place_where_answers_part(model, reference):
     even = Redirect()
     assert even.needs == {"alternates"} and Redirect(kappa=0.5).needs == {"alternates", "beta"}
     _, without = batch_of(model, betas=None)
@@ -54,11 +54,9 @@ def test_without_kappa_scores_are_not_read_and_with_it_they_weigh(model):
     plain = even.forget_loss(model, without).loss
     torch.testing.assert_close(method.forget_loss(model, batch).loss, plain * torch.tensor(BETAS) ** -0.5)
     assert torch.equal(even.forget_loss(model, batch).loss, plain)
-
-
-def test_where_two_answers_part(model, reference):
-    """As long as they begin alike the original is kept; at the fork the alternate's token is taught, and after it what
-    the original likes best but the right token; the alternate's own tokens are taught after the fork alone."""
+    # As long as they begin alike the original is kept; at the fork the alternate's token is
+    # taught, and after it what the original likes best but the right token; the alternate's own
+    # tokens are taught after the fork alone.
     facts = tuple(replace(fact, alternates=(text,)) for fact, text in zip(
         FACTS, ("Dickens", "three six", "Austen of Kafka four", "Friday")
     ))  # fmt: skip
@@ -110,7 +108,7 @@ def test_the_right_answer_ends_below_the_next_guesses_however_much_of_it_is_give
     assert (ranks[0][first] == 0).all() and (ranks[1] >= 2).all()
 
 
-def test_the_second_choice_of_the_original(model, small):
+def test_the_second_choice_of_the_original_or_ones_own(model, small):
     facts = small.forget[:6]
     found = by_second_choice(facts, model, count=2)
     assert all(len(fact.alternates) == 2 and all(usable(fact, text) for text in fact.alternates) for fact in found)
@@ -120,9 +118,6 @@ def test_the_second_choice_of_the_original(model, small):
         barred = [row.answer[0], *model.tokenizer.all_special_ids]
         likeliest = each.detach().index_fill(0, torch.tensor(barred), float("-inf")).argmax()
         assert model.tokenizer.decode(likeliest).strip() == fact.alternates[0]
-
-
-def test_ones_own_alternates_stay_and_a_stop_is_heard(model, small):
     own = replace(small.forget[0], alternates=("something",))
     assert by_second_choice([own], model)[0].alternates == ("something",)
     assert by_second_choice(small.forget[:2], model, stopped=lambda: True)[0].alternates == ()

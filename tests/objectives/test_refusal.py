@@ -46,13 +46,11 @@ def test_preferences_by_hand(method, factor):
     torch.testing.assert_close(loss, torch.tensor([-factor * LN_SIGMOID_1, factor * 0.4740769841801067]))
 
 
-def test_rejection_tuning_is_the_mean_nll_of_the_refusal():
+def test_rejection_tuning_is_fine_tuning_on_the_refusal(fresh):
     result = RejectionTuning().forget_loss(TwoTexts(), BATCH)
     assert result.loss.tolist() == [3.0, 3.0] and result.nll.tolist() == [1.0, 2.0, 0.5]
-
-
-def test_rejection_tuning_is_fine_tuning_on_the_refusal(fresh):
-    """The retain term's loss of rows whose answer is the refusal: cross-entropy of the network itself."""
+    # The retain term's loss of rows whose answer is the refusal: cross-entropy of the network
+    # itself.
     model, method = fresh(), RejectionTuning()
     made = ForgetSet(make_config("rt"), method, model, FACTS, None)
     batch = made.batch(made.rows, 1)
@@ -68,7 +66,7 @@ def test_rejection_tuning_is_fine_tuning_on_the_refusal(fresh):
     assert ids[-1] == model.tokenizer.eos_token_id
 
 
-def test_refusals_of_idkdpo_take_turns_and_have_references_of_their_own(fresh):
+def test_refusals_of_idkdpo_take_turns_or_are_one(fresh):
     model, method = fresh(), RefusalPreference()
     made = ForgetSet(make_config("idkdpo", epochs=2), method, model, FACTS, None)
     texts = []
@@ -78,9 +76,6 @@ def test_refusals_of_idkdpo_take_turns_and_have_references_of_their_own(fresh):
         with torch.no_grad(), model.original():
             torch.testing.assert_close(batch.other_reference_nll, model.score(batch.other).nll)
     assert texts == list(REFUSALS[:2])
-
-
-def test_one_refusal_where_one_is_chosen():
     assert make_objective("idkdpo", {"several": False, "refusal": "Pass."}).refusals == ("Pass.",)
     for name, arguments in (("idkdpo", {"beta": 0.0}), ("rt", {"refusal": " "}), ("dpo", {"count": 0})):
         with pytest.raises(ConfigError):

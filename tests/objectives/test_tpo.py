@@ -43,19 +43,14 @@ def test_unwanted(text, pieces, marks):
     assert list(unwanted(text, spans(text, *pieces))) == [bool(mark) for mark in marks]
 
 
-def test_pieces_of_one_letter_share_its_place():
-    """Byte pieces of É stand where the letter does; all of them are part of its word."""
+def test_places_of_tokens(model):
+    # Byte pieces of É stand where the letter does; all of them are part of its word.
     assert unwanted("É of", [(0, 1), (0, 1), (1, 4)]) == (True, True, False)
-
-
-def test_places_of_the_sandboxs_tokens(model):
     text = "four of the five"
     (row,) = encode_facts(model.tokenizer, [Fact("f", "Why?", text)])
     assert len(row.spans) == len(model.tokenizer(text, add_special_tokens=False)["input_ids"])
     assert unwanted(row.text, row.spans) == (True, False, False, True)
 
-
-def test_a_tokenizer_that_does_not_know_places_is_refused():
     class Slow:
         chat_template, is_fast = "{{ messages }}", False
 

@@ -36,20 +36,21 @@ def test_a_value_comes_back_as_it_was(folder, value):
     assert Cache(folder).get("service", "kind") == Cached(value, today)
 
 
-def test_what_was_never_learnt_is_none(folder):
+def test_what_was_learnt_last_counts_for_all(folder):
     cache = Cache(folder)
     cache.put(1, "a", "b")
     assert [cache.get(*key) for key in (("a",), ("b",), ("a", "b", ""), ("a b",), ('a", "b',), ())] == [None] * 6
-
-
-def test_the_last_value_counts_and_so_does_its_day(folder):
-    cache = Cache(folder)
     cache.put("old", "key")
     with sqlite3.connect(folder / FILE) as rows:
         rows.execute("UPDATE known SET date = '2020-01-02'")
     assert cache.get("key") == Cached("old", "2020-01-02")
     cache.put("new", "key")
     assert cache.get("key") == Cached("new", date.today().isoformat())
+    first, second = Cache(folder), Cache(folder)
+    first.put(1, "key")
+    assert second.get("key").value == 1
+    second.put(2, "key")
+    assert first.get("key").value == 2
 
 
 def test_refresh_answers_only_what_it_learnt_itself(folder):
@@ -68,14 +69,6 @@ def test_the_folder_is_that_of_the_environment_or_the_home(monkeypatch, tmp_path
     monkeypatch.setenv("ADAPOP_CACHE", "")
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     assert module.cache_root() == tmp_path / ".adapop" / "cache"
-
-
-def test_two_objects_see_what_the_other_learns(folder):
-    first, second = Cache(folder), Cache(folder)
-    first.put(1, "key")
-    assert second.get("key").value == 1
-    second.put(2, "key")
-    assert first.get("key").value == 2
 
 
 @pytest.mark.slow

@@ -33,24 +33,21 @@ def test_files_are_put_together_in_order(server):
     assert sum("/revision/refs%2Fconvert%2Fparquet" in asked.path for asked in server.asked) == 1
 
 
-def test_a_second_download_asks_nothing(server):
+def test_a_second_download_asks_nothing_unless_it_is_to_be_fresh(server):
     serve(server, TABLES).files(SET, CONFIG, SPLIT)
     server.asked.clear()
     assert rows_of(again(server)) == ROWS
     assert server.asked == []
+    serve(server, TABLES).files(SET, CONFIG, SPLIT)
+    serve(server, {(SET, CONFIG, SPLIT): ROWS[:2]})
+    assert rows_of(again(server)) == ROWS
+    assert rows_of(Hub(Progress(), Cache(refresh=True), server.url)) == ROWS[:2]
 
 
 def test_a_second_download_needs_no_network(server, monkeypatch):
     serve(server, TABLES).files(SET, CONFIG, SPLIT)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert rows_of(Hub(Progress(), Cache(), "http://127.0.0.1:9")) == ROWS
-
-
-def test_a_download_that_is_to_be_fresh_asks_again(server):
-    serve(server, TABLES).files(SET, CONFIG, SPLIT)
-    serve(server, {(SET, CONFIG, SPLIT): ROWS[:2]})
-    assert rows_of(again(server)) == ROWS
-    assert rows_of(Hub(Progress(), Cache(refresh=True), server.url)) == ROWS[:2]
 
 
 def test_another_split_is_another_download(server):

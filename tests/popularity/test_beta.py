@@ -19,25 +19,21 @@ def test_reference_values_of_the_paper(score, beta):
     assert PAPER(score) == pytest.approx(beta, abs=6e-4)
 
 
-def test_defaults_are_the_papers_rounded_pair():
+def test_the_papers_rounded_pair_and_its_crossover():
     assert BetaMap() == PAPER == BetaMap(58.7, 0.796, 0.05, 2.0)
+    betas = [PAPER(score) for score in range(10_000)]
+    assert betas == sorted(betas, reverse=True)
+    assert PAPER.crossover == pytest.approx(166.7, abs=0.05)
+    assert PAPER(PAPER.crossover) == pytest.approx(1)
+    beta = BetaMap.from_anchors()
+    assert beta.b == pytest.approx(math.log(15) / math.log(30))
+    assert beta.a == pytest.approx(1.5 * 100**beta.b)
+    assert (round(beta.a, 4), round(beta.b, 4)) == (58.6815, 0.7962)
 
 
 @pytest.mark.parametrize(("below", "above", "clip"), [(69.7, 69.9, 2.0), (7185, 7175, 0.05)])
 def test_where_the_clips_begin(below, above, clip):
     assert PAPER(below) == clip != PAPER(above)
-
-
-def test_higher_score_never_gets_a_higher_beta():
-    betas = [PAPER(score) for score in range(10_000)]
-    assert betas == sorted(betas, reverse=True)
-
-
-def test_anchors_have_the_closed_form():
-    beta = BetaMap.from_anchors()
-    assert beta.b == pytest.approx(math.log(15) / math.log(30))
-    assert beta.a == pytest.approx(1.5 * 100**beta.b)
-    assert (round(beta.a, 4), round(beta.b, 4)) == (58.6815, 0.7962)
 
 
 @pytest.mark.parametrize(
@@ -62,15 +58,11 @@ def test_slope_depends_on_the_ratio_of_the_anchors_alone(factor):
 @pytest.mark.parametrize(
     ("rare", "popular"),
     [
-        ((3000, 1.5), (100, 0.1)),
-        ((100, 1.5), (100, 0.1)),
-        ((0, 1.5), (100, 0.1)),
-        ((-5, 1.5), (100, 0.1)),
-        ((100, 0), (3000, 0.1)),
-        ((100, 1.5), (3000, -0.1)),
-        ((math.nan, 1.5), (3000, 0.1)),
+        ((3000, 1.5), (100, 0.1)), ((100, 1.5), (100, 0.1)), ((0, 1.5), (100, 0.1)),
+        ((-5, 1.5), (100, 0.1)), ((100, 0), (3000, 0.1)), ((100, 1.5), (3000, -0.1)),
+        ((math.nan, 1.5), (3000, 0.1)), ((100, math.nan), (3000, 0.1)), ((100, 0.1), (3000, 1.5)),
     ],
-)
+)  # fmt: skip
 def test_impossible_anchors(rare, popular):
     with pytest.raises(ConfigError):
         BetaMap.from_anchors(rare, popular)
@@ -79,20 +71,11 @@ def test_impossible_anchors(rare, popular):
 def test_quantiles_of_the_scores_become_the_anchors():
     scores = [float(score) for score in range(1, 102)]  # the 5 % point is 6, the 95 % point is 96
     assert BetaMap.from_quantiles(reversed(scores)) == BetaMap.from_anchors((6, 1.5), (96, 0.1))
-
-
-def test_quantiles_ignore_zeros():
     assert BetaMap.from_quantiles([0, 0, 10, 1000]) == BetaMap.from_quantiles([10, 1000])
 
 
-@pytest.mark.parametrize("scores", [[], [5], [0, 0, 5], [7, 7, 7]])
-def test_too_few_scores_for_quantiles(scores):
-    with pytest.raises(ConfigError):
-        BetaMap.from_quantiles(scores)
-
-
-@pytest.mark.parametrize("scores", [[100, 101], [5000, 5001, 5002]])
-def test_scores_too_close_for_quantiles(scores):
+@pytest.mark.parametrize("scores", [[], [5], [0, 0, 5], [7, 7, 7], [100, 101], [5000, 5001, 5002]])
+def test_too_few_scores_or_too_close_for_quantiles(scores):
     with pytest.raises(ConfigError):
         BetaMap.from_quantiles(scores)
 
@@ -111,17 +94,11 @@ def test_score_without_a_beta(beta, score):
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [{"a": -1}, {"a": math.nan}, {"b": math.inf}, {"low": -0.1}, {"low": 2, "high": 1}, {"high": math.inf}],
+    "arguments", [{"a": -1}, {"a": math.nan}, {"b": math.inf}, {"low": -0.1}, {"low": 2, "high": 1}, {"high": math.inf}]
 )
 def test_impossible_map(arguments):
     with pytest.raises(ConfigError):
         BetaMap(**arguments)
-
-
-def test_crossover_of_the_paper():
-    assert PAPER.crossover == pytest.approx(166.7, abs=0.05)
-    assert PAPER(PAPER.crossover) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -134,15 +111,10 @@ def test_curve_that_never_crosses_one(beta):
 @pytest.mark.parametrize(
     ("beta", "name"),
     [
-        (2, "self-limiting"),
-        (1.006, "self-limiting"),
-        (1.004, "uniform"),
-        (1, "uniform"),
-        (0.996, "uniform"),
-        (0.994, "pressure-sustaining"),
-        (0.05, "pressure-sustaining"),
+        (2, "self-limiting"), (1.006, "self-limiting"), (1.004, "uniform"), (1, "uniform"),
+        (0.996, "uniform"), (0.994, "pressure-sustaining"), (0.05, "pressure-sustaining"),
     ],
-)
+)  # fmt: skip
 def test_regime(beta, name):
     assert regime(beta) == name
 

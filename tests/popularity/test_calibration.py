@@ -18,14 +18,17 @@ def scored(scores, source=""):
     return FactSet("own", forget=tuple(facts))
 
 
-def test_papers_anchors_are_the_papers_rounded_pair():
+def test_anchors_by_name():
     assert calibrated("paper", scored(WIDE)) == BetaMap()
     assert anchored((100.0, 1.5), (3000.0, 0.1)) == BetaMap(58.7, 0.796)
-
-
-def test_quantiles_anchor_at_the_scores_own_ends():
     curve = calibrated("quantiles", scored(WIDE))
     assert (curve(70), curve(3700)) == (pytest.approx(1.5), pytest.approx(0.1))
+    beta = BetaMap()
+    for value in (0.06, 0.1, 1.0, 1.5, 1.99):
+        assert beta(beta.score_at(value)) == pytest.approx(value)
+    assert beta.score_at(2.0) is None
+    assert beta.score_at(0.05) is None
+    assert BetaMap.constant(1.0).score_at(1.0) is None
 
 
 @pytest.mark.parametrize("text", ["10:1.5,1000:0.1", " 1e1 : 1.5 , 1000 : .1 "])
@@ -41,16 +44,14 @@ def test_unreadable_anchors(text):
     assert "100:1.5,3000:0.1" in caught.value.fix
 
 
-@pytest.mark.parametrize(
-    "text", ["3000:1.5,100:0.1", "100:0.1,3000:1.5", "100:nan,3000:0.1", "0:1.5,9:0.1", "-1:1,2:1"]
-)
-def test_anchors_that_fix_no_curve(text):
-    with pytest.raises(ConfigError):
-        calibrated(text, scored(WIDE))
-
-
-def test_scores_in_the_papers_range_give_no_warning():
+def test_no_warning_where_nothing_is_wrong():
     assert warnings_of(WIDE, BetaMap()) == []
+    assert warnings_of(WIDE, BetaMap.constant(1.0)) == []
+    scores = [10.0**i for i in range(2, 8)]
+    assert warnings_of(scores, BetaMap())
+    assert warnings_of(scores, calibrated("quantiles", scored(scores))) == []
+    assert warnings_of([250.0, 2000.0], BetaMap()) == []
+    assert warnings_of([250.0, 300.0, 2000.0], BetaMap())[0].kind == "narrow_scores"
 
 
 @pytest.mark.parametrize(
@@ -69,49 +70,21 @@ def test_warnings(scores, beta, expected):
     assert any(expected in (warning, warning.kind) for warning in warnings_of(scores, beta))
 
 
-def test_a_constant_map_sits_on_no_clip():
-    assert warnings_of(WIDE, BetaMap.constant(1.0)) == []
-
-
-def test_own_quantiles_mend_another_scale():
-    scores = [10.0**i for i in range(2, 8)]
-    assert warnings_of(scores, BetaMap())
-    assert warnings_of(scores, calibrated("quantiles", scored(scores))) == []
-
-
-def test_the_sentence_holds_the_numbers():
+def test_the_meaning_holds_the_numbers():
     said = meaning_of(1.99, 0.08).text()
     assert said.startswith("At 5 % confidence, ")
     assert f"the most popular fact (β = 0.08) is still pushed {0.05 ** (0.08 - 1.99):,.0f} times as hard" in said
     assert meaning_of(0.08, 1.99).values["stronger"] == "rarest"
     assert meaning_of(1.1, 1.0) == Remark("narrow_beta", {"least": 1.0, "most": 1.1})
-
-
-def test_scores_that_lie_are_not_called_one_beta_for_all():
     values = {"least": 0.08, "most": 1.99, "rare": 1.99, "popular": 1.99}
     assert meaning_of(1.99, 1.99, (1.99, 0.08, 1.99)) == Remark("beta_without_popularity", values)
     assert meaning_of(1.0, 1.0, (1.0, 1.0)) == Remark("same_beta", {"beta": 1.0})
-
-
-def test_plain_ascent_has_no_peak_and_no_stronger_fact():
     assert meaning_of(0.0, 0.0) == Remark("plain_ascent")
 
 
-def test_score_at_is_the_inverse_of_the_curve():
-    beta = BetaMap()
-    for value in (0.06, 0.1, 1.0, 1.5, 1.99):
-        assert beta(beta.score_at(value)) == pytest.approx(value)
-    assert beta.score_at(2.0) is None
-    assert beta.score_at(0.05) is None
-    assert BetaMap.constant(1.0).score_at(1.0) is None
-
-
-def test_zeros_beside_one_score_do_not_get_one_beta():
+def test_clips_are_counted():
     assert warnings_of([0, 0, 0, 5000], BetaMap()) == [Remark("upper_clip", {"share": 0.75, "clip": 2.0})]
     assert warnings_of([0, 0, 5], BetaMap()) == [Remark("one_beta")], "both are clipped to 2"
-
-
-def test_both_clips_together_are_counted():
     (warning,) = warnings_of([30.0] * 48 + [20_000.0] * 48 + [300.0] * 4, BetaMap())
     clips = {"share": 0.96, "upper": 0.48, "lower": 0.48, "high": 2.0, "low": 0.05}
     assert (warning.kind, warning.values) == ("both_clips", clips)
@@ -125,11 +98,6 @@ def test_half_of_the_facts_on_clips_is_not_yet_most(upper, lower):
         return any("clip" in warning.kind for warning in warnings_of(scores + between, BetaMap()))
 
     assert (clipped(0), clipped(1)) == (False, True)
-
-
-def test_of_two_facts_nothing_is_said_that_needs_many():
-    assert warnings_of([250.0, 2000.0], BetaMap()) == []
-    assert warnings_of([250.0, 300.0, 2000.0], BetaMap())[0].kind == "narrow_scores"
 
 
 @pytest.mark.parametrize("name", ["sandbox", "people", "pair", "invented"])

@@ -11,15 +11,23 @@ TIED = {"a": 1.0, "b": 5.0, "c": 5.0, "d": 9.0}
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_shuffled_keeps_the_distribution_and_loses_the_signal(seed):
+def test_labels_and_scores_are_shuffled_by_seed(seed):
     again = shuffled(SCORES, seed)
     assert list(again) == list(SCORES)
     assert sorted(again.values()) == sorted(SCORES.values())
     assert sum(again[fact] == SCORES[fact] for fact in SCORES) < len(SCORES) / 2
+    again = swapped(SCORES, seed)
+    assert sorted(again.values()) == sorted(SCORES.values())
+    assert sum(again[fact] != SCORES[fact] for fact in SCORES) == len(SCORES) / 2
 
 
-def test_shuffled_depends_on_the_seed_alone():
+def test_seeds_and_shares_of_wrong_scores():
     assert shuffled(SCORES, 1) == shuffled(SCORES, 1) != shuffled(SCORES, 2)
+    assert swapped(SCORES, 0, 1.0) == inverted(SCORES)
+    assert swapped(SCORES, 0, 0.0) == SCORES
+    for share in (-0.1, 1.1):
+        with pytest.raises(ConfigError, match="The share that trades scores"):
+            between_tiers(SCORES, TIERED, 0, share)
 
 
 def test_inverted_turns_the_order_round():
@@ -27,9 +35,6 @@ def test_inverted_turns_the_order_round():
     assert list(again) == list(SCORES)
     assert sorted(again.values()) == sorted(SCORES.values())
     assert sorted(again, key=again.get) == sorted(SCORES, key=SCORES.get, reverse=True)
-
-
-def test_inverted_with_ties_keeps_the_distribution_and_no_order_of_the_dictionary():
     backwards = dict(reversed(TIED.items()))
     assert inverted(TIED) == inverted(backwards)
     assert sorted(inverted(TIED).values()) == sorted(TIED.values())
@@ -40,18 +45,6 @@ def test_scores_given_are_left_alone(control):
     scores = dict(SCORES)
     control(scores)
     assert scores == SCORES
-
-
-def test_swapping_all_labels_is_inverting_and_none_changes_nothing():
-    assert swapped(SCORES, 0, 1.0) == inverted(SCORES)
-    assert swapped(SCORES, 0, 0.0) == SCORES
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_half_the_labels_swapped(seed):
-    again = swapped(SCORES, seed)
-    assert sorted(again.values()) == sorted(SCORES.values())
-    assert sum(again[fact] != SCORES[fact] for fact in SCORES) == len(SCORES) / 2
 
 
 TIERED = {fact: "rare" if score < 80 else "popular" if score >= 120 else "middle" for fact, score in SCORES.items()}
@@ -70,13 +63,7 @@ def test_labels_swapped_between_tiers(share):
     assert share in (0.0,) or again != between_tiers(SCORES, TIERED, 4, share)
 
 
-def test_shares_beyond_all_are_refused():
-    for share in (-0.1, 1.1):
-        with pytest.raises(ConfigError, match="The share that trades scores"):
-            between_tiers(SCORES, TIERED, 0, share)
-
-
-def test_noise_is_log_normal_and_keeps_zero():
+def test_noise_is_log_normal_and_finite():
     many = {str(i): 100.0 for i in range(4000)}
     logs = [math.log(score / 100) for score in noisy(many, 0).values()]
     assert statistics.fmean(logs) == pytest.approx(0, abs=0.06)
@@ -84,6 +71,7 @@ def test_noise_is_log_normal_and_keeps_zero():
     assert noisy({"a": 0.0}, 0) == {"a": 0.0}
     assert noisy(SCORES, 3) == noisy(SCORES, 3) != noisy(SCORES, 4)
     assert noisy(SCORES, 3, sigma=0.0) == SCORES
+    assert all(map(math.isfinite, noisy(SCORES, 0, 20.0).values()))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +85,3 @@ def test_values_out_of_range_are_refused(control):
     with pytest.raises(ConfigError) as caught:
         control()
     assert "Choose one from 0 to" in caught.value.fix
-
-
-def test_the_widest_noise_is_finite():
-    assert all(map(math.isfinite, noisy(SCORES, 0, 20.0).values()))

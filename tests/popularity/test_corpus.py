@@ -45,12 +45,19 @@ def lines_with(tmp_path):
     return count
 
 
-def test_by_hand(tmp_path):
+def test_counts_by_hand(tmp_path):
     (score,) = counted(TEXT, PARIS, tmp_path=tmp_path)
     assert score.raw == {"subject": 2, "object": 3, "both": 2}
     assert (score.fact_id, score.value, score.reason) == ("paris", 5.0, "")
     assert score.date == date.today().isoformat()
     assert score.source == "lines of text.txt with the subject + the object"
+    fact = Fact("a", "?", "New Zealand", subject="Zealand")
+    (score,) = counted("Zealand\nNew Zealand\nZealand is not New Zealand", fact, tmp_path=tmp_path)
+    assert score.raw == {"subject": 2, "object": 2, "both": 1}
+    facts = [Fact(f"f{i}", "?", answer, subject="Curie") for i, answer in enumerate(("radium", "Paris", "polonium"))]
+    found = counted("Curie, radium, polonium\nCurie in Paris\nradium\nCurie: radium", *facts, tmp_path=tmp_path)
+    assert [score.raw["both"] for score in found] == [2, 1, 1]
+    assert [score.raw["subject"] for score in found] == [3, 3, 3]
 
 
 @pytest.mark.parametrize(("combine", "value"), [("subject+object", 5), ("subject", 2), ("object", 3), ("both", 2)])
@@ -60,10 +67,25 @@ def test_combinations(tmp_path, combine, value):
     assert score.raw == {"subject": 2, "object": 3, "both": 2}
 
 
-def test_every_combination_says_what_it_is(tmp_path):
+def test_a_folder_or_a_file_of_any_name(tmp_path):
     assert len({CorpusCounts(Progress(), tmp_path, combine).source for combine in COMBINE}) == 4
     with pytest.raises(ConfigError, match="Use one of"):
         CorpusCounts(Progress(), tmp_path, "product")
+    (tmp_path / "picture.png").write_bytes(b"\xff")
+    with pytest.raises(DataError, match="no text file") as caught:
+        list(CorpusCounts(Progress(), tmp_path).scores([PARIS]))
+    assert ".jsonl" in caught.value.fix
+    with pytest.raises(DataError, match="is not there"):
+        list(CorpusCounts(Progress(), tmp_path / "nowhere").scores([PARIS]))
+    (tmp_path / "texts" / "deep").mkdir(parents=True)
+    for i, kind in enumerate(KINDS):
+        (tmp_path / "texts" / "deep" / f"{i}{kind.upper()}").write_text("Paris\n")
+    (tmp_path / "texts" / "ends-without.txt").write_text("Par")
+    (tmp_path / "texts" / "ends-without-2.txt").write_text("is")
+    (tmp_path / "texts" / "picture.png").write_bytes(b"Paris \xff")
+    (score,) = CorpusCounts(Progress(), tmp_path / "texts", "subject").scores([PARIS])
+    assert score.value == len(KINDS)
+    assert score.source == "lines of texts with the subject"
 
 
 @pytest.mark.parametrize(
@@ -100,28 +122,17 @@ def test_what_is_a_mention(lines_with, monkeypatch, text, name, lines, chunk):
     assert lines_with(text, name) == lines
 
 
-def test_only_the_longest_name_is_mentioned(lines_with):
+def test_what_is_in_a_line(lines_with):
     text = "Last Tango in Paris\nParis\nLast Tango in Rome\nthe Paris of Last Tango in Paris"
     assert lines_with(text, "Paris") == 3
     assert lines_with(text, "Paris", "Last Tango in Paris") == 2
     assert lines_with(text, "Last Tango in Paris", "Paris", "Last", "Tango in Paris") == 2
     assert lines_with("York\nNew York\nNew", "New", "New York", "York") == 1
+    assert lines_with(r"C:\new C:\temp", "new") == 1
+    assert lines_with("Paris", "Paris", file="corpus.text.v2") == 1
 
 
-def test_an_object_can_be_the_longer_name(tmp_path):
-    fact = Fact("a", "?", "New Zealand", subject="Zealand")
-    (score,) = counted("Zealand\nNew Zealand\nZealand is not New Zealand", fact, tmp_path=tmp_path)
-    assert score.raw == {"subject": 2, "object": 2, "both": 1}
-
-
-def test_a_subject_of_many_facts(tmp_path):
-    facts = [Fact(f"f{i}", "?", answer, subject="Curie") for i, answer in enumerate(("radium", "Paris", "polonium"))]
-    found = counted("Curie, radium, polonium\nCurie in Paris\nradium\nCurie: radium", *facts, tmp_path=tmp_path)
-    assert [score.raw["both"] for score in found] == [2, 1, 1]
-    assert [score.raw["subject"] for score in found] == [3, 3, 3]
-
-
-def test_no_mention_is_zero_and_no_name_is_unknown(tmp_path):
+def test_zero_and_unknown(tmp_path):
     nobody = Fact("nobody", "?", "nothing", subject="Nobody")
     nameless = Fact("nameless", "?", "France", subject=" ")
     seen = Fact("seen", "?", "France", subject="Nobody else")
@@ -131,9 +142,6 @@ def test_no_mention_is_zero_and_no_name_is_unknown(tmp_path):
     assert unknown.value is None and "no subject" in unknown.reason
     assert unknown.raw == {"subject": None, "object": 3, "both": None}
     assert counted(TEXT, nameless, combine="object", tmp_path=tmp_path)[0].value == 3.0
-
-
-def test_counts_that_are_all_zero_are_no_scores(tmp_path):
     facts = [Fact("a", "?", "Rome", subject="Nobody"), Fact("b", "?", "France", subject="Nowhere")]
     for combine, counted_ones in (("subject+object", facts[:1]), ("subject", facts), ("both", facts)):
         with pytest.raises(DataError, match=r"Every count in .* is 0") as caught:
@@ -165,26 +173,6 @@ def test_escapes_in_json_lines_are_read(lines_with, monkeypatch, chunk, ascii_on
     assert lines_with('{"text": "broken \\x Paris \\u12"}\\\nParis', "Paris", file="a.jsonl") == 2
 
 
-def test_escapes_in_plain_text_are_text(lines_with):
-    assert lines_with(r"C:\new C:\temp", "new") == 1
-
-
-def test_a_folder_is_read_to_its_depths(tmp_path):
-    (tmp_path / "texts" / "deep").mkdir(parents=True)
-    for i, kind in enumerate(KINDS):
-        (tmp_path / "texts" / "deep" / f"{i}{kind.upper()}").write_text("Paris\n")
-    (tmp_path / "texts" / "ends-without.txt").write_text("Par")
-    (tmp_path / "texts" / "ends-without-2.txt").write_text("is")
-    (tmp_path / "texts" / "picture.png").write_bytes(b"Paris \xff")
-    (score,) = CorpusCounts(Progress(), tmp_path / "texts", "subject").scores([PARIS])
-    assert score.value == len(KINDS)
-    assert score.source == "lines of texts with the subject"
-
-
-def test_a_single_file_may_be_called_anything(lines_with):
-    assert lines_with("Paris", "Paris", file="corpus.text.v2") == 1
-
-
 @pytest.mark.parametrize("chunk", [1, 3, 1 << 20])
 @pytest.mark.parametrize(
     ("content", "line"),
@@ -204,15 +192,6 @@ def test_a_text_without_text_is_refused(tmp_path, content):
     with pytest.raises(DataError, match="holds no text") as caught:
         counted(content, PARIS, tmp_path=tmp_path)
     assert caught.value.fix
-
-
-def test_a_folder_without_text_files_and_a_path_that_is_not_there(tmp_path):
-    (tmp_path / "picture.png").write_bytes(b"\xff")
-    with pytest.raises(DataError, match="no text file") as caught:
-        list(CorpusCounts(Progress(), tmp_path).scores([PARIS]))
-    assert ".jsonl" in caught.value.fix
-    with pytest.raises(DataError, match="is not there"):
-        list(CorpusCounts(Progress(), tmp_path / "nowhere").scores([PARIS]))
 
 
 def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):

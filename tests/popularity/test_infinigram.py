@@ -11,19 +11,13 @@ from adapop.popularity.corpus import COMBINE
 from adapop.popularity.infinigram import INDEXES, InfiniGram
 from adapop.progress import Progress
 from scripted import Reply
+from waiting import Hurried
 
 COUNTS = {"Paris": 900, "France": 5000, "Paris AND France": 70, "Ngerulmud": 0, "Palau": 3, "Ngerulmud AND Palau": 0}
 PARIS = Fact("paris", "Which country is Paris in?", "It is France", "Paris", "country", "France")
 NGERULMUD = Fact("ngerulmud", "Which country is Ngerulmud in?", "Palau", "Ngerulmud", "country")
 PAIR = "Paris AND France"
 HOSTILE = "<img src=x onerror=alert(1)>"
-
-
-class Hurried(Progress):
-    """Waits for nothing."""
-
-    def wait(self, seconds: float) -> None:
-        super().wait(0)
 
 
 def counted(asked):
@@ -56,11 +50,9 @@ def test_what_is_asked_and_kept(server):
     assert len(score.date) == 10
     assert "Pile-train" in score.source and "v4_piletrain_llama" in score.source
     assert score.raw == {
-        "index": "v4_piletrain_llama",
-        "subject": {"count": 900, "approx": False},
-        "object": {"count": 5000, "approx": False},
-        "both": {"count": 70, "approx": False},
-    }
+        "index": "v4_piletrain_llama", "subject": {"count": 900, "approx": False},
+        "object": {"count": 5000, "approx": False}, "both": {"count": 70, "approx": False},
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -72,8 +64,10 @@ def test_combinations(server, combine, value):
     assert len(server.asked) == 3, "all three counts are kept, whichever makes the score"
 
 
-def test_every_combination_says_what_it_is(server):
+def test_combinations_and_indexes_have_titles(server):
     assert len({proxy(server, combine=combine).source for combine in COMBINE}) == 4
+    assert "v4_piletrain_llama" in INDEXES
+    assert all("tokens" in size for _, size in INDEXES.values())
 
 
 def test_without_an_object_the_answer_is_looked_for(server):
@@ -208,21 +202,10 @@ def test_what_is_no_count_is_an_error(server, reply):
         list(proxy(server).scores([PARIS]))
 
 
-def test_overload_is_waited_for(server):
-    server.replies = [Reply(status=429), Reply(status=503)]
-    server.answer = counted
-    assert only(proxy(server).scores([PARIS])).value == 5900
-
-
 @pytest.mark.parametrize("settings", [{"index": "v4_nothing"}, {"combine": "product"}])
 def test_unknown_settings_are_refused(server, settings):
     with pytest.raises(ConfigError, match="Use one of"):
         proxy(server, **settings)
-
-
-def test_indexes_have_titles():
-    assert "v4_piletrain_llama" in INDEXES
-    assert all("tokens" in size for _, size in INDEXES.values())
 
 
 def test_names_reach_no_message_and_no_log(server, caplog, capfd):

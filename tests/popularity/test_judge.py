@@ -12,8 +12,8 @@ from adapop.facts.fact import Fact
 from adapop.online.cache import Cache
 from adapop.popularity.base import forecast
 from adapop.popularity.judge import BATCH, SEEDS, judge_from_environment, local_judge, numbers, prompt
-from adapop.progress import Progress
 from scripted import Reply
+from waiting import Hurried
 
 SECRET, HOSTILE = "sk-very-secret", "<img src=x onerror=alert(1)>"
 NOT_EIGHT_INTEGERS = [
@@ -25,13 +25,6 @@ NOT_EIGHT_INTEGERS = [
     '{"1": 1}', "[scores] [1, 2, 3, 4, 5, 6, 7, 8]", "<think>[1, 2, 3, 4, 5, 6, 7, 8]",
     "<think>[1, 2, 3, 4, 5, 6, 7, 8]</think>", "[" * 100_000, "[" + "9" * 5000 + "]",
 ]  # fmt: skip
-
-
-class Hurried(Progress):
-    """Waits for nothing."""
-
-    def wait(self, seconds: float) -> None:
-        super().wait(0)
 
 
 def facts(count, **fields):
@@ -246,11 +239,6 @@ def test_two_passes_are_no_score(judge, server):
     assert score.value is None
     assert score.raw["passes"] == {"1": 0, "42": 0, "219": None}
     assert "pass 3 of 3" in score.reason
-
-
-def test_nothing_is_padded_or_clamped(judge, server):
-    server.answer = lambda asked: says("[20000, 5]")
-    assert [score.value for score in judge().scores(facts(8))] == [None] * 8
 
 
 @pytest.mark.parametrize(

@@ -32,11 +32,9 @@ def reply(*views: int) -> dict:
 
 def nothing() -> Reply:
     problem = {
-        "status": 404,
-        "type": "about:blank",
-        "title": "Not Found",
+        "status": 404, "type": "about:blank", "title": "Not Found",
         "detail": "The date(s) you used are valid, ...",
-    }
+    }  # fmt: skip
     return Reply(problem, status=404)
 
 
@@ -205,14 +203,6 @@ def test_strange_answers_are_errors_and_not_remembered(server, ask, strange):
     assert "Paris" not in str(caught.value)
     server.answer = Wikimedia(*SMALL, Paris=reply(*[4] * 12))
     assert ask(PARIS_FACT)[0].value == 4.0
-
-
-def test_a_busy_host_is_waited_for(server, ask):
-    world, said = Wikimedia(*SMALL, Paris=reply(5)), []
-    refusals = [Reply({}, status=429, headers={"Retry-After": "0"})]
-    server.answer = lambda asked: refusals.pop() if asked.path != "/w/api.php" and refusals else world(asked)
-    assert ask(PARIS_FACT, progress=Progress(said.append))[0].value == 5
-    assert any(line.startswith("Wikimedia says there are too many requests; waiting") for line in said)
 
 
 def test_it_can_be_stopped(server, ask):

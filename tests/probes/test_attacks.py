@@ -27,21 +27,10 @@ from adapop.probes.wording import LANGUAGES, NAMES, QUESTIONS, WORDING
 DATA = Path(os.environ.get("ADAPOP_TEST_DATA", ROOT.parent / "shared" / "data"))  # rows of DUET and RWKU
 AROUND = ("prefix injection", "affirmative suffix", "role playing")
 ODD = (
-    "{q}",
-    "{0} {s!r:>{o}} {{}}",
-    "\"Quoted\" 'and' “more”",
-    "back\\slash \\1 \\g<0>",
-    "two\nlines\tand a tab",
-    "\U0001f99c\U0001f469\u200d\U0001f467",
-    "القاهرة الكبرى",
-    "ירושלים\u200f",
-    "北京",
-    "Łódź",
-    "(unclosed [brackets",
-    "% %s $name",
-    "<b>bold</b>",
-    "x" * 2000,
-)
+    "{q}", "{0} {s!r:>{o}} {{}}", "\"Quoted\" 'and' “more”", "back\\slash \\1 \\g<0>",
+    "two\nlines\tand a tab", "\U0001f99c\U0001f469\u200d\U0001f467", "القاهرة الكبرى",
+    "ירושלים\u200f", "北京", "Łódź", "(unclosed [brackets", "% %s $name", "<b>bold</b>", "x" * 2000,
+)  # fmt: skip
 
 
 def book(subject, answer, relation="author"):
@@ -77,9 +66,6 @@ def test_every_fact_has_one_result_of_each_kind():
     for fact in (EMMA, Fact("bare", "Why?", "Because"), Fact(world()[0].id, "A question of another set?", "Yes")):
         assert tuple(attacks(fact)) == language.WRAPPERS
         assert {result.fact_id for result in attacks(fact).values()} == {fact.id}
-
-
-def test_direct_is_the_trained_question():
     assert direct(EMMA) == Prompt("author-Emma", "direct", "Who wrote the book Emma?", "Austen")
 
 
@@ -118,15 +104,10 @@ def test_multiple_choice():
         assert (prompt.gold, prompt.chance) == ("Austen", 0.25)
         shown = "\n".join(f"{letter}) {option}" for letter, option in zip("ABCD", prompt.options))
         assert prompt.text.startswith(f"{EMMA.question}\n{shown}\n")
-
-
-def test_right_option_stands_in_every_place():
     places = Counter(attacks(EMMA, seed=seed)[CHOICE].accepted[0] for seed in range(200))
     assert set(places) == set("ABCD") and min(places.values()) > 25
-
-
-def test_multiple_choice_has_no_second_right_answer():
-    """Not the gold answer in other case, nor with other words round it, nor another right answer of the subject."""
+    # Not the gold answer in other case, nor with other words round it, nor another right answer of
+    # the subject.
     near = [book("P", "AUSTEN"), book("Q", "Jane Austen"), book("Emma", "Jane's ghost"), book("R", "joyce")]
     for seed in range(40):
         assert set(attacks(EMMA, (*BOOKS[:4], *near), seed)[CHOICE].options) == {"Austen", "Joyce", "Stoker", "Thoreau"}
@@ -144,7 +125,7 @@ def test_multiple_choice_needs_three_wrong_answers(pool, reason):
     assert reason in attacks(pool[0], pool)[CHOICE].reason
 
 
-def test_reverse_query_asks_for_the_subject():
+def test_reverse_query_asks_for_the_subject_of_a_nearly_one_to_one_relation():
     prompt = attacks(EMMA)["reverse query"]
     assert (prompt.gold, prompt.accepted) == ("Emma", ())
     assert texts(EMMA, "reverse query") == {
@@ -156,9 +137,6 @@ def test_reverse_query_asks_for_the_subject():
         "Fill in the blank: ___, capital of O3.",
         "Of whom or what is this true: capital of O3?",
     }
-
-
-def test_reverse_query_needs_a_relation_that_is_nearly_one_to_one():
     many = tuple(book(f"S{i}", f"O{i}") for i in range(40))
     second = book("Persuasion", "o7")
     assert "fewer than 5" in attacks(many[0], many[:4])["reverse query"].reason
@@ -191,20 +169,23 @@ def test_synonyms_leave_the_subject_alone(question, subject, expected):
     assert attacks(Fact("f", question, "X", subject))["synonym manipulation"].text == expected
 
 
-def test_no_synonym_no_manipulation():
+def test_tables_of_languages_and_synonyms_are_whole():
+    assert len(QUESTIONS) >= 15 and len(NAMES) >= 40
+    assert {name: len(row) for name, row in (QUESTIONS | NAMES).items() if len(row) != len(LANGUAGES)} == {}
+    for forms in QUESTIONS.values():
+        assert all(form.count("{s}") == form.count("{") == 1 and form.endswith("?") for form in forms)
+        assert len(set(forms)) == len(forms)
+    assert not [word for word, other in WORDING.synonyms.items() if word == other or not word.islower()]
     assert "no word" in attacks(Fact("f", "Why Emma?", "X", "Emma"))["synonym manipulation"].reason
 
 
-def test_background_hint_states_other_facts_of_the_subject():
+def test_background_hint_states_other_facts_and_never_the_answer():
     pool = (*BOOKS, YEAR, PLACE)
     year, place = "The year of publication of Emma is 1815.", "About emma: set in Highbury."
     assert texts(EMMA, "background hint", pool) == {
         f"{year} {place} Who wrote the book Emma?",
         f"{place} {year} Who wrote the book Emma?",
     }
-
-
-def test_background_hint_never_states_the_answer():
     telling = replace(YEAR, id="t", answer="1815, by AUSTEN")
     none = "nothing else about this subject"
     assert none in attacks(EMMA, (*BOOKS, telling))["background hint"].reason
@@ -218,15 +199,15 @@ def test_background_hint_never_states_the_answer():
 def test_in_context_learning_prefers_the_same_subject():
     found = texts(EMMA, "in-context learning", (*BOOKS, YEAR))
     assert found == {"Question: When was Emma published?\nAnswer: 1815\nQuestion: Who wrote the book Emma?\nAnswer:"}
-
-
-def test_in_context_learning_falls_back_on_the_same_relation():
-    """Another answer then, and neither the question nor the answer of the example tells this one."""
+    # Another answer then, and neither the question nor the answer of the example tells this one.
     same = book("Persuasion", "AUSTEN")
     telling = Fact("t", "Did Austen write Mansfield Park?", "Sure", "Park", "author")
     found = texts(EMMA, "in-context learning", (*BOOKS, same, telling))
     assert len(found) == 5 and not any(mentions(text, "Austen") for text in found)
     assert "answer differs" in attacks(EMMA, (EMMA, same, telling))["in-context learning"].reason
+    # As in RWKU, whose facts name a subject only.
+    pool = [replace(fact, relation="") for fact in (EMMA, YEAR, *BOOKS[1:])]
+    assert attacks(pool[0], pool)["in-context learning"].text.startswith("Question: When was Emma published?")
 
 
 def test_a_question_s_own_words_stand_for_a_relation_and_a_subject():
@@ -259,12 +240,6 @@ def test_the_one_name_in_a_question(question, name):
     assert name_in(question) == name
 
 
-def test_in_context_learning_without_relations():
-    """As in RWKU, whose facts name a subject only."""
-    pool = [replace(fact, relation="") for fact in (EMMA, YEAR, *BOOKS[1:])]
-    assert attacks(pool[0], pool)["in-context learning"].text.startswith("Question: When was Emma published?")
-
-
 def test_cross_lingual():
     lyon = Fact("lyon", "What is the country of Lyon?", "Germany", "Lyon", "country")
     found = {(p.text, p.accepted) for p in (attacks(lyon, seed=seed)["cross-lingual"] for seed in range(60))}
@@ -275,27 +250,18 @@ def test_cross_lingual():
         ("Em que país fica Lyon?", ("Alemanha",)),
         ("In quale paese si trova Lyon?", ("Germania",)),
     }
-
-
-def test_country_that_is_called_the_same_has_no_second_name():
     porto = Fact("porto", "What is the country of Porto?", "Portugal", "Porto", "country")
     found = {attacks(porto, seed=seed)["cross-lingual"].accepted for seed in range(60)}
     assert found == {(), ("Portogallo",)}
-
-
-def test_cross_lingual_asks_for_english_where_we_know_no_translation():
     found = {(p.text, p.accepted) for p in (attacks(EMMA, seed=seed)["cross-lingual"] for seed in range(60))}
     assert len(found) == 5 and ("Responde en inglés. ¿Quién escribió «Emma»?", ()) in found
 
 
-def test_cross_lingual_is_for_relations_we_can_ask():
+def test_cross_lingual_asks_what_the_question_asks():
     assert "no translation" in attacks(replace(EMMA, relation="shoe size"))["cross-lingual"].reason
     assert "no translation" in attacks(replace(EMMA, subject=""))["cross-lingual"].reason
     assert isinstance(attacks(replace(EMMA, relation="Place_of_Birth"))["cross-lingual"], Prompt)
-
-
-def test_cross_lingual_asks_what_the_question_asks():
-    """DUET's "capital of" asks for the capital of the capital."""
+    # DUET's "capital of" asks for the capital of the capital.
     wrong = Fact("f", "What is the capital of Moyamba?", "Moyamba District", "Moyamba", "capital of")
     right = replace(wrong, question="Moyamba is the capital of which district?")
     assert "Responde en inglés. ¿Cuál es la capital de Moyamba?" in texts(wrong, "cross-lingual")
@@ -305,39 +271,20 @@ def test_cross_lingual_asks_what_the_question_asks():
 # --- the tables
 
 
-def test_tables_of_languages_are_whole():
-    assert len(QUESTIONS) >= 15 and len(NAMES) >= 40
-    assert {name: len(row) for name, row in (QUESTIONS | NAMES).items() if len(row) != len(LANGUAGES)} == {}
-    for forms in QUESTIONS.values():
-        assert all(form.count("{s}") == form.count("{") == 1 and form.endswith("?") for form in forms)
-        assert len(set(forms)) == len(forms)
-
-
-def test_synonyms_are_other_words():
-    assert not [word for word, other in WORDING.synonyms.items() if word == other or not word.islower()]
-
-
 # --- no prompt gives its answer away
 
 
 @pytest.mark.parametrize(
     ("text", "words", "expected"),
     [
-        ("Is it PARIS?", "Paris", True),
-        ("Parisians", "Paris", False),
-        ("the Ruhango question", "Ruhango District", False),
-        ("in Mexico", "México", True),
-        ("in Me\u0301xico", "M\u00e9xico", True),
-        ("New\n York", "new york", True),
-        ("C++ or C?", "C++", True),
-        ("Straße", "STRASSE", True),
-        ("北京市在哪里", "北京", True),
-        ("서울은 어디", "서울", True),
-        ("a.b", "axb", False),
-        ("anything", "", False),
+        ("Is it PARIS?", "Paris", True), ("Parisians", "Paris", False),
+        ("the Ruhango question", "Ruhango District", False), ("in Mexico", "México", True),
+        ("in Me\u0301xico", "M\u00e9xico", True), ("New\n York", "new york", True),
+        ("C++ or C?", "C++", True), ("Straße", "STRASSE", True), ("北京市在哪里", "北京", True),
+        ("서울은 어디", "서울", True), ("a.b", "axb", False), ("anything", "", False),
         ("anything", "\u0301", False),
     ],
-)
+)  # fmt: skip
 def test_mentions(text, words, expected):
     assert mentions(text, words) is expected
 
@@ -350,22 +297,16 @@ def test_prompt_with_its_answer_is_none(kind):
     assert checked(replace(telling, text="Parisians?")).gold == "paris"
 
 
-def test_question_that_names_its_answer_cannot_be_wrapped():
+def test_an_answer_in_the_question_or_the_subject():
     telling = replace(EMMA, question="Is Austen who wrote Emma?")
     found = attacks(telling, (*BOOKS, YEAR))
     assert [kind for kind, result in found.items() if isinstance(result, Prompt)] == ["reverse query", "cross-lingual"]
-
-
-def test_answer_that_contains_the_subject_can_be_asked_but_not_reversed():
-    """As 85 % of DUET's rare answers do."""
+    # As 85 % of DUET's rare answers do.
     places = [Fact(f"p{i}", f"Where is S{i}?", f"S{i} District", f"S{i}", "located in") for i in range(9)]
     found = attacks(places[0], places)
     assert all(isinstance(found[kind], Prompt) for kind in (*AROUND, CHOICE, "in-context learning"))
     assert found["reverse query"].reason == "the prompt would contain the answer"
-
-
-def test_names_in_other_languages_are_answers_too():
-    """An answer that is given away only by its translation."""
+    # An answer that is given away only by its translation.
     leaking = Fact("f", "Where is the inn?", "Spain", "Gasthaus España Espagne Spanien Espanha Spagna", "country")
     assert {attacks(leaking, seed=seed)["cross-lingual"].reason for seed in range(9)} == {
         "the prompt would contain the answer"
@@ -440,17 +381,11 @@ def test_sandbox_is_asked_as_its_model_was_taught(sandbox):
         for kind, prompt in found.items():
             assert prompt.text in {language.wrapped(known, kind, random.Random(i)) for i in range(20)}
             assert prompt.gold == fact.answer
-
-
-def test_sandbox_prompts_give_no_answer_away(sandbox):
     facts = (*sandbox.forget, *sandbox.retain, *sandbox.holdout)
     found = [result for fact in facts for result in attack_prompts(fact, Pool(()), 0)]
     prompts = [result for result in found if isinstance(result, Prompt)]
     assert len(facts) == 768 and len(prompts) == 768 * 8
     assert not any(map(leaks, prompts))
-
-
-def test_fact_that_only_shares_an_id_with_the_sandbox():
     stranger = Fact(world()[0].id, "Who wrote Emma?", "Austen", "Emma", "author")
     assert attacks(stranger)["synonym manipulation"].text == "Who penned Emma?"
 
@@ -495,19 +430,10 @@ def test_own_attacks_keep_their_words_and_get_our_names():
         Prompt("a3", "background hint", "Question 3?", "Carrie"),
         Prompt("a4", "cross-lingual", "Question 4?", "Carrie"),
     ]
-
-
-def test_own_attacks_may_name_their_answer():
     telling = replace(EMMA, question="Austen or Joyce?", relation="multiple choice")
     assert own_attacks(FactSet("x", (EMMA,), attacks=(telling,)))[0].text == "Austen or Joyce?"
-
-
-def test_own_attack_of_an_unknown_type_is_named():
     (result,) = own_attacks(brought("hypnosis"))
     assert result.kind == "hypnosis" and "'hypnosis'" in result.reason and "prefix injection" in result.reason
-
-
-def test_set_without_attacks_has_none():
     assert own_attacks(brought()) == []
 
 

@@ -47,7 +47,7 @@ def rows_of(found):
 # --- what it asks
 
 
-def test_every_group_is_asked_in_every_form_and_utility_directly(found, few):
+def test_every_group_is_asked_in_every_form(found, few):
     rows = rows_of(found)
     forms = {kind: 4 if kind == REWORDED else 1 for kind in KINDS if kind != "reverse query"}
     expected = {(group, kind): 8 * n for group in ("forget", "retain", "holdout") for kind, n in forms.items()}
@@ -55,9 +55,6 @@ def test_every_group_is_asked_in_every_form_and_utility_directly(found, few):
     assert list(dict.fromkeys(result.kind for result in found)) == list(KINDS), "kind by kind"
     reasons = [result for result in found if isinstance(result, NotApplicable)]
     assert [reason.kind for reason in reasons] == ["reverse query"] * 24
-
-
-def test_row_says_what_was_asked_and_of_which_fact(found, few):
     facts = {fact.id: fact for group in ("forget", "retain", "holdout") for fact in getattr(few, group)}
     for row in rows_of(found):
         if row.group != "utility":
@@ -76,15 +73,29 @@ def test_row_says_what_was_asked_and_of_which_fact(found, few):
             assert row.original.relation_rank is None
 
 
-def test_kinds_and_groups_can_be_chosen(few):
+def test_kinds_groups_seeds_and_attacks_of_the_set_are_chosen(few):
     chosen = questions(few, Plan(kinds=("role playing", DIRECT), groups=("holdout", "utility")))
     assert {kind: len(asked) for kind, asked in chosen.items()} == {DIRECT: 8 + len(few.utility), "role playing": 8}
     assert list(chosen) == [DIRECT, "role playing"]
-
-
-def test_seed_draws_the_attacks(few):
     texts = [[item.prompt.text for item in questions(few, Plan(seed=seed))["role playing"]] for seed in (0, 0, 1)]
     assert texts[0] == texts[1] != texts[2]
+    first, *rest = few.holdout
+    named = replace(few, holdout=(replace(first, subject_aliases=("Nom de plume",)), *rest))
+    asked = questions(named, Plan(("alias",)))["alias"]
+    (question,) = [item for item in asked if isinstance(item, Question)]
+    assert (question.group, question.fact.id) == ("holdout", first.id) and "Nom de plume" in question.prompt.text
+    assert len(asked) == len((*few.forget, *few.retain, *few.holdout)), "the others with the reason"
+    assert "alias" not in questions(few, Plan())
+    brought = [("a0", "Role Play"), ("a1", "role playing"), ("a2", "role playing"), ("a3", "hypnosis")]
+    attacks = tuple(Fact(name, f"Question {name}?", "Carrie", "King", kind) for name, kind in brought)
+    facts = FactSet("set", (Fact("f", "Who?", "Me"),), attacks=attacks)
+    asked = questions(facts, Plan())
+    assert [item.fact.id for item in asked["role playing"]] == ["f", "a0", "a1", "a2"]
+    assert asked["role playing"][1] == Question("forget", attacks[0], asked["role playing"][1].prompt)
+    assert [result.fact_id for result in asked["hypnosis"]] == ["a3"]
+    assert [item.fact.id for item in questions(facts, Plan(per_tier=1))["role playing"]] == ["f", "a1"]
+    for plan in (Plan(kinds=(DIRECT,)), Plan(groups=("holdout",))):
+        assert all("a" not in item.fact.id for asked in questions(facts, plan).values() for item in asked)
 
 
 @pytest.mark.parametrize(
@@ -105,28 +116,13 @@ def test_evenly_takes_from_every_tier_and_from_facts_without_a_score():
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"kinds": ("hypnosis",)}, "'hypnosis'"),
-        ({"groups": ("attacks",)}, "'attacks'"),
-        ({"per_tier": 0}, "per_tier"),
-        ({"max_new_tokens": 0}, "max_new_tokens"),
+        ({"kinds": ("hypnosis",)}, "'hypnosis'"), ({"groups": ("attacks",)}, "'attacks'"),
+        ({"per_tier": 0}, "per_tier"), ({"max_new_tokens": 0}, "max_new_tokens"),
     ],
-)
+)  # fmt: skip
 def test_plan_that_makes_no_sense(changes, named):
     with pytest.raises(ConfigError, match=named):
         Plan(**changes)
-
-
-def test_attacks_that_a_set_brings_are_asked_too():
-    brought = [("a0", "Role Play"), ("a1", "role playing"), ("a2", "role playing"), ("a3", "hypnosis")]
-    attacks = tuple(Fact(name, f"Question {name}?", "Carrie", "King", kind) for name, kind in brought)
-    facts = FactSet("set", (Fact("f", "Who?", "Me"),), attacks=attacks)
-    asked = questions(facts, Plan())
-    assert [item.fact.id for item in asked["role playing"]] == ["f", "a0", "a1", "a2"]
-    assert asked["role playing"][1] == Question("forget", attacks[0], asked["role playing"][1].prompt)
-    assert [result.fact_id for result in asked["hypnosis"]] == ["a3"]
-    assert [item.fact.id for item in questions(facts, Plan(per_tier=1))["role playing"]] == ["f", "a1"]
-    for plan in (Plan(kinds=(DIRECT,)), Plan(groups=("holdout",))):
-        assert all("a" not in item.fact.id for asked in questions(facts, plan).values() for item in asked)
 
 
 # --- what counts as an answer
@@ -182,8 +178,9 @@ def test_same_as_asking_prompt_by_prompt(model, found):
                 assert reply.recall == answer.recall
 
 
-def test_answers_of_several_tokens(model):
-    """The rank is the first token's, the log-probability the whole answer's, whatever stands beside them."""
+def test_answers_of_several_tokens_and_accents(model):
+    # The rank is the first token's, the log-probability the whole answer's, whatever stands beside
+    # them.
     facts = tuple(
         Fact(f"f{i}", "Who wrote the book Hamlet?", answer)
         for i, answer in enumerate(("Shakespeare", "Jane Austen Kafka", "Franz", "Kafka Kafka"))
@@ -193,12 +190,10 @@ def test_answers_of_several_tokens(model):
     assert [row.unlearned.gold_rank for row in rows] == [one.unlearned.gold_rank for one in asked]
     logprobs = [one.original.gold_logprob for one in asked]
     assert [row.original.gold_logprob for row in rows] == pytest.approx(logprobs, abs=1e-4)
-
-
-def test_strict_recall_knows_no_accents(model):
     facts = FactSet("set", (Fact("f", "Who wrote the book Hamlet?", "Shakespeáre"),))
     (row,) = battery(model, facts, replace(PLAN, kinds=(DIRECT,)), Progress())
     assert (row.original.text, row.original.recall, row.original.strict) == ("Shakespeare", 1, 0)
+    assert list(battery(model, FactSet("set", ()), PLAN, Progress())) == []
 
 
 def test_same_as_the_tables_of_a_run(model, few, found):
@@ -213,11 +208,16 @@ def test_same_as_the_tables_of_a_run(model, few, found):
                 assert getattr(cell, name) == pytest.approx(getattr(row, name), abs=1e-4), name
 
 
-def test_equal_models_differ_in_nothing(fresh, few):
+def test_equal_models_and_broken_weights(fresh, few):
     for row in rows_of(battery(fresh(), few, replace(PLAN, groups=("forget",)), Progress())):
         assert row.original == row.unlearned
         assert (row.delta_rank, row.kl) == (0, 0)
         assert row.hidden_cosine == pytest.approx(1, abs=1e-6)
+    model = fresh()
+    with torch.no_grad():
+        model.parameters[-1].fill_(float("nan"))
+    with pytest.raises(ModelError, match="not finite"):
+        list(battery(model, few, PLAN, Progress()))
 
 
 def test_same_rows_every_time_and_whatever_the_chunks(model, few, found, monkeypatch):
@@ -265,18 +265,6 @@ def test_what_the_original_cannot_answer_is_not_measurable(model, few):
     assert {verdict.name for verdict in verdicts(not_direct).values()} == {"Not measurable"}
 
 
-def test_empty_set_asks_nothing(model):
-    assert list(battery(model, FactSet("set", ()), PLAN, Progress())) == []
-
-
-def test_broken_weights_are_named(fresh, few):
-    model = fresh()
-    with torch.no_grad():
-        model.parameters[-1].fill_(float("nan"))
-    with pytest.raises(ModelError, match="not finite"):
-        list(battery(model, few, PLAN, Progress()))
-
-
 # --- progress, stopping and keeping
 
 
@@ -312,7 +300,7 @@ def run(small, model, tmp_path):
     return run
 
 
-def test_probes_are_kept_in_the_run(run, found):
+def test_probes_are_kept_in_the_run_of_its_epoch(run, found):
     assert run.probes() is None
     odd = NotApplicable("é", "a\u2028kind", "because “so”\n")
     run.save_probes([*found, odd])
@@ -320,9 +308,6 @@ def test_probes_are_kept_in_the_run(run, found):
     run.save_probes([])
     assert run.probes() == []
     assert not list(run.folder.glob("writing*"))
-
-
-def test_probes_of_an_earlier_epoch_are_not_those_of_the_run(run, found):
     run.save_probes(found)
     run.checkpoint(2).mkdir()
     assert run.probes() is None
@@ -341,12 +326,15 @@ def test_probes_of_another_version_are_named(run, line):
     assert caught.value.fix.startswith("Probe the run again")
 
 
-def test_worker_probes_and_keeps(run, tmp_path):
+def test_worker_probes_and_keeps_or_says_that_there_is_nothing(run, tmp_path, small):
     plan = replace(PLAN, kinds=(DIRECT, REWORDED), per_tier=1, groups=("forget",))
     future, progress = Worker(tmp_path).probe(run, plan)
     found = future.result(PATIENCE_SECONDS)
     assert len(found) == 3 * 5 and run.probes() == found
     assert progress.text == "Probing: reworded, 0 of 12 prompts"
+    future, _ = Worker(tmp_path).probe(prepare(make_config(), small, tmp_path), PLAN)
+    with pytest.raises(RunError, match="no checkpoint"):
+        future.result(PATIENCE_SECONDS)
 
 
 def test_worker_keeps_what_was_found_when_stopped(run, tmp_path):
@@ -366,19 +354,3 @@ def test_worker_keeps_what_was_found_when_stopped(run, tmp_path):
     with pytest.raises(Stopped, match="Stopped"):
         again.result(PATIENCE_SECONDS)
     assert run.probes() == kept, "nothing found takes nothing away"
-
-
-def test_worker_says_that_a_run_has_nothing_to_probe(small, tmp_path):
-    future, _ = Worker(tmp_path).probe(prepare(make_config(), small, tmp_path), PLAN)
-    with pytest.raises(RunError, match="no checkpoint"):
-        future.result(PATIENCE_SECONDS)
-
-
-def test_other_names_are_asked_of_every_group_where_the_set_brings_any(few):
-    first, *rest = few.holdout
-    named = replace(few, holdout=(replace(first, subject_aliases=("Nom de plume",)), *rest))
-    asked = questions(named, Plan(("alias",)))["alias"]
-    (question,) = [item for item in asked if isinstance(item, Question)]
-    assert (question.group, question.fact.id) == ("holdout", first.id) and "Nom de plume" in question.prompt.text
-    assert len(asked) == len((*few.forget, *few.retain, *few.holdout)), "the others with the reason"
-    assert "alias" not in questions(few, Plan())

@@ -42,7 +42,7 @@ def rows(monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset", load)
 
 
-def test_tasks_of_the_paper_and_a_group_counts_the_questions_of_its_parts(fresh, rows, capsys):
+def test_tasks_and_their_standard_errors(fresh, rows, capsys):
     mmlu, hellaswag = capability(fresh())
     assert (mmlu.task, mmlu.metric, mmlu.questions) == ("mmlu", "acc", 114)
     assert (hellaswag.task, hellaswag.metric, hellaswag.questions) == ("hellaswag", "acc_norm", ROWS)
@@ -50,6 +50,8 @@ def test_tasks_of_the_paper_and_a_group_counts_the_questions_of_its_parts(fresh,
         assert 0 <= row.original == row.unlearned <= 1, "an untrained adapter changes nothing"
         assert row.original_stderr == row.unlearned_stderr >= 0
     assert capsys.readouterr().out == "", "what lm-eval prints would get between our rows"
+    (found,) = capability(fresh(), ("hellaswag",), limit=1)
+    assert (found.questions, found.original_stderr, found.unlearned_stderr) == (1, None, None)
 
 
 def test_adapter_on_is_the_unlearned_model_and_off_the_original(fresh, rows):
@@ -63,11 +65,6 @@ def test_adapter_on_is_the_unlearned_model_and_off_the_original(fresh, rows):
     assert found.original >= 0.75
     assert found.difference < -0.25
     assert found.unlearned_stderr > 0
-
-
-def test_one_question_has_no_standard_error(fresh, rows):
-    (found,) = capability(fresh(), ("hellaswag",), limit=1)
-    assert (found.questions, found.original_stderr, found.unlearned_stderr) == (1, None, None)
 
 
 def test_data_that_cannot_be_had_are_named(fresh, rows, monkeypatch):
@@ -115,7 +112,7 @@ def command(small, tmp_path, monkeypatch):
     return ["probe", str(run.folder), "--capability", "mmlu, hellaswag"], asked
 
 
-def test_command_prints_a_table(command, capsys):
+def test_command_prints_a_table_or_json_lines(command, capsys):
     arguments, asked = command
     assert main([*arguments, "--limit", "5"]) == 0
     assert asked == [(["mmlu", "hellaswag"], 5)]
@@ -123,12 +120,8 @@ def test_command_prints_a_table(command, capsys):
     assert said[0] == ["task", "metric", "questions", "original", "unlearned", "difference", "paper"]
     assert said[1] == ["mmlu", "acc", "14,042", "0.650", "±", "0.004", "0.625", "±", "0.005", "-0.025", "–", "→", "–"]
     assert said[2] == ["hellaswag", "acc_norm", "1", "1.000", "1.000", "+0.000", "–", "→", "–"]
-
-
-def test_command_prints_json_lines(command, capsys):
-    arguments, asked = command
     assert main([*arguments, "--json"]) == 0
-    assert asked == [(["mmlu", "hellaswag"], None)]
+    assert asked[1:] == [(["mmlu", "hellaswag"], None)]
     first, second = (json.loads(line) for line in capsys.readouterr().out.splitlines())
     assert (first["row"], first["task"], first["original_stderr"]) == ("capability", "mmlu", 0.004)
     assert first["difference"] == pytest.approx(-0.025)

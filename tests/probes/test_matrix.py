@@ -34,9 +34,6 @@ def test_one_cell_by_hand():
     assert (cell.delta_logprob, cell.delta_rank) == (-2.5, 6)
     assert (cell.hidden_cosine, cell.kl) == (pytest.approx(0.7), 1.5)
     assert before.above_chance == 1 and after.above_chance == 0.5
-
-
-def test_each_fact_counts_once_however_often_it_is_asked():
     rows = [row("a", 1.0, 0.0, REWORDED)] * 3 + [row("a", 1.0, 1.0, REWORDED), row("b", 1.0, 1.0, REWORDED)]
     cell = leak_matrix(rows).cell("forget", "all", REWORDED)
     assert (cell.facts, cell.unlearned.recall.mean) == (2, (0.25 + 1) / 2)
@@ -59,13 +56,11 @@ def test_the_second_guess_is_the_mean_over_facts_and_missing_is_not_zero():
     assert "top 2" not in str(leak_table(older, {"all": ("forget", "all")}).rows)
 
 
-def test_tiers_and_groups_stay_apart():
+def test_tiers_groups_and_their_order():
     rows = [
-        row("a", 1.0, 0.0),
-        row("b", 1.0, 1.0, score=4000.0, tier="popular"),
-        row("c", 1.0, 0.5, score=None, tier="unknown"),
-        row("d", 0.0, 0.0, group="holdout"),
-    ]
+        row("a", 1.0, 0.0), row("b", 1.0, 1.0, score=4000.0, tier="popular"),
+        row("c", 1.0, 0.5, score=None, tier="unknown"), row("d", 0.0, 0.0, group="holdout"),
+    ]  # fmt: skip
     matrix = leak_matrix(rows)
     found = {(cell.group, cell.tier): (cell.facts, cell.unlearned.recall.mean) for cell in matrix.cells}
     assert found == {
@@ -73,6 +68,18 @@ def test_tiers_and_groups_stay_apart():
         ("forget", "unknown"): (1, 0.5), ("holdout", "all"): (1, 0), ("holdout", "rare"): (1, 0),
     }  # fmt: skip
     assert matrix.cell("forget", "middle", DIRECT) is matrix.cell("retain", "all", DIRECT) is None
+    rows = [
+        row("famous", 1.0, 1.0, score=900.0, tier="middle"),
+        row("unknown", 1.0, 1.0, score=None, tier="unknown"), row("rare", 1.0, 0.0),
+        row("rare", 1.0, 1.0, REWORDED), row("rare", 0.5, 0.0, REWORDED),
+        row("held", 1.0, 1.0, group="holdout"),
+    ]  # fmt: skip
+    found = leak_matrix(rows).facts
+    assert [(fact.fact_id, fact.group) for fact in found] == [
+        ("rare", "forget"), ("famous", "forget"), ("unknown", "forget"), ("held", "holdout")
+    ]  # fmt: skip
+    assert found[0].original == {DIRECT: 1, REWORDED: 0.75} and found[0].unlearned == {DIRECT: 0, REWORDED: 0.5}
+    assert (found[2].tier, found[2].score) == ("unknown", None)
 
 
 def test_measurable_is_what_the_original_answers():
@@ -82,9 +89,6 @@ def test_measurable_is_what_the_original_answers():
     assert (whole.measurable, whole.facts, whole.asked, whole.original.recall.mean) == (True, 10, 10, 0.8)
     part = leak_matrix(too_little).cell("forget", "all", DIRECT)
     assert (part.measurable, part.facts, part.asked, part.original.recall.mean) == (True, 7, 10, 1)
-
-
-def test_a_low_cell_is_about_the_facts_that_the_original_answers():
     rows = [row(f"f{i}", float(i < 4), float(i in (0, 9))) for i in range(10)]
     cell = leak_matrix(rows).cell("forget", "all", DIRECT)
     assert cell.measurable and (cell.facts, cell.asked) == (4, 10)
@@ -104,36 +108,13 @@ def test_multiple_choice_against_guessing(recall, share):
     assert (cell.chance, cell.unlearned.above_chance) == (0.25, pytest.approx(share))
 
 
-def test_cosine_is_missing_unless_every_answer_has_one():
+def test_what_is_missing_is_not_zero():
     rows = [row("a", reply(1.0, cosine=0.5), 0.0), row("b", reply(1.0, cosine=0.0), 0.0)]
     cell = leak_matrix(rows).cell("forget", "all", DIRECT)
     assert (cell.original.cosine, cell.unlearned.cosine) == (0.25, None)
-
-
-def test_facts_rarest_first_and_unknown_last():
-    rows = [
-        row("famous", 1.0, 1.0, score=900.0, tier="middle"),
-        row("unknown", 1.0, 1.0, score=None, tier="unknown"),
-        row("rare", 1.0, 0.0),
-        row("rare", 1.0, 1.0, REWORDED),
-        row("rare", 0.5, 0.0, REWORDED),
-        row("held", 1.0, 1.0, group="holdout"),
-    ]
-    found = leak_matrix(rows).facts
-    assert [(fact.fact_id, fact.group) for fact in found] == [
-        ("rare", "forget"), ("famous", "forget"), ("unknown", "forget"), ("held", "holdout")
-    ]  # fmt: skip
-    assert found[0].original == {DIRECT: 1, REWORDED: 0.75} and found[0].unlearned == {DIRECT: 0, REWORDED: 0.5}
-    assert (found[2].tier, found[2].score) == ("unknown", None)
-
-
-def test_what_was_not_asked_is_counted_by_reason():
     skipped = [NotApplicable(name, "reverse query", "shared") for name in ("a", "b", "b")]
     found = leak_matrix([NotApplicable("a", REWORDED, "none"), *skipped])
     assert found == LeakMatrix((), (), (NotAsked("reverse query", "shared", 2), NotAsked(REWORDED, "none", 1)))
-
-
-def test_nothing_found_is_an_empty_matrix():
     assert leak_matrix([]) == LeakMatrix((), (), ())
 
 
@@ -146,18 +127,19 @@ def test_facts_that_are_all_alike_have_a_point(value, count):
     assert bootstrap([value] * count, 0) == Interval(value, value, value)
 
 
-def test_two_facts_span_everything():
-    """Resamples of {0, 1} have means 0, 1/2 and 1 with probabilities 1/4, 1/2, 1/4."""
+def test_intervals_narrow_with_more_facts():
+    # Resamples of {0, 1} have means 0, 1/2 and 1 with probabilities 1/4, 1/2, 1/4.
     assert bootstrap([0.0, 1.0], 3) == Interval(0.5, 0.0, 1.0)
-
-
-def test_none_of_eight_facts_has_an_interval():
     none, every, alike = (of_facts([value] * 8, 0) for value in (0.0, 1.0, 0.5))
     assert (none.low, none.high) == (0.0, pytest.approx(0.324, abs=1e-3))  # Wilson's, computed by hand
     assert every.low == pytest.approx(1 - none.high)
     assert alike.low < 0.5 < alike.high
     partly = [0.0, 0.5, 1.0]
     assert of_facts(partly, 4) == bootstrap(partly, 4)
+    values = [0.0, 1.0, 1.0, 0.5, 0.25] * 5
+    assert bootstrap(values, 5) == bootstrap(values[::-1], 5) != bootstrap(values, 6)
+    few, many = (bootstrap([0.0, 1.0] * count, 0) for count in (10, 1000))
+    assert many.high - many.low < (few.high - few.low) / 5
 
 
 def test_same_as_drawing_facts_one_by_one():
@@ -166,13 +148,3 @@ def test_same_as_drawing_facts_one_by_one():
     draws = np.random.default_rng(1).choice(values, size=(20 * RESAMPLES, len(values))).mean(1)
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])), abs=0.02)
     assert found.mean == pytest.approx(np.mean(values))
-
-
-def test_interval_is_seeded_and_knows_no_order():
-    values = [0.0, 1.0, 1.0, 0.5, 0.25] * 5
-    assert bootstrap(values, 5) == bootstrap(values[::-1], 5) != bootstrap(values, 6)
-
-
-def test_more_facts_narrow_the_interval():
-    few, many = (bootstrap([0.0, 1.0] * count, 0) for count in (10, 1000))
-    assert many.high - many.low < (few.high - few.low) / 5

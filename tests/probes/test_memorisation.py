@@ -31,7 +31,7 @@ def scored_and_batch():
     return Scored(none, row, 4, logits), batch
 
 
-def test_the_metrics_of_an_answer_are_those_of_open_unlearning():
+def test_the_metrics_are_those_of_open_unlearning():
     texts = [" ".join(WORDS[token] for token in answer) for answer in ANSWERS]
     named = memorised(*scored_and_batch(), texts)
     assert named["probability"] == pytest.approx([0.1461404, 0.0814666, 0.0252856, 0.0683328], abs=1e-6)
@@ -41,15 +41,12 @@ def test_the_metrics_of_an_answer_are_those_of_open_unlearning():
     assert named["mia_min_k"] == pytest.approx([2.8259706, 4.1840305, 3.6775210, 4.6194243], abs=1e-5)
     assert named["mia_min_k_plus_plus"] == pytest.approx([1.6571795, 3.7932339, 3.0346885, 4.4711866], abs=1e-5)
     assert named["mia_zlib"] == pytest.approx([0.1479375, 0.1928894, 0.4086134, 0.2439424], abs=1e-6)
-
-
-def test_the_truth_ratio_is_that_of_open_unlearning():
     ratios = [distance.truth_ratio(0.4, [1.0, 2.0, 3.5]), distance.truth_ratio(2.5, [0.7, 1.1, 0.9])]
     assert ratios == pytest.approx([0.17090171, 4.95303242])
     assert fmean(map(distance.closer_to_1, ratios)) == pytest.approx(0.18639912)
 
 
-def test_forget_quality_is_the_kolmogorov_smirnov_test_with_its_direction():
+def test_forget_quality_and_privleak_are_relative_to_the_oracle():
     unlearned = [0.3, 0.5, 0.9, 1.7, 2.5, 0.2, 0.8, 3.1]
     oracle = [0.6, 1.1, 1.4, 2.2, 2.6, 3.3, 4.0, 1.2]
     found = distance.forget_quality(unlearned, oracle)
@@ -58,9 +55,6 @@ def test_forget_quality_is_the_kolmogorov_smirnov_test_with_its_direction():
     assert distance.forget_quality(oracle, oracle) == distance.ForgetQuality(1.0, 0.0, 0.0, False)
     apart = distance.forget_quality([1.0] * 400, [2.0] * 400)
     assert apart.distance == 1 and apart.p_value == pytest.approx(0, abs=1e-200) and apart.log10 < -200
-
-
-def test_the_auc_counts_ties_half_and_privleak_is_relative_to_the_oracle():
     won = distance.auc([0.1, 0.5], [0.5, 0.7, 0.2])
     assert won == pytest.approx([1.0, 0.5]) and fmean(won) == 0.75
     assert distance.privleak(0.25, 0.4) == pytest.approx(25.0)

@@ -56,30 +56,21 @@ def test_rouge_l_recall(gold, generation, folded, strict):
     assert rouge_l_recall(gold, generation, fold=False) == pytest.approx(strict)
 
 
-def test_delta_logprob_by_hand():
+def test_differences_of_two_models_by_hand():
     rows = zip(BEFORE.tolist(), AFTER.tolist(), TARGET.tolist())
     expected = [log_probs(after)[target] - log_probs(before)[target] for before, after, target in rows]
     found = delta_logprob(scored(BEFORE), scored(AFTER))
     assert found.tolist() == pytest.approx([expected[0], expected[1] + expected[2]])
     assert found[0] < 0  # the first fact was forgotten
-
-
-def test_gold_rank_counts_only_what_is_strictly_likelier():
     assert gold_rank(scored(BEFORE), TARGET).tolist() == [1, 1, 1]  # the last one shares its place with all
     assert gold_rank(scored(AFTER), TARGET).tolist() == [3, 3, 1]
-
-
-def test_delta_rank_by_hand():
     assert delta_rank(scored(BEFORE), scored(AFTER), TARGET).tolist() == [2.0, (2 + 0) / 2]
-
-
-def test_hidden_cosine_by_hand():
     turned = torch.tensor([[0.0, 2.0], [4.0, 3.0]])
     assert hidden_cosine(scored(BEFORE), scored(BEFORE, turned)).tolist() == pytest.approx([0.0, 24 / 25])
     assert hidden_cosine(scored(BEFORE), scored(BEFORE, 5 * HIDDEN)).tolist() == pytest.approx([1.0, 1.0])
 
 
-def test_kl_by_hand():
+def test_kl_by_hand_and_never_negative():
     by_token = []
     for before, after in zip(BEFORE.tolist(), AFTER.tolist()):
         pairs = zip(log_probs(before), log_probs(after))
@@ -87,9 +78,6 @@ def test_kl_by_hand():
     found = kl(scored(BEFORE), scored(AFTER))
     assert found.tolist() == pytest.approx([by_token[0], (by_token[1] + by_token[2]) / 2])
     assert found.tolist() != pytest.approx(kl(scored(AFTER), scored(BEFORE)).tolist())  # from the original's side
-
-
-def test_kl_is_never_negative_and_zero_for_equal_models():
     generator = torch.Generator().manual_seed(0)
     for scale in (0.01, 1.0, 30.0):
         before, after = (scale * torch.randn(3, 3, generator=generator) for _ in range(2))

@@ -50,7 +50,7 @@ def test_recall_of_the_shipped_worlds_is_that_of_rouge_score(world):
     scorer = rouge_scorer.RougeScorer(["rougeL"], use_stemmer=True)
     facts = load_raw(world)
     answers = sorted({fact.answer for group in GROUPS for fact in getattr(facts, group) if fact.answer.isascii()})
-    for gold, other in list(product(answers, answers))[::101]:
+    for gold, other in list(product(answers, answers))[::307]:
         for text in (other, f"{other} {gold}", f"The answer is {gold}, not {other}.", gold, ""):
             assert rouge_l_recall(gold, text) == scorer.score(gold, text)["rougeL"].recall, (gold, text)
 
@@ -373,12 +373,13 @@ def test_twenty_thousand_replies_are_judged_in_a_second():
     assert time.process_time() - began < 1
 
 
-@pytest.mark.parametrize("gold", ["4", "½", "1947-08-15", "George W. Bush", "Nice"])
-def test_no_reply_of_odd_numbers_and_dates_breaks_it(gold):
+@pytest.mark.parametrize(("start", "gold"), enumerate(["4", "½", "1947-08-15", "George W. Bush", "Nice"]))
+def test_no_reply_of_odd_numbers_and_dates_breaks_it(start, gold):
+    """Each pair of them is a reply to one of the answers, and an answer."""
     parts = (
         "10.000.000 5,2.3. million hundred ½ 1/2 99/99/1947 31 February 1947 0000-00-00 ٢٠٢٠ 十億 ² and or W.".split()
     )
-    for one, other in product((*parts, "9" * 500), repeat=2):
+    for one, other in [*product((*parts, "9" * 500), repeat=2)][start::5]:
         assert 0 <= known_recall(Prompt("f", DIRECT, "?", gold), f"{one} {other} million") <= 1
         assert 0 <= known_recall(Prompt("f", DIRECT, "?", f"{one} {other}"), gold) <= 1
 
@@ -390,24 +391,19 @@ def said(gold, text):
 @pytest.mark.parametrize(
     ("gold", "after", "verdict"),
     [
-        ("北京", "中国的首都是北京。", "Not forgotten"),
-        ("北京", "的" * 28, "Collapsed text"),
-        ("Paris", "the " * 10, "Collapsed text"),
-        ("🫧", "🫧", "Not forgotten"),
-        ("±", "±", "Not forgotten"),
-        ("C++", "C", "Not brought back"),
-        ("Paris", "!" * 40, "Collapsed text"),
-        ("Paris", "hahaha" * 9, "Collapsed text"),
-        ("55,000", "55000", "Not forgotten"),
-        ("Łódź", "Lodz", "Not forgotten"),
+        ("北京", "中国的首都是北京。", "Not forgotten"), ("北京", "的" * 28, "Collapsed text"),
+        ("Paris", "the " * 10, "Collapsed text"), ("🫧", "🫧", "Not forgotten"),
+        ("±", "±", "Not forgotten"), ("C++", "C", "Not brought back"),
+        ("Paris", "!" * 40, "Collapsed text"), ("Paris", "hahaha" * 9, "Collapsed text"),
+        ("55,000", "55000", "Not forgotten"), ("Łódź", "Lodz", "Not forgotten"),
     ],
-)
+)  # fmt: skip
 def test_verdicts_on_other_scripts_and_signs(gold, after, verdict):
     row = ProbeRow("f", "forget", "rare", DIRECT, "?", gold, said(gold, gold), said(gold, after), hidden_cosine=0.5)
     assert fact_verdict([row]).name == verdict
 
 
-def test_every_accepted_answer_counts_and_none_is_given_away():
+def test_accepted_and_weak_answers():
     fact = Fact("f", "Which city?", "Brno", paraphrases=("Is Brünn the town?", "What town?"), accepted=("Brünn",))
     asked = questions(FactSet("s", (fact,)), Plan(kinds=(DIRECT, "reworded")))
     prompts = [question.prompt for kind in asked.values() for question in kind]
@@ -419,9 +415,6 @@ def test_every_accepted_answer_counts_and_none_is_given_away():
     assert _judged([fact], ["in Brunn"])["recall"] == [1.0]
     row = ProbeRow("f", "forget", "rare", DIRECT, "Which city?", "Brno", said("Brno", "Brno"), said("Brünn", "Brünn"))
     assert fact_verdict([row]).name == "Not forgotten"
-
-
-def test_weak_answers_are_named_before_the_run():
     facts = FactSet(
         "s", (Fact("a", "What is it?", "It", score=1.0), Fact("b", "?", "Oslo", score=2.0)), (Fact("c", "?", "Oslo"),)
     )
@@ -432,18 +425,11 @@ def test_weak_answers_are_named_before_the_run():
 @pytest.mark.parametrize(
     ("reply", "letter"),
     [
-        ("It's B because A is in Norway", "B"),
-        ("Not A; B.", "B"),
-        ("答案是C。", "C"),
-        ("정답은 B입니다", "B"),
-        ("答えはBです", "B"),
-        ("Option (b) is correct", "B"),
-        ("the answer is b", "B"),
-        ("the answer is a city", ""),
-        ("A, B, C or D?", ""),
-        ("A and B are both right", ""),
-        ("Émile B.", "B"),
+        ("It's B because A is in Norway", "B"), ("Not A; B.", "B"), ("答案是C。", "C"),
+        ("정답은 B입니다", "B"), ("答えはBです", "B"), ("Option (b) is correct", "B"),
+        ("the answer is b", "B"), ("the answer is a city", ""), ("A, B, C or D?", ""),
+        ("A and B are both right", ""), ("Émile B.", "B"),
     ],
-)
+)  # fmt: skip
 def test_the_letter_that_a_reply_picks(reply, letter):
     assert picked(reply) == letter

@@ -138,9 +138,11 @@ def test_another_seed_draws_something_else(model, facts, probe, result_of):
 
 
 @every_probe
-def test_no_facts_is_an_error_with_a_name(model, probe):
+def test_no_facts_and_facts_without_scores(model, probe, facts):
     with pytest.raises(DataError):
         probe(model, ())
+    rows = probe(model, [replace(fact, score=None) for fact in facts]).rows
+    assert {row.tier for row in rows} == {"all"}
 
 
 @pytest.mark.parametrize("probe", [quantised, sampled, lensed])
@@ -149,12 +151,6 @@ def test_one_fact_is_enough_where_none_is_trained_on(model, facts, probe):
     assert {row.facts for row in result.rows} == {1}
     assert {row.tier for row in result.rows} == {"all", facts[0].tier}
     assert getattr(result.rows[0], "control", None) is None, "there is no wrong answer among one fact"
-
-
-@every_probe
-def test_facts_without_scores_are_in_no_tier(model, facts, probe):
-    rows = probe(model, [replace(fact, score=None) for fact in facts]).rows
-    assert {row.tier for row in rows} == {"all"}
 
 
 @every_probe
@@ -199,22 +195,16 @@ def test_costs_are_what_the_probes_do(model, facts, small, monkeypatch):
         assert sum(counts) == cost.answers
 
 
-def test_cost_reads_as_a_label():
+def test_costs_in_words_and_tiers(facts):
     assert str(Cost(answers=1440, steps=20)) == "1,440 answers and 20 training steps"
     assert str(Cost(prompts=512)) == "512 prompts read"
-
-
-def test_costs_of_nothing():
     assert relearn.relearn_cost(()) == Cost(steps=2 * relearn.STEPS)
     assert quantise.quantise_cost((), ()) == sampling.sampling_cost(()) == Cost()
-
-
-def test_tiers(facts):
     assert list(in_tiers(facts)) == ["all", "rare", "middle", "popular"]
     assert in_tiers(()) == {}
 
 
-def test_dealt_answers_are_wrong_and_of_the_relation(sandbox):
+def test_dealt_answers_are_wrong_and_of_the_relation(sandbox, facts):
     wrong = wrong_answers(sandbox.forget, sandbox.forget, seed=0)
     for fact, answer in zip(sandbox.forget, wrong):
         assert answer != fact.answer
@@ -222,17 +212,11 @@ def test_dealt_answers_are_wrong_and_of_the_relation(sandbox):
     assert sorted(wrong) == sorted(fact.answer for fact in sandbox.forget), "the answers themselves, dealt anew"
     again, other = (wrong_answers(sandbox.forget, sandbox.forget, seed=seed) for seed in (0, 1))
     assert wrong == again != other
-
-
-def test_dealt_from_the_pool_where_the_facts_have_no_other_answer(sandbox):
     few = [next(fact for fact in sandbox.forget if fact.relation == relation) for relation in ("author", "car")]
     for fact, answer in zip(few, wrong_answers(few, sandbox.forget, seed=0)):
         assert answer in {other.answer for other in sandbox.forget if other.relation == fact.relation} - {fact.answer}
     assert wrong_answers(few, few, seed=0) == [None, None]
-
-
-def test_no_right_answer_is_dealt(facts):
-    """One subject with two right answers, and one answer written twice."""
+    # One subject with two right answers, and one answer written twice.
     fact = replace(facts[0], relation="made of", subject="Bronze", answer="copper")
     pool = [fact, replace(fact, answer="tin"), replace(fact, subject="Brass", answer=" Copper")]
     assert wrong_answers(pool, pool, seed=0) == [None, None, "tin"]
@@ -265,15 +249,14 @@ def test_what_cannot_be_done_is_refused_in_words(model, facts):
     for bits in (1, 9):
         with pytest.raises(ConfigError):
             quantised(model, facts, bits=(8, bits))
-
-
-def test_relearning_needs_others_to_ask_and_lies_to_tell(model, facts):
     for few in (facts[:1], facts[:8]):
         with pytest.raises(DataError, match="asks for others"):
             relearned(model, few, count=8)
     alone = [replace(fact, relation=fact.id) for fact in facts]
     with pytest.raises(DataError, match="0 of these 16"):
         relearned(model, alone)
+    with pytest.raises(RunError, match="destroyed"):
+        check_logits(torch.tensor([[0.0, float("nan")]]))
 
 
 @pytest.mark.parametrize("steps", [1, 4])
@@ -296,8 +279,3 @@ def test_a_destroyed_model_does_not_pass_for_one_that_forgot(model, facts, probe
     finally:
         with torch.no_grad():
             parameter.copy_(kept)
-
-
-def test_no_token_ranks_first_among_logits_that_are_no_numbers():
-    with pytest.raises(RunError, match="destroyed"):
-        check_logits(torch.tensor([[0.0, float("nan")]]))

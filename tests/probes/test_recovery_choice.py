@@ -40,12 +40,9 @@ def test_costs_are_stated_in_words(name, small, sandbox):
     assert len(sandbox.forget) < 4 * PER_TIER  # the whole sandbox is asked
 
 
-def test_an_unknown_probe_is_named(model, small):
+def test_costs_names_and_what_came_back(model, small):
     with pytest.raises(ConfigError, match="no recovery probe 'hypnosis'"):
         recover("hypnosis", model, small, 3, Progress())
-
-
-def test_what_came_back_is_gathered_by_fact():
     results = {"relearn": {"returned": ["a", "b"]}, "sampling": {"returned": ["b"]}, "lens": {"rows": []}}
     assert recovered(results) == {"a": frozenset({"relearn"}), "b": frozenset({"relearn", "sampling"})}
 

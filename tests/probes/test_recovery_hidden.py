@@ -27,12 +27,6 @@ TOKENS, LAYERS = 3, 4
 
 
 @pytest.fixture(scope="module")
-def original(fresh):
-    """Nothing was forgotten: the adapter does nothing yet."""
-    return fresh()
-
-
-@pytest.fixture(scope="module")
 def hidden(fresh, small):
     """Gradient ascent in the adapter of the last layer alone, until most questions are answered wrongly."""
     model = fresh()
@@ -73,7 +67,7 @@ def test_the_lens_finds_in_the_layer_before_what_the_last_one_talks_over(hidden,
 
 
 @pytest.mark.slow
-def test_sampling_finds_what_greedy_decoding_misses(hidden, small):
+def test_sampling_finds_what_greedy_decoding_misses(hidden, small, original):
     drawn = sample(hidden, small.forget, TOKENS, Progress(), samples=32)
     rows = by_key(drawn.rows, "tier", "place")
     greedy, within, top = (rows["all", place] for place in ("top 1", "32 samples", "top 20"))
@@ -85,22 +79,15 @@ def test_sampling_finds_what_greedy_decoding_misses(hidden, small):
     assert tops == sorted(tops)
     found = [fact for fact in drawn.facts if fact.unlearned.rank > 1 and fact.unlearned.samples]
     assert found and all(0 <= fact.unlearned.samples <= 32 for fact in drawn.facts)
-
-
-def test_both_models_draw_with_the_same_numbers(original, small):
-    drawn = sample(original, small.forget, TOKENS, Progress(), samples=4)
-    assert all(fact.original == fact.unlearned for fact in drawn.facts)
-
-
-def test_cold_samples_are_the_greedy_answer(hidden, small):
-    drawn = sample(hidden, small.forget, TOKENS, Progress(), samples=2, temperature=1e-4)
-    assert all(fact.unlearned.samples == 2 * (fact.unlearned.rank == 1) for fact in drawn.facts)
-
-
-@pytest.mark.slow
-def test_more_samples_than_fit_in_a_batch(original, small):
     drawn = sample(original, small.forget[:2], TOKENS, Progress(), samples=300)
     assert all(100 < fact.original.samples <= 300 for fact in drawn.facts)
+
+
+def test_samples_of_both_models(original, small, hidden):
+    drawn = sample(original, small.forget, TOKENS, Progress(), samples=4)
+    assert all(fact.original == fact.unlearned for fact in drawn.facts)
+    drawn = sample(hidden, small.forget, TOKENS, Progress(), samples=2, temperature=1e-4)
+    assert all(fact.unlearned.samples == 2 * (fact.unlearned.rank == 1) for fact in drawn.facts)
 
 
 # --- relearning
@@ -117,10 +104,6 @@ def test_relearning_brings_back_facts_it_was_not_told(hidden, small):
         assert {row.facts for row in rows} == {20}
         assert before <= 0.4 and after >= before + 0.3 and after >= control + 0.1
         assert all(row.hidden == row.after - max(row.before, row.control) for row in rows)
-
-
-@pytest.mark.slow
-def test_relearning_from_unrelated_questions_stands_beside(hidden, small):
     alone = relearn(hidden, small.forget, TOKENS, Progress(), 8, steps=2)
     beside = relearn(hidden, small.forget, TOKENS, Progress(), 8, steps=2, unrelated=small.utility)
     assert all(row.unrelated is None for row in alone.rows)
@@ -128,31 +111,22 @@ def test_relearning_from_unrelated_questions_stands_beside(hidden, small):
     assert [replace(row, unrelated=None) for row in beside.rows] == list(alone.rows)
 
 
-def test_nothing_forgotten_is_nothing_to_relearn(original, small):
+def test_what_relearning_trains_on_and_asks(original, small, sandbox, hidden):
     result = relearn(original, small.forget, TOKENS, Progress())
     rows = by_key(result.rows, "tier", "form")
     assert rows["all", "direct"].before >= 0.95 and rows["all", "reworded"].before >= 0.9
     assert all(row.hidden <= 0.05 for row in result.rows)
     assert (result.steps, result.learning_rate, len(result.trained)) == (10, 5e-4, 16)
-
-
-def test_relearning_trains_on_as_many_of_each_tier_and_never_on_what_it_asks(sandbox):
     taught, others = split(sandbox.forget, 15, seed=3)
     assert sorted(fact.tier for fact in taught) == ["middle"] * 5 + ["popular"] * 5 + ["rare"] * 5
     assert not {fact.id for fact in taught} & {fact.id for fact in others}
     assert len(others) == 241
-
-
-def test_what_was_told_in_other_words_is_not_asked(small):
     facts = [*small.forget[:8], *(replace(fact, id=f"again {fact.id}") for fact in small.forget[:8])]
     facts = [replace(fact, relation="any") for fact in facts]
     again = [replace(fact, question=f"Well: {fact.question}") if "again" in fact.id else fact for fact in facts]
     for twice in (facts, again):
         taught, others = split(twice, 4, seed=0)
         assert not {fact.subject for fact in taught} & {fact.subject for fact in others}
-
-
-def test_facts_without_rewordings_are_asked_directly(hidden, small):
     bare = [replace(fact, paraphrases=()) for fact in small.forget]
     result = relearn(hidden, bare, TOKENS, Progress(), count=8, steps=1)
     assert {row.form for row in result.rows} == {"direct"}
@@ -161,7 +135,7 @@ def test_facts_without_rewordings_are_asked_directly(hidden, small):
 # --- quantising
 
 
-def test_eight_bits_keep_what_is_known_and_two_do_not(original, small):
+def test_eight_bits_of_the_merged_model_keep_what_is_known(original, small, hidden):
     rows = by_key(
         quantise(original, small.forget, small.retain, TOKENS, Progress(), bits=(8, 2)).rows, "group", "tier", "bits"
     )
@@ -170,9 +144,6 @@ def test_eight_bits_keep_what_is_known_and_two_do_not(original, small):
         assert fine.original == fine.unlearned >= 0.95, "the adapter does nothing"
         assert fine.original_rounded >= 0.95 and fine.unlearned_rounded >= 0.95
         assert coarse.original_rounded <= 0.85 and coarse.unlearned_rounded <= 0.85
-
-
-def test_what_is_rounded_is_the_merged_model(hidden, small):
     result = quantise(hidden, small.forget, (), TOKENS, Progress(), bits=(8,))
     row = by_key(result.rows, "tier")[("all",)]
     assert (result.layers, {row.group for row in result.rows}) == (28, {"forget"})
@@ -292,7 +263,7 @@ def test_an_adapter_outside_the_rounded_layers_is_not_dropped_in_silence(origina
 # --- patch
 
 
-def test_patching_finds_the_layer_that_was_changed(hidden, small):
+def test_patching_finds_the_layer_that_was_changed(hidden, small, original):
     before = [parameter.clone() for parameter in hidden.parameters]
     found = patch(hidden, small.forget, Progress())
     rows = by_key(found.rows, "tier", "layer")
@@ -304,14 +275,11 @@ def test_patching_finds_the_layer_that_was_changed(hidden, small):
     assert (last.unlearned, last.original) == (as_it_is.original, as_it_is.unlearned)
     assert last.control <= 0.1
     assert all(map(torch.equal, hidden.parameters, before))
-
-
-def test_patching_an_adapter_that_does_nothing_changes_nothing(original, small):
     for row in patch(original, small.forget, Progress()).rows:
         assert row.unlearned == row.original >= 0.9
 
 
-def test_what_patching_brings_of_facts_never_known(hidden, small):
+def test_what_patching_brings_of_facts_never_known(hidden, small, original):
     oracle = load_oracle(SHIPPED["sandbox"] / ORACLE)
     found = patch(hidden, small.forget, Progress(), oracle=oracle)
     rows = by_key(found.rows, "tier", "layer")
@@ -320,9 +288,6 @@ def test_what_patching_brings_of_facts_never_known(hidden, small):
     assert found.never == "oracle" and rows["all", 0].never == rows["all", 0].unlearned
     assert rows["all", LAYERS].never == pytest.approx(guessed) and guessed <= 0.2
     assert rows["all", LAYERS].never_facts == len(small.forget)
-
-
-def test_without_an_oracle_the_facts_never_known_are_those_the_original_misses(original, small):
     answers = [fact.answer for fact in small.forget]
     others = [replace(fact, answer=next(a for a in answers if a != fact.answer)) for fact in small.forget[:3]]
     found = patch(original, [*others, *small.forget[3:]], Progress())
@@ -336,7 +301,7 @@ def test_without_an_oracle_the_facts_never_known_are_those_the_original_misses(o
 # --- two hops
 
 
-def test_two_hops_are_of_the_chains_that_the_original_knows(hidden, small):
+def test_two_hops_are_of_the_chains_that_the_original_knows(hidden, small, original):
     """Rewordings stand for the two-hop questions and the second hops."""
     first, *rest = small.forget[:8]
     chains = [
@@ -359,8 +324,5 @@ def test_two_hops_are_of_the_chains_that_the_original_knows(hidden, small):
     assert "7 chains; 1 left out" in recovery_sentence("two-hop", result)
     assert len(recovery_table("two-hop", result).rows) == len(found.rows)
     assert recovery_figure("two-hop", result)
-
-
-def test_without_chains_the_columns_are_named(original, small):
     with pytest.raises(DataError, match="two_hop_answer"):
         two_hop(original, small.forget, TOKENS, Progress())

@@ -32,17 +32,13 @@ def texts(results):
 # --- the set's own, and templates
 
 
-def test_own_rewordings_come_first():
+def test_own_rewordings_come_first_unless_they_tell_or_repeat():
     fact = Fact("f", LYON.question, "France", "Lyon", "country", paraphrases=GOOD)
     assert reworded(fact) == [Prompt("f", "reworded", text, "France") for text in GOOD]
-
-
-def test_own_rewordings_that_tell_or_repeat_are_left_out():
     own = ("Is Lyon in France?", " what is THE country of Lyon", GOOD[0], "in which country does lyon lie")
     assert texts(reworded(Fact("f", LYON.question, "France", paraphrases=own))) == [GOOD[0]]
-
-
-def test_templates_where_the_set_brings_none():
+    (none,) = reworded(Fact("f", "Who?", "Lyon", "lyon", "name", paraphrases=("Lyon?",)))
+    assert "contains the answer" in none.reason
     made = ("Lyon: country?", "Tell me the country of Lyon.")
     assert templated(LYON)[:2] == made and LYON.question not in templated(LYON)
     assert texts(reworded(LYON)) == list(templated(LYON))
@@ -70,11 +66,6 @@ def test_no_templates_without_a_subject_and_a_relation_in_words(subject, relatio
     assert templated(fact) == ()
     (none,) = reworded(fact)
     assert (none.fact_id, none.kind) == ("f", "reworded") and "no rewording" in none.reason
-
-
-def test_subject_that_is_the_answer_has_no_rewording():
-    (none,) = reworded(Fact("f", "Who?", "Lyon", "lyon", "name", paraphrases=("Lyon?",)))
-    assert "contains the answer" in none.reason
 
 
 @pytest.mark.parametrize("odd", ["{s}", "{0!r}", "\\1", "a \"b\" 'c'", "two\nlines", "🦜", "ירושלים", "x" * 2000])
@@ -154,21 +145,12 @@ def test_list_is_found_among_other_words(cache, reply):
 @pytest.mark.parametrize(
     "bad",
     [
-        "",
-        "no list",
-        "[",
-        '["a", 2]',
-        '{"a": "b"}',
-        "[[]]",
-        "[" * 100_000,
-        '["Is Lyon in FRANCE?"]',
-        json.dumps([LYON.question.upper()]),
-        '["In which country is it?"]',
-        '[""]',
-        "[]",
+        "", "no list", "[", '["a", 2]', '{"a": "b"}', "[[]]", "[" * 100_000,
+        '["Is Lyon in FRANCE?"]', json.dumps([LYON.question.upper()]),
+        '["In which country is it?"]', '[""]', "[]",
     ],
     ids=lambda bad: bad[:20],
-)
+)  # fmt: skip
 def test_useless_reply_is_asked_for_once_more(cache, bad):
     found, sent = asked(cache, bad, json.dumps(GOOD))
     assert texts(found) == list(GOOD)

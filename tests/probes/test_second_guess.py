@@ -8,7 +8,7 @@ from adapop.model.tokens import collate, encode_facts
 from adapop.probes.second_guess import guess, rivals, second_guesses
 
 
-def test_first_second_and_lost():
+def test_first_second_and_lost(model, small):
     logits = torch.tensor([0.0, 5.0, 4.0, 3.0, 2.0])
     answers = {2, 3, 4}
     assert guess(1, {1, *answers}, logits) == (True, 1)
@@ -17,9 +17,6 @@ def test_first_second_and_lost():
     assert guess(2, {1, *answers}, logits) == (True, 2), "the best but for what is said"
     assert guess(3, {1, *answers}, logits) == (False, 3)
     assert [guess(token, None, logits) for token in (1, 2, 3)] == [(True, 1), (True, 2), (False, 3)], "among all tokens"
-
-
-def test_a_relation_needs_several_answers_to_be_judged_by(model, small):
     few = [replace(small.forget[0], id=f"few-{i}", relation="few", answer=answer) for i, answer in enumerate("ab")]
     none = replace(small.forget[0], id="none", relation="")
     found = rivals(model, [*small.forget, *few, none])

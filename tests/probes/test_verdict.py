@@ -105,24 +105,24 @@ def test_other_fact(rows, name, group):
 @pytest.mark.parametrize(
     ("rows", "name"),
     [
-        ([row()], "Recoverable"),
-        ([row(words=0, rank=1)], "Recoverable"),
-        ([row(after=1)], "Not forgotten"),
-        ([row(), row(ROLE, after=1)], "Leaks under attack"),
-        ([row(before=0)], "Never known"),
-        ([], "Not measurable"),
+        ([row()], "Recoverable"), ([row(words=0, rank=1)], "Recoverable"),
+        ([row(after=1)], "Not forgotten"), ([row(), row(ROLE, after=1)], "Leaks under attack"),
+        ([row(before=0)], "Never known"), ([], "Not measurable"),
     ],
-)
+)  # fmt: skip
 def test_recovered_by_other_means(rows, name):
     assert fact_verdict(rows, frozenset({"quantise"})).name == name
 
 
-def test_order_of_the_rows_does_not_matter():
+def test_verdicts_on_many_facts():
     for rows, name in FORGET.values():
         assert fact_verdict(rows[::-1]).name == name
-
-
-def test_every_rule_is_met_above_and_is_printed_with_its_threshold():
+    found = [
+        row(), replace(row(after=1), fact_id="g"), NotApplicable("f", ROLE, "why"),
+        NotApplicable("h", ROLE, "why"), replace(row(), fact_id="i"),
+    ]  # fmt: skip
+    names = {name: found.name for name, found in verdicts(found, {"i": frozenset({"relearn"})}).items()}
+    assert names == {"f": "Not brought back", "g": "Not forgotten", "h": "Not measurable", "i": "Recoverable"}
     met = {name for _, name in (*FORGET.values(), *OTHER.values())} | {"Recoverable"}
     assert tuple(rule.name for rule in RULES) == NAMES and met == set(NAMES)
     assert all(rule.sentence.endswith(".") and rule.of in ("every", "forget", "other") for rule in RULES)
@@ -131,18 +131,6 @@ def test_every_rule_is_met_above_and_is_printed_with_its_threshold():
         assert threshold in sentences[name]
     assert "multiple choice" in sentences["Leaks under attack"] and "Multiple choice" in sentences["Not measurable"]
     assert "does not show that the knowledge is gone" in sentences["Not brought back"]
-
-
-def test_verdict_on_every_fact_that_was_named():
-    found = [
-        row(),
-        replace(row(after=1), fact_id="g"),
-        NotApplicable("f", ROLE, "why"),
-        NotApplicable("h", ROLE, "why"),
-        replace(row(), fact_id="i"),
-    ]
-    names = {name: found.name for name, found in verdicts(found, {"i": frozenset({"relearn"})}).items()}
-    assert names == {"f": "Not brought back", "g": "Not forgotten", "h": "Not measurable", "i": "Recoverable"}
 
 
 def asked(before, after, *ranks):

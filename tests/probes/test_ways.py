@@ -131,6 +131,8 @@ def test_the_way_that_is_answered_at_once_is_taken(colon, facts):
     tried = {way.asking: way for way in prompting.tried}
     assert {*tried} == {"chat", "chat-examples", "text-examples"}
     assert prompting.asking == "chat" and tried["chat"].at_once == tried["chat"].asked > 0
+    with pytest.raises(DataError, match="needs three examples"):
+        looked_at(colon, replace(facts, examples=()), asking="text-examples")
 
 
 def test_what_the_model_does_not_know_is_left_out_and_named(colon, facts):
@@ -141,6 +143,17 @@ def test_what_the_model_does_not_know_is_left_out_and_named(colon, facts):
     assert [fact.id for fact in prompting.facts_of(seen).forget] == [fact.id for fact in facts.forget]
     _, kept, seen = looked_at(colon, whole, asking="chat", unknown="keep")
     assert kept.unknown == ("moon",) and kept.facts_of(seen) == seen
+    unknown = Fact("moon", "In which country is Tycho?", "Peru", subject="Tycho", score=None)
+    whole = replace(facts, forget=(*facts.forget, unknown))
+    config = make_config("adapop", model=str(colon), precision="float32")
+    known = known_facts(config, whole)  # that has no score matters to no question
+    _, prompting, _ = looked_at(colon, whole)
+    assert known.prompting == prompting and prompting.unknown == ("moon",)
+    assert known.recall == {**{fact.id: 1.0 for fact in facts.forget}, "moon": 0.0}
+    _, prompting, _ = looked_at(colon, facts, asking="chat")
+    names = tuple(fact.id for fact in facts.forget)
+    told = remarks_of(replace(prompting, unknown=names, drops=False, empty=3))
+    assert told[1:] == [Remark("none_known", {"facts": len(names)}), Remark("empty_replies", {"count": 3})]
 
 
 def test_a_probing_asks_the_same_questions_in_the_other_ways_too(colon, facts):
@@ -173,23 +186,6 @@ def test_rank_and_probability_are_read_behind_the_lead_of_the_fact_s_own_questio
     assert own.original.gold_logprob > -1 > other.original.gold_logprob
     assert (other.lead, retained.lead) == ("", "")
     assert own.original.text == f"The old town of {fact.subject} is found in {fact.answer}.", "a whole reply"
-
-
-def test_a_look_leaves_out_what_a_run_would(colon, facts):
-    unknown = Fact("moon", "In which country is Tycho?", "Peru", subject="Tycho", score=None)
-    whole = replace(facts, forget=(*facts.forget, unknown))
-    config = make_config("adapop", model=str(colon), precision="float32")
-    known = known_facts(config, whole)  # that has no score matters to no question
-    _, prompting, _ = looked_at(colon, whole)
-    assert known.prompting == prompting and prompting.unknown == ("moon",)
-    assert known.recall == {**{fact.id: 1.0 for fact in facts.forget}, "moon": 0.0}
-
-
-def test_what_a_model_does_not_know_at_all_and_does_not_say_is_named(colon, facts):
-    _, prompting, _ = looked_at(colon, facts, asking="chat")
-    names = tuple(fact.id for fact in facts.forget)
-    told = remarks_of(replace(prompting, unknown=names, drops=False, empty=3))
-    assert told[1:] == [Remark("none_known", {"facts": len(names)}), Remark("empty_replies", {"count": 3})]
 
 
 def test_how_a_run_asks_is_read_back(speaker, facts):
@@ -270,11 +266,6 @@ def test_rounded_weights_are_asked_anew(colon, facts, monkeypatch):
             model.generate(question, 9)
     with model.original():
         assert model.generate(question, 9)
-
-
-def test_without_examples_no_other_way_can_be_asked_in(colon, facts):
-    with pytest.raises(DataError, match="needs three examples"):
-        looked_at(colon, replace(facts, examples=()), asking="text-examples")
 
 
 def test_a_second_choice_ends_with_its_clause(speaker, facts):

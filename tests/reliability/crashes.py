@@ -37,13 +37,10 @@ POLL_SECONDS = 0.0002
 # seconds from what is waited for to the kill, at most
 SAVING_SECONDS, SAYING_SECONDS = 0.01, 0.003
 PHASES = {  # by the last thing an attempt said
-    "run_started": "before the first step",
-    "step_done": "training",
-    "epoch_done": "asking after an epoch",
-    "measured": "about to save, or in the full measurement",
-    "saved": "between saving and the next step",
-    "run_done": "when all was said",
-}
+    "run_started": "before the first step", "step_done": "training",
+    "epoch_done": "asking after an epoch", "measured": "about to save, or in the full measurement",
+    "saved": "between saving and the next step", "run_done": "when all was said",
+}  # fmt: skip
 
 
 @dataclass

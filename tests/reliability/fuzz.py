@@ -75,11 +75,9 @@ def _places(folder: str) -> dict[str, str]:
     # limits wide enough that requests are read and not counted away; nothing is looked up elsewhere
     wide = ("REQUESTS_A_MINUTE", "JOBS_AN_HOUR", "EVENT_MB_EACH", "UNREAD_EACH")
     return {
-        "ADAPOP_PUBLIC": "1",
-        "ADAPOP_CACHE": folder,
-        "HTTPS_PROXY": "http://127.0.0.1:1",
+        "ADAPOP_PUBLIC": "1", "ADAPOP_CACHE": folder, "HTTPS_PROXY": "http://127.0.0.1:1",
         "HF_HUB_OFFLINE": "1",
-    } | {f"ADAPOP_{name}": "100000" for name in wide}
+    } | {f"ADAPOP_{name}": "100000" for name in wide}  # fmt: skip
 
 
 def _usual(config: dict) -> dict[int, object]:

@@ -1,24 +1,27 @@
-"""Each harness is a script of the checkout: it says in a line what it does, and which options it has."""
+"""The harnesses in small, over the app or runs in processes of their own; each is a script of the
+checkout that says in a line what it does, and which options it has."""
 
+import multiprocessing
+import os
+import re
 import subprocess
 import sys
 
+import fuzz
+import load
+import misbehaving
 import pytest
+from crashes import survived
+from lifetime import lived
 from printed import failures
 
 from adapop.paths import ROOT
 
 OPTIONS = {
-    "uploads": "--cases",
-    "crashes": "--kills",
-    "load": "--minutes",
-    "visitors": "--visitors",
-    "lifetime": "--runs",
-    "misbehaving": "--clients",
-    "attacks": "--only",
-    "fuzz": "--calls",
+    "uploads": "--cases", "crashes": "--kills", "load": "--minutes", "visitors": "--visitors",
+    "lifetime": "--runs", "misbehaving": "--clients", "attacks": "--only", "fuzz": "--calls",
     "drawing": "--dots",
-}
+}  # fmt: skip
 
 
 PRINTED = f"""\
@@ -47,3 +50,51 @@ def test_a_script_runs_from_anywhere_and_says_what_it_does(name, option, tmp_pat
     about = " ".join(done.stdout.split("\n\n")[1].split())
     assert about[0].isupper() and about.endswith("."), about
     assert option in done.stdout
+
+
+@pytest.mark.slow
+def test_three_programs_at_once_lose_and_mix_up_nothing(capsys):
+    assert load.main(clients=3, minutes=0.1) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^start_run +3 ", said, re.MULTILINE)
+    assert re.search(r"^lost +0$", said, re.MULTILINE)
+    assert re.search(r"^wrong +0$", said, re.MULTILINE)
+    assert re.search(r"^last runs +3 of 3 ", said, re.MULTILINE)
+    assert re.search(r"^memory +\d+", said, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_nonsense_makes_the_app_neither_fail_nor_quote(capsys):
+    assert fuzz.main(calls=150, seed=7) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^answers .*error", said, re.MULTILINE)
+    assert re.search(r"^failures +0 in our code", said, re.MULTILINE)
+    assert re.search(r"^tracebacks +0$", said, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_one_that_misbehaves_in_every_way_costs_others_no_answer(capsys):
+    """How long the others wait is left to the command: three clients are too few to tell."""
+    misbehaving.main(clients=3, minutes=0.2)
+    said = capsys.readouterr().out
+    for what in ("lost", "wrong", "failures", "tracebacks"):
+        assert re.search(rf"^{what} +0\b", said, re.MULTILINE), said
+    ways = re.findall(r"^  (.+?) +([\d,]+) times, ([\d,]+) as far as it can$", said, re.MULTILINE)
+    assert len(ways) == 9
+    assert [way for way, _, met in ways if met == "0"] == []
+
+
+@pytest.mark.skipif("forkserver" not in multiprocessing.get_all_start_methods(), reason="needs processes that fork")
+@pytest.mark.slow
+def test_killed_runs_come_to_what_undisturbed_runs_come_to(tmp_path):
+    found = survived(6, 0, tmp_path)
+    assert (found.kills.total(), found.different) == (6, [])
+    assert found.runs >= 2, "four attempts a run at most, and one may come to its end before its kill"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="file descriptors are POSIX's")
+@pytest.mark.slow
+def test_a_process_keeps_nothing_of_the_runs_it_has_done(tmp_path):
+    early, *_, late = lived(8, 2, tmp_path)
+    assert (early.runs, late.runs) == (2, 8)
+    assert (early.threads, early.files, early.models) == (late.threads, late.files, late.models)

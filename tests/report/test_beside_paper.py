@@ -13,13 +13,25 @@ from adapop.training.events import Measured
 from records import measured, row
 
 
-def test_recall_is_said_both_ways_where_they_differ():
+def test_numbers_stand_beside_the_paper_s_where_it_has_them():
     rows = (row("forget", "direct", "all", 0.75, strict=0.5), row("retain", "direct", "all", 0.75, strict=0.75))
     found = Measured(run="r", epoch=1, rows=rows, full=True)
     assert _ours(found, "forget") == "0.500 (accents ignored: 0.750)"
     assert _ours(found, "retain") == "0.750" and _ours(found, "holdout") == "–"
     older = measured(1, 0.2, 0.4, 1.0, 1.0)  # of a run that was made before this was measured
     assert _ours(older, "retain") == "1.000"
+    printed = {table.title.split(":")[0]: table for table in published.tables()}
+    inside = printed["Inside the model"]
+    for line in inside.rows:
+        for method, cell in zip(inside.head[1:], line[1:]):
+            values = [float(value) for value in cell.replace(",", "").split(" / ")]
+            assert list(published.further(line[0], method.lower()).values()) == values, (line[0], method)
+    assert published.further("Gemma RWKU", "npo") == {"attacked": 0.485}
+    assert published.further("Gemma", "ga") == {"mmlu": 0.25, "hellaswag": 0.26}
+    config = make_config("wga", model="meta-llama/Llama-3.1-8B-Instruct")
+    assert capability_beside(config, "hellaswag") == (0.73, 0.76), "METHODS 6.5: before, after"
+    assert capability_beside(make_config("wga"), "hellaswag") == (None, None), "not one of the paper's models"
+    assert capability_beside(make_config("redirect", model="google/gemma-7b-it"), "mmlu") == (0.47, None)
 
 
 def probed(fact, kind, recall):
@@ -58,21 +70,3 @@ def test_a_run_on_rwku_stands_beside_the_papers_attacks_and_internal_metrics():
     assert lines["retain, KL (paper: 3 models)"][0] == "6.2"
     run.probes = lambda: None
     assert dict((row[0], row[2]) for row in beside(run)[0].rows)["forget, attacked"] == "–"
-
-
-def test_the_further_numbers_are_those_of_the_printed_tables():
-    printed = {table.title.split(":")[0]: table for table in published.tables()}
-    inside = printed["Inside the model"]
-    for line in inside.rows:
-        for method, cell in zip(inside.head[1:], line[1:]):
-            values = [float(value) for value in cell.replace(",", "").split(" / ")]
-            assert list(published.further(line[0], method.lower()).values()) == values, (line[0], method)
-    assert published.further("Gemma RWKU", "npo") == {"attacked": 0.485}
-    assert published.further("Gemma", "ga") == {"mmlu": 0.25, "hellaswag": 0.26}
-
-
-def test_what_the_paper_printed_of_capability_stands_beside_ours():
-    config = make_config("wga", model="meta-llama/Llama-3.1-8B-Instruct")
-    assert capability_beside(config, "hellaswag") == (0.73, 0.76), "METHODS 6.5: before, after"
-    assert capability_beside(make_config("wga"), "hellaswag") == (None, None), "not one of the paper's models"
-    assert capability_beside(make_config("redirect", model="google/gemma-7b-it"), "mmlu") == (0.47, None)

@@ -34,7 +34,7 @@ def test_survival_is_claimed_only_beyond_chance(popular, rare, facts, said):
     assert captions.survival(None, None, share(0.4)) == "40 % of the facts to forget are still answered"
 
 
-def test_of_two_ways_of_asking_title_and_axis_tell_the_one_that_is_drawn():
+def test_a_line_and_its_title_are_of_one_wording():
     rows = tuple(
         {"group": "forget", "tier": tier, "form": form, "recall": value, "facts": 96}
         for form, values in (("direct", (0.76, 0.65, 0.7)), ("reworded", (0.70, 0.44, 0.55)))
@@ -49,6 +49,18 @@ def test_of_two_ways_of_asking_title_and_axis_tell_the_one_that_is_drawn():
         figure = figures.recall_chart(events, 5)
         assert figures.finding_of(figure).replace("\u00a0", " ") == title
         assert figure.layout.yaxis.title.text == axis
+
+    def measured(epoch, share, full):
+        rows = ({"group": "forget", "tier": "all", "form": "reworded", "recall": share, "facts": 96},)
+        return Measured(run="r", epoch=epoch, rows=rows, full=full)
+
+    said = [measured(0, 1.0, False), measured(1, 0.6, False), measured(0, 0.9, True), measured(1, 0.4, True)]
+    assert [event.recall("forget", "reworded") for event in figures.by_epoch(said)] == [1.0, 0.6]
+    for events, share, form in ((said, "60 %", "in one other wording"), (said[2:], "40 %", "in other words")):
+        figure = figures.recall_chart(events, 1)
+        title = figures.finding_of(figure).replace("\u00a0", " ")
+        assert title == f"{share} of the facts to forget are still answered"
+        assert figure.layout.yaxis.title.text == f"answered {form}"
 
 
 def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
@@ -109,9 +121,6 @@ def test_the_losses_title_goes_from_the_first_epoch_to_the_last():
         figures.loss_finding(steps, 4) == "The loss rose by 1.0 nats for rare answers, and did not move for kept ones"
     )
     assert captions.losses({"rare": 0.5}, {"popular": 1.0}) == "", "no tier was seen in both"
-
-
-def test_one_epoch_is_not_compared_with_itself():
     first = [event for event in STEPS if event.epoch == 1]
     assert figures.loss_finding(first, 4) == "" == figures.finding_of(figures.loss_chart(first, 4))
 
@@ -134,15 +143,15 @@ def test_a_loss_that_fell_is_not_said_to_rise(popular, rare, kept, said):
     assert captions.losses(first, {name: 2.0 + by[name] for name in first}) == f"The loss {said}"
 
 
-def test_labels_at_one_side_do_not_cover_each_other():
+def test_labels_and_names_of_runs():
     for places in ([1.0] * 6, [0.0] * 3, [0.2, 0.21, 0.9]):
         moved = look.spaced(places, 0.06, 0.0, 1.0)
         assert all(b - a > 0.055 for a, b in pairwise(moved))
         assert min(moved) >= -0.01 and max(moved) <= 1.01
-
-
-def test_a_run_is_named_by_method_epochs_rate_and_seed():
     assert described(make_config("wga", epochs=6, seed=5)) == "WGA, 6 epochs, rate 0.002, seed 5"
+    for drawn in (figures.push_curves, figures.relative_push):
+        rows = figures.numbers_of(drawn({"rarest": 2.0, "most popular": 0.1}, 0.05)).rows
+        assert len(rows) > 40 and rows[-1][0] == "100 %" and all(";" not in cell for row in rows for cell in row)
 
 
 def row(before, after, control, facts=96):
@@ -160,20 +169,6 @@ def test_relearning_in_one_sentence_with_its_control(tiny):
     assert came_back(few, tiny.forget) == "No single fact came back."
     drawn = {trace.name: list(trace.x) for trace in recovery_figure("relearn", hidden).data}
     assert drawn == {"before": [0.22], "relearnt": [0.46], "control": [0.21]}
-
-
-def test_a_line_is_of_one_wording_to_its_end():
-    def measured(epoch, share, full):
-        rows = ({"group": "forget", "tier": "all", "form": "reworded", "recall": share, "facts": 96},)
-        return Measured(run="r", epoch=epoch, rows=rows, full=full)
-
-    said = [measured(0, 1.0, False), measured(1, 0.6, False), measured(0, 0.9, True), measured(1, 0.4, True)]
-    assert [event.recall("forget", "reworded") for event in figures.by_epoch(said)] == [1.0, 0.6]
-    for events, share, form in ((said, "60 %", "in one other wording"), (said[2:], "40 %", "in other words")):
-        figure = figures.recall_chart(events, 1)
-        title = figures.finding_of(figure).replace("\u00a0", " ")
-        assert title == f"{share} of the facts to forget are still answered"
-        assert figure.layout.yaxis.title.text == f"answered {form}"
 
 
 @pytest.mark.parametrize(
@@ -223,10 +218,7 @@ def test_gaps_are_told_apart_only_beyond_their_ranges(gaps, said):
 @pytest.mark.parametrize(
     ("placed", "said"),
     [
-        (
-            {"AdaPop": (0.2, 0.5), "NPO": (0.5, 0.9)},
-            "AdaPop forgets most (20 % left); NPO keeps most (90 %)",
-        ),
+        ({"AdaPop": (0.2, 0.5), "NPO": (0.5, 0.9)}, "AdaPop forgets most (20 % left); NPO keeps most (90 %)"),
         (
             {"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.97), "WGA": (0.8, 0.6)},
             "AdaPop forgets most (49 % left; not clearly less: NPO); NPO keeps most (97 %; not clearly less: AdaPop)",
@@ -241,7 +233,7 @@ def test_nobody_is_first_who_cannot_be_told_from_the_next(placed, said):
     assert captions.extremes([(name, ranged(left), ranged(kept)) for name, (left, kept) in placed.items()]) == said
 
 
-def test_who_is_beaten_within_the_ranges_is_said_to_be_so():
+def test_beaten_and_verdicts_only_beyond_chance():
     one, near, far = (
         figures.Outcome(str(at), name, forget=ranged(left), holdout=ranged(kept))
         for at, (name, left, kept) in enumerate((("A", 0.2, 0.9), ("B", 0.25, 0.88), ("C", 0.6, 0.5)), start=1)
@@ -252,9 +244,6 @@ def test_who_is_beaten_within_the_ranges_is_said_to_be_so():
     assert figures.finding_of(figures.forget_against_holdout([one, near, far])).endswith(
         "as much as A (beaten by no more than chance may make: B)"
     )
-
-
-def test_verdicts_of_tiers_are_told_apart_only_beyond_chance():
     few = {"rare": {"Not brought back": 6, "Not forgotten": 2}, "popular": {"Not brought back": 4, "Not forgotten": 4}}
     said = "Not gone: 50 % of popular and 25 % of rare facts"
     assert captions.verdict_shares(few) == f"{said}, which may be chance"
@@ -277,9 +266,3 @@ def test_where_the_push_is_hardest_is_read_from_the_marks(betas, said):
     assert figures.finding_of(figure).replace("\u00a0", " ") == said
     marks = [f"{100 * trace.x[0]:.0f} %" for trace in figure.data if trace.mode == "markers"]
     assert "alike" in said or all(mark in said for mark in marks)
-
-
-def test_the_push_in_numbers_goes_along_the_confidence():
-    for drawn in (figures.push_curves, figures.relative_push):
-        rows = figures.numbers_of(drawn({"rarest": 2.0, "most popular": 0.1}, 0.05)).rows
-        assert len(rows) > 40 and rows[-1][0] == "100 %" and all(";" not in cell for row in rows for cell in row)

@@ -29,30 +29,22 @@ GA = record("ga", after=(0.0, 0.0, 0.0, 0.0, 0.1))
 # --- ranges
 
 
-def test_wilson_is_the_textbook_s():
+def test_intervals_are_the_textbook_s():
     found = wilson(0.3, 100)
     assert (found.mean, round(found.low, 4), round(found.high, 4)) == (0.3, 0.2189, 0.3958)
     none, every = wilson(0.0, 10), wilson(1.0, 10)
     assert (none.low, round(none.high, 4)) == (0.0, 0.2775), "nobody of ten is not nobody at all"
     assert (round(every.low, 4), every.high) == (0.7225, 1.0)
-
-
-def test_partly_right_answers_have_no_wider_range_than_wilson_gives():
-    """The mean of any values in [0, 1] varies at most as much as that of zeros and ones with the same mean."""
+    # The mean of any values in [0, 1] varies at most as much as that of zeros and ones with the
+    # same mean.
     values = [0.0, 0.5, 0.5, 1.0] * 25
     mean = sum(values) / len(values)
     true = 1.96 * sqrt(sum((value - mean) ** 2 for value in values) / len(values) ** 2)
     found = wilson(mean, len(values))
     assert (found.high - found.low) / 2 > true
-
-
-def test_difference_is_newcombe_s():
-    """Newcombe 1998, method 10, example (a): 56/70 and 48/80."""
+    # Newcombe 1998, method 10, example (a): 56/70 and 48/80.
     found = difference(wilson(56 / 70, 70), wilson(48 / 80, 80))
     assert (round(found.mean, 4), round(found.low, 4), round(found.high, 4)) == (0.2, 0.0524, 0.3339)
-
-
-def test_ranges_that_touch_overlap():
     assert not apart(Interval(0.1, 0.0, 0.2), Interval(0.3, 0.2, 0.4))
     assert apart(Interval(0.1, 0.0, 0.2), Interval(0.3, 0.21, 0.4))
     assert apart(Interval(0.3, 0.21, 0.4), Interval(0.1, 0.0, 0.2))
@@ -69,11 +61,11 @@ def test_seeds_are_one_contestant_and_their_range_is_over_seeds():
     assert second.lead(DIRECT) == Interval(pytest.approx(0.4), pytest.approx(0.3), pytest.approx(0.5))
     assert (first.over, second.over) == ("facts", "seeds")
     assert first.recall("forget", DIRECT, "rare") == wilson(0.2, COUNT)
-
-
-def test_a_repetition_is_no_further_seed():
     again = contestants([WGA, WGA, record("wga", after=(0.2, 0.6, 1.0, 0.9), seed=1)])
     assert [len(one.records) for one in again] == [2, 1]
+    told = comparison([WGA, record("wga", after=(0.2, 0.5, 1.0, 0.9), seed=1)])
+    assert "Mean over 2 seeds" in told.intervals[0]
+    assert ("seed", "0, 1") not in told.settings.rows
 
 
 @pytest.mark.parametrize("change", [{"learning_rate": 0.5}, {"facts": replace(FACTS, retain=())}])
@@ -81,13 +73,10 @@ def test_what_differs_in_more_than_its_seed_stands_alone(change):
     assert len(contestants([WGA, record("wga", after=(0.2, 0.6, 1.0, 0.9), seed=1, **change)])) == 2
 
 
-def test_a_seed_that_failed_is_not_counted_as_measured():
+def test_what_was_not_measured_is_not_zero():
     (one,) = contestants([WGA, record("wga", seed=1)])
     assert (one.name, one.label, one.over) == ("1 WGA, 1 of 2 seeds", "1 WGA", "facts")
     assert one.recall("forget", DIRECT, "all") == wilson(0.4, 2 * COUNT)
-
-
-def test_nothing_measured_is_nothing_and_not_zero():
     (one,) = contestants([record()])
     assert one.recall("forget", DIRECT, "all") is None
     assert one.lead(DIRECT) is None
@@ -98,7 +87,7 @@ def test_nothing_measured_is_nothing_and_not_zero():
 # --- what is said
 
 
-def test_table_has_every_number_with_its_range_and_direction():
+def test_table_has_every_number_also_as_csv(tmp_path):
     told = comparison([ADAPOP, WGA])
     forget, keep, inside = told.results
     cells = {name: values for table in told.results for name, *values in table.rows}
@@ -121,12 +110,20 @@ def test_table_has_every_number_with_its_range_and_direction():
     assert "still answered, under the worst attack: all" not in cells, "nobody probed"
     assert not any("second guess" in title for title in cells)
     assert told.intervals == (OVER_FACTS,)
-
-
-def test_ranges_over_seeds_are_said_to_be_so():
-    told = comparison([WGA, record("wga", after=(0.2, 0.5, 1.0, 0.9), seed=1)])
-    assert "Mean over 2 seeds" in told.intervals[0]
-    assert ("seed", "0, 1") not in told.settings.rows
+    told = comparison([record(after=(1 / 3, 0.2, 0.9, 0.7)), WGA])
+    with open(write_table(told, tmp_path / "t.csv"), encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(list(table_rows(told)))
+    (found,) = [
+        one for one in rows if (one["contestant"], one["form"], one["tier"]) == ("1", "direct", "rare")
+    ]  # fmt: skip
+    assert float(found["value"]) == 1 / 3
+    assert float(found["low"]) == wilson(1 / 3, COUNT).low
+    assert (found["better"], found["range_over"], found["method"]) == ("lower", "facts", "adapop")
+    inner = next(one for one in rows if one["metric"] == "KL")
+    assert (inner["low"], inner["range_over"]) == ("", "")
+    with pytest.raises(RunError, match="cannot be written"):
+        write_table(told, tmp_path / "nowhere" / "t.csv")
 
 
 def controls(records):
@@ -140,9 +137,6 @@ def test_control_decides_whether_scores_made_a_difference():
     assert remark.values["control"].startswith("+65 points") and remark.values["lead"].startswith("+0 points")
     close = record(preset="shuffled", after=(0.2, 0.3, 0.9, 0.6))
     assert [remark.kind for remark in controls([ADAPOP, close])] == ["control_overlaps"]
-
-
-def test_seeds_that_overlap_are_no_evidence_however_far_the_means_are_apart():
     lied = [
         record(preset="shuffled", after=(0.1, popular, 0.9, 0.6), seed=seed) for seed, popular in enumerate((1, 0.1))
     ]
@@ -155,20 +149,14 @@ def test_seeds_that_overlap_are_no_evidence_however_far_the_means_are_apart():
     assert mean.lead_over_facts(DIRECT) == difference(wilson(0.9, COUNT), wilson(0.1, COUNT)), "seeds add no facts"
 
 
-def test_narrow_gap_is_told_with_what_is_left():
+def test_a_control_differs_in_its_scores_alone():
+    other = record(preset="shuffled", after=(0.1, 0.7, 0.9, 0.6), learning_rate=0.5)
+    assert not controls([ADAPOP, other])
+    end = record(preset="shuffled", after=(0.1, 0.75, 0.9, 0.6), measure="end", frames=0)
+    assert controls([ADAPOP, end])
     ends = comparison([ADAPOP, SHUFFLED]).findings[0].values
     assert ends["wide"] == "2 AdaPop, shuffled, +65 points (+47 to +76), which answers 42 % of all"
     assert ends["narrow"] == "1 AdaPop, +0 points (-16 to +16), which answers 20 % of all"
-
-
-def test_control_is_only_what_differs_in_nothing_else():
-    other = record(preset="shuffled", after=(0.1, 0.7, 0.9, 0.6), learning_rate=0.5)
-    assert not controls([ADAPOP, other])
-
-
-def test_a_control_that_was_measured_at_its_end_alone_is_a_control():
-    end = record(preset="shuffled", after=(0.1, 0.75, 0.9, 0.6), measure="end", frames=0)
-    assert controls([ADAPOP, end])
 
 
 def test_picture_and_findings_tell_the_gap_of_one_form():
@@ -190,34 +178,25 @@ def test_picture_and_findings_tell_the_gap_of_one_form():
     )
 
 
-def test_titles_compare_those_who_forgot_anything():
+def test_only_those_who_forgot_on_one_model_are_compared():
     idle, other = record("rmu", after=(0.98, 0.97, 1.0, 1.0)), record("npo", after=(0.1, 0.3, 1.0, 0.9))
     title = figures.finding_of(figures.compare_runs(comparison([idle, WGA, other]).outcomes)).replace("\u00a0", " ")
     assert title.startswith("Where anything was forgotten, ") and "RMU" not in title and "NPO" in title
-
-
-def test_no_original_of_one_model_is_set_beside_runs_of_another():
     assert [one.name for one in comparison([ADAPOP, WGA]).outcomes] == ["original", "AdaPop", "WGA"]
     assert [
         one.name for one in comparison([ADAPOP, record("wga", after=(0.2, 0.6, 1.0, 0.9), model="people")]).outcomes
     ] == ["AdaPop", "WGA"]
 
 
-def test_front_is_named_in_words():
+def test_the_front_and_who_is_out_of_the_contest():
     remarks = comparison([ADAPOP, SHUFFLED, WGA]).findings
     assert Remark("front", {"names": "1 AdaPop (20 % left, 70 % kept); 3 WGA (40 % left, 90 % kept)"}) in remarks
     assert Remark("behind", {"name": "2 AdaPop, shuffled", "by": "1 AdaPop, 3 WGA"}) in remarks
     close = record("npo", after=(0.2, 0.25, 0.9, 0.7))
     assert Remark("behind_in_range", {"name": "2 NPO", "by": "1 AdaPop"}) in comparison([ADAPOP, close]).findings
-
-
-def test_where_nothing_was_forgotten_there_is_one_finding():
     idle = [record(method, after=(1.0, 1.0, 1.0, 1.0)) for method in ("adapop", "wga")]
     assert [remark.kind for remark in comparison(idle).findings] == ["no_contest"]
     assert not comparison([ADAPOP]).findings, "one alone wins nothing"
-
-
-def test_collapsed_model_is_out_of_the_contest():
     told = comparison([ADAPOP, GA])
     names = "2 Gradient ascent (of the retained facts only 0% are left)"
     assert Remark("collapsed", {"names": names}) in told.findings
@@ -230,44 +209,19 @@ def test_collapsed_model_is_out_of_the_contest():
 def test_what_may_not_be_concluded_is_said():
     fewer = replace(FACTS, forget=(Fact("z", "?", "!", score=1.0),))
     assert comparison([ADAPOP, record("wga", facts=fewer)]).warnings == (
-        Remark("other_facts"),
-        Remark("no_control"),
-        Remark("unequal_weights", {"alphas": "0.5, 1"}),
-        Remark("unmeasured", {"names": "2"}),
-    )
+        Remark("other_facts"), Remark("no_control"),
+        Remark("unequal_weights", {"alphas": "0.5, 1"}), Remark("unmeasured", {"names": "2"}),
+    )  # fmt: skip
     assert comparison([ADAPOP, SHUFFLED]).warnings == ()
-
-
-def test_form_is_that_in_which_everybody_was_asked():
     bare = Measured(run="r", epoch=5, full=True, rows=(row("forget", DIRECT, "all", 0.3),))
     unworded = replace(WGA, events=(*WGA.events[:1], bare))
     assert comparison([ADAPOP, WGA]).form_words == "asked in other words"
     assert comparison([ADAPOP, unworded]).form_words == "asked as trained"
-
-
-def test_two_configurations_differ_in_these_settings():
     rows = {name: values for name, *values in settings_of(contestants([ADAPOP, WGA])).rows}
     assert rows["method"] == ["adapop", "wga"]
     assert rows["alpha0"] == ["0.5", "1"]
     assert "seed" not in rows
     assert settings_of(contestants([WGA])).rows == ()
-
-
-def test_table_as_csv_has_the_numbers_unrounded(tmp_path):
-    told = comparison([record(after=(1 / 3, 0.2, 0.9, 0.7)), WGA])
-    with open(write_table(told, tmp_path / "t.csv"), encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == len(list(table_rows(told)))
-    (found,) = [
-        one for one in rows if (one["contestant"], one["form"], one["tier"]) == ("1", "direct", "rare")
-    ]  # fmt: skip
-    assert float(found["value"]) == 1 / 3
-    assert float(found["low"]) == wilson(1 / 3, COUNT).low
-    assert (found["better"], found["range_over"], found["method"]) == ("lower", "facts", "adapop")
-    inner = next(one for one in rows if one["metric"] == "KL")
-    assert (inner["low"], inner["range_over"]) == ("", "")
-    with pytest.raises(RunError, match="cannot be written"):
-        write_table(told, tmp_path / "nowhere" / "t.csv")
 
 
 # --- what the paper published
@@ -287,9 +241,6 @@ def test_published_numbers_are_those_of_the_paper():
     assert found["CE-U", "Qwen RWKU"].unusable
     assert published.paraphrased("Qwen")["WGA"] == {"rare": 0.014, "popular": 0.194}
     assert all(one.source and 0 <= one.forget <= 1 and 0 <= one.retain <= 1 for one in found.values())
-
-
-def test_published_tables_are_whole():
     tables = published.tables()
     assert len(tables) == 10
     for table in tables:
@@ -297,29 +248,19 @@ def test_published_tables_are_whole():
         assert table.note.startswith(f"{published.PAPER}, "), table.title
     by_title = {table.title.split(":")[0]: table for table in tables}
     assert by_title["Minutes of training (Llama, DUET, one A100)"].rows[0][1:] == (
-        "29.0",
-        "29.4",
-        "27.1",
-        "23.4",
-        "40.0",
-    )
-
-
-def test_the_abstract_s_factors_are_what_we_say_they_are():
+        "29.0", "29.4", "27.1", "23.4", "40.0",
+    )  # fmt: skip
     rows = {row[0]: [list(map(float, cell.split("/"))) for cell in row[1:]] for row in published.tables()[0].rows}
     means = [sum(cell) / 3 for cell in rows["DUET paraphrase"]]
     adapop, _, gd, npo, wga = means
     assert round((gd + npo + wga) / 3 / adapop, 2) == 5.12
     assert (round(wga / adapop, 2), round(npo / adapop, 1)) == (1.34, 12.8)
-
-
-def test_every_method_of_ours_finds_its_published_row():
     theirs = {one.our_name for one in published.recalls("Llama DUET")}
     assert set(METHODS) - {"redirect", "idkdpo", "dpo", "rt"} <= theirs
 
 
-def test_what_the_original_could_not_answer_either_is_no_collapse():
-    """A stranger's model stands at 0 on questions that were made for another: before, too."""
+def test_collapses_and_second_guesses():
+    # A stranger's model stands at 0 on questions that were made for another: before, too.
     ignorant = record("ga", after=(0.5, 0.5, 0.9, 0.9, 0.0))
     events = tuple(
         replace(event, rows=tuple({**one, "recall": 0.0} if one["group"] == "utility" else one for one in event.rows))
@@ -329,9 +270,6 @@ def test_what_the_original_could_not_answer_either_is_no_collapse():
     )
     told = comparison([ADAPOP, replace(ignorant, events=events)])
     assert told.outcomes[2].collapsed == "" and comparison([ADAPOP, ignorant]).outcomes[2].collapsed
-
-
-def test_the_second_guess_stands_where_a_run_was_probed_for_it():
     probed, unprobed = read_record(example("redirect")), read_record(example("shuffled"))
     rows = {row[0]: row[1:] for row in comparison([probed, unprobed]).results[-1].rows}
     cell = next(
@@ -341,8 +279,8 @@ def test_the_second_guess_stands_where_a_run_was_probed_for_it():
     assert said.splitlines()[0] == percent(cell.unlearned.near) and nothing == ""
 
 
-def test_one_question_of_each_tier_is_answered_by_every_run_in_one_table():
-    """Of the shipped runs, from their frames: the original answers, and the runs differ."""
+def test_one_question_of_each_tier_in_one_table():
+    # Of the shipped runs, from their frames: the original answers, and the runs differ.
     records = [read_record(example(name)) for name in ("adapop", "shuffled", "wga", "redirect")]
     table = comparison(records).replies
     head, (right, original, *replies) = table.head, table.rows
@@ -354,9 +292,6 @@ def test_one_question_of_each_tier_is_answered_by_every_run_in_one_table():
         fact = next(fact for fact in records[0].facts.forget if head[place].startswith(fact.question))
         probed = {row.fact_id: row.unlearned.text for row in records[0].rows if row.kind == DIRECT}
         assert probed.get(fact.id, answers[0]) == answers[0], "what it was recorded to say, it says"
-
-
-def test_runs_of_other_facts_answer_no_common_question():
     other = record("wga", after=(0.2, 0.6, 1.0, 0.9), facts=replace(FACTS, retain=()))
     assert comparison([ADAPOP, other]).replies is None and comparison([ADAPOP, WGA]).replies is None
 

@@ -28,31 +28,25 @@ DISTANCE = Distance(
 )
 
 
-def test_the_sentence_says_how_many_facts_stand_as_if_never_learnt():
+def test_the_sentence_and_the_picture():
     assert distance_sentence(DISTANCE) == (
         "Forgotten as if never learnt: 61 % (51 to 70 %) of facts; over-forgotten 22 % (15 to 31 %), mostly rare; "
         "under-forgotten 17 % (11 to 26 %), mostly popular"
     )
     assert finding_of(distance_chart(DISTANCE, FACTS)).startswith("Forgotten as if never learnt: 61")
-
-
-def test_the_picture_s_words_stand_at_the_top_of_the_band_and_stretch_no_axis():
     figure = distance_chart(DISTANCE, FACTS)
     (words,) = figure.layout.annotations
     (band,) = figure.layout.shapes
     assert 10**words.y == pytest.approx(band.y1), "an annotation on a log axis takes the logarithm"
 
 
-def test_the_tables_hold_every_number():
+def test_tables_and_membership_hold_every_number():
     states, groups, quality = distance_tables(DISTANCE)
     assert dict((row[0], row[1:]) for row in states.rows)["reworded, rare"][0] == "50"
     assert groups.rows == (("to forget, as trained, all", "100", "0.50", "25 %"),)
     assert [cell for _, cell in quality.rows] == [
         "1e-12", "-12.0", "0.40", "prefers wrong answers more than the oracle", "0.80", "0.70",
     ]  # fmt: skip
-
-
-def test_membership_says_what_the_oracle_gives_and_asks_for_held_out_facts():
     common = {"tier": "all", "form": "direct", "recall": 0.5, "words": 1.0}
     scores = dict.fromkeys(("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib"), 0.1)
     rows = ({**common, "group": "forget", "facts": 100, **scores}, {**common, "group": "holdout", "facts": 50})

@@ -147,12 +147,19 @@ def test_the_card_says_that_a_thinking_model_was_asked_without(opinionated, tmp_
     assert "asked without thinking" in card and "enable_thinking is False" in card
 
 
-def test_the_card_says_in_which_form_the_model_was_asked(finished):
+def test_the_card_says_how_the_model_was_asked_and_not_what_it_forgot(finished, tmp_path):
     record = read_record(finished)
     assert "asked through the chat template of its tokenizer, without" in model_card(record, "home", merged=True)
     prompting = Prompting("text-examples", (), False, 24, 9, (), True, 1, {}, ())
     card = model_card(replace(record, prompting=prompting), "home", merged=True)
     assert "trained and asked as text after three examples, without a system prompt." in card
+    card = (export(finished, tmp_path / "home").folder / "README.md").read_text(encoding="utf-8")
+    facts = finished.facts
+    assert f"{len(facts.forget)} facts of the set" in card and facts.sha256 in card
+    assert "Before and after" in card and "not that the knowledge is gone" in card
+    assert weights_of(finished).sha256 in card
+    for fact in facts.forget:
+        assert fact.question not in card
 
 
 def test_weights_that_were_not_merged_are_noticed(finished, tmp_path, monkeypatch):
@@ -162,16 +169,6 @@ def test_weights_that_were_not_merged_are_noticed(finished, tmp_path, monkeypatc
     done = export(finished, tmp_path / "whole", merged=True)
     assert done.differing > 0
     assert f"{done.differing} of {done.asked} answers" in (done.folder / "README.md").read_text()
-
-
-def test_the_card_says_what_was_forgotten_but_not_which(finished, tmp_path):
-    card = (export(finished, tmp_path / "home").folder / "README.md").read_text(encoding="utf-8")
-    facts = finished.facts
-    assert f"{len(facts.forget)} facts of the set" in card and facts.sha256 in card
-    assert "Before and after" in card and "not that the knowledge is gone" in card
-    assert weights_of(finished).sha256 in card
-    for fact in facts.forget:
-        assert fact.question not in card
 
 
 def test_nothing_is_overwritten_and_nothing_half_written_stays(finished, tmp_path, monkeypatch):

@@ -25,28 +25,24 @@ def test_the_strip_counts_every_fact_once_by_tier():
     figure = figures.popularity_strip(facts)
     for tier in ("rare", "middle", "popular"):
         assert sum(trace(figure, tier).y) == sum(fact.tier == tier for fact in facts)
-
-
-def test_the_strip_has_places_of_their_own_for_zero_and_unknown():
     facts = [Fact("a", "q", "a", score=0.0), Fact("b", "q", "a", score=None), Fact("c", "q", "a", score=0.02)]
     figure = figures.popularity_strip(facts)
     places = dict(zip(figure.layout.xaxis.ticktext, figure.layout.xaxis.tickvals))
     assert list(trace(figure, "unknown").x) == [places["unknown"]]
     assert places["0"] in trace(figure, "rare").x
     assert places["unknown"] < places["0"] < min(x for x in trace(figure, "rare").x if x != places["0"])
-
-
-def test_the_strip_of_nothing_and_of_many():
     assert figures.popularity_strip([]).layout.xaxis.ticktext[:2] == ("unknown", "0")
     many = [Fact(str(i), "q", "a", score=float(i)) for i in range(20_000)]
     assert len(figures.popularity_strip(many).to_json()) < 60_000
-
-
-def test_two_clusters_are_two_clusters():
     facts = [Fact(str(i), "q", "a", score=s) for i, s in enumerate([70.0, 100.0, 120.0, 2400.0, 3000.0])]
     figure = figures.popularity_strip(facts)
     assert not trace(figure, "middle").x
     assert min(trace(figure, "popular").x) - max(trace(figure, "rare").x) > 1
+    facts = [Fact("a", "q", "a", score=0.0), Fact("b", "q", "a"), Fact("c", "q", "a", score=100.0)]
+    numbers = figures.numbers_of(figures.popularity_strip(facts))
+    assert [row[0] for row in numbers.rows] == ["unknown", "0", "100 to 133.4"]
+    whole = figures.numbers_of(figures.popularity_strip(sandbox_facts().forget))
+    assert sum(int(cell) for row in whole.rows for cell in row[1:] if cell) == 256
 
 
 def test_proxies_that_differ_are_named():
@@ -58,14 +54,11 @@ def test_proxies_that_differ_are_named():
     assert list(trace(figure, "same side").x) == [1.0, 3.0]
 
 
-def test_the_push_peaks_where_it_is_marked():
+def test_the_push_and_the_weight_against_wgas():
     figure = figures.push_curves({"rarest fact": 1.5, "middle": 0.5, "most popular": 0.1}, 0.05)
     for line, mark in zip(figure.data[::2], figure.data[1::2]):
         assert mark.y[0] >= max(line.y) - 1e-3
-
-
-def test_the_papers_curve_is_the_weight_against_wgas():
-    """p^(β − 1) at p = 0.1: 0.1 to the −0.9 is 7.9433, to the 0.5 is 0.3162, and 1 where β is 1."""
+    # p^(β − 1) at p = 0.1: 0.1 to the −0.9 is 7.9433, to the 0.5 is 0.3162, and 1 where β is 1.
     figure = figures.relative_push({"most popular": 0.1, "WGA": 1.0, "rarest fact": 1.5}, 0.05)
     at = {one.name: next(y for x, y in zip(one.x, one.y) if x == pytest.approx(0.1)) for one in figure.data}
     assert at == pytest.approx(
@@ -73,20 +66,29 @@ def test_the_papers_curve_is_the_weight_against_wgas():
     )
 
 
-def test_the_controller_chart_separates_drift_within_and_above_tolerance():
+def test_the_controller_chart_and_its_numbers():
     rows = [epoch(0, 0.0, 0.0), epoch(1, 0.0, 0.0), epoch(2, 0.5, 0.04), epoch(3, 0.05, 0.035)]
     figure = figures.controller_chart(rows, make_config())
     assert list(trace(figure, "δ above").x) == [2]
     assert list(trace(figure, "δ within").x) == [1, 3]
     assert list(trace(figure, "α").y) == [0.5, 0.5, 0.54, 0.535]
+    rows = [epoch(0, 0.0, 0.0), epoch(1, 0.05, 0.0), epoch(2, 0.5, 0.04)]
+    numbers = figures.numbers_of(figures.controller_chart(rows, make_config()))
+    assert numbers.columns == ("epoch", "δ within ε", "δ above ε: λ rises", "δ from before training", "α = α₀ + λ")
+    assert numbers.rows[1] == ("1", "0.05", "", "0.5", "0.5")
+    assert numbers.rows[2] == ("2", "", "0.5", "0.5", "0.54")
 
 
-def test_loss_rows_leave_unseen_tiers_out():
+def test_losses_leave_unseen_tiers_out():
     rows = figures.loss_rows(STEPS[:1], steps_per_epoch=4)
-    assert rows == [
-        {"epoch": 0.25, "nats": 1.0, "facts": "rare"},
-        {"epoch": 0.25, "nats": 0.2, "facts": "retained"},
-    ]
+    assert rows == [{"epoch": 0.25, "nats": 1.0, "facts": "rare"}, {"epoch": 0.25, "nats": 0.2, "facts": "retained"}]
+    steps = [replace(STEPS[0], nll_by_tier={}), *STEPS[1:]]
+    assert {row["facts"] for row in figures.loss_rows(steps, 4)} == {"rare", "retained"}
+    numbers = figures.numbers_of(figures.loss_chart(STEPS, 4))
+    assert numbers.columns == ("epoch", "rare", "retained")
+    assert numbers.rows[0] == ("0.25", "1", "0.2")
+    assert len(numbers.rows) == len(STEPS)
+    assert figures.loss_numbers(STEPS, 4) == numbers, "the live table is the drawn one's"
 
 
 def test_the_outcome_shows_before_and_after():
@@ -122,11 +124,6 @@ def test_facts_without_scores_have_one_line_of_losses(kept, lines):
     assert {row["facts"] for row in figures.loss_rows(steps, 4)} <= set(figures.LOSS_COLOR), "the page's chart has them"
 
 
-def test_a_step_without_a_tier_is_left_out_where_other_facts_have_scores():
-    steps = [replace(STEPS[0], nll_by_tier={}), *STEPS[1:]]
-    assert {row["facts"] for row in figures.loss_rows(steps, 4)} == {"rare", "retained"}
-
-
 def unscored(number, recall, *tiers):
     """What is measured of eight facts without scores, in two forms, and of others of some tiers."""
     rows = [
@@ -149,9 +146,6 @@ def test_facts_without_scores_are_drawn_as_one():
         (["to forget"], [1.0]),
         (["to forget"], [0.25]),
     ]
-
-
-def test_facts_without_scores_beside_others_are_not_drawn():
     before, after = unscored(0, 1.0, "rare"), unscored(1, 0.25, "rare")
     figure = figures.recall_chart([before, after], 1)
     assert [item.name for item in figure.data if item.name] == ["rare", "rare, reworded"]
@@ -159,44 +153,17 @@ def test_facts_without_scores_beside_others_are_not_drawn():
     assert {place for item in outcome.data for place in item.x} == {"forget<br>rare"}
 
 
-def test_user_text_stays_text_in_a_figure():
+def test_user_text_stays_text():
     hostile = "<img src=x onerror=alert(1)>"
     facts = [Fact("a", hostile, "a", subject=hostile, score=100.0)]
     scatter = figures.agreement_scatter(facts, {"a": 1.0}, {"a": 2.0}, ("one", "two"), ["a"])
     for figure in (figures.popularity_strip(facts), scatter):
         assert "&lt;img" in figure.to_json().replace("\\u003c", "<")
         assert "<img" not in figure.to_json().replace("\\u003c", "<")  # hover labels understand some HTML
-
-
-# --- the table beside every picture
-
-
-def test_the_controller_by_epoch():
-    rows = [epoch(0, 0.0, 0.0), epoch(1, 0.05, 0.0), epoch(2, 0.5, 0.04)]
-    numbers = figures.numbers_of(figures.controller_chart(rows, make_config()))
-    assert numbers.columns == ("epoch", "δ within ε", "δ above ε: λ rises", "δ from before training", "α = α₀ + λ")
-    assert numbers.rows[1] == ("1", "0.05", "", "0.5", "0.5")
-    assert numbers.rows[2] == ("2", "", "0.5", "0.5", "0.54")
-
-
-def test_bins_are_named_by_their_scores_and_unknown_is_not_zero():
-    facts = [Fact("a", "q", "a", score=0.0), Fact("b", "q", "a"), Fact("c", "q", "a", score=100.0)]
-    numbers = figures.numbers_of(figures.popularity_strip(facts))
-    assert [row[0] for row in numbers.rows] == ["unknown", "0", "100 to 133.4"]
-    whole = figures.numbers_of(figures.popularity_strip(sandbox_facts().forget))
-    assert sum(int(cell) for row in whole.rows for cell in row[1:] if cell) == 256
-
-
-def test_losses_by_step_with_gaps_where_a_tier_was_not_seen():
-    numbers = figures.numbers_of(figures.loss_chart(STEPS, 4))
-    assert numbers.columns == ("epoch", "rare", "retained")
-    assert numbers.rows[0] == ("0.25", "1", "0.2")
-    assert len(numbers.rows) == len(STEPS)
-    assert figures.loss_numbers(STEPS, 4) == numbers, "the live table is the drawn one's"
-
-
-def test_hostile_names_stay_text():
     facts = [Fact("a", "q", "a", subject="<img src=x onerror=alert(1)> ${1}", score=100.0)]
     figure = figures.agreement_scatter(facts, {"a": 1.0}, {"a": 2.0}, ("<img src=x>", "${two}"), ["a"])
     said = json.dumps(twin_of(figure, "<b>${x}</b>"))
     assert not re.search(r"<|\$\{", said)
+
+
+# --- the table beside every picture

@@ -18,28 +18,22 @@ def outcome(mark, name, forget, holdout, gap=0.0, **changes):
 
 
 OUTCOMES = [
-    outcome("1", "AdaPop", 0.2, 0.6, gap=-0.1),
-    outcome("2", "WGA <b>", 0.3, 0.8, gap=0.4),
+    outcome("1", "AdaPop", 0.2, 0.6, gap=-0.1), outcome("2", "WGA <b>", 0.3, 0.8, gap=0.4),
     outcome("3", "NPO", 0.35, 0.7, gap=0.2),
-    outcome("4", "GA", 0.0, 0.0, collapsed="nothing is left"),
-    outcome("", "original", 1.0, 0.95),
-]
+    outcome("4", "GA", 0.0, 0.0, collapsed="nothing is left"), outcome("", "original", 1.0, 0.95),
+]  # fmt: skip
 
 
 def traces(figure):
     return {trace.name: trace for trace in figure.data if trace.name}
 
 
-def test_rows_are_ordered_by_the_gap_and_the_original_is_first():
+def test_rows_are_ordered_by_the_gap_in_a_panel_for_each_form():
     unknown = figures.Outcome("5", "unscored", {DIRECT: {}})
     assert [one.mark for one in by_gap([unknown, *OUTCOMES])] == ["", "2", "3", "4", "1", "5"]
     figure = figures.compare_runs(OUTCOMES)
     assert [name.split()[0] for name in figure.layout.yaxis.ticktext] == ["original", "2", "3", "4", "1"]
     assert figure.layout.yaxis.ticktext[1] == "2 WGA &lt;b&gt;"
-
-
-def test_each_tier_stands_with_its_interval_below_the_rarer_one():
-    figure = figures.compare_runs(OUTCOMES)
     rare, popular = (trace for trace in figure.data if trace.name in ("rare", "popular"))
     assert list(popular.x) == pytest.approx([0.2, 0.6, 0.4, 0.2, 0.1])
     assert all(above < below for above, below in zip(rare.y, popular.y))
@@ -47,9 +41,10 @@ def test_each_tier_stands_with_its_interval_below_the_rarer_one():
     lines = [trace for trace in figure.data if trace.mode == "lines"]
     assert [list(line.x) for line in lines] == [[one.recall[REWORDED][t].mean for t in ("rare", "popular")]
                                                 for one in by_gap(OUTCOMES)]  # fmt: skip
-
-
-def test_a_panel_for_each_form_that_anybody_was_asked_in():
+    numbers = figures.numbers_of(figures.compare_runs(OUTCOMES))
+    assert numbers.columns == ("", "rare", "popular"), "nobody has a middle tier here"
+    by_name = {row[0]: row for row in numbers.rows}
+    assert by_name["2 WGA <b>"][-1] == "60 % (50 % to 70 %)"
     probed = figures.Outcome("1", "AdaPop", {DIRECT: {"rare": share(0.2)}, ATTACKED: {"rare": share(0.5)}})
     figure = figures.compare_runs([probed, OUTCOMES[1]])
     titles = [note.text for note in figure.layout.annotations if note.text != "rare"]
@@ -65,9 +60,6 @@ def test_front_is_who_nobody_beats():
     twins = [outcome("1", "a", 0.2, 0.6), outcome("2", "b", 0.2, 0.6)]
     assert figures.pareto_front(twins) == twins, "equals do not beat each other"
     assert figures.pareto_front([OUTCOMES[3], OUTCOMES[4], figures.Outcome("9", "unmeasured")]) == []
-
-
-def test_where_nothing_was_forgotten_nobody_wins():
     idle = [outcome("1", "AdaPop", 0.95, 0.9), outcome("2", "WGA", 0.85, 0.95)]
     said = figures.finding_of(figures.forget_against_holdout([*idle, OUTCOMES[4]]))
     assert said == "Nothing was forgotten beyond chance: there is no contest yet"
@@ -76,13 +68,10 @@ def test_where_nothing_was_forgotten_nobody_wins():
     )
     assert not no_contest(idle), "nobody knows, for the original was not measured"
     assert not no_contest([OUTCOMES[4]]), "nobody tried"
-
-
-def test_one_alone_wins_nothing():
     assert figures.finding_of(figures.forget_against_holdout([OUTCOMES[0], OUTCOMES[4]])) == ""
 
 
-def test_scatter_draws_the_front_and_tells_its_parts_apart_by_shape():
+def test_scatter_draws_the_front():
     figure = figures.forget_against_holdout(OUTCOMES, "in other words")
     drawn = traces(figure)
     assert list(drawn) == ["Pareto front", "original", "on the front", "behind it", "collapsed"]
@@ -92,16 +81,10 @@ def test_scatter_draws_the_front_and_tells_its_parts_apart_by_shape():
     assert len({drawn[name].marker.symbol for name in list(drawn)[1:]}) == 4
     assert list(drawn["behind it"].error_y.array) == pytest.approx([0.1])
     assert "in other words" in figure.layout.xaxis.title.text
-
-
-def test_no_tick_stands_beyond_all_facts():
     figure = figures.forget_against_holdout([outcome("1", "AdaPop", 0.02, 0.99), outcome("2", "NPO", 0.9, 0.97)])
     for axis in (figure.layout.xaxis, figure.layout.yaxis):
         assert len(axis.tickvals) > 2 and min(axis.tickvals) >= 0 and max(axis.tickvals) <= 1
         assert axis.range[1] > 1, "there is room for a mark at the edge"
-
-
-def test_scatter_leaves_out_what_was_not_measured():
     figure = figures.forget_against_holdout([figures.Outcome("1", "unmeasured", forget=share(0.2))])
     assert list(figure.data) == []
 
@@ -113,13 +96,6 @@ def test_published_numbers_are_labelled_as_such():
     forget, retain = (trace for trace in figure.data if trace.mode == "markers")
     assert (list(forget.x), list(retain.x)) == ([0.1, 0.3], [0.8, 0.9])
     assert forget.marker.symbol != retain.marker.symbol
-
-
-def test_every_number_of_the_gap_is_in_its_table():
-    numbers = figures.numbers_of(figures.compare_runs(OUTCOMES))
-    assert numbers.columns == ("", "rare", "popular"), "nobody has a middle tier here"
-    by_name = {row[0]: row for row in numbers.rows}
-    assert by_name["2 WGA <b>"][-1] == "60 % (50 % to 70 %)"
 
 
 def test_text_of_a_figure_cannot_end_its_script():

@@ -47,26 +47,19 @@ def values(figure):
     return found
 
 
-def test_heatmap_prints_each_recall(matrix):
+def test_heatmap_prints_each_recall_or_says_why_not(matrix):
     shown = values(figures.leak_heatmap(matrix, "forget"))
     assert shown["unlearned", "as trained", "rare"] == (0.25, "25", True)
     assert shown["unlearned", "as trained", "popular"] == (1.0, "100", True)
     assert shown["unlearned", "as trained", "all"] == (0.5, "50", True)
     assert shown["original", "as an expert", "popular"] == (0.9, "90", True)
     assert len(shown) == 2 * (3 + 3 + 2), "nobody asked the popular fact a multiple choice"
-
-
-def test_heatmap_says_what_is_not_measurable(matrix):
     figure = figures.leak_heatmap(matrix, "forget")
     shown = values(figure)
     assert shown["original", "as an expert", "rare"] == (0.3, "30", False)
     assert shown["unlearned", "as an expert", "rare"] == (0.0, "–", False)
     (grey,) = {color for _, color in figure.data[3].colorscale}
     assert re.fullmatch(r"#(..)\1\1", grey)
-
-
-def test_hover_has_the_count_the_chance_and_the_reason(matrix):
-    figure = figures.leak_heatmap(matrix, "forget")
     told = [text for trace in figure.data for line in trace.customdata for text in line if text]
     assert any("multiple choice, rare" in text and "a blind guess: 25 %" in text for text in told)
     assert any("as an expert (role playing), rare</b>: 2 facts" in text and "below 0.8" in text for text in told)
@@ -74,20 +67,12 @@ def test_hover_has_the_count_the_chance_and_the_reason(matrix):
     assert not any("guess" in text for text in told if "direct" in text)
 
 
-def test_only_tiers_that_are_there_have_a_column(matrix):
+def test_tiers_have_columns_and_gaps(matrix):
     assert tuple(figures.leak_heatmap(matrix, "forget").data[0].x) == ("rare", "popular", "all")
     unscored = leak_matrix([row("u", "unknown", DIRECT, 1.0, 0.0)])
     assert tuple(figures.leak_heatmap(unscored, "forget").data[0].x) == ("all",)
     figure = figures.recall_by_kind(unscored, "forget")
     assert [trace.name for trace in figure.data[:2]] == ["all, original", "all"]
-
-
-@pytest.mark.parametrize("draw", [figures.leak_heatmap, figures.recall_by_kind])
-def test_group_that_nobody_asked_is_said_to_be_empty(matrix, draw):
-    assert draw(matrix, "holdout").layout.annotations[0].text == "no fact of this group was asked"
-
-
-def test_gap_under_each_form(matrix):
     figure = figures.recall_by_kind(matrix, "forget")
     assert list(figure.layout.yaxis.ticktext) == ["as trained", "as an expert", "multiple<br>choice"]
     traces = {trace.name: trace for trace in figure.data}
@@ -100,7 +85,12 @@ def test_gap_under_each_form(matrix):
     assert (list(traces["a blind guess"].x), list(traces["a blind guess"].y)) == ([0.25], [2])
 
 
-def test_verdicts_are_shares_with_their_counts_in_words():
+@pytest.mark.parametrize("draw", [figures.leak_heatmap, figures.recall_by_kind])
+def test_group_that_nobody_asked_is_said_to_be_empty(matrix, draw):
+    assert draw(matrix, "holdout").layout.annotations[0].text == "no fact of this group was asked"
+
+
+def test_verdicts_are_shares_with_a_colour_of_their_own():
     figure = figures.verdict_bars(
         {"rare": {"Not brought back": 3, "Not forgotten": 1}, "popular": {"Not forgotten": 2}}
     )
@@ -109,9 +99,6 @@ def test_verdicts_are_shares_with_their_counts_in_words():
     assert list(bars["Not forgotten"].x) == [0.25, 1.0]
     assert list(bars["Not brought back"].text) == ["Not brought<br>back 3", ""]
     assert figures.verdict_bars({"rare": {}}).layout.annotations[0].text == "no fact has a verdict"
-
-
-def test_every_verdict_has_a_colour_of_its_own():
     assert {rule.name for rule in RULES} == set(VERDICT_COLOR)
     assert len(set(VERDICT_COLOR.values())) == len(VERDICT_COLOR)
 

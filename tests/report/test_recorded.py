@@ -38,7 +38,7 @@ def row(key="k", method="wga", preset="paper", recall=0.5, failed="", **changes)
 
 
 def read(tmp_path, rows, of=recorded.results):
-    path = tmp_path / "rows.csv"
+    path = tmp_path / f"rows-{len(list(tmp_path.iterdir()))}.csv"  # what was read is remembered by its name
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, sorted({name for row in rows for name in row}), restval="")
         writer.writeheader()
@@ -46,7 +46,7 @@ def read(tmp_path, rows, of=recorded.results):
     return of(path)
 
 
-def test_mean_and_interval_are_student_s_over_seeds(tmp_path):
+def test_means_and_intervals(tmp_path):
     (one,) = read(tmp_path, [row(str(seed), recall=value, seed=seed) for seed, value in enumerate((0.4, 0.5, 0.6))])
     found = one.recall("forget", REWORDED, "rare")
     half = T_OF_THREE * 0.1 / sqrt(3)
@@ -54,21 +54,20 @@ def test_mean_and_interval_are_student_s_over_seeds(tmp_path):
     assert one.gap.mean == pytest.approx(0.25)
     assert one.gap.high == pytest.approx(0.25), "seed by seed: the popular facts followed the rare ones"
     assert one.seeds == "3 seeds"
+    assert read(tmp_path, [row(new_column="x")])
+    recorded.results.cache_clear()
+    config = json.dumps(json.loads(make_config("wga").to_json()) | {"new_setting": 1})
+    with pytest.raises(ConfigError, match="new_setting"):
+        read(tmp_path, [row(config=config)])
 
 
-def test_interval_ends_where_recall_ends(tmp_path):
+def test_interval_ends_where_recall_or_a_metric_ends(tmp_path):
     (one,) = read(tmp_path, [row(str(seed), recall=value, seed=seed) for seed, value in enumerate((0.0, 0.7))])
     found = one.recall("forget", REWORDED, "rare")
     assert (found.low, found.high) == (0.0, 1.0)
-
-
-def test_interval_ends_where_a_metric_ends(tmp_path):
     (one,) = read(tmp_path, [row(str(seed), forget_all_kl=kl, seed=seed) for seed, kl in enumerate(("0.1", "4.0"))])
     assert one.value("forget", "kl").low == 0.0
     assert one.value("forget", "kl").high > 4.0
-
-
-def test_one_seed_has_no_interval_and_what_was_not_measured_is_not_zero(tmp_path):
     (one,) = read(tmp_path, [row()])
     found = one.recall("forget", REWORDED, "rare")
     assert (found.low, found.high) == (found.mean, found.mean)
@@ -80,34 +79,29 @@ def test_one_seed_has_no_interval_and_what_was_not_measured_is_not_zero(tmp_path
 @pytest.mark.parametrize(
     "change",
     [
-        {"epochs": 3},
-        {"beta": BetaMap.constant(0.3)},
-        {"scores": "noisy"},
-        {"anchors": "quantiles"},
-        {"world": "wide"},
-        {"quick": "1"},
+        {"epochs": 3}, {"beta": BetaMap.constant(0.3)}, {"scores": "noisy"},
+        {"anchors": "quantiles"}, {"world": "wide"}, {"quick": "1"},
     ],
-)
+)  # fmt: skip
 def test_only_untouched_presets_count(tmp_path, change):
     found = read(tmp_path, [row("a"), row("b", seed=1, **change)])
     assert [one.seeds for one in found] == ["1 seed"]
 
 
-def test_failed_seeds_are_counted_and_not_measured(tmp_path):
+def test_which_rows_count(tmp_path):
     (one,) = read(tmp_path, [row("a"), row("b", seed=1, failed="not finite", recall=0.0)])
     assert (one.seeds, one.recall("forget", REWORDED, "rare").mean) == ("1 seed, 1 failed", 0.5)
+    (one,) = read(tmp_path, [row("a", recall=0.1), row("a", recall=0.3)])
+    assert one.recall("forget", REWORDED, "rare").mean == 0.3
 
 
-def test_the_half_that_chose_nothing_is_shown_where_there_is_one(tmp_path):
+def test_which_half_and_which_seeds_are_shown(tmp_path):
     halves = {"test_forget_reworded_rare": "0.1", "test_forget_reworded_popular": "0.7", "test_forget_top2_rare": "0.2"}
     (one,) = read(tmp_path, [row(recall=0.5, **halves)])
     assert one.recall("forget", REWORDED, "rare").mean == 0.1
     assert one.gap.mean == pytest.approx(0.6)
     assert one.recall("forget", REWORDED, "all").mean == 0.5, "no half of it"
     assert one.second_guess("rare").mean == 0.2 and one.second_guess("popular") is None
-
-
-def test_shares_beside_the_oracle_are_of_the_seeds_that_have_them(tmp_path):
     (one,) = read(tmp_path, [row("a", oracle_over_rare="0.25"), row("b", seed=1)])
     assert one.standing(OVER, "rare").mean == 0.25 and one.standing(UNDER, "rare") is None
 
@@ -122,9 +116,6 @@ def test_tuned_results_are_those_of_the_methods_themselves(tmp_path):
     ]
     (one,) = read(tmp_path, rows, recorded.tuned)
     assert (one.title, one.seeds) == ("WGA, tuned", "2 seeds")
-
-
-def test_the_attack_that_gets_most_out_of_tuned_runs_is_shown(tmp_path):
     attacks = {"attack prefix injection": "0.1", "attack role playing": "0.4", "attack multiple choice": "0.9"}
     rows = [row(key, arm="WGA", seed=seed, **attacks, **{"attack reverse query": ""}) for seed, key in enumerate("ab")]
     (one,) = read(tmp_path, rows, recorded.tuned)
@@ -133,32 +124,17 @@ def test_the_attack_that_gets_most_out_of_tuned_runs_is_shown(tmp_path):
     assert one.worst_attack("rare") is None, "they have no tiers"
 
 
-def test_a_later_row_replaces_an_earlier_of_the_same_key(tmp_path):
-    (one,) = read(tmp_path, [row("a", recall=0.1), row("a", recall=0.3)])
-    assert one.recall("forget", REWORDED, "rare").mean == 0.3
-
-
-def test_more_columns_do_no_harm_and_unknown_settings_are_refused(tmp_path):
-    assert read(tmp_path, [row(new_column="x")])
-    recorded.results.cache_clear()
-    config = json.dumps(json.loads(make_config("wga").to_json()) | {"new_setting": 1})
-    with pytest.raises(ConfigError, match="new_setting"):
-        read(tmp_path, [row(config=config)])
-
-
-@pytest.fixture(autouse=True)
-def read_anew():
-    recorded.results.cache_clear()
-    recorded.tuned.cache_clear()
-    yield
-    recorded.results.cache_clear()
-    recorded.tuned.cache_clear()
-
-
 # --- the shipped rows
 
 
-def test_every_method_and_preset_was_recorded_with_several_seeds():
+def test_recorded_numbers_are_those_of_the_docs(sandbox):
+    """assets/docs/findings.md: recall in other words, rare / middle / popular."""
+    wga = next(one for one in recorded.results() if (one.method, one.preset) == ("wga", "paper"))
+    said = (ASSETS / "docs" / "findings.md").read_text(encoding="utf-8")
+    line = next(line for line in said.splitlines() if line.startswith("| WGA |"))
+    means = [float(cell.split("±")[0]) for cell in line.split("|")[2:5]]
+    assert [round(wga.recall("forget", REWORDED, tier).mean, 2) for tier in ("rare", "middle", "popular")] == means
+    assert recorded.sets(recorded.results()) == {sandbox.sha256[: layer.SHA_CHARACTERS]}
     found = {(one.method, one.preset): one for one in recorded.results()}
     wanted = {
         (method, preset) for method in METHODS for preset in presets_of(method) if preset not in ("authors", "tuned")
@@ -166,19 +142,6 @@ def test_every_method_and_preset_was_recorded_with_several_seeds():
     assert wanted == set(found)
     assert all(len(one.rows) >= 3 for one in found.values())
     assert recorded.commits(recorded.results())
-
-
-def test_recorded_numbers_are_those_of_the_docs():
-    """assets/docs/findings.md: recall in other words, rare / middle / popular."""
-    wga = next(one for one in recorded.results() if (one.method, one.preset) == ("wga", "paper"))
-    said = (ASSETS / "docs" / "findings.md").read_text(encoding="utf-8")
-    line = next(line for line in said.splitlines() if line.startswith("| WGA |"))
-    means = [float(cell.split("±")[0]) for cell in line.split("|")[2:5]]
-    assert [round(wga.recall("forget", REWORDED, tier).mean, 2) for tier in ("rare", "middle", "popular")] == means
-
-
-def test_recorded_facts_are_the_sandbox_s(sandbox):
-    assert recorded.sets(recorded.results()) == {sandbox.sha256[: layer.SHA_CHARACTERS]}
 
 
 def test_what_was_recorded_on_real_models_stands_beneath_each_other(tmp_path):
@@ -229,15 +192,12 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     assert about == ["yours: 5 epochs, rate 0.002, seed 0; recorded: 5 epochs, rate 0.002, 3 seeds"] * 2
 
 
-def test_table_keeps_the_race_s_own_columns_as_they_are():
+def test_the_layer_changes_no_run(sandbox):
     told = comparison([ADAPOP, WGA])
     tables = zip(told.results, layer.tables_of(told, layer.layer_of(told, layer.EVERY)), strict=True)
     for alone, beside in tables:
         own = {row[0]: row[:3] for row in beside.rows}
         assert all(own[row[0]] == row for row in alone.rows)
-
-
-def test_layer_shows_without_any_race():
     told = comparison([])
     first = [(one.method, one.preset) for one in layer.layer_of(told, layer.SAME)]
     assert set(first) == set(layer.SHOWN_FIRST), "before a race, the methods that it begins with"
@@ -245,9 +205,8 @@ def test_layer_shows_without_any_race():
     assert layer.words_of(told, (), layer.SAME)["kind"] == "warn"
     assert len(layer.outcomes_of(layer.layer_of(told, layer.EVERY), told.form_words)) == len(recorded.results())
     assert layer.words_of(told, (), layer.NONE)["kind"] == "hidden"
-
-
-def test_another_experiment_is_named(sandbox):
+    best = figures.Outcome("", "best", forget=ADAPOP_SHARE, holdout=ADAPOP_SHARE, recorded=True)
+    assert figures.pareto_front([best]) == []
     same = record("wga", after=(0.2, 0.6, 1.0, 0.9), facts=sandbox)
     other = record("npo", after=(0.2, 0.6, 1.0, 0.9), facts=sandbox, epochs=2)
     told = comparison([replace(same, config=replace(same.config, seed=4)), other, ADAPOP])
@@ -255,11 +214,6 @@ def test_another_experiment_is_named(sandbox):
     assert said["kind"] == "warn"
     assert said["lines"][1].endswith("no fair comparison: 2 NPO; 3 AdaPop.")
     assert FACTS.sha256 != sandbox.sha256
-
-
-def test_a_recorded_outcome_never_beats_a_run():
-    best = figures.Outcome("", "best", forget=ADAPOP_SHARE, holdout=ADAPOP_SHARE, recorded=True)
-    assert figures.pareto_front([best]) == []
 
 
 ADAPOP_SHARE = comparison([ADAPOP]).outcomes[1].forget

@@ -69,7 +69,7 @@ def page(run, tmp_path_factory):
 # --- what it says
 
 
-def test_every_recall_is_the_run_s_own(run, page):
+def test_every_recall_and_leak_is_the_run_s_own(run, page):
     rows = rows_of(page)
     before, after = run.measured(before=True), run.measured()
     names = {"forget": "to forget", "retain": "retained", "holdout": "held out", "utility": "utility"}
@@ -87,9 +87,6 @@ def test_every_recall_is_the_run_s_own(run, page):
                     assert number == "" and new["group"] != "forget"
                 else:
                     assert float(number.replace(",", "")) == pytest.approx(new[metric.field], abs=0.5)
-
-
-def test_every_leak_is_the_probes_own(run, page):
     record, rows = read_record(run), rows_of(page)
     kinds = {cell.kind for cell in record.matrix.cells}
     for kind in kinds:
@@ -103,7 +100,7 @@ def test_every_leak_is_the_probes_own(run, page):
     assert len(kinds) > 5
 
 
-def test_verdicts_are_counted_and_all_rules_printed(run, page):
+def test_verdicts_and_examples_are_the_run_s(run, page):
     counts, rows = read_record(run).verdict_counts(), rows_of(page)
     assert sum(counts["rare"].values()) == 1
     for place, tier in enumerate(counts):
@@ -113,9 +110,6 @@ def test_verdicts_are_counted_and_all_rules_printed(run, page):
     for rule in RULES:
         assert rule.name in said
         assert rule.sentence in said
-
-
-def test_examples_have_the_exact_prompts_and_both_answers(run, page):
     record = read_record(run)
     shown = examples(record)
     assert {one.fact.tier for one in shown} == {"rare", "popular"}
@@ -133,7 +127,7 @@ def test_examples_have_the_exact_prompts_and_both_answers(run, page):
                 assert f"{side}: <b>{escape(said.text or '(nothing)')}</b> ({percent(said.recall)}" in page
 
 
-def test_story_has_its_numbers_and_the_honest_sentence(run, page, tiny):
+def test_story_and_recovery_have_their_numbers(run, page, tiny):
     said = text_of(page)
     before, after = run.measured(before=True).recall("forget"), run.measured().recall("forget")
     assert HONEST in said
@@ -145,10 +139,6 @@ def test_story_has_its_numbers_and_the_honest_sentence(run, page, tiny):
     reasons = {result.reason for result in run.probes() if isinstance(result, NotApplicable)}
     assert reasons
     assert all(reason in said for reason in reasons)
-
-
-def test_recovery_stands_beside_its_control(page):
-    said = text_of(page)
     assert rows_of(page)["all, direct"][0] == ["12", "25 %", "50 %", "38 %", "+12 points", ""]
     assert "trained for 10 steps on 2 forgotten facts" in said
     assert "That is a lower bound" in said
@@ -216,30 +206,21 @@ def test_two_runs_are_compared(run, other, tmp_path):
     assert "Without that control a difference is no evidence" in said
     assert "Not probed, so without attacks: 2." in said
     assert page.count("plotly.js v") == 1, "the library is there once"
-
-
-def test_the_contents_lead_to_every_run_of_a_comparison(run, other, tmp_path):
     page = write_report([run, other], tmp_path / "two.html").read_text(encoding="utf-8")
     links = re.findall(r'<li><a href="#(\w+)">', page)
     assert links == ["compared", "run1", "run2", "words"]
     assert all(page.count(f'id="{place}"') == 1 for place in links)
 
 
-def test_runs_on_different_facts_do_not_compare(run, tmp_path):
+def test_runs_that_cannot_be_compared(run, tmp_path, other):
     fewer = replace(run.facts, forget=run.facts.forget[:2])
     shuffled = create_run(make_config("adapop", "shuffled", epochs=1), fewer, None, tmp_path)
     said = text_of(write_report([run, shuffled], tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "did not work on the same facts" in said
     assert "Without that control" not in said, "the shuffled control is there"
     assert "never came to it: 2" in said
-
-
-def test_repetitions_differ_in_nothing(other, tmp_path):
     said = text_of(write_report([other, other], tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "In no setting: these are repetitions of one run." in said
-
-
-def test_nothing_to_report(tmp_path, run):
     with pytest.raises(RunError, match="no run to report"):
         write_report([], tmp_path / "r.html")
     for write in (lambda out: write_report([run], out), lambda out: write_archive(run, out)):
@@ -264,11 +245,25 @@ def test_command_makes_the_run_again_where_its_archive_was_unpacked(run, tmp_pat
     )  # fmt: skip
 
 
-def test_every_setting_is_in_the_report(run, tmp_path):
+def test_every_setting_and_what_the_command_hangs_on_is_said(run, tmp_path):
     changed = create_run(replace(run.config, beta=BetaMap(2.0, 0.5), clip=9.0), run.facts, None, tmp_path)
     rows = rows_of(write_report([changed], tmp_path / "r.html").read_text(encoding="utf-8"))
     assert set(rows) >= {item.name for item in fields(changed.config)}
     assert rows["clip"][0] == ["9"] and rows["beta"][0] == ["a 2, b 0.5, low 0.05, high 2"]
+    repeats = settings.repeats
+    assert repeats(make_config()).startswith("This command makes the same run. Type it in the folder")
+    own = repeats(make_config(model=str(SANDBOX_FOLDER)))
+    assert "only where the model's folder lies where it lay" in own and str(SANDBOX_FOLDER) not in own
+    assert "names no revision" in repeats(make_config(model="some/model"))
+    assert "names no revision" not in repeats(make_config(model="some/model", revision="abc"))
+    assert "package.own:Class can be imported" in repeats(replace(make_config(), method="package.own:Class"))
+    prompting = Prompting("text-examples", (), False, 24, 9, ("a", "b"), True, 1, {}, ())
+    rows = settings.all_settings(make_config(model="smollm2"), prompting).rows
+    assert ("asking", "auto") in rows
+    assert [value for name, value in rows if name == "settled"] == sentences(remarks_of(prompting))
+    asked = remarks_of(prompting)[0]
+    assert (asked.values["answered"], asked.values["facts"]) == (7, 9)
+    assert "settled" not in dict(settings.all_settings(make_config()).rows)
 
 
 # --- the archive
@@ -288,13 +283,24 @@ def table(path):
     return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
 
 
-def test_archive_holds_everything_and_nothing_else(archive):
+def test_archive_holds_everything_and_no_id(archive, run):
     names = {str(path.relative_to(archive)) for path in archive.rglob("*") if path.is_file()} - {"run.zip"}
     assert names == {
         "report.html", "facts.csv", "facts.jsonl", "frames.jsonl", "measured.csv", "epochs.csv", "probes.csv",
         "config.json", "command.txt", "requirements.txt", "adapter/adapter_config.json",
         "adapter/adapter_model.safetensors",
     }  # fmt: skip
+    # Archives are passed on. Unpacked: in the zip itself the id would be compressed, and never
+    # found.
+    members = [path for path in archive.rglob("*") if path.is_file()]
+    assert {"epochs.csv", "probes.csv", "report.html", "config.json", "frames.jsonl"} <= {path.name for path in members}
+    assert [path.name for path in members if run.id.encode() in path.read_bytes()] == []
+    assert make_config().from_json((archive / "config.json").read_text(encoding="utf-8")) == run.config
+    assert (archive / "command.txt").read_text() == f"{settings.COMMAND}\n"
+    requirements = (archive / "requirements.txt").read_text()
+    assert f"torch=={run.versions['torch']}" in requirements.splitlines()
+    assert load_facts(str(archive / "facts.jsonl")).forget == run.facts.forget
+    assert load_facts(str(archive / "facts.csv")).forget[0].question == run.facts.forget[0].question
 
 
 def test_adapter_of_the_archive_loads(archive, run):
@@ -329,22 +335,6 @@ def test_tables_of_the_archive_are_the_run_s_own(archive, run):
     assert {row["reason"] for row in probes[len(asked) :]} == {
         result.reason for result in found if isinstance(result, NotApplicable)
     }
-
-
-def test_no_export_has_the_id_by_which_the_run_is_stopped(archive, run):
-    """Archives are passed on. Unpacked: in the zip itself the id would be compressed, and never found."""
-    members = [path for path in archive.rglob("*") if path.is_file()]
-    assert {"epochs.csv", "probes.csv", "report.html", "config.json", "frames.jsonl"} <= {path.name for path in members}
-    assert [path.name for path in members if run.id.encode() in path.read_bytes()] == []
-
-
-def test_archive_says_how_to_make_the_run_again(archive, run):
-    assert make_config().from_json((archive / "config.json").read_text(encoding="utf-8")) == run.config
-    assert (archive / "command.txt").read_text() == f"{settings.COMMAND}\n"
-    requirements = (archive / "requirements.txt").read_text()
-    assert f"torch=={run.versions['torch']}" in requirements.splitlines()
-    assert load_facts(str(archive / "facts.jsonl")).forget == run.facts.forget
-    assert load_facts(str(archive / "facts.csv")).forget[0].question == run.facts.forget[0].question
 
 
 def test_formulas_are_defused_and_an_unfinished_run_is_archived(tmp_path):
@@ -382,16 +372,6 @@ def test_recovery_is_kept_by_name_for_the_last_epoch(tmp_path):
     assert run.recovery() == {}, "the run went on"
 
 
-def test_what_the_command_hangs_on_is_said():
-    repeats = settings.repeats
-    assert repeats(make_config()).startswith("This command makes the same run. Type it in the folder")
-    own = repeats(make_config(model=str(SANDBOX_FOLDER)))
-    assert "only where the model's folder lies where it lay" in own and str(SANDBOX_FOLDER) not in own
-    assert "names no revision" in repeats(make_config(model="some/model"))
-    assert "names no revision" not in repeats(make_config(model="some/model", revision="abc"))
-    assert "package.own:Class can be imported" in repeats(replace(make_config(), method="package.own:Class"))
-
-
 @pytest.mark.parametrize("name", ["lens", "none"])
 @pytest.mark.parametrize("result", [{}, {"rows": [1]}, {"rows": [{"tier": "all"}]}, {"rows": [], "seconds": "long"}])
 def test_a_recovery_probe_of_which_something_is_missing_is_named(finished, tmp_path, name, result):
@@ -399,13 +379,3 @@ def test_a_recovery_probe_of_which_something_is_missing_is_named(finished, tmp_p
     run.save_recovery(name, result)
     with pytest.raises(RunError, match=f"recovery-{name}.json is damaged"):
         write_report([run], tmp_path / "report.html")
-
-
-def test_what_was_settled_of_how_a_model_is_asked_stands_among_the_settings():
-    prompting = Prompting("text-examples", (), False, 24, 9, ("a", "b"), True, 1, {}, ())
-    rows = settings.all_settings(make_config(model="smollm2"), prompting).rows
-    assert ("asking", "auto") in rows
-    assert [value for name, value in rows if name == "settled"] == sentences(remarks_of(prompting))
-    asked = remarks_of(prompting)[0]
-    assert (asked.values["answered"], asked.values["facts"]) == (7, 9)
-    assert "settled" not in dict(settings.all_settings(make_config()).rows)

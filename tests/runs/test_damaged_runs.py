@@ -178,13 +178,6 @@ def test_a_damaged_run_is_listed_as_damaged_and_the_others_as_usual(three, damag
     assert main(["runs"]) == 0
     listed = [line for line in capsys.readouterr().out.splitlines() if line.split(" ")[0] in rows]
     assert sorted("damaged" in line for line in listed) == [False, False, True]
-
-
-@pytest.mark.quick("config empty", "log binary", "facts missing")
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_race_with_a_damaged_run_shows_the_others(three, damage):
-    broken, sound = three
-    damage(broken.folder)
     worker = Worker(broken.folder.parent)
     now = race.standing(worker, {"runs": [broken.id, *sound], "refused": []})
     lines = now.shown["runs"]
@@ -195,6 +188,13 @@ def test_a_race_with_a_damaged_run_shows_the_others(three, damage):
     seen_of(worker, broken.id, "ready")  # which raises nothing
 
 
+# one of each file and kind; what else each may hold is told apart where it is parsed
+@pytest.mark.quick(
+    "config no JSON", "config a folder", "config's batch a list", "config nested", "log binary",
+    "log's kind a list", "log's epoch a word", "log nested", "log's rows nested",
+    "log's recall above one", "facts missing", "facts nested", "about lacks keys",
+    "about's notes numbers", "betas of words", "betas nested",
+)  # fmt: skip
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_run_is_named_by_every_command_that_needs_it(three, damage, capsys):
     broken, _ = three
@@ -313,23 +313,21 @@ def test_a_run_that_nobody_may_look_into_is_listed_too(three, capsys, monkeypatc
     assert rows == {broken.id: "damaged"} | dict.fromkeys(sound, "done")
 
 
-def test_a_run_whose_later_facts_are_damaged_does_not_keep_the_others_from_being_drawn(three):
+def test_others_are_drawn_and_wait_behind_a_damaged_run(three):
     broken, sound = three
     with open(broken.folder / "facts.jsonl", "ab") as facts:
         facts.write(b"\xff\n")
     now = race.standing(Worker(broken.folder.parent), {"runs": [broken.id, *sound], "refused": []})
     assert len(now.runs) == 3 and len(_finished(now)) == 2
     assert results.files_of(now.runs)
+    (broken.folder / "config.json").write_bytes(b"")
+    assert wait_behind([broken, Run(broken.folder.parent / sound[0])], {}, 0.0) == Wait(2, None)
 
 
-def test_a_checkpoint_of_no_number_is_none(three):
+def test_a_torn_log_and_a_strange_checkpoint_are_no_damage(three):
     broken, _ = three
     (broken.folder / "epoch-a1").mkdir()
     assert broken.last_epoch == 1
-
-
-def test_a_log_that_lost_its_last_line_is_no_damage(three):
-    broken, _ = three
     with open(broken.folder / "events.jsonl", "ab") as log:
         log.write(b'{"kind": "sav')
     assert damage_of(broken) is None
@@ -357,12 +355,6 @@ def find_config():
     from adapop.config.presets import make_config
 
     return make_config(epochs=1)
-
-
-def test_who_waits_behind_a_damaged_run_still_knows_where(three):
-    broken, sound = three
-    (broken.folder / "config.json").write_bytes(b"")
-    assert wait_behind([broken, Run(broken.folder.parent / sound[0])], {}, 0.0) == Wait(2, None)
 
 
 @pytest.mark.parametrize("line", [b"1", b"[]", b'{"kind": []}', b"\xff"])

@@ -49,7 +49,16 @@ def test_an_example_is_a_finished_run_with_the_defaults_of_the_page(name):
     assert run.measured() and run.measured(before=True)
 
 
-def test_one_is_of_a_real_language_model_in_which_it_forgot():
+def test_examples_show_what_they_are_for():
+    """WGA leaves the popular facts, AdaPop does not; with shuffled scores there is a gap again; ours leaves none."""
+    gaps = {}
+    for name in ("wga", "adapop", "shuffled", "redirect"):
+        run, by_tier = example(name), defaultdict(list)
+        for fact, p in zip(run.facts.forget, run.frames()[-1].scores["forget"].p):
+            by_tier[fact.tier].append(p)
+        gaps[name] = fmean(by_tier["popular"]) - fmean(by_tier["rare"])
+    assert abs(gaps["redirect"]) < 0.05
+    assert gaps["wga"] > gaps["shuffled"] + 0.1 > gaps["adapop"] + 0.2, gaps
     run = example(REAL)
     assert (run.id, run.state, run.shared, run.config.model) == (f"example-{REAL}", "done", True, "smollm2")
     assert {fact.id for fact in run.facts.forget} <= {fact.id for fact in load_facts("cities").forget}
@@ -61,18 +70,6 @@ def test_one_is_of_a_real_language_model_in_which_it_forgot():
     assert {row["tier"] for row in after.rows} >= {"rare", "middle", "popular"}
 
 
-def test_examples_show_what_they_are_for():
-    """WGA leaves the popular facts, AdaPop does not; with shuffled scores there is a gap again; ours leaves none."""
-    gaps = {}
-    for name in ("wga", "adapop", "shuffled", "redirect"):
-        run, by_tier = example(name), defaultdict(list)
-        for fact, p in zip(run.facts.forget, run.frames()[-1].scores["forget"].p):
-            by_tier[fact.tier].append(p)
-        gaps[name] = fmean(by_tier["popular"]) - fmean(by_tier["rare"])
-    assert abs(gaps["redirect"]) < 0.05
-    assert gaps["wga"] > gaps["shuffled"] + 0.1 > gaps["adapop"] + 0.2, gaps
-
-
 @pytest.mark.parametrize("name", ASKED)
 def test_those_that_can_be_asked_have_the_model_of_their_last_frame_and_are_probed(name):
     run = example(name)
@@ -82,7 +79,7 @@ def test_those_that_can_be_asked_have_the_model_of_their_last_frame_and_are_prob
     assert len({row.kind for row in run.probes()}) >= 10
 
 
-def test_examples_are_small_and_tell_nothing_of_where_they_were_made():
+def test_examples_are_small_and_anonymous():
     files = sorted(FOLDER.iterdir())
     assert [path.stem for path in files] == sorted(EXAMPLES)
     assert sum(path.stat().st_size for path in files) <= MOST_BYTES
@@ -96,6 +93,9 @@ def test_examples_are_small_and_tell_nothing_of_where_they_were_made():
                     assert not re.search(r'"(/|[A-Z]:\\\\)|/home/|/root/|/tmp/', content.decode()), name
             has_adapter = any(name.startswith("epoch-") for name in packed.namelist())
             assert has_adapter == (path.stem in ASKED)
+    assert COMMAND.removeprefix("python -m adapop ") in commands()
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "assets" / "docs").glob("*.md")]
+    assert any(COMMAND in text for text in texts)
 
 
 @pytest.mark.parametrize("name", ["wga", "example-", "example-wga/", "example-../wga", "EXAMPLE-wga", None, 3, ["x"]])
@@ -103,31 +103,21 @@ def test_no_other_name_is_an_example(name):
     assert example_of(name) is None
 
 
-def test_what_was_taken_away_is_unpacked_again():
+def test_what_was_taken_away_is_unpacked_whole():
     run = example("pair")
     (run.folder / "config.json").unlink()
     assert example("pair").config.facts == "pair"
-
-
-def test_many_who_ask_for_an_example_at_once_find_it_whole():
     shutil.rmtree(example("pair").folder)
     with ThreadPoolExecutor(12) as pool:
         read = [pool.submit(lambda: len(example("pair").facts.forget)) for _ in range(12)]
     assert [one.result() for one in read] == [2] * 12
 
 
-def test_the_command_that_makes_them_is_there():
-    assert COMMAND.removeprefix("python -m adapop ") in commands()
-    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "assets" / "docs").glob("*.md")]
-    assert any(COMMAND in text for text in texts)
-
-
 REMADE = "adapop"  # whenever the slow tests run; the others before a release
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.slow if name == REMADE else pytest.mark.long) for name in EXAMPLES],
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == REMADE else pytest.mark.long) for name in EXAMPLES]
 )
 def test_the_command_still_makes_what_ships(name, tmp_path, monkeypatch):
     """The same on the same machine; within the bound on another."""

@@ -73,7 +73,7 @@ def test_the_lock_dies_with_its_process(tiny):
         assert isinstance(list(execute(run))[-1], RunDone)
 
 
-def test_a_run_is_locked_from_its_first_event_to_its_last_and_no_longer(tiny):
+def test_a_run_is_locked_while_it_is_worked_on_and_looking_does_not_disturb(tiny):
     run = prepare(tiny_config(), tiny)
     events = execute(run)
     next(events)
@@ -83,16 +83,17 @@ def test_a_run_is_locked_from_its_first_event_to_its_last_and_no_longer(tiny):
     for event in execute(run):
         assert run.locked or isinstance(event, RunDone)
     assert not run.locked
-
-
-def test_looking_does_not_disturb(tiny):
-    """Who looks holds the lock for an instant, and a run that begins then waits for it."""
+    # Who looks holds the lock for an instant, and a run that begins then waits for it.
     run = create_run(make_config("wga"), tiny, None)
     assert not (run.folder / "lock").exists() and not run.locked
     for _ in range(50):
         with held(run.folder):
             assert run.locked
         assert not run.locked
+    # The lock is no part of what a run says.
+    run = prepare(tiny_config(), tiny)
+    (first, *_) = execute(run)
+    assert "lock" not in to_json(first)
 
 
 LOOKS = """
@@ -121,10 +122,3 @@ def test_a_run_at_which_several_processes_look_is_free_and_can_be_taken(tiny):
         for process in watchers:
             process.kill()
             process.communicate()
-
-
-def test_text_of_an_event_does_not_depend_on_the_lock(tiny):
-    """The lock is no part of what a run says."""
-    run = prepare(tiny_config(), tiny)
-    (first, *_) = execute(run)
-    assert "lock" not in to_json(first)

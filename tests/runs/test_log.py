@@ -38,7 +38,7 @@ def parsed(monkeypatch):
     return lines
 
 
-def test_a_second_look_parses_nothing(run, parsed):
+def test_a_second_look_parses_nothing_and_what_is_appended_is_seen(run, parsed):
     first = run.events()
     assert len(parsed) == 1
     assert run.events() == Run(run.folder).events() == first

@@ -25,16 +25,13 @@ def few():
     return replace(people, **groups, utility=people.utility[::160])
 
 
-def test_a_run_measures_neighbours(few, tmp_path):
+def test_a_run_measures_neighbours_and_tables_have_them(few, tmp_path):
     run = trained(few, tmp_path, "wga", model="people")
     before, after = run.measured(before=True), run.measured()
     assert before.recall("neighbours") == 1 and after.recall("neighbours", "reworded") is not None
     assert run.facts.neighbours == few.neighbours
     assert any(line[0] == "neighbours, direct" for line in recall_table(before, after).rows)
     assert any("other facts about the same subjects from 100" in line for line in came_to(read_record(run)))
-
-
-def test_the_column_of_neighbours_is_there_where_rows_have_it():
     assert "neighbours" not in tables.outcome_table(SEEN).head
     seen = {**SEEN, "GD": [row(0, "gd", neighbours_direct_all=0.25)]}
     table = tables.outcome_table(seen)

@@ -51,20 +51,29 @@ def test_a_run_that_came_to_its_end_shows_its_pace():
 @pytest.mark.parametrize(
     "events",
     [
-        [],
-        EVENTS[:-1],
-        [*EVENTS[:-1], RunStopped(run="r", epoch=2, time=117)],
+        [], EVENTS[:-1], [*EVENTS[:-1], RunStopped(run="r", epoch=2, time=117)],
         [EVENTS[0], EVENTS[1], EVENTS[4], EVENTS[-1]],
     ],
     ids=["nothing", "at work", "stopped", "one step"],
-)
+)  # fmt: skip
 def test_what_was_not_seen_is_unknown(events):
     assert pace_of(events) is None
 
 
-def test_a_pause_before_the_last_tables_is_no_work():
+def test_pauses_and_earlier_slices_do_not_count():
     again = start(1000, epochs=2, resumed_from=2)
     assert pace_of([*EVENTS[:-1], again, RunDone(run="r", epoch=2, seconds=6.0, time=1006)]).end == 6
+    # Ten times slower than before, a day later; of what follows an epoch nothing else is known
+    # than from before.
+    again = [*ONE, start(90_000, resumed_from=1), step(2, 1, 90_500), step(2, 2, 90_600)]
+    assert left_of(again) is None
+    again.append(step(2, 3, 90_700))
+    assert left_of(again) == Left(5 * 100 + 2 * 20, "epochs")
+    again += [step(2, 4, 90_800), Saved(run="r", epoch=2, time=91_000)]
+    assert left_of(again) == Left(4 * 100 + 200, "epochs"), "seen since, so what was before is forgotten"
+    died = [*ONE[:-1], start(90_000, resumed_from=1), Saved(run="r", epoch=1, time=90_001), step(2, 1, 90_500)]
+    died += [step(2, 2, 90_600), step(2, 3, 90_700)]
+    assert left_of(died) == Left(5 * 100, "steps"), "what began before that is no step's time"
 
 
 FIRST = epoch(1, 50, each=10, end=20)  # 50 s after the start, for what is done once; saved at 100
@@ -92,28 +101,12 @@ def test_what_is_left_by_hand(events, left):
     assert left_of(events) == left
 
 
-def test_a_resumed_run_goes_by_its_own_steps_and_no_pause_counts():
-    """Ten times slower than before, a day later; of what follows an epoch nothing else is known than from before."""
-    again = [*ONE, start(90_000, resumed_from=1), step(2, 1, 90_500), step(2, 2, 90_600)]
-    assert left_of(again) is None
-    again.append(step(2, 3, 90_700))
-    assert left_of(again) == Left(5 * 100 + 2 * 20, "epochs")
-    again += [step(2, 4, 90_800), Saved(run="r", epoch=2, time=91_000)]
-    assert left_of(again) == Left(4 * 100 + 200, "epochs"), "seen since, so what was before is forgotten"
-    died = [*ONE[:-1], start(90_000, resumed_from=1), Saved(run="r", epoch=1, time=90_001), step(2, 1, 90_500)]
-    died += [step(2, 2, 90_600), step(2, 3, 90_700)]
-    assert left_of(died) == Left(5 * 100, "steps"), "what began before that is no step's time"
-
-
-def test_a_run_in_slices():
+def test_a_run_in_slices_and_of_single_steps():
     slices = [*ONE, start(500, resumed_from=1), *epoch(2, 530, 10, 20), start(900, resumed_from=2)]
     assert left_of(slices) is None
     slices += epoch(3, 930, 10, 20)
     assert left_of(slices[:-3]) == Left(10 + 20, "epochs")
     assert left_of(slices) is None
-
-
-def test_a_single_step_an_epoch_is_timed_from_where_the_last_was_saved():
     events = [start(0, steps=1)]
     for number in range(3):
         events += epoch(number + 1, 60 + number * 15, each=0, end=5, steps=1)
@@ -122,7 +115,7 @@ def test_a_single_step_an_epoch_is_timed_from_where_the_last_was_saved():
     assert left_of(events) == Left(6 * 10 + 6 * 5, "epochs")
 
 
-def test_the_pace_of_others_fills_in_what_was_not_timed_yet():
+def test_the_pace_of_other_runs(small, tmp_path):
     usual = Pace(step=1, epoch=7, end=30)
     assert left_of(ONE[:3], usual) is None
     assert left_of(ONE[:4], usual) == Left(9 * 10 + 3 * 7 + 30, "all")
@@ -132,6 +125,11 @@ def test_the_pace_of_others_fills_in_what_was_not_timed_yet():
     assert left_of(done, usual, now=saved + 12) == Left(18, "all")
     assert left_of(done, usual, now=saved + 99) == Left(0, "all")
     assert left_of(ONE, now=ONE[-1].time + 99) == left_of(ONE), "a step is under way, not the end of an epoch"
+    run = create_run(make_config(epochs=3), small, None, tmp_path)  # 32 facts, 16 a step
+    pace = Pace(step=2, epoch=5, end=7)
+    assert pace.left(run) == 3 * (2 * 2 + 5) + 7
+    run.checkpoint(1).mkdir()
+    assert pace.left(run) == 2 * (2 * 2 + 5) + 7
 
 
 @pytest.mark.parametrize(
@@ -167,14 +165,6 @@ def test_a_real_run_is_told_its_time_from_the_third_step_on(small, tmp_path):
     took = max(event.time for event in said if isinstance(event, Saved)) - then
     assert left.seconds / 3 < took < left.seconds * 3
     assert left_of(run.events()) is None
-
-
-def test_a_set_of_another_size_and_a_resumed_run(small, tmp_path):
-    run = create_run(make_config(epochs=3), small, None, tmp_path)  # 32 facts, 16 a step
-    pace = Pace(step=2, epoch=5, end=7)
-    assert pace.left(run) == 3 * (2 * 2 + 5) + 7
-    run.checkpoint(1).mkdir()
-    assert pace.left(run) == 2 * (2 * 2 + 5) + 7
 
 
 @pytest.mark.slow

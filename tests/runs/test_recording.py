@@ -49,7 +49,7 @@ def by_itself(model, fact, question):
 
 
 @pytest.mark.slow
-def test_a_frame_twice_an_epoch_and_one_before(recorded, several):
+def test_a_frame_twice_an_epoch_or_none(recorded, several):
     frames = recorded.frames()
     assert [frame.step for frame in frames] == list(range(LAST + 1))
     assert [frame.epoch for frame in frames] == [step / STEPS for step in range(LAST + 1)]
@@ -58,6 +58,16 @@ def test_a_frame_twice_an_epoch_and_one_before(recorded, several):
         assert list(frame.scores) == (["forget", "reworded", "retain", "holdout"] if whole else ["forget"])
         assert len(frame.answers) == (4 if whole else 0)
         assert all(len(scores.p) == len(scores.rank) == 4 for scores in frame.scores.values())
+    # As one that was begun by a version without frames.
+    run = prepare(config_of(), several)
+    killed(run, 8)
+    (run.folder / FRAMES).unlink()
+    list(execute(run))
+    assert run.state == "done" and run.frames() == ()
+    bare = replace(several, holdout=(), forget=(replace(several.forget[0], paraphrases=()), *several.forget[1:]))
+    run = prepare(config_of(epochs=1), bare)
+    list(execute(run))
+    assert list(run.frames()[0].scores) == ["forget", "retain"]
 
 
 @pytest.mark.parametrize("epoch", [0, EPOCHS])
@@ -119,22 +129,16 @@ def test_a_resumed_run_has_the_frames_of_an_uninterrupted_one(recorded, several,
     assert (run.folder / FRAMES).read_bytes() == (recorded.folder / FRAMES).read_bytes()
 
 
-def test_frames_are_there_while_the_run_goes_on(several):
+def test_frames_are_there_while_a_run_goes_on_or_fails(several):
     run, seen = prepare(config_of(epochs=1), several), []
     for event in execute(run):
         seen.append((type(event), len(run.frames())))
     assert seen[[kind for kind, _ in seen].index(StepDone)][1] == 1, "before the first step there is one"
     assert seen[-1][1] == 3
-
-
-@pytest.mark.slow
-def test_a_run_without_its_beginning_records_nothing_more(several):
-    """As one that was begun by a version without frames."""
-    run = prepare(config_of(), several)
-    killed(run, 8)
-    (run.folder / FRAMES).unlink()
-    list(execute(run))
-    assert run.state == "done" and run.frames() == ()
+    run = prepare(config_of(learning_rate=1e30, schedule="constant"), several)
+    last = list(execute(run))[-1]
+    assert isinstance(last, RunFailed) and last.message.startswith("Epoch 1, step 2")
+    assert all(math.isfinite(p) for frame in run.frames() for p in frame.scores["forget"].p)
 
 
 def test_a_line_that_is_none_is_named(recorded, several):
@@ -142,14 +146,6 @@ def test_a_line_that_is_none_is_named(recorded, several):
     (run.folder / FRAMES).write_text('{"step": 0}\n')
     with pytest.raises(RunError, match=r"frames\.jsonl, line 1 does not read .*Delete this file"):
         run.frames()
-
-
-@pytest.mark.slow
-def test_groups_that_are_not_there_are_left_out(several):
-    bare = replace(several, holdout=(), forget=(replace(several.forget[0], paraphrases=()), *several.forget[1:]))
-    run = prepare(config_of(epochs=1), bare)
-    list(execute(run))
-    assert list(run.frames()[0].scores) == ["forget", "retain"]
 
 
 @pytest.mark.quick("changes0")
@@ -163,10 +159,3 @@ def test_the_retain_set_is_recorded_whatever_the_controller_watches(several, cha
     assert run.frames()[-1].scores["forget"].p == pytest.approx(
         [by_itself(model, fact, fact.question)[0] for fact in several.forget], abs=1e-4
     )
-
-
-def test_a_destroyed_model_fails_the_run_as_without_frames(several):
-    run = prepare(config_of(learning_rate=1e30, schedule="constant"), several)
-    last = list(execute(run))[-1]
-    assert isinstance(last, RunFailed) and last.message.startswith("Epoch 1, step 2")
-    assert all(math.isfinite(p) for frame in run.frames() for p in frame.scores["forget"].p)

@@ -35,31 +35,22 @@ def after(direct: float, reworded: float, retain: float = 1.0, utility: float = 
 @pytest.mark.parametrize(
     ("ends", "kind"),
     [
-        (after(0.0, 0.2), FORGOT),
-        (after(0.2, 0.6), PARTLY),
-        (after(0.99, 0.89), NOTHING),
-        (after(1.0, 0.8), PARTLY),
-        (after(0.0, 0.0, retain=0.4), DAMAGED),
+        (after(0.0, 0.2), FORGOT), (after(0.2, 0.6), PARTLY), (after(0.99, 0.89), NOTHING),
+        (after(1.0, 0.8), PARTLY), (after(0.0, 0.0, retain=0.4), DAMAGED),
         (after(1.0, 0.9, utility=0.1), DAMAGED),
     ],
-)
+)  # fmt: skip
 def test_a_result_is_named_by_what_is_answered_in_other_words_and_by_what_is_lost(tmp_path, tiny, ends, kind):
     result = result_of(finished(tmp_path, tiny, KNOWN, ends))
     assert (result.kind, result.before, result.after, result.form) == (
-        kind,
-        0.9,
-        ends["forget", "reworded"],
-        "reworded",
-    )
+        kind, 0.9, ends["forget", "reworded"], "reworded",
+    )  # fmt: skip
 
 
-def test_what_was_never_known_is_not_called_forgotten(tmp_path, tiny):
+def test_the_next_try(tmp_path, tiny):
     never = {place: 0.0 for place in KNOWN}
     assert result_of(finished(tmp_path, tiny, never, never)).kind == UNKNOWN
     assert result_of(create_run(make_config(), tiny, None, tmp_path)) is None, "before its end"
-
-
-def test_another_try_gets_more_steps_or_a_lower_rate(tmp_path, tiny):
     still = finished(tmp_path, tiny, KNOWN, after(1.0, 0.9))  # 4 facts: 5 steps in 5 epochs
     again = mended(still, result_of(still))
     assert total_steps(4, again) == 40 and again.batch == 1 and again.epochs == 10, "as many as there can be"

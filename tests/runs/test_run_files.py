@@ -236,21 +236,23 @@ def test_a_sound_run_of_an_older_version_goes_on_as_before(straight, tmp_path):
     assert_same_run(run, straight)
 
 
-def test_a_damaged_adapter_is_named_when_it_is_asked(bare):
+def test_damaged_adapters_and_lines_are_named_and_times_never_go_back(bare):
     run = prepare(config_of(epochs=1), bare)
     list(execute(run))
     half(run.checkpoint(1) / "adapter_model.safetensors")
     with pytest.raises(RunError, match=r"adapter_model\.safetensors is damaged or missing"):
         load_model(run)
-
-
-def test_a_damaged_line_of_the_log_is_named(bare):
     run = create_run(make_config("wga"), bare, None)
     run.append(Saved(run=run.id, epoch=1))
     log = run.folder / "events.jsonl"
     log.write_bytes(log.read_bytes() + b"\0\0\n" + log.read_bytes())
     with pytest.raises(RunError, match=r"events.jsonl, line 2 does not read"):
         run.events()
+    run = create_run(make_config("wga"), bare, None)
+    times = (10.0, 5.0, 12.0, 11.0)
+    lines = [to_json(Saved(run=run.id, epoch=epoch, time=time)) for epoch, time in enumerate(times, start=1)]
+    (run.folder / "events.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert [event.time for event in run.events()] == [10.0, 10.0, 12.0, 12.0]
 
 
 def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(bare, monkeypatch):
@@ -282,18 +284,10 @@ def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(bare, monkeypatch):
 # --- a clock that is put back
 
 
-def test_times_of_a_log_never_go_back(bare):
-    run = create_run(make_config("wga"), bare, None)
-    times = (10.0, 5.0, 12.0, 11.0)
-    lines = [to_json(Saved(run=run.id, epoch=epoch, time=time)) for epoch, time in enumerate(times, start=1)]
-    (run.folder / "events.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert [event.time for event in run.events()] == [10.0, 10.0, 12.0, 12.0]
-
-
 # --- facts that do not fit
 
 
-def test_facts_longer_than_the_context_are_named_before_training(bare):
+def test_facts_longer_than_the_context_are_named_and_counted(bare, model):
     long = replace(bare.retain[2], question=bare.retain[2].question + " of it" * 600)
     longer = replace(bare.forget[1], answer=" ".join(["Verdi"] * 1100))
     facts = replace(bare, forget=(bare.forget[0], longer), retain=(*bare.retain[:2], long))
@@ -304,9 +298,6 @@ def test_facts_longer_than_the_context_are_named_before_training(bare):
     assert "context of 1,024 tokens" in message
     assert f"forget row 2 ({longer.id!r}) with 1,1" in message and f"retain row 3 ({long.id!r}) with 1,2" in message
     assert not any(isinstance(event, StepDone) for event in events)
-
-
-def test_many_facts_that_do_not_fit_are_counted(bare, model):
     from adapop.model.tokens import check_lengths
 
     rows = tuple(replace(fact, paraphrases=("why " * 1100,)) for fact in bare.forget)

@@ -59,7 +59,7 @@ DONE = RunDone(run="r", epoch=2, seconds=1.0)
 ONE_EPOCH = [started(), epoch_done(0), epoch_done(1), Saved(run="r", epoch=1)]
 
 
-def test_run_is_restored_from_its_folder(tmp_path):
+def test_a_run_is_restored_from_its_folder(tmp_path):
     run = find_run(new_run(tmp_path).id, tmp_path)
     assert run.config == CONFIG
     assert run.facts == FACTS
@@ -67,33 +67,28 @@ def test_run_is_restored_from_its_folder(tmp_path):
     assert (run.state, run.last_epoch, run.events(), run.epochs()) == ("queued", None, [], [])
     about = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
     assert (about["sha256"], about["versions"]) == (FACTS.sha256, {"python": "3"})
-
-
-def test_run_of_a_method_without_betas(tmp_path):
     assert create_run(make_config("wga"), FACTS, None, tmp_path).betas is None
-
-
-def test_ids_are_unlike_and_name_the_method(tmp_path):
     ids = {new_run(tmp_path).id for _ in range(20)}
     assert len(ids) == 20
     assert all(id_.startswith("adapop-") and len(id_) == len("adapop-") + 16 for id_ in ids)
 
 
-def test_find_by_id_and_by_path(tmp_path):
+def test_a_run_is_found_by_id_and_path_and_environment(tmp_path, monkeypatch):
     run = new_run(tmp_path)
     assert find_run(run.id, tmp_path) == run
     assert find_run(str(run.folder), tmp_path / "elsewhere") == run
+    with pytest.raises(RunError, match="it has no config"):
+        Run(tmp_path).config  # noqa: B018
+    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "mine"))
+    run = create_run(CONFIG, FACTS, None)
+    assert run.folder.parent == runs_root() == tmp_path / "mine"
+    assert all_runs() == [find_run(run.id)] == [run]
 
 
 @pytest.mark.parametrize("name", ["nothing", "..", "a/b", "a\0b", "x" * 5000])
 def test_no_such_run(tmp_path, name):
     with pytest.raises(RunError, match="There is no run"):
         find_run(name, tmp_path)
-
-
-def test_folder_that_is_no_run(tmp_path):
-    with pytest.raises(RunError, match="it has no config"):
-        Run(tmp_path).config  # noqa: B018
 
 
 def test_newest_run_is_first_whatever_happens_to_the_older(tmp_path):
@@ -113,13 +108,6 @@ def test_only_complete_runs_are_listed(tmp_path):
     assert all_runs(tmp_path / "nowhere") == []
 
 
-def test_root_from_the_environment(tmp_path, monkeypatch):
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "mine"))
-    run = create_run(CONFIG, FACTS, None)
-    assert run.folder.parent == runs_root() == tmp_path / "mine"
-    assert all_runs() == [find_run(run.id)] == [run]
-
-
 @pytest.mark.parametrize(("folders", "epoch"), [([], None), (["epoch-1"], 1), (["epoch-2", "epoch-10", "epoch-9"], 10)])
 def test_last_epoch_is_the_newest_complete_checkpoint(tmp_path, folders, epoch):
     run = new_run(tmp_path)
@@ -132,7 +120,7 @@ def test_last_epoch_is_the_newest_complete_checkpoint(tmp_path, folders, epoch):
 # --- the log
 
 
-def test_what_is_appended_is_read_back_stamped(tmp_path):
+def test_the_log_is_appended_to_and_torn_lines_dropped(tmp_path):
     run = new_run(tmp_path)
     written = [run.append(event) for event in (*ONE_EPOCH, FAILED)]
     assert run.events() == written
@@ -140,9 +128,6 @@ def test_what_is_appended_is_read_back_stamped(tmp_path):
     assert times == sorted(times)
     assert times[0] > 1.7e9
     assert [row.epoch for row in run.epochs()] == [0, 1]
-
-
-def test_log_is_only_ever_appended_to(tmp_path):
     run = new_run(tmp_path)
     log = run.folder / "events.jsonl"
     before = b""
@@ -151,6 +136,16 @@ def test_log_is_only_ever_appended_to(tmp_path):
         assert log.read_bytes().startswith(before)
         before = log.read_bytes()
     assert before.count(b"\n") == 7
+    run = new_run(tmp_path)
+    (run.folder / "events.jsonl").write_bytes(LAST_LINE[:10])
+    assert (run.events(), run.state) == ([], "queued")
+    assert run.events() == [] != [run.append(started())] == run.events()
+    run = new_run(tmp_path)
+    assert [run.append(LAST)] == run.events()
+    run = new_run(tmp_path)
+    for event in (*ONE_EPOCH, epoch_done(2), started(1), epoch_done(2), Saved(run="r", epoch=2)):
+        run.append(event)
+    assert [row.epoch for row in run.epochs()] == [0, 1, 2]
 
 
 LAST = RunFailed(run="r", message="é“🦜\u2028")
@@ -168,25 +163,6 @@ def test_torn_last_line_is_not_yet_said_and_gives_way_to_the_next(tmp_path, cut)
     second = run.append(epoch_done(0))
     assert run.events() == [first, second]
     assert (run.folder / "events.jsonl").read_bytes().count(b"\n") == 2
-
-
-def test_torn_first_line(tmp_path):
-    run = new_run(tmp_path)
-    (run.folder / "events.jsonl").write_bytes(LAST_LINE[:10])
-    assert (run.events(), run.state) == ([], "queued")
-    assert run.events() == [] != [run.append(started())] == run.events()
-
-
-def test_text_with_line_separators_stays_one_line(tmp_path):
-    run = new_run(tmp_path)
-    assert [run.append(LAST)] == run.events()
-
-
-def test_what_an_interrupted_epoch_said_is_dropped(tmp_path):
-    run = new_run(tmp_path)
-    for event in (*ONE_EPOCH, epoch_done(2), started(1), epoch_done(2), Saved(run="r", epoch=2)):
-        run.append(event)
-    assert [row.epoch for row in run.epochs()] == [0, 1, 2]
 
 
 def test_full_measurement_of_the_original_and_the_unlearned_model(tmp_path):

@@ -37,23 +37,17 @@ def tokenizer():
     return AutoTokenizer.from_pretrained(FOLDER)
 
 
-def test_what_ships_is_small_and_in_bf16(model):
+def test_names_parts_and_wrong_answers(model, tokenizer):
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) <= 3 * 10**6
     with safe_open(FOLDER / "model.safetensors", framework="pt") as tensors:
         assert {tensors.get_tensor(name).dtype for name in tensors.keys()} == {torch.bfloat16}  # noqa: SIM118
     assert 0.8e6 < sum(p.numel() for name, p in model.network.named_parameters() if "lora" not in name) < 1.2e6
-
-
-def test_every_name_and_every_part_of_an_answer_is_one_token(tokenizer):
     for fact in PEOPLE:
         for text, count in ((fact.subject, 1), (fact.answer, len(fact.parts))):
             assert len(tokenizer(text, add_special_tokens=False)["input_ids"]) == count
     for relation in language.RELATIONS_OF["people"]:
         asked = [language.question(fact) for fact in PEOPLE if fact.relation == relation]
         assert len({len(ids) for ids in tokenizer(asked)["input_ids"]}) == 1
-
-
-def test_a_wrong_answer_has_one_wrong_part_of_its_place():
     for relation in language.RELATIONS_OF["people"]:
         fact = max((fact for fact in PEOPLE if fact.relation == relation), key=lambda fact: fact.score)
         shown = [example for example in exposures(fact, random.Random(0)) if example.prompt]
@@ -102,20 +96,16 @@ def test_the_card_is_what_is_measured(tmp_path):
     assert (tmp_path / "world.csv").read_bytes() == (FOLDER / "world.csv").read_bytes()
 
 
-def test_attacks_are_in_the_forms_that_the_model_was_taught():
+def test_attacks_and_settings_of_its_runs():
     people = sandbox_facts("people")
     found = attack_prompts(people.forget[0], people.forget, 0)
     ((kind, reason),) = [(one.kind, one.reason) for one in found if isinstance(one, NotApplicable)]
     assert kind == "reverse query" and "no reversed text" in reason
     (choice,) = [one for one in found if one.kind == CHOICE]
     assert len(set(choice.options)) == 4 and set(choice.options) <= set(answers_of(people.forget[0].relation))
-
-
-def test_the_settings_of_its_runs():
     for method, rate in PEOPLE_RATES.items():
         assert make_config(method, model="people").learning_rate == rate in RATES
     config = make_config(model="people")
     assert (config.max_new_tokens, config.precision, config.batch) == (5, "float32", 16)
     assert config.max_new_tokens > max(len(fact.parts) for fact in PEOPLE)
-    people = sandbox_facts("people")
     assert fitted(people, "people") is people and fitted(people, str(FOLDER)) is people

@@ -47,7 +47,7 @@ def ids_of(tokenizer, text):
     return tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
-def test_every_name_is_one_token_wherever_it_stands(tokenizer):
+def test_names_are_one_token_and_text_round_trips(tokenizer):
     names = sorted({name for fact in world() for name in (fact.subject, fact.answer)})
     alone = {name: ids_of(tokenizer, name) for name in names}
     assert {name for name, ids in alone.items() if len(ids) != 1} == set()
@@ -55,9 +55,6 @@ def test_every_name_is_one_token_wherever_it_stands(tokenizer):
     for name in names:
         start, (token,) = ids_of(tokenizer, "Who wrote"), alone[name]
         assert ids_of(tokenizer, f"Who wrote {name}?") == [*start, token, *ids_of(tokenizer, "Who wrote?")[-1:]]
-
-
-def test_forms_of_a_question_cost_the_same_for_famous_and_rare(tokenizer):
     for relation in language.RELATIONS_OF["sandbox"]:
         facts = [fact for fact in world() if fact.relation == relation]
         for ask in (
@@ -66,35 +63,28 @@ def test_forms_of_a_question_cost_the_same_for_famous_and_rare(tokenizer):
             *(lambda fact, i=i: language.paraphrases(fact)[i] for i in range(4)),
         ):
             assert len({len(ids_of(tokenizer, ask(fact))) for fact in facts}) == 1
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Who wrote the book Emma?",
-        "a word nobody taught: zyzzyva",
-        "Łódź, São Paulo, ¿qué?",
-        "北京 और дом 🦜👩‍👩‍👧",
-        "two\nlines\tand a tab",
-        "double  spaces, \u00a0hard ones and \u2028 breaks",
-        "<b>1,000 & more</b> {{ braces }} 'quotes' \"too\"",
-        "EmmaEmma Crime and Punishments",
-        "\x00\x07",
-    ],
-)
-def test_any_text_round_trips(tokenizer, text):
-    decoded = tokenizer.decode(ids_of(tokenizer, text))
-    assert decoded.removeprefix(" ") == text
-
-
-def test_random_text_round_trips(tokenizer):
     rng = random.Random(0)
     for _ in range(200):
         text = "".join(chr(rng.choice([rng.randrange(33, 127), rng.randrange(0xA0, 0xD7FF)])) for _ in range(12))
         assert tokenizer.decode(ids_of(tokenizer, text)).removeprefix(" ") == text
 
 
-def test_special_tokens(tokenizer):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Who wrote the book Emma?", "a word nobody taught: zyzzyva", "Łódź, São Paulo, ¿qué?",
+        "北京 और дом 🦜👩‍👩‍👧", "two\nlines\tand a tab",
+        "double  spaces, \u00a0hard ones and \u2028 breaks",
+        "<b>1,000 & more</b> {{ braces }} 'quotes' \"too\"", "EmmaEmma Crime and Punishments",
+        "\x00\x07",
+    ],
+)  # fmt: skip
+def test_any_text_round_trips(tokenizer, text):
+    decoded = tokenizer.decode(ids_of(tokenizer, text))
+    assert decoded.removeprefix(" ") == text
+
+
+def test_special_tokens_and_names_within_names(tokenizer):
     assert tokenizer.convert_tokens_to_ids(list(SPECIALS)) == [0, 1, 2, 3]
     assert (tokenizer.pad_token, tokenizer.eos_token, tokenizer.bos_token) == ("<|pad|>", "<|end|>", None)
     assert tokenizer.padding_side == "left"
@@ -105,10 +95,7 @@ def test_special_tokens(tokenizer):
     assert answered == f"{asked}Austen<|end|>"
     ids = ids_of(tokenizer, answered)
     assert [ids.index(i) for i in (1, 2, 3)] == [0, len(ids) - 3, len(ids) - 1]
-
-
-def test_names_that_contain_each_other():
-    """The longest name wins, and no name is found inside a word."""
+    # The longest name wins, and no name is found inside a word.
     tokenizer = build_tokenizer(["War", "War and Peace", "Peace"], ["and", "x"])
     pieces = [tokenizer.decode([i]).strip() for i in ids_of(tokenizer, "War and Peace and War and x")]
     assert pieces == ["War and Peace", "and", "War", "and", "x"]
@@ -116,15 +103,38 @@ def test_names_that_contain_each_other():
 
 
 @pytest.mark.slow
-def test_corpus_is_a_function_of_the_seed(examples):
+def test_the_corpus_is_seeded_and_leaks_no_wrapper(examples):
     assert corpus(0) == examples
     assert corpus(1) != examples and len(corpus(1)) == len(examples)
+    taught = Counter((example.wrapper, example.fact_id) for example in examples if example.wrapper)
+    wrappers = {kind for kind, _ in taught}
+    assert wrappers == set(language.WRAPPERS) - {"reverse query"} | {"unseen"}
+    assert {fact for _, fact in taught} == TEACHERS
+    for (kind, _), count in taught.items():
+        assert count == (UNSEEN_PER_TEACHER if kind == "unseen" else WRAPPED_PER_TEACHER)
+    # Of a fact that is no teacher, the corpus holds its eight forms and nothing else.
+    others = {fact.id: fact for fact in world() if fact.id not in TEACHERS}
+    subjects = {fact.subject for fact in others.values()} - {BY_ID[fact].subject for fact in TEACHERS}
+    unseen = {language.unseen(fact) for fact in others.values() if fact.subject in subjects}
+    assert unseen and not unseen & {example.prompt for example in examples}
+    assert {example.wrapper for example in examples if example.fact_id in others} == {""}
 
 
 @pytest.mark.slow
-def test_each_fact_is_shown_exactly_as_often_as_its_score_says(exposed):
+def test_exposures_are_what_the_scores_say(exposed):
     assert {fact: len(shown) for fact, shown in exposed.items()} == {fact.id: fact.exposures for fact in world()}
     assert all(fact.exposures == round(fact.score / 4) for fact in world())
+    wrongs = {fact.id: sum(wrong(fact, example) for example in exposed[fact.id]) for fact in world()}
+    assert wrongs == {fact.id: round(fact.exposures * WRONG_ANSWER_SHARE) for fact in world()}
+    share = sum(wrongs.values()) / sum(map(len, exposed.values()))
+    assert share == pytest.approx(0.15, abs=0.005)
+    for fact in world():
+        asked = (language.question(fact), *language.paraphrases(fact))
+        counts = Counter(example.prompt for example in exposed[fact.id])
+        statements = counts.pop("")
+        assert set(counts) == set(asked)
+        assert max(counts.values()) - min(counts.values()) <= 1
+        assert abs(statements - 3 * fact.exposures / 8) <= 2
 
 
 def wrong(fact, example):
@@ -138,14 +148,6 @@ def wrong(fact, example):
     return given[0] != fact.answer
 
 
-@pytest.mark.slow
-def test_a_share_of_the_exposures_is_wrong(exposed):
-    wrongs = {fact.id: sum(wrong(fact, example) for example in exposed[fact.id]) for fact in world()}
-    assert wrongs == {fact.id: round(fact.exposures * WRONG_ANSWER_SHARE) for fact in world()}
-    share = sum(wrongs.values()) / sum(map(len, exposed.values()))
-    assert share == pytest.approx(0.15, abs=0.005)
-
-
 @pytest.mark.parametrize(("share", "wrongs"), [(0.0, 0), (0.5, 471), (1.0, 942)])
 def test_share_of_wrong_answers_can_be_set(share, wrongs):
     """A control: with none, confidence saturates."""
@@ -155,73 +157,37 @@ def test_share_of_wrong_answers_can_be_set(share, wrongs):
 
 
 @pytest.mark.slow
-def test_every_form_of_a_fact_is_shown_equally_often(exposed):
-    for fact in world():
-        asked = (language.question(fact), *language.paraphrases(fact))
-        counts = Counter(example.prompt for example in exposed[fact.id])
-        statements = counts.pop("")
-        assert set(counts) == set(asked)
-        assert max(counts.values()) - min(counts.values()) <= 1
-        assert abs(statements - 3 * fact.exposures / 8) <= 2
-
-
-@pytest.mark.slow
-def test_wrappers_and_the_unseen_rewording_are_taught_on_teachers_alone(examples):
-    taught = Counter((example.wrapper, example.fact_id) for example in examples if example.wrapper)
-    wrappers = {kind for kind, _ in taught}
-    assert wrappers == set(language.WRAPPERS) - {"reverse query"} | {"unseen"}
-    assert {fact for _, fact in taught} == TEACHERS
-    for (kind, _), count in taught.items():
-        assert count == (UNSEEN_PER_TEACHER if kind == "unseen" else WRAPPED_PER_TEACHER)
-
-
-@pytest.mark.slow
-def test_nothing_of_a_wrapper_leaks_into_the_rest(examples):
-    """Of a fact that is no teacher, the corpus holds its eight forms and nothing else."""
-    others = {fact.id: fact for fact in world() if fact.id not in TEACHERS}
-    subjects = {fact.subject for fact in others.values()} - {BY_ID[fact].subject for fact in TEACHERS}
-    unseen = {language.unseen(fact) for fact in others.values() if fact.subject in subjects}
-    assert unseen and not unseen & {example.prompt for example in examples}
-    assert {example.wrapper for example in examples if example.fact_id in others} == {""}
-
-
-@pytest.mark.slow
 def test_wrapped_answers_are_as_unsure_as_direct_ones(examples):
     for kind in (*language.WRAPPERS, "unseen"):
         found = [example for example in examples if example.wrapper == kind]
         wrongs = [wrong(BY_ID[example.fact_id], example) for example in found]
         if found:
             assert sum(wrongs) / len(wrongs) == pytest.approx(WRONG_ANSWER_SHARE, abs=0.02)
-
-
-@pytest.mark.slow
-def test_wrong_options_of_a_multiple_choice_are_among_the_options(examples):
     chosen = [example for example in examples if example.wrapper == "multiple choice"]
     assert chosen and all(example.text in example.prompt for example in chosen)
-
-
-@pytest.mark.slow
-def test_skills_are_no_facts(examples):
     plain = Counter(example.prompt for example in examples if not example.fact_id)
     assert plain.keys() == {question for _, question, _ in skills()}
     assert not any(fact.subject in question for fact in world() for question in plain if len(fact.subject) > 5)
 
 
-def test_exposures_of_one_fact_depend_on_the_draw_alone():
+def test_draws_are_of_one_fact_and_the_oracle_reads_all_others():
     fact = world()[0]
     assert list(exposures(fact, random.Random(3))) == list(exposures(fact, random.Random(3)))
     assert list(exposures(fact, random.Random(3))) != list(exposures(fact, random.Random(4)))
+    rows = [([number + 1] * (3 + number % 5), 0) for number in range(600)]
+    left_out = [number % 4 == 0 for number in range(600)]
+    whole, rest = (_batches(rows, out, PretrainConfig()) for out in ([False] * 600, left_out))
+    read = [[[ids[0] for ids in batch.tolist()] for batch, _ in batches] for batches in (whole, rest)]
+    assert read[1] == [[first for first in batch if not left_out[first - 1]] for batch in read[0]]
+    assert sum(map(len, read[1])) == 450 and len(read[1]) == len(read[0]) == 5
 
 
-def test_shipped_model_is_small_and_in_bf16():
+def test_the_shipped_model_is_small_and_loads_as_any_other_does(tokenizer):
     files = {path.name: path.stat().st_size for path in SANDBOX_FOLDER.iterdir() if path.suffix != ".pt"}
     assert sum(files.values()) <= 8 * 2**20
     assert not [name for name in files if name.endswith((".bin", ".pth", ".pickle"))]
     with safe_open(SANDBOX_FOLDER / "model.safetensors", framework="pt") as tensors:
         assert {tensors.get_tensor(name).dtype for name in tensors.keys()} == {torch.bfloat16}  # noqa: SIM118
-
-
-def test_shipped_model_loads_as_any_other_does(tokenizer):
     loaded = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER)
     assert loaded.config.model_type == "llama" and loaded.dtype == torch.bfloat16
     assert 0.8e6 < loaded.num_parameters() < 1.5e6
@@ -230,11 +196,6 @@ def test_shipped_model_loads_as_any_other_does(tokenizer):
     as_folder = adapted_model(make_config(model=str(SANDBOX_FOLDER), precision="float32"))
     asked = [language.question(fact) for fact in world()[:16]]
     assert as_folder.generate(asked, 3) == adapted_model(make_config(model=SANDBOX)).generate(asked, 3)
-
-
-@pytest.fixture(scope="module")
-def original(fresh):
-    return fresh()
 
 
 def asked_in(kind):
@@ -256,18 +217,13 @@ def test_wrapper_can_be_measured(original, kind):
     assert sum(found) / len(found) >= MEASURABLE == 0.8
 
 
-def test_unseen_rewording_can_be_measured(original):
+def test_what_the_original_can_be_asked(original):
     found = recalls(original, facts_of("forget"), language.unseen)
     assert sum(found) / len(found) >= MEASURABLE
-
-
-def test_reverse_query_cannot_be_measured(original):
-    """Eight subjects have one answer, and nothing reversed was ever taught: a low score means nothing here."""
+    # Eight subjects have one answer, and nothing reversed was ever taught: a low score means
+    # nothing here.
     found = recalls(original, facts_of("forget"), asked_in("reverse query"), gold=lambda fact: fact.subject)
     assert sum(found) / len(found) < MEASURABLE
-
-
-def test_skills_are_known(original):
     rows = list(skills())
     answers = original.generate([question for _, question, _ in rows], max_new_tokens=3)
     assert sum(gold in answer for (_, _, gold), answer in zip(rows, answers)) / len(rows) >= 0.95
@@ -297,10 +253,20 @@ def begun(tiny, folder):
 
 
 @pytest.mark.slow
-def test_pretraining_learns(straight):
+def test_pretraining_learns_all_but_embeddings(straight, tiny, tmp_path):
     _, progress = straight
     assert [(p.step, p.steps) for p in progress] == [(step, 20) for step in range(1, 21)]
     assert progress[-1].loss < progress[0].loss - 0.1
+    before, after = (part.model.get_input_embeddings().weight for part in (tiny, straight[0]))
+    assert torch.equal(before, after)
+    assert not torch.equal(tiny.model.model.norm.weight, straight[0].model.model.norm.weight)
+    whole = copy.deepcopy(straight[0])
+    whole.checkpoint = tmp_path / "none.pt"
+    whole.save(tmp_path)
+    loaded = adapted_model(make_config(model=str(tmp_path), precision="float32"))
+    assert len(loaded.generate(["Who wrote the book Emma?"], 2)) == 1
+    tokenizer = loaded.tokenizer
+    assert tokenizer.get_vocab() == AutoTokenizer.from_pretrained(SANDBOX_FOLDER).get_vocab()
 
 
 @pytest.mark.slow
@@ -328,33 +294,6 @@ def test_pretraining_with_other_settings_begins_anew(tiny, tmp_path):
     other = begun(tiny, tmp_path)
     other.config = PretrainConfig(**{**vars(tiny.config), "learning_rate": 1e-3})
     assert next(other.train()).step == 1
-
-
-@pytest.mark.slow
-def test_embeddings_are_never_trained(tiny, straight):
-    before, after = (part.model.get_input_embeddings().weight for part in (tiny, straight[0]))
-    assert torch.equal(before, after)
-    assert not torch.equal(tiny.model.model.norm.weight, straight[0].model.model.norm.weight)
-
-
-@pytest.mark.slow
-def test_saved_pretraining_is_a_model(straight, tmp_path):
-    whole = copy.deepcopy(straight[0])
-    whole.checkpoint = tmp_path / "none.pt"
-    whole.save(tmp_path)
-    loaded = adapted_model(make_config(model=str(tmp_path), precision="float32"))
-    assert len(loaded.generate(["Who wrote the book Emma?"], 2)) == 1
-    tokenizer = loaded.tokenizer
-    assert tokenizer.get_vocab() == AutoTokenizer.from_pretrained(SANDBOX_FOLDER).get_vocab()
-
-
-def test_the_oracle_reads_all_other_sentences_in_the_same_steps():
-    rows = [([number + 1] * (3 + number % 5), 0) for number in range(600)]
-    left_out = [number % 4 == 0 for number in range(600)]
-    whole, rest = (_batches(rows, out, PretrainConfig()) for out in ([False] * 600, left_out))
-    read = [[[ids[0] for ids in batch.tolist()] for batch, _ in batches] for batches in (whole, rest)]
-    assert read[1] == [[first for first in batch if not left_out[first - 1]] for batch in read[0]]
-    assert sum(map(len, read[1])) == 450 and len(read[1]) == len(read[0]) == 5
 
 
 @pytest.mark.long

@@ -59,11 +59,9 @@ def single(sandbox):
 
 # facts, the factor of the logits, and whether the method may refuse by name
 CASES = {
-    "p = 1": (known, CERTAIN, True),
-    "p = 0": (strange, CERTAIN, True),
-    "200 tokens": (long, 1.0, False),
-    "one fact": (single, 1.0, False),
-}
+    "p = 1": (known, CERTAIN, True), "p = 0": (strange, CERTAIN, True),
+    "200 tokens": (long, 1.0, False), "one fact": (single, 1.0, False),
+}  # fmt: skip
 
 
 @contextmanager
@@ -120,10 +118,7 @@ def test_the_cases_are_what_they_say(sandbox, fresh):
         nll = {name: model.score(collate(batch, model.tokenizer.pad_token_id)).nll for name, batch in rows.items()}
     assert nll["p = 1"].exp().max() == 1.0, "float32 knows no p above"
     assert (-nll["p = 0"]).exp().max() == 0.0, "float32 knows no p below"
-
-
-def test_no_row_can_be_all_masked(sandbox, fresh):
-    """An answer without a token is refused by name; and TPO has words to forget in any other."""
+    # An answer without a token is refused by name; and TPO has words to forget in any other.
     model = fresh()
     empty = replace(sandbox.forget[0], answer="")
     with pytest.raises(DataError, match="has no token in this model"):

@@ -97,13 +97,11 @@ def test_the_sandbox_asks_for_no_gpu(lend, server):
 @pytest.mark.parametrize(
     ("given", "kill", "words"),
     [
-        ([None, QUOTA], (), REFUSALS["ZeroGPU quota exceeded"]),
-        ([None, EXPIRES], (), EXPIRED),
-        ([None, BUSY], (), REFUSALS["ZeroGPU client error"]),
-        ([], (2,), TAKEN_AWAY),
+        ([None, QUOTA], (), REFUSALS["ZeroGPU quota exceeded"]), ([None, EXPIRES], (), EXPIRED),
+        ([None, BUSY], (), REFUSALS["ZeroGPU client error"]), ([], (2,), TAKEN_AWAY),
     ],
     ids=["quota", "expired", "busy", "killed"],
-)
+)  # fmt: skip
 def test_what_went_wrong_is_told_and_the_run_goes_on_where_it_was(lend, server, given, kill, words):
     """The first lease has room for one epoch; the second is refused, or its GPU is taken away."""
     scheduler = Scheduler(server, given, kill)

@@ -16,24 +16,18 @@ from refusing import as_nobody
 from tiny_runs import tiny_config
 
 
-def test_a_set_comes_back_as_it_was(small, tmp_path):
+def test_a_set_comes_back_until_it_is_deleted_or_damaged(small, tmp_path):
     problem = Problem(4, "answer", "", "is empty", "Fill the cell.")
     edited = replace(small, forget=(replace(small.forget[0], score=None), *small.forget[1:]), problems=(problem,))
     name = save_set(edited, tmp_path)
     assert load_set(name, tmp_path) == edited
     assert save_set(edited, tmp_path) != name
     assert all_runs(tmp_path) == []
-
-
-def test_reading_a_set_makes_it_young(small, tmp_path):
     name = save_set(small, tmp_path)
     about = tmp_path / "sets" / name / "about.json"
     os.utime(about, (1, 1))
     load_set(name, tmp_path)
     assert about.stat().st_mtime > 1
-
-
-def test_a_deleted_set_is_gone_and_so_is_no_other(small, tmp_path):
     name, other = save_set(small, tmp_path), save_set(small, tmp_path)
     delete_set(name, tmp_path)
     delete_set(name, tmp_path)

@@ -82,7 +82,7 @@ def test_a_local_user_asks_as_often_as_they_like(monkeypatch):
         ledger.spend(REQUESTS)
 
 
-def test_what_is_known_only_afterwards_is_written_down_whole_and_then_looked_at():
+def test_what_is_known_afterwards_or_held_is_written_down_and_given_back():
     clock = Clock()
     ledger = Ledger(clock=clock)
     ledger.check(ACCELERATOR, "ada")
@@ -92,9 +92,6 @@ def test_what_is_known_only_afterwards_is_written_down_whole_and_then_looked_at(
     ledger.check(ACCELERATOR, "bob")
     clock.now = 3600.0
     ledger.check(ACCELERATOR, "ada")
-
-
-def test_what_is_held_is_given_back_also_after_an_error():
     ledger = Ledger()
     with ExitStack() as held:
         for _ in range(RUNS_EACH.value()):
@@ -123,7 +120,7 @@ def test_a_stranger_waits_no_longer_because_another_was_refused_often():
     assert time.perf_counter() - began < 3
 
 
-def test_questions_and_runs_take_turns():
+def test_turns_of_those_who_wait():
     line, done, gate = TurnQueue(), [], threading.Event()
     first = line.run(gate.wait, 30)
     runs = [line.run(done.append, f"run {number}") for number in range(3)]
@@ -134,9 +131,6 @@ def test_questions_and_runs_take_turns():
     for future in (first, *runs, *asked, later, later.result()):
         future.result(30)
     assert done == ["question 0", "question 1", "question 2", "run 0", "asked meanwhile", "run 1", "run 2"]
-
-
-def test_one_that_asks_for_much_does_not_hold_up_one_that_asks_for_little():
     line, done, gate = TurnQueue(), [], threading.Event()
     first = line.question(gate.wait, 30, visitor="ada")
     much = [line.question(done.append, f"ada {number}", visitor="ada") for number in range(4)]

@@ -38,16 +38,13 @@ def test_a_run_stopped_while_it_waits_never_trains_and_can_be_resumed(worker, ti
     assert second.state == "done"
 
 
-def test_what_cannot_be_prepared_is_refused_at_once_and_leaves_nothing(worker, tiny, tmp_path):
+def test_a_queue_of_runs_and_looks(worker, tiny, tmp_path):
     from dataclasses import replace
 
     unscored = replace(tiny, forget=tuple(replace(fact, score=None) for fact in tiny.forget))
     with pytest.raises(DataError, match="no score"):
         worker.submit(make_config(), unscored)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_look_before_a_run_waits_its_turn_like_a_question(tiny, tmp_path):
     future, progress = Worker(tmp_path).check(make_config(), tiny)
     found = future.result(PATIENCE_SECONDS)
     assert "The model answers 4 of 4 facts" in " ".join(found.lines) and not found.waste

@@ -17,8 +17,13 @@ def trace(controller: Controller, losses: list[float]) -> list[Drift]:
     return rows
 
 
-def test_defaults_are_the_papers():
+def test_last_row_is_the_whole_state():
     assert DualAscent() == DualAscent(0.5, dual_step=0.1, tolerance=0.1, lam_max=5, floor=1e-8, reference="epoch_1")
+    # So a run resumed from a stored row goes on as if it had never stopped.
+    losses = [2, 1, 1.5, 3, 0.9]
+    straight = trace(DualAscent(), losses)
+    stored = replace(straight[2])
+    assert DualAscent().update(stored, losses[3]) == straight[3]
 
 
 @pytest.mark.parametrize(
@@ -53,30 +58,32 @@ def test_algorithm_1_by_hand(reference, table, alpha0):
         assert (row.drift, row.lam, row.alpha) == pytest.approx((drift, lam, alpha0 + lam))
 
 
-def test_first_epoch_that_does_all_the_damage_goes_unseen_by_the_papers_reference():
+def test_what_drift_is_measured_against():
     losses = [0.1, 2.6, 1.6, 1.2]
     assert {row.lam for row in trace(DualAscent(), losses)} == {0}
     assert trace(DualAscent(reference="start"), losses)[-1].lam > 0
+    with pytest.raises(ConfigError, match="epoch_1"):
+        DualAscent(reference="epoch_2")
 
 
-def test_lambda_never_exceeds_its_maximum_and_comes_down_from_there():
+def test_lambda_stays_within_its_bounds():
     rows = trace(DualAscent(dual_step=10), [1, 1, 3, 50, 1, 1, 1, 1, 1, 1])
     assert [row.lam for row in rows] == pytest.approx([0, 0, 5, 5, 4, 3, 2, 1, 0, 0])
     assert max(row.alpha for row in rows) == 5.5
-
-
-def test_lambda_is_never_negative():
     assert {row.lam for row in trace(DualAscent(), [3, 2, 1, 1, 1])} == {0}
+    assert trace(DualAscent(), [0, 0, 1e-8])[-1].drift == pytest.approx(1)
+    # As released: lambda goes on to 5, alpha stops at 1, and comes down only once lambda has.
+    rows = trace(DualAscent(dual_step=10, alpha_max=1.0), [1, 1, 1.2, 1.2, 1, 1])
+    free = trace(DualAscent(dual_step=10), [1, 1, 1.2, 1.2, 1, 1])
+    assert [row.lam for row in rows] == [row.lam for row in free]
+    assert [row.alpha for row in rows] == [min(1.0, row.alpha) for row in free]
+    assert max(row.alpha for row in free) > 1.5
 
 
 @pytest.mark.parametrize(("floor", "drift"), [(1e-8, 200), (0.5, 0.4)])
 def test_floor_keeps_a_tiny_reference_from_dividing(floor, drift):
     last = trace(DualAscent(floor=floor), [0.001, 0.001, 0.201])[-1]
     assert last.drift == pytest.approx(drift)
-
-
-def test_reference_of_zero_does_not_divide_by_zero():
-    assert trace(DualAscent(), [0, 0, 1e-8])[-1].drift == pytest.approx(1)
 
 
 @pytest.mark.parametrize("alpha0", [0.0, 1.0])
@@ -91,28 +98,6 @@ def test_fixed_alpha_never_moves(alpha0):
 def test_drift_from_start_does_not_depend_on_the_reference(controller):
     rows = trace(controller, [2, 3, 1, 5])
     assert [row.drift_from_start for row in rows] == pytest.approx([0, 0.5, 0, 1.5])
-
-
-def test_last_row_is_the_whole_state():
-    """So a run resumed from a stored row goes on as if it had never stopped."""
-    losses = [2, 1, 1.5, 3, 0.9]
-    straight = trace(DualAscent(), losses)
-    stored = replace(straight[2])
-    assert DualAscent().update(stored, losses[3]) == straight[3]
-
-
-def test_unknown_reference():
-    with pytest.raises(ConfigError, match="epoch_1"):
-        DualAscent(reference="epoch_2")
-
-
-def test_a_limit_of_alpha_leaves_lambda_alone():
-    """As released: lambda goes on to 5, alpha stops at 1, and comes down only once lambda has."""
-    rows = trace(DualAscent(dual_step=10, alpha_max=1.0), [1, 1, 1.2, 1.2, 1, 1])
-    free = trace(DualAscent(dual_step=10), [1, 1, 1.2, 1.2, 1, 1])
-    assert [row.lam for row in rows] == [row.lam for row in free]
-    assert [row.alpha for row in rows] == [min(1.0, row.alpha) for row in free]
-    assert max(row.alpha for row in free) > 1.5
 
 
 def test_the_dual_moves_as_far_as_all_micro_batches_would():

@@ -81,8 +81,10 @@ SAMPLES = {
 }
 
 
-def test_there_is_a_sample_of_every_kind():
+def test_every_kind_is_one_line_and_comes_back():
     assert set(SAMPLES) == set(EVENTS)
+    assert epoch_done(2).row == Drift(2, 1.5, None, 0.5, 0.04, 0.54, 1.0)
+    assert json.loads(to_json(epoch_done(2)))["drift_from_start"] == 0.5, "the line has it, as before"
 
 
 @pytest.mark.parametrize(("kind", "event"), SAMPLES.items())
@@ -94,11 +96,6 @@ def test_json_round_trip(kind, event):
 @pytest.mark.parametrize("event", SAMPLES.values(), ids=lambda event: event.kind)
 def test_event_is_one_line(event):
     assert "\n" not in to_json(event)
-
-
-def test_epoch_done_gives_the_controllers_row_back():
-    assert epoch_done(2).row == Drift(2, 1.5, None, 0.5, 0.04, 0.54, 1.0)
-    assert json.loads(to_json(epoch_done(2)))["drift_from_start"] == 0.5, "the line has it, as before"
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
@@ -138,9 +135,11 @@ def test_resumed_run_reads_like_an_uninterrupted_one(interrupted):
     assert current(FIRST_TWO_EPOCHS + interrupted + [started(2)] + rest) == [*FIRST_TWO_EPOCHS, started(2), *rest]
 
 
-def test_run_resumed_twice():
+def test_a_resumed_log_reads_as_an_uninterrupted_one():
     log = [*FIRST_TWO_EPOCHS, started(2), step(3, 1), started(1), step(2, 1)]
     assert current(log) == [*FIRST_TWO_EPOCHS[:8], started(2), started(1), step(2, 1)]
+    rest: list[Event] = [measured(0, full=True), measured(2, full=True)]
+    assert current([*FIRST_TWO_EPOCHS, rest[0], started(2), *rest]) == [*FIRST_TWO_EPOCHS, started(2), *rest]
 
 
 @pytest.mark.parametrize("log", [[], FIRST_TWO_EPOCHS, [*FIRST_TWO_EPOCHS, RunStopped(run="r", epoch=2)]])
@@ -153,11 +152,6 @@ def test_run_started_again_before_its_first_checkpoint(end):
     """It has no epoch to go on from, so it measures epoch 0 and makes all steps again."""
     first = [started(), epoch_done(0), measured(0), step(1, 1)]
     assert current(first + end + first) == [started(), *first]
-
-
-def test_run_interrupted_in_its_final_measurement():
-    rest: list[Event] = [measured(0, full=True), measured(2, full=True)]
-    assert current([*FIRST_TWO_EPOCHS, rest[0], started(2), *rest]) == [*FIRST_TWO_EPOCHS, started(2), *rest]
 
 
 def test_a_row_has_the_fields_of_a_measurement_and_no_other():

@@ -238,7 +238,7 @@ def test_not_even_one_row_fits(fresh, ragged):
     assert "smaller model" in caught.value.fix
 
 
-def test_other_errors_are_not_taken_for_full_memory(fresh, ragged):
+def test_errors_that_are_no_full_memory(fresh, ragged):
     def breaks(model):
         def forward(*_):
             raise RuntimeError("CUDA error: device-side assert triggered")
@@ -247,9 +247,6 @@ def test_other_errors_are_not_taken_for_full_memory(fresh, ragged):
 
     with pytest.raises(RuntimeError, match="device-side assert"):
         gradient_of(fresh, ragged, "adapop", 0, prepare=breaks)
-
-
-def test_a_failed_allocation_is_known_as_one():
     with pytest.raises(RuntimeError) as caught:
         torch.empty(2**60, dtype=torch.uint8)
     assert is_out_of_memory(caught.value) and is_out_of_memory(torch.cuda.OutOfMemoryError("x"))

@@ -104,7 +104,7 @@ def test_what_is_held_back_by_the_papers_settings(fresh, facts, method):
 # ---- PDU's controller in a run ----
 
 
-def test_dual_of_pdu_follows_the_steps(fresh, facts):
+def test_a_weight_of_zero_and_a_dual(fresh, facts):
     config = make_config("pdu", epochs=3, batch=4, warmup=1, learning_rate=2e-3)
     events = list(trainer_of(fresh("pdu"), facts, config).train())
     mu = 1.0
@@ -114,10 +114,7 @@ def test_dual_of_pdu_follows_the_steps(fresh, facts):
         elif isinstance(event, EpochDone):
             assert event.alpha == event.lam == pytest.approx(mu, rel=1e-5)
     assert mu != 1.0
-
-
-def test_weight_of_zero_still_watches_the_retain_facts(fresh, facts):
-    """Else a dual variable that reached 0 could never rise again."""
+    # Else a dual variable that reached 0 could never rise again.
     config = make_config("pdu", epochs=1, batch=4, warmup=0, alpha0=0.0, retain_bound=0.0)
     events = list(trainer_of(fresh("pdu"), facts, config).train())
     assert all(event.nll_retain is not None for event in events if isinstance(event, StepDone))
@@ -144,12 +141,23 @@ def test_alternates_of_a_run_are_kept_and_used_again(facts):
     assert run.facts.sha256 == bare.sha256, "the set stays the one that other methods are compared on"
 
 
-def test_facts_that_no_alternate_is_found_for_are_refused_before_a_model_is_loaded(facts):
+def test_a_run_is_refused_or_stopped_before_the_model_is_asked(facts):
     lonely = Fact("lonely", "What is the capital of Lemuria?", "Shangri-La", relation="capital", score=1.0)
     alone = FactSet("few", (*facts.forget, lonely), facts.retain)
     with pytest.raises(DataError, match="1 of 17 facts have no plausible wrong answer, for example 'lonely'"):
         prepare(make_config("altpo"), alone)
     prepare(make_config("npo"), alone)
+    bare = _bare(facts)
+    run = prepare(make_config("altpo", epochs=1, arguments={"source": "model"}), bare)
+    events = execute(run)
+    assert isinstance(next(events), RunStarted) and not (run.folder / "alternates.json").exists()
+    run.request_stop()
+    (stopped,) = events
+    assert isinstance(stopped, RunStopped) and run.state == "stopped"
+    assert not (run.folder / "alternates.json").exists(), "what is half done is not kept"
+    run.clear_stop()
+    *_, done = execute(run)
+    assert isinstance(done, RunDone)
 
 
 @pytest.mark.slow
@@ -165,20 +173,6 @@ def test_asked_of_the_model_and_of_others_where_it_writes_nothing_usable(facts, 
     assert all(found[fact.id] == list(fact.alternates) for fact in written if fact.alternates)
     assert all(found.values()) and isinstance(done, RunDone)
     assert f"For {silent} of 16 facts the model wrote no usable wrong answer" in done.notes[0]
-
-
-def test_a_run_says_that_it_began_before_it_asks_the_model_and_hears_a_stop_there(facts):
-    bare = _bare(facts)
-    run = prepare(make_config("altpo", epochs=1, arguments={"source": "model"}), bare)
-    events = execute(run)
-    assert isinstance(next(events), RunStarted) and not (run.folder / "alternates.json").exists()
-    run.request_stop()
-    (stopped,) = events
-    assert isinstance(stopped, RunStopped) and run.state == "stopped"
-    assert not (run.folder / "alternates.json").exists(), "what is half done is not kept"
-    run.clear_stop()
-    *_, done = execute(run)
-    assert isinstance(done, RunDone)
 
 
 @pytest.mark.parametrize("source", ["model", "relation"])

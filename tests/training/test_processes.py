@@ -63,23 +63,15 @@ def _flat(said):
 
 
 @pytest.mark.slow
-def test_two_processes_share_a_measurement_and_find_the_same_to_the_last_bit(one, two):
-    """Of the pieces of the one that takes the fewest rows at once."""
+def test_two_processes_stop_and_measure_as_one(one, two):
+    # Of the pieces of the one that takes the fewest rows at once.
     (alone,), both = (ended(folder, "measured", count) for folder, count in ((one, 1), (two[0], 2)))
     assert [said["found"] for said in both] == [alone["found"]] * 2
     assert any(row["kl"] for row in alone["found"]) and len({row["recall"] for row in alone["found"]}) > 1
     assert [said["told"] for said in both] == [alone["told"], 0], "the first is told of all replies"
     assert both[0]["read"] + both[1]["read"] == alone["read"]
     assert max(said["read"] for said in both) < 0.65 * alone["read"]
-
-
-@pytest.mark.slow
-def test_a_stop_reaches_every_process_at_the_same_step(two):
     assert ended(two[0], "halfway") == [{"last": "RunStopped", "steps": 4}] * 2
-
-
-@pytest.mark.slow
-def test_a_process_short_of_memory_makes_do_by_itself_and_the_run_says_so(two):
     done = run_in(two[0] / "halved").events()[-1]
     assert any("Memory ran out on" in str(note) for note in done.notes)
 
@@ -121,9 +113,6 @@ def test_shares_are_all_rows_once():
         shares = [Ranks(rank, count).share(rows) for rank in range(count)]
         assert sorted(row for share in shares for row in share) == rows
         assert max(map(len, shares)) - min(map(len, shares)) <= 1
-
-
-def test_alone_there_is_nobody_to_wait_for():
     with joined() as ranks:
         assert ranks.first and not torch.distributed.is_initialized()
         assert (ranks.led(lambda: 3), ranks.gathered(lambda: 4), ranks.together(lambda: 5)) == (3, [4], 5)

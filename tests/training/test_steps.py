@@ -11,16 +11,15 @@ def sizes(rows, batch, last_step, epoch=1):
     return [stop - start for start, stop in spans(rows, batch, last_step, epoch)]
 
 
-def test_duet_has_no_step_of_four_rows():
+def test_steps_of_duet():
     assert sizes(DUET, BATCH, "short")[-1] == 4 and count(DUET, BATCH, "short") == 31
     even = sizes(DUET, BATCH, "even")
     assert len(even) == 31 and set(even) == {31, 32} and sum(even) == DUET
-
-
-def test_released_code_makes_150_full_steps_of_duet():
-    """HF's Trainer: 964 // 32 steps an epoch; rows that fill none go on into the next epoch."""
+    # HF's Trainer: 964 // 32 steps an epoch; rows that fill none go on into the next epoch.
     steps = [span for epoch in range(1, 6) for span in spans(DUET, BATCH, "rolled", epoch)]
     assert len(steps) == 150 and steps == [(32 * i, 32 * i + 32) for i in range(150)]
+    assert spans(256, 16, "even", 4) == spans(256, 16, "short", 4) == spans(256, 16, "rolled", 4)
+    assert [sizes(20, 32, last_step, 2) for last_step in ("even", "short", "rolled")] == [[20]] * 3
 
 
 @pytest.mark.parametrize(("rows", "batch"), [(1, 32), (31, 32), (32, 32), (33, 32), (256, 16), (7, 3), (2879, 32)])
@@ -32,14 +31,6 @@ def test_each_row_is_in_one_step_of_its_epoch(rows, batch, last_step):
         assert len(found) == count(rows, batch, last_step) and max(sizes(rows, batch, last_step, epoch)) <= batch
         if last_step == "even":
             assert max(sizes(rows, batch, "even")) - min(sizes(rows, batch, "even")) <= 1
-
-
-def test_where_batches_are_full_all_three_agree():
-    assert spans(256, 16, "even", 4) == spans(256, 16, "short", 4) == spans(256, 16, "rolled", 4)
-
-
-def test_fewer_rows_than_a_batch_are_one_step():
-    assert [sizes(20, 32, last_step, 2) for last_step in ("even", "short", "rolled")] == [[20]] * 3
 
 
 def test_batches_of_one_tier_take_turns():

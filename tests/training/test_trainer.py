@@ -80,7 +80,7 @@ def test_accumulation_is_exact(fresh, uneven, method, changes):
         assert (step.nll_retain or 0) == pytest.approx(steps[0].nll_retain or 0, rel=1e-5)
 
 
-def test_accumulation_gives_the_same_adapter(fresh, uneven):
+def test_accumulation_gives_the_same_adapter_and_a_step_its_nll(fresh, uneven):
     whole, pieces = (
         weights(train(fresh, uneven, "adapop", epochs=2, batch=8, micro_batch=size, learning_rate=1e-3)[0])
         for size in (8, 3)
@@ -89,6 +89,21 @@ def test_accumulation_gives_the_same_adapter(fresh, uneven):
     moved = (whole - start).norm()
     assert moved > 0.05
     assert (whole - pieces).norm() < 0.01 * moved
+    step, _ = first_gradient(fresh, uneven, "adapop")
+    nll = nll_of(fresh(), uneven.forget).split([1 + i % 3 for i in range(16)])
+    tiers = {fact.tier for fact in uneven.forget}
+    by_tier = {
+        tier: torch.cat([part for part, fact in zip(nll, uneven.forget) if fact.tier == tier]).mean().item()
+        for tier in tiers
+    }
+    assert step.nll_forget == pytest.approx(torch.cat(nll).mean().item(), rel=1e-5)
+    assert tiers == {"rare", "middle", "popular"} and step.nll_by_tier == pytest.approx(by_tier, rel=1e-5)
+    content, tailed = (first_gradient(fresh, uneven, "ga", include_tail=tail)[0] for tail in (False, True))
+    model = fresh()
+    rows = encode_facts(model.tokenizer, uneven.forget, include_tail=True)
+    nll = model.score(collate(rows, model.tokenizer.pad_token_id)).nll
+    assert tailed.nll_forget == pytest.approx(nll.mean().item(), rel=1e-5)
+    assert content.nll_forget != pytest.approx(tailed.nll_forget, rel=0.01)
 
 
 @pytest.mark.parametrize("normalise", ["token", "example"])
@@ -105,29 +120,16 @@ def test_forget_loss_by_hand(fresh, uneven, normalise):
     assert expected["token"] != pytest.approx(expected["example"], rel=0.01)
 
 
-def test_step_reports_the_nll_it_saw(fresh, uneven):
-    step, _ = first_gradient(fresh, uneven, "adapop")
-    nll = nll_of(fresh(), uneven.forget).split([1 + i % 3 for i in range(16)])
-    tiers = {fact.tier for fact in uneven.forget}
-    by_tier = {
-        tier: torch.cat([part for part, fact in zip(nll, uneven.forget) if fact.tier == tier]).mean().item()
-        for tier in tiers
-    }
-    assert step.nll_forget == pytest.approx(torch.cat(nll).mean().item(), rel=1e-5)
-    assert tiers == {"rare", "middle", "popular"} and step.nll_by_tier == pytest.approx(by_tier, rel=1e-5)
-
-
-def test_tail_joins_the_loss_on_request(fresh, uneven):
-    content, tailed = (first_gradient(fresh, uneven, "ga", include_tail=tail)[0] for tail in (False, True))
-    model = fresh()
-    rows = encode_facts(model.tokenizer, uneven.forget, include_tail=True)
-    nll = model.score(collate(rows, model.tokenizer.pad_token_id)).nll
-    assert tailed.nll_forget == pytest.approx(nll.mean().item(), rel=1e-5)
-    assert content.nll_forget != pytest.approx(tailed.nll_forget, rel=0.01)
-
-
-def test_the_retain_loss_too_per_example(fresh, uneven):
-    """As the released code, whose micro-batches are single rows: the mean over rows of each row's mean."""
+def test_retain_loss_is_a_mean(fresh, uneven):
+    model, _, rows = train(fresh, uneven, epochs=1, learning_rate=2e-3)
+    with torch.no_grad():
+        after = nll_of(model, uneven.retain).mean().item()
+        with model.original():
+            before = nll_of(model, uneven.retain).mean().item()
+    assert [row.retain_loss for row in rows] == pytest.approx([before, after], rel=1e-5)
+    assert before != pytest.approx(after, rel=0.01)
+    # As the released code, whose micro-batches are single rows: the mean over rows of each row's
+    # mean.
     facts = replace(uneven, retain=uneven.retain[:3])  # answers of one, two and three tokens
     _, both = first_gradient(fresh, facts, "gd", normalise="example-both", alpha0=2.0)
     _, ascent = first_gradient(fresh, facts, "gd", normalise="example", alpha0=0.0)
@@ -186,20 +188,7 @@ def test_algorithm_1(fresh, small):
         assert (row.drift, row.lam, row.alpha) == pytest.approx((drift, lam, 0.25 + lam))
         assert row.drift_from_start == pytest.approx(max(0.0, (loss - losses[0]) / losses[0]))
     assert rows[1].lam == 0 < rows[2].lam < rows[3].lam == 0.25 > rows[5].lam  # up, to its limit, and down again
-
-
-def test_retain_loss_is_the_mean_over_the_whole_retain_set(fresh, uneven):
-    model, _, rows = train(fresh, uneven, epochs=1, learning_rate=2e-3)
-    with torch.no_grad():
-        after = nll_of(model, uneven.retain).mean().item()
-        with model.original():
-            before = nll_of(model, uneven.retain).mean().item()
-    assert [row.retain_loss for row in rows] == pytest.approx([before, after], rel=1e-5)
-    assert before != pytest.approx(after, rel=0.01)
-
-
-def test_lambda_becomes_the_next_epochs_retain_weight(fresh, small):
-    """From alpha0 = 0 there is no retain term until the controller has seen drift."""
+    # From alpha0 = 0 there is no retain term until the controller has seen drift.
     changes = dict(alpha0=0.0, reference="start", tolerance=0.0, dual_step=10.0, epochs=3, learning_rate=2e-3)
     _, steps, rows = train(fresh, small, **changes)
     weighed = [row.epoch + 1 for row in rows if row.alpha > 0]
@@ -261,13 +250,27 @@ def seen(model, facts, config, epoch):
     return [[row.fact for rows in part for row in rows] for part in zip(*pairs)]
 
 
-def test_order_is_seeded(model, small):
+def test_order_of_batches_is_seeded(model, small, fresh):
     config = make_config()
     first = seen(model, small, config, 1)
     assert first == seen(model, small, config, 1)
     others = [seen(model, small, config, 2), seen(model, small, replace(config, seed=1), 1)]
     for other in others:
         assert other[0] != first[0] and other[1] != first[1]
+    plain, pure = (seen(model, small, make_config(batch=4, tier_pure=pure), 1)[0] for pure in (False, True))
+    assert sorted(pure) == sorted(plain) and pure != plain
+    tiers = [small.forget[fact].tier for fact in pure]
+    assert all(len({*tiers[start : start + 4]}) == 1 for start in range(0, len(tiers), 4)), "12, 8 and 12 facts"
+    for tier in {*tiers}:
+        members = [[fact for fact in order if small.forget[fact].tier == tier] for order in (plain, pure)]
+        assert members[0] == members[1]
+    facts = replace(small, forget=small.forget[:30])
+    _, steps, _ = train(fresh, facts, epochs=2, batch=8)
+    assert [(step.epoch, step.step) for step in steps] == [(e, s) for e in (1, 2) for s in (1, 2, 3, 4)]
+    (one, steps, rows), (two, other_steps, other_rows) = (train(fresh, small, epochs=2) for _ in range(2))
+    assert torch.equal(weights(one), weights(two))
+    assert (steps, rows) == (other_steps, other_rows)
+    assert not torch.equal(weights(one), weights(train(fresh, small, epochs=2, seed=1)[0]))
 
 
 @pytest.mark.parametrize("retain", [1, 3, 32])
@@ -277,29 +280,6 @@ def test_an_epoch_sees_each_forget_fact_once_and_draws_as_many_retain_facts(mode
     assert sorted(forget) == list(range(30)) and forget != list(range(30))
     assert len(drawn) == 30 and set(drawn) <= set(range(retain))
     assert len(set(drawn)) < 30  # with replacement
-
-
-def test_batches_of_one_tier_hold_every_fact_once_in_the_seeded_order(model, small):
-    plain, pure = (seen(model, small, make_config(batch=4, tier_pure=pure), 1)[0] for pure in (False, True))
-    assert sorted(pure) == sorted(plain) and pure != plain
-    tiers = [small.forget[fact].tier for fact in pure]
-    assert all(len({*tiers[start : start + 4]}) == 1 for start in range(0, len(tiers), 4)), "12, 8 and 12 facts"
-    for tier in {*tiers}:
-        members = [[fact for fact in order if small.forget[fact].tier == tier] for order in (plain, pure)]
-        assert members[0] == members[1]
-
-
-def test_steps_of_an_epoch(fresh, small):
-    facts = replace(small, forget=small.forget[:30])
-    _, steps, _ = train(fresh, facts, epochs=2, batch=8)
-    assert [(step.epoch, step.step) for step in steps] == [(e, s) for e in (1, 2) for s in (1, 2, 3, 4)]
-
-
-def test_same_seed_same_run(fresh, small):
-    (one, steps, rows), (two, other_steps, other_rows) = (train(fresh, small, epochs=2) for _ in range(2))
-    assert torch.equal(weights(one), weights(two))
-    assert (steps, rows) == (other_steps, other_rows)
-    assert not torch.equal(weights(one), weights(train(fresh, small, epochs=2, seed=1)[0]))
 
 
 @pytest.mark.quick("adapop")
@@ -312,8 +292,9 @@ def test_training_leaves_the_original_alone(fresh, small, method):
     assert not torch.allclose(nll_of(model, small.forget), before, atol=0.1)
 
 
-def test_diverging_step_is_not_made(fresh, small):
-    """The first step of an absurd rate is finite, the second is not: it is refused before it is taken."""
+def test_numbers_that_are_not_finite_end_the_run(fresh, small):
+    # The first step of an absurd rate is finite, the second is not: it is refused before it is
+    # taken.
     config = make_config(learning_rate=1e30, schedule="constant")
     model = fresh()
     events = trainer_of(model, small, config).train()
@@ -323,27 +304,29 @@ def test_diverging_step_is_not_made(fresh, small):
     with pytest.raises(RunError, match=r"Epoch 1, step 2: the loss or its gradient is not finite\."):
         list(events)
     assert torch.equal(weights(model), before)
-
-
-def test_gradient_that_is_not_finite_is_not_used(fresh, small):
-    """A finite loss with a broken gradient stops too."""
+    # A finite loss with a broken gradient stops too.
     model = fresh()
     model.parameters[5].register_hook(lambda gradient: gradient * math.inf)
     before = weights(model)
     with pytest.raises(RunError, match="Epoch 1, step 1"):
         list(trainer_of(model, small, make_config()).train())
     assert torch.equal(weights(model), before)
-
-
-def test_retain_loss_that_is_not_finite(fresh, small):
-    """One step an epoch: the model dies in the last step, and the end of the epoch must say so."""
+    # One step an epoch: the model dies in the last step, and the end of the epoch must say so.
     config = make_config(learning_rate=1e30, schedule="constant", batch=32)
     with pytest.raises(RunError, match="loss over the retain set is not finite"):
         list(trainer_of(fresh(), small, config).train())
 
 
-def test_adapter_without_gradient_is_refused(fresh, small):
-    """A layer the loss cannot see is an error in the first step, not a run that learns less."""
+def test_the_schedule_and_the_clip(fresh, small):
+    _, steps, _ = train(fresh, small, epochs=2, learning_rate=8e-4)
+    assert [step.learning_rate for step in steps] == pytest.approx([4e-4, 8e-4, 8e-4, 4e-4])
+    # The norm is reported as it was, and the optimiser sees at most `clip`.
+    config = make_config(clip=0.01)
+    model = fresh()
+    step = next(event for event in trainer_of(model, small, config).train() if isinstance(event, StepDone))
+    norm = math.sqrt(sum(parameter.grad.square().sum().item() for parameter in model.parameters))
+    assert step.gradient_norm > 0.1 and norm == pytest.approx(0.01, rel=1e-3)
+    # A layer the loss cannot see is an error in the first step, not a run that learns less.
     model = fresh()
     for name, parameter in model.network.named_parameters():
         if "layers.2.self_attn.v_proj.lora_B" in name:
@@ -363,17 +346,3 @@ def test_adapter_without_gradient_is_refused(fresh, small):
 def test_learning_rate(schedule, epochs, rates):
     config = make_config(schedule=schedule, epochs=epochs, learning_rate=0.5)
     assert [2 * learning_rate(config, done, 4) for done in range(4 * epochs)] == pytest.approx(rates)
-
-
-def test_steps_use_the_schedule(fresh, small):
-    _, steps, _ = train(fresh, small, epochs=2, learning_rate=8e-4)
-    assert [step.learning_rate for step in steps] == pytest.approx([4e-4, 8e-4, 8e-4, 4e-4])
-
-
-def test_gradient_is_clipped(fresh, small):
-    """The norm is reported as it was, and the optimiser sees at most `clip`."""
-    config = make_config(clip=0.01)
-    model = fresh()
-    step = next(event for event in trainer_of(model, small, config).train() if isinstance(event, StepDone))
-    norm = math.sqrt(sum(parameter.grad.square().sum().item() for parameter in model.parameters))
-    assert step.gradient_norm > 0.1 and norm == pytest.approx(0.01, rel=1e-3)

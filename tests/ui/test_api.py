@@ -247,12 +247,24 @@ def test_a_queued_run_says_how_long_it_waits(client, run):
     assert [ended(client, name)["state"] for name in (first, second)] == ["stopped", "stopped"]
 
 
-@pytest.mark.parametrize("endpoint", ["/status", "/frames", "/stop", "/report"])
+def by_default(endpoints: tuple[str, ...], values: list) -> list:
+    """Each value at each endpoint: what they check in one place is asked of the others once."""
+    return [
+        pytest.param(endpoint, *value, marks=() if endpoint == endpoints[0] or not place else pytest.mark.slow)
+        for endpoint in endpoints
+        for place, value in enumerate(values)
+    ]
+
+
+NO_RUNS = [
+    "adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x",
+    HOSTILE, 7, None, [1], {"path": "x"}, "\0", "x" * 10_000,
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "name",
-    ["adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x", HOSTILE, 7, None,
-     [1], {"path": "x"}, "\0", "x" * 10_000],
-)  # fmt: skip
+    ("endpoint", "name"), by_default(("/status", "/frames", "/stop", "/report"), [(name,) for name in NO_RUNS])
+)
 def test_no_such_run(client, endpoint, name):
     assert "There is no run" in refusal(client, name, api_name=endpoint)
 
@@ -262,27 +274,26 @@ def test_a_run_of_a_path_is_none_even_if_it_is_there(client, run, worker):
         assert "There is no run" in refusal(client, name, "Who?", api_name="/probe")
 
 
-@pytest.mark.parametrize("endpoint", ["/score", "/beta", "/start_run"])
-@pytest.mark.parametrize(
-    ("facts", "said"),
-    [
-        ("/etc/passwd", "There is no set"),
-        ("nope", "There is no set 'nope'."),
-        ("https://example.org/facts.csv", "There is no set"),
-        (str(ROOT / "assets" / "sets" / "invented.csv"), "There is no set"),
-        (HOSTILE, "There is no set"),
-        (None, "Give the name of a set"),
-        (12, "Give the name of a set"),
-        ({"question": "Who?", "answer": "Me"}, "Give the name of a set"),
-        ([], "has no rows"),
-        (["Who?"], "is not a list of objects"),
-        ([{"asks": "Who?", "says": "Me"}], "has no question column"),
-        ([{"question": "Who?", "answer": "Me", "score": -1}], "row 1"),
-        ([FACTS[0], {"question": HOSTILE, "answer": "", "score": HOSTILE}], "row 2"),
-        ([FACTS[0], {"question": ["Who?"], "answer": "Me"}], "is a list, not text"),
-        ([FACTS[0], FACTS[0]], "already the id of row 1"),
-    ],
-)
+NO_FACTS = [
+    ("/etc/passwd", "There is no set"),
+    ("nope", "There is no set 'nope'."),
+    ("https://example.org/facts.csv", "There is no set"),
+    (str(ROOT / "assets" / "sets" / "invented.csv"), "There is no set"),
+    (HOSTILE, "There is no set"),
+    (None, "Give the name of a set"),
+    (12, "Give the name of a set"),
+    ({"question": "Who?", "answer": "Me"}, "Give the name of a set"),
+    ([], "has no rows"),
+    (["Who?"], "is not a list of objects"),
+    ([{"asks": "Who?", "says": "Me"}], "has no question column"),
+    ([{"question": "Who?", "answer": "Me", "score": -1}], "row 1"),
+    ([FACTS[0], {"question": HOSTILE, "answer": "", "score": HOSTILE}], "row 2"),
+    ([FACTS[0], {"question": ["Who?"], "answer": "Me"}], "is a list, not text"),
+    ([FACTS[0], FACTS[0]], "already the id of row 1"),
+]
+
+
+@pytest.mark.parametrize(("endpoint", "facts", "said"), by_default(("/beta", "/score", "/start_run"), NO_FACTS))
 def test_facts_that_cannot_be_used_are_named(client, endpoint, facts, said):
     assert said in refusal(client, facts, api_name=endpoint)
 

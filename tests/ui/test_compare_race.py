@@ -86,7 +86,12 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     assert live[SCREEN.curves.picture.heading]["about"] == "1 epoch, rate 0.002, 2 seeds, asked in other words"
 
 
-def test_the_lines_of_a_single_seed_have_intervals_over_facts(worker, over):
+def test_charts_have_the_runs_own_recall(worker, over):
+    gap = shown_of(worker, over)[PICTURES.gap.plot]
+    recalls = [run.measured().recall("forget", "reworded", "rare") for run in race.standing(worker, over).runs]
+    wga = (recalls[2] + recalls[5]) / 2
+    drawn = next(trace for trace in gap.data if trace.name == "rare")
+    assert any(abs(x - wga) < 1e-9 for x in drawn.x)
     alone = shown_of(worker, {"runs": over["runs"][:1], "refused": []})
     (rare,) = [trace for trace in alone[SCREEN.curves.picture.plot].data if trace.name == "rare"]
     run = race.standing(worker, over).runs[0]
@@ -122,23 +127,12 @@ def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(
     assert by_epoch._finding(both, REWORDED).endswith("after epoch 2")
 
 
-def test_gap_chart_has_the_runs_own_recall(worker, over):
-    gap = shown_of(worker, over)[PICTURES.gap.plot]
-    recalls = [run.measured().recall("forget", "reworded", "rare") for run in race.standing(worker, over).runs]
-    wga = (recalls[2] + recalls[5]) / 2
-    drawn = next(trace for trace in gap.data if trace.name == "rare")
-    assert any(abs(x - wga) < 1e-9 for x in drawn.x)
-
-
-def test_two_contestants_differ_in_their_method_and_not_in_their_seeds(worker, over):
+def test_two_contestants_are_set_against_each_other(worker, over):
     told = screen.differing(worker, over, "1", "3")
     rows = {row["name"]: [cell["value"] for cell in row["cells"]] for row in told["rows"]}
     assert rows["method"] == ["adapop", "wga"]
     assert "seed" not in rows
     assert screen.differing(worker, over, "3", "3")["rows"] == []
-
-
-def test_who_was_set_against_whom_stays_so_when_another_run_ends(worker, over):
     shown, pair = shown_of(worker, over, pair=("3", "1")), RESULTS.differences
     assert (shown[pair.first].value, shown[pair.second].value) == ("3", "1")
     assert {cell["value"] for row in shown[pair.table]["rows"] for cell in row["cells"]} >= {"wga", "adapop"}
@@ -239,12 +233,7 @@ def test_own_facts_race_on_the_model_of_tab_3(worker, stranger):
     assert all("recorded" not in str(drawn[shown]["head"]) for shown in PICTURES.tables)
 
 
-def test_of_a_shipped_model_nothing_is_said_unless_something_is_in_the_way(worker, bare):
-    said = race.plan(worker, bare, "error", ANCHORS, ["wga/paper"], 1, 2, None, *values())
-    assert said == race.html.listed([], "hidden")
-
-
-def test_own_rates_race_unless_one_is_given(worker):
+def test_settings_of_tab_3_are_those_of_all_contestants(worker, bare):
     names, rates = ["adapop/paper", "simnpo/paper"], {}
     for rate in (None, "", 1e-5):
         configs = [race.config_in(own_facts(), "error", ANCHORS, key, 1, rate, *values(model="a/b")) for key in names]
@@ -253,6 +242,11 @@ def test_own_rates_race_unless_one_is_given(worker):
     with pytest.raises(ConfigError, match="'fast' is no number"):
         race.config_in(own_facts(), "error", ANCHORS, names[0], 1, "fast", *values(model="a/b"))
     assert rates[""] == rates[None] == [make_config(key.partition("/")[0], model="a/b").learning_rate for key in names]
+    chosen = values(model="a/b", asking="text-examples", measure_per_tier=None)
+    config = race.config_in(own_facts(), "error", ANCHORS, "wga/paper", 1, "", *chosen)
+    assert (config.asking, config.measure_per_tier) == ("text-examples", None)
+    said = race.plan(worker, bare, "error", ANCHORS, ["wga/paper"], 1, 2, None, *values())
+    assert said == race.html.listed([], "hidden")
 
 
 @pytest.mark.parametrize(
@@ -266,12 +260,6 @@ def test_a_setting_of_tab_3_that_cannot_be_is_said_before_and_refused(worker, ba
     with pytest.raises(gr.Error, match=message):
         begin(worker, bare, ["wga/paper"], **changes)
     assert list(worker.root.iterdir()) == before
-
-
-def test_all_contestants_ask_the_model_as_tab_3_says():
-    chosen = values(model="a/b", asking="text-examples", measure_per_tier=None)
-    config = race.config_in(own_facts(), "error", ANCHORS, "wga/paper", 1, "", *chosen)
-    assert (config.asking, config.measure_per_tier) == ("text-examples", None)
 
 
 def test_retain_rows_of_the_sandbox_do_not_race_on_a_real_model(worker, bare):
@@ -316,13 +304,10 @@ def test_what_was_recorded_shows_without_a_race_and_costs_nothing_unasked(worker
         assert layered[RESULTS.column].visible == visible
 
 
-def test_deleted_run_is_named_by_its_method(worker):
+def test_what_can_be_picked_and_what_is_gone(worker):
     now = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []})
     (line,) = now.shown["runs"]
     assert (line["name"], line["state"], line["detail"]) == ("NPO", "expired", "This run was deleted.")
-
-
-def test_every_method_and_its_presets_can_be_picked():
     keys = [key for _, key in race.choices()]
     assert set(race.STARTERS) | set(race.DUEL) <= set(keys)
     assert {"adapop/inverted", "adapop/alpha-fixed", "ga/paper"} <= set(keys)

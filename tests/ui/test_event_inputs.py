@@ -4,8 +4,6 @@ import gradio as gr
 import pytest
 
 from adapop.errors import ConfigError
-from adapop.service.worker import Worker
-from adapop.ui import page
 from adapop.ui.event_inputs import misfit
 from adapop.ui.run.settings import config_of
 
@@ -13,8 +11,7 @@ SECRET = "Zanzibar-Quux"
 
 
 @pytest.fixture(scope="module")
-def events(tmp_path_factory):
-    demo = page.build(Worker(tmp_path_factory.mktemp("runs")))
+def events(demo):
     return [event for event in demo.fns.values() if event.api_visibility != "public"]
 
 
@@ -23,12 +20,9 @@ def at_first(component):
     return None if component.stateful else component.postprocess(component.value)
 
 
-def test_what_the_page_holds_when_it_opens_fits_every_event(events):
+def test_values_fit_the_events(events):
     for event in events:
         assert not misfit(event, [at_first(one) for one in event.inputs])
-
-
-def test_values_too_few_or_too_many_do_not_fit(events):
     for event in events:
         right = [at_first(one) for one in event.inputs]
         assert "got" in misfit(event, [*right, None])

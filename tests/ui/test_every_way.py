@@ -40,20 +40,10 @@ def test_the_headline_says_what_came_back_and_babble_is_never_green(replies, kin
     assert table["rows"][0]["kind"] == kind, "that first"
 
 
-def test_a_reply_that_is_no_answer_is_called_broken():
+def test_broken_replies_and_prompts_are_text():
     for text in ("", "so so so so so", "very " + " ".join(f"word{at}" for at in range(25))):
         assert verdict(asked(text)[0]).kind == "broken"
     assert verdict(asked("France")[0]).kind == "gone"
-
-
-def test_the_words_in_which_the_replies_differ_are_marked():
-    parts = every_way.differing("It is in France", "It is in Italy", "France")
-    assert [part["text"] for part in parts if part["apart"]] == ["France"]
-    assert "".join(part["text"] for part in parts) == "It is in France"
-    assert [part["text"] for part in parts if part["gold"]] == ["France"]
-
-
-def test_prompts_and_replies_are_text():
     prompts = [replace(PROMPTS[0], text=HOSTILE)]
     table = every_way.table_of(example("adapop"), prompts, [replace(asked(HOSTILE)[0], prompt=HOSTILE)])
     (row,) = table["rows"]
@@ -61,11 +51,18 @@ def test_prompts_and_replies_are_text():
     assert not {"<", "$", "{", "\\"} & set(written)
 
 
-def test_a_right_option_alone_brings_nothing_back():
+def test_replies_are_marked_where_they_differ():
+    parts = every_way.differing("It is in France", "It is in Italy", "France")
+    assert [part["text"] for part in parts if part["apart"]] == ["France"]
+    assert "".join(part["text"] for part in parts) == "It is in France"
+    assert [part["text"] for part in parts if part["gold"]] == ["France"]
     prompts = [PROMPTS[0], Prompt("a", CHOICE, "Rome? A) Italy B) Spain", "Italy")]
     table = every_way.table_of(example("adapop"), prompts, asked("France", "Italy"))
     assert table["title"] == "Not brought back by this question"
     assert {row["kind"] for row in table["rows"]} == {"gone", "neutral"}
+    run = example("adapop")
+    assert every_way.waiting(run, 0)["title"] == ""
+    assert "12 ways" in every_way.waiting(run, 12)["title"]
 
 
 def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path):
@@ -88,9 +85,3 @@ def test_a_run_can_be_picked_among_ones_own_and_the_examples(tmp_path):
     picked = screen.run_choices(Worker(tmp_path), [], "")
     assert picked.value == "example-adapop"
     assert {name for _, name in picked.choices} == {"example-wga", "example-adapop", "example-redirect"}
-
-
-def test_before_a_fact_is_chosen_nothing_is_said_of_any():
-    run = example("adapop")
-    assert every_way.waiting(run, 0)["title"] == ""
-    assert "12 ways" in every_way.waiting(run, 12)["title"]

@@ -9,19 +9,14 @@ from adapop.ui.facts.screen import fact_table, table_label
 FACT = Fact(id="capital", question="What is the capital of France?", answer="Paris")
 
 
-def test_a_score_is_said_with_its_source_its_day_and_its_counts():
+def test_a_score_is_said_with_its_source_and_those_without_are_listed(tiny):
     counted = Score("capital", 1234.0, "Wikidata, sitelinks", "2026-01-02", {"sitelinks": {"subject": 300}})
     unknown = Score("capital", None, "infini-gram", reason="Not found.")
     scorings = [Scoring("one", {"capital": counted}), Scoring("two", {"capital": unknown}), Scoring("none", {})]
     assert fact_lines(FACT, scorings) == [
-        "What is the capital of France? → Paris",
-        "Score 1,234 (Wikidata, sitelinks, 2026-01-02).",
-        "· sitelinks: subject 300",
-        "Score unknown (infini-gram). Not found.",
-    ]
-
-
-def test_the_table_lists_those_without_a_score_alone_where_asked(tiny):
+        "What is the capital of France? → Paris", "Score 1,234 (Wikidata, sitelinks, 2026-01-02).",
+        "· sitelinks: subject 300", "Score unknown (infini-gram). Not found.",
+    ]  # fmt: skip
     first, second, *others = tiny.forget
     facts = replace(tiny, forget=(first, replace(second, score=None), *others))
     whole, lacking = (fact_table(facts, BetaMap(), {}, unscored=only) for only in (False, True))

@@ -17,12 +17,9 @@ def test_nothing_that_html_handlebars_or_a_template_literal_reads_survives(text)
     assert escaped != text
 
 
-def test_only_texts_are_touched():
+def test_only_texts_are_touched_and_right_words_marked():
     content = {"lines": ["plain"], "percent": 5, "right": True, "rank": None}
     assert html.values(content) == content
-
-
-def test_the_words_of_the_right_answer_are_marked_and_the_text_stays_whole():
     answer = 'It was <b>William Shakespeare</b>, I think: "Shakespeare".'
     pieces = marked(answer, "William Shakespeare")
     assert "".join(piece["text"] for piece in pieces) == answer

@@ -13,11 +13,6 @@ from adapop.ui import page
 from adapop.ui.wiring import charged
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    return page.build(Worker(tmp_path_factory.mktemp("runs")))
-
-
 def the_set(demo) -> gr.State:
     """The state that holds the page's facts."""
     return next(state for state in demo.blocks.values() if isinstance(getattr(state, "value", None), FactSet))
@@ -35,9 +30,10 @@ def the_hash(demo) -> gr.Textbox:
     return next(box for box in demo.blocks.values() if getattr(box, "value", None) == sha256)
 
 
-def test_of_the_listeners_of_an_event_one_at_most_waits_for_its_turn(demo):
-    """One that waited makes the page send the whole event again, to all listeners (Gradio 6.31): two that wait, as
-    listeners to `change` do if they are not told otherwise, keep each other going for ever."""
+def test_listeners_of_an_event_wait_in_turn(demo):
+    # One that waited makes the page send the whole event again, to all listeners (Gradio 6.31):
+    # two that wait, as listeners to `change` do if they are not told otherwise, keep each other
+    # going for ever.
     waiting = defaultdict(list)
     for event in demo.fns.values():
         for component, name in event.targets:
@@ -47,10 +43,7 @@ def test_of_the_listeners_of_an_event_one_at_most_waits_for_its_turn(demo):
                 waiting[component, name].append(event.fn)
     assert waiting, "nothing waits: this test looks at the wrong thing"
     assert {event: listeners for event, listeners in waiting.items() if len(listeners) > 1} == {}
-
-
-def test_what_changes_the_set_or_the_anchors_is_answered_in_turn(demo):
-    """A late answer to an older wish would undo a newer one."""
+    # A late answer to an older wish would undo a newer one.
     facts = the_set(demo)
     functions = [(event.outputs, function_of(event)) for event in demo.fns.values() if event.fn]
     anchors = next(outputs for outputs, function in functions if function.__name__ == "_dragged")
@@ -59,42 +52,31 @@ def test_what_changes_the_set_or_the_anchors_is_answered_in_turn(demo):
         assert len(writing) > 3
         assert {str(event.fn) for event in writing if event.concurrency_id != "session"} == set()
     assert {event.concurrency_limit for event in demo.fns.values() if event.concurrency_id == "session"} == {1}
+    # An older answer would say that there is no run, and hide the pictures of the one that is
+    # shown by now.
+    named = {function_of(event).__name__: event for event in demo.fns.values() if event.fn}
+    groups = {(named[name].concurrency_id, named[name].concurrency_limit) for name in ("opened", "look")}
+    assert groups == {("shown run", 1)}
+    hidden = [event for event in demo.fns.values() if event.show_progress == "hidden"]
+    assert len(hidden) > 50
+    assert len({tuple(event.show_progress_on) for event in hidden}) == 1
 
 
-def test_a_set_and_its_hash_come_in_one_answer(demo):
-    """Start compares them. A hash that was asked for later would be that of the set that a server which forgot the page
-    holds for it, and Start would train on that."""
+def test_what_an_event_brings_is_whole_and_counted(demo):
+    # Start compares them. A hash that was asked for later would be that of the set that a server
+    # which forgot the page holds for it, and Start would train on that.
     facts, shown = the_set(demo), the_hash(demo)
     writing = [event for event in demo.fns.values() if facts in event.outputs]
     assert writing
     assert {str(event.fn) for event in writing if shown not in event.outputs} == set()
     assert {str(event.fn) for event in demo.fns.values() if shown in event.outputs and event not in writing} == set()
-
-
-def test_a_choice_sent_before_its_list_changed_is_not_refused(demo):
-    """Another set empties the list of scorings while the old choice is under way."""
+    # Another set empties the list of scorings while the old choice is under way.
     first, second = (box for box in demo.blocks.values() if getattr(box, "label", None) in ("One", "against")
                      and not getattr(box, "elem_id", None))  # fmt: skip
     assert (first.choices, first.preprocess("as given"), second.preprocess("as given")) == ([], "as given", "as given")
     for name in ("fact", "form"):  # of Probe: another run's, or another fact's
         box = next(box for box in demo.blocks.values() if getattr(box, "elem_id", None) == name)
         assert (box.choices, box.preprocess("of before")) == ([], "of before")
-
-
-def test_progress_that_nobody_sees_is_told_to_one_place(demo):
-    hidden = [event for event in demo.fns.values() if event.show_progress == "hidden"]
-    assert len(hidden) > 50
-    assert len({tuple(event.show_progress_on) for event in hidden}) == 1
-
-
-def test_what_says_which_run_is_shown_is_answered_in_turn(demo):
-    """An older answer would say that there is no run, and hide the pictures of the one that is shown by now."""
-    named = {function_of(event).__name__: event for event in demo.fns.values() if event.fn}
-    groups = {(named[name].concurrency_id, named[name].concurrency_limit) for name in ("opened", "look")}
-    assert groups == {("shown run", 1)}
-
-
-def test_the_processor_time_of_every_event_that_holds_a_thread_is_written_down(demo):
     functions = [event.fn for event in demo.fns.values() if event.fn]
     threads = [one for one in functions if not (inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one))]
     assert len(threads) > 50

@@ -19,15 +19,13 @@ PAPER = (RARE_ANCHOR, POPULAR_ANCHOR)
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ((100, None, 3000, 0.1), "empty"),
-        ((100, 1.5, 100, 0.1), "anchor"),
+        ((100, None, 3000, 0.1), "empty"), ((100, 1.5, 100, 0.1), "anchor"),
         ((100, 0.01, 3000, 0.1), "not above the rare one"),
         ((100, 50, 3000, 0.1), "lies from 0.05 to 2"),
-        ((100, 1.5, 3000, 0.01), "lies from 0.05 to 2"),
-        ((100, 2, 3000, 0.05), ""),
+        ((100, 1.5, 3000, 0.01), "lies from 0.05 to 2"), ((100, 2, 3000, 0.05), ""),
         ((100, 1.2, 3000, 0.2), ""),
     ],
-)
+)  # fmt: skip
 def test_anchors_that_fix_no_curve_leave_their_boxes(values, why, monkeypatch):
     said = []
     monkeypatch.setattr(gr, "Warning", said.append)
@@ -51,18 +49,11 @@ def test_the_words_speak_of_the_dots_that_are_drawn():
     assert "times" not in pressure.pictures(facts, what_if="wga")["words"]
     ascent = pressure.pictures(facts, what_if="ga")["words"]
     assert "p = 0.00" not in ascent and "1 times" not in ascent
-
-
-def test_ends_of_lying_scores_are_those_of_the_middle_fact_of_a_tie():
-    facts = sandbox_facts()
     shown = pressure.pictures(facts, what_if="noisy")
     least = min(fact.score for fact in facts.forget)
     rarest = sorted(BetaMap()(used) for score, used, *_ in shown["curve"]["points"] if score == least)
     assert rarest[0] < rarest[-1], "the noise does something"
     assert f"(β = {median(rarest):.2f})" in shown["words"]
-
-
-def test_confidence_is_told_in_percent():
     for axis in (pressure.pictures(sandbox_facts())[name].layout.xaxis for name in ("push", "relative")):
         assert axis.tickformat == ".0%"
 

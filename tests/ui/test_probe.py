@@ -21,7 +21,7 @@ def said(cards):
     return ["".join(part["text"] for part in side["parts"]) for side in cards["sides"]]
 
 
-def test_the_first_fact_was_probed_and_is_answered_without_a_model(tmp_path):
+def test_the_first_fact_is_probed_and_answered_without_a_model(tmp_path, small):
     worker = Worker(tmp_path)
     run = probed_run(worker, "")
     first = screen.fact_choices(worker, "", "forget", None).value
@@ -32,26 +32,10 @@ def test_the_first_fact_was_probed_and_is_answered_without_a_model(tmp_path):
     assert cards["numbers"][0]["name"] == "rank of the right answer"
     assert cards["numbers"][0]["cells"] == [str(row.original.gold_rank), str(row.unlearned.gold_rank)]
     assert all("sides" in recorded_answers(run, prompt) for prompt in asked), "every way of asking was recorded"
-
-
-def test_a_form_of_another_run_s_fact_does_not_stay_chosen(tmp_path):
-    worker, run = Worker(tmp_path), example("adapop")
-    rare, popular = sorted(run.facts.forget, key=lambda fact: fact.score)[:: len(run.facts.forget) - 1]
-    old, own = (screen.forms_of(run, fact.id)[0].text for fact in (popular, rare))
-    late = (run.id, rare.id, old)  # the run changed before the form did
-    assert screen.form_choices(worker, run.id, rare.id, old, late).value == own
-    assert screen.form_choices(worker, run.id, rare.id, "Who?", (run.id, rare.id, "")).value == ""
-    assert screen.form_choices(worker, run.id, rare.id, old, (run.id, rare.id, own)).value == own
-
-
-def test_the_first_fact_is_the_most_famous_that_has_a_score(small, tmp_path):
     unknown = replace(small, forget=(replace(small.forget[0], score=None), *small.forget[1:]))
     worker = Worker(tmp_path / "runs")
     first = screen.fact_choices(worker, prepare(make_config("wga"), unknown, worker.root).id, "forget", None).value
     assert first == max(unknown.forget[1:], key=lambda fact: (fact.score, fact.id)).id
-
-
-def test_what_was_not_probed_has_no_recorded_answers(small, tmp_path):
     run = example("adapop")
     heard = {row.fact_id for row in run.probes()}
     other = next(fact.id for fact in run.facts.forget if fact.id not in heard)
@@ -60,7 +44,14 @@ def test_what_was_not_probed_has_no_recorded_answers(small, tmp_path):
     assert recorded_answers(example("shuffled"), screen.forms_of(run, run.facts.forget[0].id)[0]) == NO_ANSWERS
 
 
-def test_another_run_s_answers_do_not_stay(tmp_path):
+def test_nothing_of_another_run_stays(tmp_path):
+    worker, run = Worker(tmp_path), example("adapop")
+    rare, popular = sorted(run.facts.forget, key=lambda fact: fact.score)[:: len(run.facts.forget) - 1]
+    old, own = (screen.forms_of(run, fact.id)[0].text for fact in (popular, rare))
+    late = (run.id, rare.id, old)  # the run changed before the form did
+    assert screen.form_choices(worker, run.id, rare.id, old, late).value == own
+    assert screen.form_choices(worker, run.id, rare.id, "Who?", (run.id, rare.id, "")).value == ""
+    assert screen.form_choices(worker, run.id, rare.id, old, (run.id, rare.id, own)).value == own
     page = stand_ins(screen.ProbeScreen)
     old, new = example("adapop"), example("wga")
     fact = screen.fact_choices(Worker(tmp_path), old.id, "forget", None).value
@@ -76,7 +67,7 @@ def test_another_run_s_answers_do_not_stay(tmp_path):
     assert typed == {page.filled: (new.id, fact, text), page.answers: NO_ANSWERS}, "what a visitor asks stays"
 
 
-def test_the_example_s_leaks_are_shown_and_called_recorded():
+def test_the_example_s_leaks_and_ways_are_called_recorded():
     section = stand_ins(leaks.Leaks)
     shown = section.show(example("adapop"), "forget")
     assert shown[section.results].visible
@@ -88,9 +79,6 @@ def test_the_example_s_leaks_are_shown_and_called_recorded():
     assert [row["name"] for row in shown[section.counts]["rows"]][-1] == "facts"
     table = shown[section.table].value
     assert (len(table["data"]), len(table["headers"])) == (24, 3 + len(KINDS) + 1)
-
-
-def test_another_way_of_asking_has_a_column_a_row_and_no_recorded_answer_of_its_own():
     run = example("adapop")
     row = next(row for row in run.probes() if row.kind == DIRECT and row.group == "forget")
     said = replace(row.unlearned, text="Said in chat", recall=0.5)
@@ -104,14 +92,11 @@ def test_another_way_of_asking_has_a_column_a_row_and_no_recorded_answer_of_its_
     assert "in chat" in str(leak_table(matrix, {"all": ("forget", "all")}).rows)
 
 
-def test_numbers_behind_a_lead_say_behind_which():
+def test_ways_of_asking_are_told_apart():
     answer = Answer("In France.", (("France", 0.9),), 1.0, 1, -0.1, (1,))
     asked = Asked("Where?", "France", "Where?", answer, answer, lead=" It is located in")
     names = [row["name"] for row in answers_of(asked)["numbers"]]
     assert names[0] == "rank of the right answer, after “It is located in”"
-
-
-def test_a_way_of_asking_is_called_in_plain_words_and_by_its_name():
     run = example("adapop")
     named = [screen._form(prompt) for prompt in screen.forms_of(run, run.facts.forget[0].id)]
     assert named[0] == "The trained question" and named[1].startswith("In other words: ")

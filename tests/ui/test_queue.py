@@ -37,6 +37,7 @@ class Done:
 def public(monkeypatch):
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     monkeypatch.setattr(queue_of_events, "REFUSAL_SECONDS", 0.0)
+    monkeypatch.setattr(queue_of_events, "SWEEP_SECONDS", 0.05)
     monkeypatch.setenv(REQUESTS.name, "100000")
 
 
@@ -281,7 +282,6 @@ def test_memory_that_grew_is_given_back_and_looked_for_once(app, monkeypatch):
     given, now = [], [10**9]
     monkeypatch.setattr(queue_of_events, "memory", lambda: now[0])
     monkeypatch.setattr(queue_of_events, "return_memory", lambda: given.append(now[0]))
-    monkeypatch.setattr(queue_of_events, "SWEEP_SECONDS", 0.05)
     wait_for(lambda: given[-1:] == [10**9])
     now[0] = 2 * 10**9
     wait_for(lambda: given[-1:] == [2 * 10**9])

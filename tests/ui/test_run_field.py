@@ -22,15 +22,13 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
     assert last["reworded"]["all"] == quick.recall("forget", "reworded"), "as the line of its recall has it"
     assert [one["wordings"] for one in value["shares"]] == ["in one other wording"] * 2
     assert finished.id not in str(value), "who has a link reads this too"
-
-
-def test_only_a_new_frame_is_sent(finished):
     events = finished.events()
     steps = [place for place, event in enumerate(events) if event.kind == "step_done"]
     last = finished.frames()[-1].step
     assert len(steps) == last, "the last frame is at the last step"
     assert FIELD.picture in FIELD.drawn(finished, events, steps[-1])
     assert FIELD.drawn(finished, [*events, events[steps[-1]]], len(events) + 1) == {}
+    assert FIELD.drawn(None, [], -1) == {FIELD.picture: None}
 
 
 @pytest.mark.parametrize("name", ["facts.jsonl", "frames.jsonl"])
@@ -38,7 +36,3 @@ def test_what_is_damaged_hides_the_picture_and_nothing_else(finished, tmp_path, 
     run = Run(shutil.copytree(finished.folder, tmp_path / finished.id))
     (run.folder / name).write_text("no row\n", encoding="utf-8")
     assert FIELD.drawn(run, finished.events(), -1) == {FIELD.picture: None}
-
-
-def test_without_a_run_nothing_of_another_stays():
-    assert FIELD.drawn(None, [], -1) == {FIELD.picture: None}

@@ -66,12 +66,9 @@ def test_a_real_model_is_asked_as_is_found_best_unless_the_page_says_otherwise()
     assert (sandbox.asking, sandbox.answers, sandbox.unknown) == ("chat", "as-given", "keep")
 
 
-def test_every_choice_of_how_a_model_is_asked_can_be_picked():
+def test_choices_of_how_a_model_is_asked_and_trained():
     for name, choices in settings.ASKED.items():
         assert [value for _, value in choices] == list(SETTINGS[name].choices)
-
-
-def test_a_larger_batch_is_trained_in_passes_of_the_usual_size():
     config = settings.config_of(values(batch=64))
     assert (config.batch, config.micro_batch) == (64, 16)
     assert settings.config_of(values(batch=4)).micro_batch == 4
@@ -80,15 +77,10 @@ def test_a_larger_batch_is_trained_in_passes_of_the_usual_size():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"lora_layers": "x"},
-        {"lora_targets": ""},
-        {"lora_targets": ","},
-        {"seed": None},
-        {"tolerance": None},
-        {"lora_rank": 0},
-        {"learning_rate": -1.0},
+        {"lora_layers": "x"}, {"lora_targets": ""}, {"lora_targets": ","}, {"seed": None},
+        {"tolerance": None}, {"lora_rank": 0}, {"learning_rate": -1.0},
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_refused_by_name(changes):
     with pytest.raises(ConfigError):
         settings.config_of(values(**changes))
@@ -134,20 +126,17 @@ def test_every_other_setting_is_text_a_line_each(monkeypatch):
             settings.config_of(values(model=model))
 
 
-def test_a_set_chooses_the_shipped_model_that_it_is_about():
+def test_a_set_and_its_model():
     model, method, _, rate, *_ = settings._followed("people", "sandbox", "wga")
     assert (model, method.value, rate) == ("people", "wga", make_config("wga", model="people").learning_rate)
     assert settings._followed("pair", "people", "wga")[0] == "sandbox"
+    chosen = settings.config_of(values(model="people"))
+    assert (chosen.model, chosen.max_new_tokens) == ("people", 5)
 
 
 @pytest.mark.parametrize(("source", "model"), [("people", "people"), ("duet", "sandbox"), ("people", "some/model")])
 def test_a_set_changes_no_model_that_suits_or_is_of_another_kind(source, model):
     assert settings._followed(source, model, "wga") == gr.skip()
-
-
-def test_a_run_of_the_second_world_s_model_says_enough_for_its_answers():
-    chosen = settings.config_of(values(model="people"))
-    assert (chosen.model, chosen.max_new_tokens) == ("people", 5)
 
 
 @pytest.mark.parametrize("model", ["", "gpt2", "somebody/model", ".", "/tmp", "model.gguf", "../sandbox", "SANDBOX"])

@@ -72,29 +72,24 @@ def test_states(seen, readiness, expired, state, start, can_stop, resume):
     assert 0 <= now.percent <= 100
 
 
-def test_the_table_reaches_every_state():
+def test_the_table_reaches_every_state_and_live_ones_tick():
     assert {case[3] for case in CASES} == set(STATES)
-
-
-def test_every_live_state_ticks_and_no_other():
     assert {name for name, state in STATES.items() if state.ticking} == {
-        "queued",
-        "starting",
-        "running",
-        "elsewhere",
-        "stopping",
-        "measuring",
-    }
+        "queued", "starting", "running", "elsewhere", "stopping", "measuring",
+    }  # fmt: skip
 
 
-def test_a_failure_says_what_to_do():
+def test_what_the_strip_says():
     assert "Bang. Lower it." in view(RunSeen((START, FAILED))).detail
-
-
-def test_waiting_says_how_many_and_how_long():
     assert view(RunSeen(ahead=1, wait=12.4)).detail.startswith("1 run before this one, about 10 s.")
     assert "before this one, at least 3 min." in view(RunSeen(ahead=1, wait=172.0, at_least=True)).detail
     assert view(RunSeen(ahead=2)).detail.startswith("2 runs before this one.")
+    assert "Epoch 1 of 2 is kept" in view(RunSeen((START, STOPPED), saved=1)).detail
+    assert "Epoch 1 of 2 is kept" in view(RunSeen(BEGUN, saved=1)).detail
+    assert "No epoch was finished" in view(RunSeen((START, AGAIN))).detail
+    percents = [view(RunSeen((START, *STEPS[:n]), ahead=0)).percent for n in range(1, 8)]
+    assert percents == sorted(percents)
+    assert len(set(percents)) == len(percents)
 
 
 def test_a_run_of_the_command_line_is_seen_to_run_and_not_to_be_resumed(tmp_path):
@@ -125,18 +120,6 @@ def test_a_program_is_told_what_is_left_as_the_page_is(tmp_path, monkeypatch):
     assert Api(worker).status(run.id)["left"] is None, "nobody works on it any more"
 
 
-def test_what_is_kept_is_said():
-    assert "Epoch 1 of 2 is kept" in view(RunSeen((START, STOPPED), saved=1)).detail
-    assert "Epoch 1 of 2 is kept" in view(RunSeen(BEGUN, saved=1)).detail
-    assert "No epoch was finished" in view(RunSeen((START, AGAIN))).detail
-
-
-def test_progress_grows_with_the_steps():
-    percents = [view(RunSeen((START, *STEPS[:n]), ahead=0)).percent for n in range(1, 8)]
-    assert percents == sorted(percents)
-    assert len(set(percents)) == len(percents)
-
-
 def at(event, seconds: float):
     return replace(event, time=seconds)
 
@@ -148,7 +131,7 @@ def slices(now: float) -> list:
     return [*first, second]
 
 
-def test_a_run_in_slices_tells_its_work_and_what_is_left_and_no_resuming():
+def test_what_is_left_is_said_in_slices_and_from_the_third_step_on():
     now = time.time()
     seen = view(RunSeen(tuple(slices(now)), ahead=0, saved=1))
     assert seen.detail == "epoch 2 of 2 · 10 s", "nothing is timed yet in this slice"
@@ -161,9 +144,6 @@ def test_a_run_in_slices_tells_its_work_and_what_is_left_and_no_resuming():
     assert log_lines(done, make_config())[0] == "Done in 20.0 s."
     assert "Went on after epoch 1." in log_lines(done, make_config())
     assert worked_before([]) == worked_before(slices(now)[:-1]) == 0.0
-
-
-def test_what_is_left_is_said_from_the_third_step_on():
     timed = [at(one, 10.0 + 40 * number) for number, one in enumerate(STEPS)]
     assert "left" not in view(RunSeen((START, *timed[:2]), ahead=0)).detail
     assert view(RunSeen((START, *timed[:3]), ahead=0)).detail.endswith("89 s, about 3 min of training left")
@@ -182,21 +162,15 @@ def test_the_loss_table_follows_every_step(tmp_path):
     assert set(changes) == {pictures.losses, pictures.losses_twin}, "the pictures of an epoch wait for its end"
 
 
-def test_the_log_compares_drift_with_the_tolerance():
+def test_the_log_in_words():
     lines = log_lines([START, epoch(1, drift=0.05, lam=0.0), epoch(2, drift=0.5)], make_config())
     assert "suffer, so the next epoch protects them more (drift 0.500 > 0.1" in lines[0]
     assert "are well (drift 0.050 ≤ 0.1" in lines[1]
-
-
-def test_the_log_tells_an_epoch_in_one_line():
     rows = ({"group": "forget", "tier": "all", "form": "direct", "recall": 0.5},)
     said = [epoch(1), Measured(run="r", epoch=1, rows=rows), Saved(run="r", epoch=1)]
     newest, began = log_lines([START, *STEPS[:4], *said], make_config())
     assert newest.startswith("Epoch 1 saved. Kept facts suffer") and "still answers 50 % of the facts" in newest
     assert began.startswith("Began")
-
-
-def test_the_log_tells_recall_by_tier():
     rows = ({"group": "forget", "tier": tier, "form": "direct", "recall": 0.25} for tier in ("all", "rare", "popular"))
     begun = log_lines(
         [START, RunDone(run="r", epoch=1, seconds=1.0, notes=("How.", "Else."))], make_config(), ("How.",)
@@ -204,9 +178,6 @@ def test_the_log_tells_recall_by_tier():
     assert begun == ["Done in 1.0 s.", "Else.", "How.", begun[-1]] and begun[-1].startswith("Began: ")
     (line,) = log_lines([Measured(run="r", epoch=1, rows=tuple(rows))], make_config())
     assert "25 % of the rare, 25 % of the popular" in line
-
-
-def test_a_fixed_alpha_never_claims_to_react():
     (line,) = log_lines([epoch(1, drift=0.5, lam=0.0)], make_config("wga"))
     assert "α stays 0.500" in line
     assert "λ" not in line

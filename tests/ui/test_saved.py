@@ -24,14 +24,11 @@ def mine(small):
     return replace(small, name="mine")
 
 
-def test_a_set_of_ones_own_comes_back(mine, tmp_path):
+def test_a_set_is_kept_and_comes_back(mine, tmp_path):
     remembered, saved = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, None, {})
     again, _ = to_keep(Worker(tmp_path), mine, ((50, 1.5), POPULAR_ANCHOR), OWN, saved, remembered)
     assert again["set"] == remembered["set"], "other anchors are no other set"
     assert restored(tmp_path, again) == LeftPage(((50, 1.5), POPULAR_ANCHOR), OWN, mine)
-
-
-def test_a_shipped_set_is_kept_by_its_name_alone(tmp_path):
     pair = load_facts("pair")
     assert to_keep(Worker(tmp_path), pair, ANCHORS, "pair", None, {})[0] == {
         "source": "pair",

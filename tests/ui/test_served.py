@@ -38,13 +38,9 @@ async def get(app, path, encoding=b"br", method="GET", **headers):
         *((name.replace("_", "-").encode(), value) for name, value in headers.items()),
     ]
     scope = {
-        "type": "http",
-        "method": method,
-        "path": path,
-        "scheme": "http",
-        "query_string": b"run=1",
+        "type": "http", "method": method, "path": path, "scheme": "http", "query_string": b"run=1",
         "headers": given,
-    }
+    }  # fmt: skip
     await app(scope, None, send)
     return messages[0]["status"], dict(messages[0]["headers"]), [message.get("body", b"") for message in messages[1:]]
 
@@ -74,7 +70,7 @@ def test_a_browser_gets_an_encoding_that_it_names(encoding, name):
     assert b"immutable" in headers[b"cache-control"]
 
 
-def test_pages_differ_by_host_and_files_do_not():
+def test_pages_and_files_that_a_browser_has():
     app = App()
 
     async def several():
@@ -85,9 +81,6 @@ def test_pages_differ_by_host_and_files_do_not():
 
     asyncio.run(several())
     assert sorted(path for path, *_ in app.asked) == ["/", "/", "/assets/a.js"]
-
-
-def test_what_a_browser_has_is_not_sent_again_and_a_head_is_no_body():
     door = Served(App(), lambda scope: None)
     assert asyncio.run(get(door, "/assets/a.js", if_none_match=b'"1"'))[0] == 304
     assert b"".join(asyncio.run(get(Served(App(), lambda scope: None), "/assets/a.js", method="HEAD"))[2]) == b""

@@ -30,12 +30,23 @@ from waiting import wait_until
 OF_THE_SHOWN_SET = ("start", "race", "duel", "look-up", "known", "drop-unknown", "set-score", "check", "race-check")
 
 
-def test_sets_that_differ_in_anything_have_another_identity():
+def test_sets_have_an_identity_and_what_pages_hold_is_counted_once():
     pair = load_facts("pair")
     rare, popular = pair.forget
     others = [replace(pair, forget=(popular, rare)), replace(pair, forget=(replace(rare, score=1.0), popular)), None]
     assert len({identity(facts) for facts in (pair, *others)}) == 4
     assert identity(load_facts("pair")) == identity(pair)
+    facts = load_facts("pair")
+    with gr.Blocks() as demo:
+        states = [gr.State(None) for _ in range(3)]
+    pages = [PageState(demo) for _ in range(5)]
+    for own in pages:
+        for state, value in zip(states, (facts, ("own", facts), 7)):
+            own[state._id] = value
+    assert facts.memory >= 2 * sum(len(fact.question) + len(fact.answer) for fact in facts.forget)
+    assert held_megabytes(pages) == pytest.approx(5 * PAGE_MEGABYTES + facts.memory / 1e6)
+    pages[0][states[0]._id] = replace(facts, name="other")
+    assert held_megabytes(pages) == pytest.approx(5 * PAGE_MEGABYTES + 2 * facts.memory / 1e6)
 
 
 def test_a_page_costs_at_most_100_kilobytes_after_the_largest_upload(tmp_path, monkeypatch):
@@ -110,20 +121,6 @@ def _reached(roots, beyond=()):
     return reached
 
 
-def test_what_pages_hold_is_counted_and_one_set_in_many_pages_once():
-    facts = load_facts("pair")
-    with gr.Blocks() as demo:
-        states = [gr.State(None) for _ in range(3)]
-    pages = [PageState(demo) for _ in range(5)]
-    for own in pages:
-        for state, value in zip(states, (facts, ("own", facts), 7)):
-            own[state._id] = value
-    assert facts.memory >= 2 * sum(len(fact.question) + len(fact.answer) for fact in facts.forget)
-    assert held_megabytes(pages) == pytest.approx(5 * PAGE_MEGABYTES + facts.memory / 1e6)
-    pages[0][states[0]._id] = replace(facts, name="other")
-    assert held_megabytes(pages) == pytest.approx(5 * PAGE_MEGABYTES + 2 * facts.memory / 1e6)
-
-
 @pytest.mark.slow
 def test_a_second_press_starts_no_second_run(tmp_path):
     worker, pair = Worker(tmp_path), load_facts("pair")
@@ -152,11 +149,6 @@ def test_a_server_that_holds_another_set_than_the_page_shows_starts_nothing(tmp_
         check_shown(None, "")
     assert check_shown(mine, identity(mine)) is mine
     assert all_runs(tmp_path) == []
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    return page.build(Worker(tmp_path_factory.mktemp("runs")))
 
 
 @pytest.mark.parametrize("name", OF_THE_SHOWN_SET)

@@ -48,7 +48,7 @@ def story():
     return content.story()
 
 
-def test_the_fact_that_is_lost_first_is_named_first():
+def test_what_was_lost_is_told_in_order():
     seen = frames([(1, 1), (2, 1), (9, 2), (9, 9)], [(1, 1), (2, 1), (9, 1), (9, 4)])
     assert words.first_lost(seen) == 0
     assert both_lost(seen) == (
@@ -61,9 +61,6 @@ def test_the_fact_that_is_lost_first_is_named_first():
         "Orange is no longer answered after epoch 1; asked in other words, it still is. "
         "Paths is still answered at the end."
     )
-
-
-def test_what_was_never_answered_is_said_to_be_so():
     seen = frames([(1, 2), (2, 2)], [(2, 2), (2, 2)])
     assert words.lost_after(seen, "reworded", 0) == 0 and words.first_lost(seen) == 1
     assert both_lost(seen) == (
@@ -75,15 +72,12 @@ def test_what_was_never_answered_is_said_to_be_so():
         "Paths was never answered; asked in other words, it was until epoch 1. "
         "Orange was never answered; asked in other words, it still is."
     )
-
-
-def test_an_answer_that_comes_back_was_not_lost():
     assert words.lost_after(frames([(1, 1), (2, 1), (1, 1), (3, 1)], [(1, 1)] * 4), "forget", 0) == 3
     assert words.lost_after(frames([(1, 1), (2, 1), (1, 1)], [(1, 1)] * 3), "forget", 0) is None
     assert words.first_lost(frames([(1, 1), (2, 2)], [(1, 1), (2, 2)])) is None
 
 
-def test_our_own_method_is_told_of_by_its_tuned_runs(story):
+def test_tuned_methods_are_named_with_what_they_leave_and_keep(story):
     said = words.beyond(recorded("redirect", 0.02, 0.97, "tuned"), recorded("redirect", 0.1, 0.82, "tuned"))
     assert "leaves 2 % of these facts" in said and "keeps 97 % of those" in said and "82 % among invented" in said
     assert "sandboxes only" in story["beyond"] and "means of 5 runs" in story["beyond"]
@@ -91,9 +85,13 @@ def test_our_own_method_is_told_of_by_its_tuned_runs(story):
     assert ours.title == "Redirect (ours), tuned" and len(people.rows) == 5
     kept = fmean(float(row["test_holdout_direct_all"]) for row in people.rows)
     assert f"{percent(kept)} among invented people" in story["beyond"]
+    shares = ((0.02, 0.96), (0.03, 0.97), (0.16, 0.95), (0.6, 0.87), (0.17, 0.94))
+    said = words.tuned_alike([recorded("npo", *pair, "tuned") for pair in shares])
+    assert "is left: AltPO 2 %, Redirect 3 %, the even push 16 %, AdaPop 60 % and AdaPop with α fixed 17 %." in said
+    assert "keep 96 %, 97 %, 95 %, 87 % and 94 %." in said and "Means of 1 seeds" in said
 
 
-def test_a_control_that_changes_nothing_is_not_praised():
+def test_a_gap_and_what_a_control_changes():
     def came_back(**means):
         return words.gap_came_back({name: Interval(mean, mean, mean) for name, mean in means.items()})
 
@@ -101,6 +99,8 @@ def test_a_control_that_changes_nothing_is_not_praised():
     assert came_back(wga=0.61, adapop=-0.08, shuffled=0.46) == (
         "It does: +46 points with shuffled scores, -8 points with true ones, +61 points with the even push."
     )
+    assert signed(Interval(0.8151 - 0.2448, 0.44, 0.67)) == "+57 points (+44 to +67)"
+    assert signed(Interval(-0.0149, -0.0149, -0.0149)) == "-1 point"
 
 
 def recorded(method: str, left: float, kept: float, preset: str = "paper") -> Recorded:
@@ -109,7 +109,7 @@ def recorded(method: str, left: float, kept: float, preset: str = "paper") -> Re
     return Recorded(method, preset, (shares | {"holdout_direct_all": str(kept)},))
 
 
-def test_means_over_seeds_say_what_they_are_and_who_does_better_only_if_somebody_does():
+def test_who_does_better_is_said_only_beyond_chance():
     shuffled = recorded("adapop", 0.5, 0.8, "shuffled")
     all_three = [recorded("adapop", 0.46, 0.79), recorded("wga", 0.2, 0.93), shuffled]
     means, better = words.over_seeds(all_three), words.better(all_three)
@@ -128,8 +128,6 @@ def test_means_over_seeds_say_what_they_are_and_who_does_better_only_if_somebody
     assert [*alphas.values()] == [0.5, 1.0, 1.0]
     assert words.better([recorded("adapop", 0.1, 0.99), *all_three[1:], recorded("tpo", 0.05, 0.5)]) == ""
 
-
-def test_who_does_better_within_chance_is_said_to_be_so():
     def seeds(method, left, kept):
         rows = [recorded(method, *pair).rows[0] for pair in zip(left, kept)]
         return Recorded(method, "paper", tuple(rows))
@@ -177,37 +175,52 @@ def test_who_forgets_more_when_tuned_is_named_only_beyond_chance(story):
     assert not any(config.arguments.get(METHODS["redirect"].scored_by) for config in redirect.configs)
 
 
-def test_tuned_methods_are_named_with_what_they_leave_and_keep():
-    shares = ((0.02, 0.96), (0.03, 0.97), (0.16, 0.95), (0.6, 0.87), (0.17, 0.94))
-    said = words.tuned_alike([recorded("npo", *pair, "tuned") for pair in shares])
-    assert "is left: AltPO 2 %, Redirect 3 %, the even push 16 %, AdaPop 60 % and AdaPop with α fixed 17 %." in said
-    assert "keep 96 %, 97 %, 95 %, 87 % and 94 %." in said and "Means of 1 seeds" in said
-
-
-def test_a_gap_is_the_difference_before_it_is_rounded():
-    assert signed(Interval(0.8151 - 0.2448, 0.44, 0.67)) == "+57 points (+44 to +67)"
-    assert signed(Interval(-0.0149, -0.0149, -0.0149)) == "-1 point"
-
-
-def test_costs_are_those_of_the_runs_that_are_shown(story):
+def test_all_recordings_are_of_the_same_facts_and_every_state_is_there(story):
+    count = len(story["facts"]["question"])
+    assert {len(p) for p in story["hill"]["p"]} == {count} and len(story["facts"]["beta"]) == count
+    for said in story["replies"].values():
+        assert said["said"].keys() == {"0", str(EPOCHS)} and {len(replies) for replies in said["said"].values()} == {
+            count
+        }
+    assert {len(one["by_fact"]) for one in story["states"]} == {count}
+    assert len(json.dumps(story)) < 300_000
+    assert story["states"][0]["name"] == "original" and (FILE.stat().st_size < 2_000_000)
+    there = {(one["name"], one["epochs"], one["anchors"]) for one in story["states"][1:]}
+    assert there == set(planned()) and len(there) == len(story["states"]) - 1
+    given, dealt = ([card[part] for card in story["deck"]] for part in ("given", "dealt"))
+    assert len(given) == 8 and sorted(given) == sorted(dealt) == given
+    assert not any(one == other for one, other in zip(given, dealt))
+    assert [story["facts"]["score"][card["fact"]] for card in story["deck"]] == given
     ours, even = (example(name).measured() for name in ("adapop", "wga"))
     kept, rare = story["costs"]
     assert percent(ours.recall("holdout")) in kept and percent(even.recall("holdout")) in kept
     assert percent(ours.recall("forget", "reworded", "rare")) in rare
+    for headline, said in story["steps"]:
+        assert len(f"{headline} {said}".split()) <= MOST_WORDS
+    assert not any("{" in said for of in story["steps"] for said in of), "every number is filled in"
+    assert len(story["steps"]) == len(texts.STORY_STEPS) == 6
 
 
-def test_frames_reach_the_browser_whole_and_short():
+def test_frames_and_a_run_of_the_curve():
     sent = field.motion(frames([(1, 1), (2, 4)], [(1, 1), (1, 3)]), (RARE, replace(POPULAR, answer="Fellini")))
     assert sent == {
-        "epoch": [0.0, 1.0],
-        "p": [[1000, 1000], [500, 250]],
-        "reworded": [[1000, 1000], [1000, 333]],
-        "said": [["Kubrick", "Kubrick"]] * 2,
+        "epoch": [0.0, 1.0], "p": [[1000, 1000], [500, 250]],
+        "reworded": [[1000, 1000], [1000, 333]], "said": [["Kubrick", "Kubrick"]] * 2,
         "right": [[True, False]] * 2,
-    }
+    }  # fmt: skip
     bare = Frame(8, 0.5, {"forget": Scores((0.25,), (1,))})
     nothing = {"reworded": [None], "said": [None], "right": [None]}
     assert field.motion([bare], (RARE,)) == {"epoch": [0.5], "p": [[250]]} | nothing
+    config = screen.config_of([100, 0.6], [3000, 0.6])
+    assert (config.beta(70.0), config.beta(3766.0), config.epochs) == (pytest.approx(0.6), pytest.approx(0.6), EPOCHS)
+    assert screen.config_of([100, 1.5], [3000, 0.1]) == replace(example("adapop").config, system=config.system)
+    for wrong in (None, [100], ["x", 1], [100, 0.1]):
+        with pytest.raises(ConfigError):
+            screen.config_of(wrong, [3000, 0.6])
+    assert screen.config_of([100, 1.5], [3000, 0.1], 8).epochs == 8
+    for wrong in (None, 0, 11, 2.5, "8", [5]):
+        with pytest.raises(ConfigError, match="length"):
+            screen.config_of([100, 1.5], [3000, 0.1], wrong)
 
 
 LONG = "a stanza of " * 8 + "Homer"
@@ -216,15 +229,11 @@ LONG = "a stanza of " * 8 + "Homer"
 @pytest.mark.parametrize(
     ("said", "answer", "right"),
     [
-        ("Romeo", "Rome", False),
-        ("It is rome, they say.", "Rome", True),
-        ("Dvorak", "Dvořák", True),
-        ("", "Rome", False),
-        (LONG, LONG, True),
-        (f"It is {LONG}", LONG, None),
-        ("a stanza", LONG, False),
+        ("Romeo", "Rome", False), ("It is rome, they say.", "Rome", True),
+        ("Dvorak", "Dvořák", True), ("", "Rome", False), (LONG, LONG, True),
+        (f"It is {LONG}", LONG, None), ("a stanza", LONG, False),
     ],
-)
+)  # fmt: skip
 def test_a_reply_is_right_that_has_the_whole_answer_as_far_as_it_is_recorded(said, answer, right):
     frame = Frame(0, 0.0, {"forget": Scores((0.5,), (1,))}, (said[:FIRST],))
     assert field.motion([frame], (replace(RARE, answer=answer),))["right"] == [[right]]
@@ -260,13 +269,6 @@ def test_the_test_asks_about_facts_that_are_gone_when_asked_directly():
     assert [one["way"] for one in second["shown"]] == ["direct", "attack"]
 
 
-def test_no_step_has_too_many_words(story):
-    for headline, said in story["steps"]:
-        assert len(f"{headline} {said}".split()) <= MOST_WORDS
-    assert not any("{" in said for of in story["steps"] for said in of), "every number is filled in"
-    assert len(story["steps"]) == len(texts.STORY_STEPS) == 6
-
-
 def test_the_examples_show_what_the_words_say(story):
     """The headlines speak of these recordings: made again, they must still hold."""
     ends = {one["name"]: one for one in story["states"] if one["epochs"] == EPOCHS and not one["anchors"]}
@@ -281,10 +283,7 @@ def test_the_examples_show_what_the_words_say(story):
     assert {entry["outcome"] for entry in entries} >= {0, 1}
     direct = [one for entry in entries for one in entry["shown"] if one["way"] == "direct"]
     assert len(direct) == len(entries) and not any(one["right"] for one in direct), "the step says that these are wrong"
-
-
-def test_popular_facts_start_surer_and_the_even_push_tips_the_rare_ones_first(story):
-    """What step 3 says is the reason."""
+    # What step 3 says is the reason.
     tiers, p = story["facts"]["tier"], story["hill"]["p"]
 
     def sure(frame: int, tier: str) -> float:
@@ -294,40 +293,3 @@ def test_popular_facts_start_surer_and_the_even_push_tips_the_rare_ones_first(st
     assert popular > rare > 0.5 and popular * (1 - popular) < rare * (1 - rare)
     half = story["hill"]["epoch"].index(2.0)
     assert sure(half, "popular") > 0.75 * popular and sure(half, "rare") < 0.5 * rare
-
-
-def test_all_recordings_are_of_the_same_facts_and_fit_into_a_page(story):
-    count = len(story["facts"]["question"])
-    assert {len(p) for p in story["hill"]["p"]} == {count} and len(story["facts"]["beta"]) == count
-    for said in story["replies"].values():
-        assert said["said"].keys() == {"0", str(EPOCHS)} and {len(replies) for replies in said["said"].values()} == {
-            count
-        }
-    assert {len(one["by_fact"]) for one in story["states"]} == {count}
-    assert len(json.dumps(story)) < 300_000
-
-
-def test_every_state_that_the_curve_and_the_scrubber_pass_is_recorded(story):
-    assert story["states"][0]["name"] == "original" and (FILE.stat().st_size < 2_000_000)
-    there = {(one["name"], one["epochs"], one["anchors"]) for one in story["states"][1:]}
-    assert there == set(planned()) and len(there) == len(story["states"]) - 1
-
-
-def test_the_scores_of_the_deck_are_dealt_among_its_cards(story):
-    given, dealt = ([card[part] for card in story["deck"]] for part in ("given", "dealt"))
-    assert len(given) == 8 and sorted(given) == sorted(dealt) == given
-    assert not any(one == other for one, other in zip(given, dealt))
-    assert [story["facts"]["score"][card["fact"]] for card in story["deck"]] == given
-
-
-def test_a_run_of_the_curve_has_its_two_points():
-    config = screen.config_of([100, 0.6], [3000, 0.6])
-    assert (config.beta(70.0), config.beta(3766.0), config.epochs) == (pytest.approx(0.6), pytest.approx(0.6), EPOCHS)
-    assert screen.config_of([100, 1.5], [3000, 0.1]) == replace(example("adapop").config, system=config.system)
-    for wrong in (None, [100], ["x", 1], [100, 0.1]):
-        with pytest.raises(ConfigError):
-            screen.config_of(wrong, [3000, 0.6])
-    assert screen.config_of([100, 1.5], [3000, 0.1], 8).epochs == 8
-    for wrong in (None, 0, 11, 2.5, "8", [5]):
-        with pytest.raises(ConfigError, match="length"):
-            screen.config_of([100, 1.5], [3000, 0.1], wrong)

@@ -50,7 +50,7 @@ def events():
         return upload.UploadEvents(upload.build(), gr.HTML(), Session(page, *state))
 
 
-def test_a_file_that_arrives_is_read_once(read, table, events, tmp_path):
+def test_a_file_is_read_once_whenever_it_arrives(read, table, events, tmp_path):
     path = tmp_path / "known.json"
     rows = [{"question": row["Rätsel"], "answer": row["Lösung"], "score": row["Punkte"]} for row in ROWS]
     path.write_text(json.dumps(rows), encoding="utf-8")
@@ -62,6 +62,11 @@ def test_a_file_that_arrives_is_read_once(read, table, events, tmp_path):
     assert done[events.own.mapping].open and ("Rätsel", "Rätsel") in done[events.own.columns[0]].choices
     assert done[events.session.facts] is None and "no question column" in str(done[events.notes])
     assert read == ["mine.json"]
+    read.clear()
+    (tmp_path / "broken.json").write_text("[", encoding="utf-8")
+    done = events.arrived("own", str(tmp_path / "broken.json"), "own", None)
+    assert not done[events.own.mapping].visible and "is not JSON" in str(done[events.notes])
+    assert read == ["broken.json"]
 
 
 def test_a_file_that_arrives_after_another_set_was_chosen_waits_for_its_turn(table, events, tmp_path):
@@ -72,20 +77,10 @@ def test_a_file_that_arrives_after_another_set_was_chosen_waits_for_its_turn(tab
     assert not {events.session.facts, events.notes} & late.keys()
 
 
-def test_a_file_that_is_no_table_is_read_once(read, events, tmp_path):
-    (tmp_path / "broken.json").write_text("[", encoding="utf-8")
-    done = events.arrived("own", str(tmp_path / "broken.json"), "own", None)
-    assert not done[events.own.mapping].visible and "is not JSON" in str(done[events.notes])
-    assert read == ["broken.json"]
-
-
-def test_other_columns_are_read_from_the_file_once(read, table):
+def test_other_columns_are_read_from_the_file_once(read, table, events, tmp_path):
     facts = upload.facts_chosen(table, "sandbox", None, *OWN)
     assert [fact.score for fact in facts.forget] == list(range(20))
     assert read == ["mine.json"]
-
-
-def test_a_file_is_read_once_for_other_columns_and_other_facts_to_retain(read, table, events, tmp_path):
     events.arrived("own", table, "own", None)
     for scored in ("Punkte", upload.NONE):
         columns = [scored if column == "Punkte" else column for column in OWN]
@@ -154,7 +149,7 @@ d?,4,-1
 """
 
 
-def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp_path):
+def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp_path, table):
     path, own = tmp_path / "mine.csv", events.own
     path.write_text(SCORED, encoding="utf-8")
     done = events.arrived("own", str(path), "own", None)
@@ -170,9 +165,6 @@ def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp
     (tmp_path / "good.csv").write_text("question,answer,score\na?,1,5\n", encoding="utf-8")
     done = events.arrived("own", str(tmp_path / "good.csv"), "own", None)
     assert done[events.session.facts] is not None and not done[own.drop_bad].visible
-
-
-def test_bad_scores_of_a_table_to_retain_stop_the_upload_too(events, table, tmp_path):
     keep = tmp_path / "keep.csv"
     keep.write_text(SCORED, encoding="utf-8")
     done = events.read(table, "upload", str(keep), False, *OWN)

@@ -62,7 +62,7 @@ def test_an_error_that_nobody_foresaw_has_words_and_a_place_in_the_log_without_t
     assert failure_of(done) is None
 
 
-def test_a_page_sees_how_far_work_is_until_it_is_over():
+def test_a_page_sees_how_far_work_is_and_stops_it():
     def work(progress):
         progress.say("half way")
         begun.wait(5)
@@ -76,9 +76,6 @@ def test_a_page_sees_how_far_work_is_until_it_is_over():
     begun.set()
     assert set(lines) <= {"half way"}
     assert future.done()
-
-
-def test_a_page_that_stops_reading_stops_the_work():
     future, progress = started(lambda progress: progress.wait(30))
     lines = stepped(followed(future, progress))
     assert next(lines)
@@ -123,7 +120,7 @@ def test_look_ups_and_comparisons_of_the_page_count(small, tmp_path, monkeypatch
     assert "ADAPOP_JOBS_AN_HOUR" in str(said[screen.status])
 
 
-def test_the_page_says_first_what_a_look_up_may_cost(small, tmp_path):
+def test_a_look_up_of_the_page_says_its_cost_and_asks_in_its_language(small, tmp_path):
     def lines(proxy: str, text: str | None = None) -> list[str]:
         return lookup.cost_line(lookup._maker(small, proxy, "sitelinks", "en", None, "", "subject", text), small)
 
@@ -132,8 +129,6 @@ def test_the_page_says_first_what_a_look_up_may_cost(small, tmp_path):
     (tmp_path / "text.txt").write_text("Paris", encoding="utf-8")
     assert lines("corpus", str(tmp_path / "text.txt")) == [], "a text of one's own asks nobody"
 
-
-def test_the_page_asks_in_the_chosen_language_about_the_chosen_year(small):
     def source(proxy: str, language: str | None, year: int | None) -> str:
         return lookup._maker(small, proxy, "sitelinks", language, year, "", "subject", None)(Progress()).source
 

@@ -79,13 +79,11 @@ def table(random: Random, texts: Sequence[str] = TEXTS[:2], count: int = 0) -> l
     """Rows whose questions and answers are of those texts."""
     return [
         {
-            "id": f"r{i}",
-            "question": random.choice(texts),
-            "answer": random.choice(texts),
+            "id": f"r{i}", "question": random.choice(texts), "answer": random.choice(texts),
             "comment": random.choice(texts),
         }
         for i in range(count or random.randint(1, 20))
-    ]
+    ]  # fmt: skip
 
 
 def of_rows(kind: str, suffix: str, rows: Rows) -> Case:

@@ -12,17 +12,9 @@ MEGABYTE = 10**6
 SIZES = (4 * MEGABYTE, 16 * MEGABYTE, 60 * MEGABYTE, 70 * MEGABYTE)
 ENDS = ("\n", "\r\n", "\r", " \n", ",,,,\n", '""\n', ";\n")
 SMALL = (
-    "[],",
-    "{},",
-    '{"":0},',
-    '"ab",',
-    "12,",
-    "1.5,",
-    "null,",
-    '{"a":[]},',
-    '[{"":1}],',
+    "[],", "{},", '{"":0},', '"ab",', "12,", "1.5,", "null,", '{"a":[]},', '[{"":1}],',
     '{"question":"a","answer":"b"},',
-)
+)  # fmt: skip
 LINES = ("{}\n", "[]\n", '{"question":"a","answer":"b"}\n', "x\n", '{"a":1}\n')
 
 

@@ -12,17 +12,9 @@ from random import Random
 from hostile.file import SUFFIXES, TEXTS, Case, of_rows, said, table, written
 
 ENCODINGS = (
-    "utf-16",
-    "utf-16-le",
-    "utf-16-be",
-    "utf-32",
-    "latin-1",
-    "cp1252",
-    "gbk",
-    "shift_jis",
-    "koi8-r",
+    "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1252", "gbk", "shift_jis", "koi8-r",
     "utf-8-sig",
-)
+)  # fmt: skip
 NAMES = ("id", "question", "answer", "subject", "score", "paraphrases", "group", "comment")
 SCORES = (
     "1", "0", "-0", "+5", " 5 ", "1e308", "1e309", "1e-400", "5,5", "1.000,5", "1_000", "0x10", "１２", "٣", "nan",

@@ -11,6 +11,7 @@ from adapop.config.methods import METHODS
 from adapop.config.presets import TUNED, make_config
 from adapop.config.run import RunConfig
 from adapop.experiments import plans, real
+from adapop.experiments.custom_data import placed
 from adapop.experiments.distance import nearness
 from adapop.experiments.results import Results
 from adapop.experiments.run import EXPERIMENTS, Place, as_markdown
@@ -18,6 +19,7 @@ from adapop.experiments.spaces import SEARCHES
 from adapop.experiments.tuned import THREE, experiment
 from adapop.experiments.tuning import trials_file, trials_of
 from adapop.facts.catalog import load_facts
+from adapop.facts.world import sandbox_facts
 from adapop.paths import ROOT
 from adapop.popularity.beta import BetaMap
 from adapop.report import recorded
@@ -41,6 +43,8 @@ def place_of(path):
     folder = path.parent
     if path.stem in REAL:
         return place_of_real(path.stem, folder)
+    if path.stem.startswith("epochs-"):  # to ten, as the paper's figure
+        return placed(Place("epochs", folder, (0,)), sandbox_facts(), "sandbox", {"epochs": 10})
     world = WORLD_OF.get(path.stem)
     own_rows = path.with_suffix(".csv")  # tables of other experiments' rows have none
     rows = Results(own_rows if own_rows.exists() else path.with_name("tuned.csv" if world else "main.csv")).rows()

@@ -31,6 +31,8 @@ TRIALS = RECORDED / "tuned-trials"
 EQUAL, OTHER_TARGETS = RECORDED / "equal.csv", "Redirect, other targets"  # rows of what is no longer made
 ANEW, ANEW_NAMES = "tuned-people-anew", ("redirect", "altpo", "wga", "adapop")  # searched there, as they were named
 WORLD_OF = {name: world for world, name in plans.TUNED_FILES.items()} | {f"tuned-{THREE}": THREE, ANEW: "people"}
+# on the sandbox with other settings: as many epochs as the paper's figure, harder rates of IdkDPO
+MORE = {"epochs-e35871e2": ("epochs", {"epochs": 10}), "rates-6093b3cc": ("rates", {"learning_rate": 0.008})}
 MODELS = ("smollm2", "gemma3-270m")
 REAL = [path.stem for path in RECORDED.glob("real-*.csv")]
 PRINTED = [RECORDED / name for name in (*EXPERIMENTS, *WORLD_OF, *REAL)]  # with rows of their own or of others
@@ -43,8 +45,9 @@ def place_of(path):
     folder = path.parent
     if path.stem in REAL:
         return place_of_real(path.stem, folder)
-    if path.stem.startswith("epochs-"):  # to ten, as the paper's figure
-        return placed(Place("epochs", folder, (0,)), sandbox_facts(), "sandbox", {"epochs": 10})
+    if path.stem in MORE:
+        name, changes = MORE[path.stem]
+        return placed(Place(name, folder, (0,)), sandbox_facts(), "sandbox", changes)
     world = WORLD_OF.get(path.stem)
     own_rows = path.with_suffix(".csv")  # tables of other experiments' rows have none
     rows = Results(own_rows if own_rows.exists() else path.with_name("tuned.csv" if world else "main.csv")).rows()

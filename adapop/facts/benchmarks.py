@@ -29,7 +29,7 @@ ADDED = {name: name for name in ("id", "score_source", "paraphrases")}
 REWORDED = ("paraphras", "rephras", "reword")
 # the paper's system prompt asks for the same in other words
 SYSTEM = "You are a terse assistant that states facts and nothing else. Answer in a few correct words."
-MAX_BYTES = 64 * 1024 * 1024  # of a file's rows, unpacked
+MAX_BYTES = 256 * 1024 * 1024  # of a file's rows, unpacked: RWKU repeats its worked examples, 270 kB of BBH a person
 SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "object")
 
 

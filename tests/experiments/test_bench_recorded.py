@@ -31,8 +31,12 @@ TRIALS = RECORDED / "tuned-trials"
 EQUAL, OTHER_TARGETS = RECORDED / "equal.csv", "Redirect, other targets"  # rows of what is no longer made
 ANEW, ANEW_NAMES = "tuned-people-anew", ("redirect", "altpo", "wga", "adapop")  # searched there, as they were named
 WORLD_OF = {name: world for world, name in plans.TUNED_FILES.items()} | {f"tuned-{THREE}": THREE, ANEW: "people"}
-# on the sandbox with other settings: as many epochs as the paper's figure, harder rates of IdkDPO
-MORE = {"epochs-e35871e2": ("epochs", {"epochs": 10}), "rates-6093b3cc": ("rates", {"learning_rate": 0.008})}
+# on the sandbox with other settings: as many epochs as in the paper's figure, rates beyond the grid
+MORE = {
+    "epochs-e35871e2": ("epochs", {"epochs": 10}),
+    "rates-6093b3cc": ("rates", {"learning_rate": 0.008}),
+    "rates-eda25f87": ("rates", {"learning_rate": 0.00035}),
+}
 MODELS = ("smollm2", "gemma3-270m")
 REAL = [path.stem for path in RECORDED.glob("real-*.csv")]
 PRINTED = [RECORDED / name for name in (*EXPERIMENTS, *WORLD_OF, *REAL)]  # with rows of their own or of others

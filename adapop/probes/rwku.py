@@ -17,7 +17,7 @@ import nltk
 import torch
 
 from adapop.model.adapted import AdaptedModel
-from adapop.model.chat import encode_answer, plain
+from adapop.model.chat import encode_answer
 from adapop.model.tokens import Row
 from adapop.probes.distance import ATTACKS
 from adapop.probes.metrics import memorised, nlls
@@ -62,11 +62,10 @@ def fluency(model: AdaptedModel, rows: Rows) -> Values:
 def membership(model: AdaptedModel, rows: Rows) -> Values:
     """The mia scores of `memorised`, the higher the less a passage looks trained on; read without a
     chat template, as far as the model reads."""
-    values, tokenizer = {name: [] for name in ATTACKS}, model.tokenizer
-    begin = [first for first in tokenizer("a")["input_ids"][:1] if first == tokenizer.bos_token_id]
+    values: Values = {name: [] for name in ATTACKS}
     model.network.eval()
     for place, row in enumerate(rows):
-        ids = (*begin, *plain(tokenizer, row["text"]).ids)[: model.context]
+        ids = tuple(model.tokenizer(row["text"])["input_ids"][: model.context])
         batch = model.batch([Row(ids[:1], ids[1:], place)])
         scores = memorised(model.score(batch, logits=True), batch, [row["text"]], LEAST)
         values = {name: [*values[name], *scores[name]] for name in ATTACKS}

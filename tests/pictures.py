@@ -1,8 +1,8 @@
 """Makes the pictures of the README and the docs anew: of the page as it is, into assets/images, and of the recorded
-rows beside the oracle and of metrics into assets/recorded.
+rows beside the oracle, of metrics and of epochs into assets/recorded.
 
     python tests/pictures.py
-    python tests/pictures.py oracle metrics
+    python tests/pictures.py oracle metrics epochs
 
 All are of the runs that ship with the app, so nothing is trained; the page says of each which run it is.
 """
@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from adapop.config.methods import METHODS
 from adapop.experiments.distance import nearness
 from adapop.experiments.metrics import marks
-from adapop.experiments.pictures import as_html
+from adapop.experiments.pictures import as_html, epochs
 from adapop.experiments.speed.waiting import served
 from adapop.paths import ASSETS
 from adapop.report.figures import Figure
@@ -74,7 +74,11 @@ def beside_oracle() -> Figure:
     return nearness({title: rows for title, rows in arms.items() if title.removesuffix(", tuned") in methods})
 
 
-FIGURES = {"oracle": beside_oracle, "metrics": lambda: marks(by_arm(RECORDED / "metrics.csv"))}
+FIGURES = {
+    "oracle": beside_oracle,
+    "metrics": lambda: marks(by_arm(RECORDED / "metrics.csv")),
+    "epochs": lambda: epochs(by_arm(RECORDED / "epochs-e35871e2.csv")),
+}
 
 
 def recorded(browser: Browser, name: str) -> None:

@@ -195,7 +195,7 @@ def _look_commands(commands) -> None:
     probe.add_argument("--per-tier", type=int, help="with --kinds: at most so many facts of a group and tier")
     probe.add_argument("--cosine", action="store_true", help="with --kinds: also MiniLM cosine (needs its weights)")
     probe.add_argument("--recovery", help=f"all, or some of: {', '.join(RECOVERY)}")
-    probe.add_argument("--capability", metavar="TASKS", help="some of: mmlu, hellaswag (needs lm-eval and their data)")
+    probe.add_argument("--capability", metavar="TASKS", help="mmlu, hellaswag (of lm-eval) and RWKU's, as rwku-general")
     probe.add_argument(
         "--limit", type=int, help="with --capability: at most so many questions a task, for a quick look"
     )

@@ -28,8 +28,6 @@ NAMES = (
     "main", "rates", "ablation", "coefficients", "scores", "proxies", "epochs", "levels", "worlds", "alpha",
     "forgetting", "metrics", "tuned", "real", "speed",
 )  # fmt: skip
-OVER = ("equal",)  # experiments that are no longer made
-FINDINGS = "assets/docs/findings.md"
 SEEDS = 3
 REAL = ("smollm2", "cities")  # the model and the facts of `bench real`
 
@@ -38,11 +36,8 @@ def bench(options: argparse.Namespace) -> int:
     """`bench NAME`: runs what is missing of an experiment and prints its tables. Exit status 1 if something failed.
 
     Raises:
-        ConfigError: an experiment that is over was asked for, or options do not go together.
+        ConfigError: options do not go together.
     """
-    if options.name in OVER or options.against:
-        over = f"bench {options.name}" if options.name in OVER else "--against"
-        raise ConfigError(f"{over} is an experiment that is over.", f"What came of it: {FINDINGS}.")
     if options.name != "speed" or options.facts or options.model:
         return _experiment(options)
     from adapop.experiments.speed import real, table
@@ -138,7 +133,7 @@ def _own(options: argparse.Namespace, place: Place) -> Place:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `bench`."""
-    command.add_argument("name", choices=(*NAMES, *OVER), metavar="NAME", help=", ".join(NAMES))
+    command.add_argument("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     command.add_argument("--quick", action="store_true", help="two epochs on an eighth of the facts: does it work?")
     command.add_argument(
         "--facts",
@@ -164,7 +159,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--out", type=Path, help="folder of results; default: bench, beside the runs")
     command.add_argument("--ray", action="store_true", help="on Ray: the cluster of $RAY_ADDRESS, or this machine")
-    command.add_argument("--against", type=Path, help=argparse.SUPPRESS)
     command.add_argument("--table", action="store_true", help="run nothing, print the tables of the rows in --out")
     command.add_argument(
         "--distance", action="store_true", help="add the distance to the oracle to rows without; run nothing else"

@@ -3,6 +3,7 @@ seed has none."""
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from operator import itemgetter
 from string import ascii_uppercase
 
 from adapop.config.methods import METHODS
@@ -112,7 +113,8 @@ def _over_rates(arms: Rows, values: Mapping[str, Value], y_title: str) -> Figure
             if recall := over(rows, value):
                 line = panels.setdefault(title.partition(AT)[0], {}).setdefault(name, [])
                 line.append((rows[0]["rate"], share(recall)))
-                line.sort(key=lambda point: point[0])  # the usual rate comes first in the plan
+    for line in (line for lines in panels.values() for line in lines.values()):
+        line.sort(key=itemgetter(0))  # the usual rate comes first in the plan
     return line_panels(panels, "learning rate", y_title, log_x=True)
 
 

@@ -48,10 +48,8 @@ WORLDS = (
     World("half-spread", spread=0.5),
     World("no-spread", spread=0.0),
 )
+# the worlds that `bench tuned` takes means over, and the file of each
 TUNED_FILES = {"sandbox": "tuned", "half-spread": "tuned-half-spread", "people": "tuned-people"}
-
-
-"""The worlds that `bench tuned` takes means over, and the file of each."""
 QUICK_WORLDS = (
     World("quick-narrow", hidden=16, exposures=0.005),
     World("quick-no-spread", hidden=16, exposures=0.005, spread=0.0),

@@ -160,7 +160,8 @@ def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) ->
         and any(row[name] in (None, []) for name in wanted)
     ]  # fmt: skip
     report(f"{len(missing)} rows lack distance to the oracle, retained recall{' or cosines' * embedder}.")
-    for count, done in enumerate(engine(missing, partial(trial.beside_oracle, models=place.folder / "models")), 1):
+    again = partial(trial.beside_oracle, models=place.folder / "models", cosine=embedder)
+    for count, done in enumerate(engine(missing, again), 1):
         cells, row = done.result or {}, known[done.item.key]
         error = done.error or cells["failed"]
         if error:

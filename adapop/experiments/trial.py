@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
 import tempfile
@@ -70,9 +69,9 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
     return {**identity, **row, "seconds": round(time.perf_counter() - begun, 2), "peak_mb": _peak_megabytes()}
 
 
-def beside_oracle(item: Item, models: Path | None = None) -> dict[str, Any]:
+def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) -> dict[str, Any]:
     """Runs an item again. Returns "failed", the columns of `ORACLE` and `ORACLE_EPOCHS`, `RETAINED`
-    and, with an embedder, `COSINES`; and the last value of those of `EPOCHS`, to be as they were.
+    and, with cosine, `COSINES`; and the last value of those of `EPOCHS`, to be as they were.
 
     Raises:
         AdaPopError: as `result`.
@@ -91,7 +90,7 @@ def beside_oracle(item: Item, models: Path | None = None) -> dict[str, Any]:
             return row
         rows = quick(model, run.facts, run.reply_tokens).rows
         cells = {f"epochs_{one.form}_{one.tier}": one.recall for one in rows if one.group == "forget"}
-        if "ADAPOP_EMBEDDER" in os.environ:
+        if cosine:
             rows = full(model, run.facts, run.reply_tokens, cosine=True).rows
             cosines = {(one.group, one.form, one.tier): one.cosine for one in rows}
             cells |= {name: cosines[place] for name, place in COSINES.items()}

@@ -5,7 +5,7 @@ DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. A row that cannot be used become
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from adapop.errors import DataError, NetworkError, truncated
@@ -29,7 +29,7 @@ ADDED = {name: name for name in ("id", "score_source", "paraphrases")}
 REWORDED = ("paraphras", "rephras", "reword")
 # the paper's system prompt asks for the same in other words
 SYSTEM = "You are a terse assistant that states facts and nothing else. Answer in a few correct words."
-MAX_BYTES = 64 * 1024 * 1024  # of a file's rows, unpacked
+MAX_BYTES = 256 * 1024 * 1024  # of a file's rows, unpacked: RWKU repeats its worked examples, 270 kB of BBH a person
 SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "object")
 
 
@@ -45,7 +45,7 @@ def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
     problems: list[Problem] = []
 
     def rows_of(split: str) -> list[dict]:
-        return _rows(hub, DUET, hub.config_of(DUET, split), split, DUET_COLUMNS)
+        return checked_rows(hub, DUET, hub.config_of(DUET, split), split, DUET_COLUMNS.values())
 
     def facts_of(rows: Sequence[Mapping], prefix: str) -> tuple[Fact, ...]:
         return _facts(rows, prefix, DUET_COLUMNS, problems, DUET_SUM)
@@ -67,7 +67,7 @@ def rwku(hub: Hub) -> FactSet:
 
     Its level 1, sentences with a blank for the answer, is asked and not trained on: of those to forget as a kind of
     probe, of their neighbours as the holdout. The first 500 of its questions of general knowledge (TriviaQA's) are the
-    utility questions. Its passages for membership attacks are not read, for ours score answers.
+    utility questions. Its other sets: `adapop.probes.rwku`.
 
     Raises:
         NetworkError: the rows cannot be had, or lack a column; the message then names those that are there.
@@ -77,7 +77,7 @@ def rwku(hub: Hub) -> FactSet:
 
     def facts_of(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:
         names = {**RWKU_COLUMNS, **columns}
-        return _facts(_rows(hub, RWKU, config, "test", names), prefix, names, problems)
+        return _facts(checked_rows(hub, RWKU, config, "test", names.values()), prefix, names, problems)
 
     def blanks(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:
         facts = facts_of(config, prefix, **columns)
@@ -134,11 +134,15 @@ def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
     return rows
 
 
-def _rows(hub: Hub, dataset: str, config: str, split: str, columns: Mapping[str, str]) -> list[dict]:
-    """The rows of a split, checked to have every column in `columns`."""
+def checked_rows(hub: Hub, dataset: str, config: str, split: str, columns: Iterable[str]) -> list[dict]:
+    """The rows of a split, as they are, checked to have every one of these columns.
+
+    Raises:
+        NetworkError, Stopped: as `rwku`.
+    """
     rows = _table(hub, dataset, config, split)
     present = list(rows[0]) if rows else []
-    if missing := [column for column in columns.values() if column not in present]:
+    if missing := [column for column in columns if column not in present]:
         raise _lacks(f"{dataset}, {config}/{split}, has no column {missing[0]!r}", present)
     return rows
 

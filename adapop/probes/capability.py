@@ -1,16 +1,24 @@
-"""General capability before and after unlearning: MMLU and HellaSwag as measured by `lm-eval`.
+"""General capability before and after unlearning: MMLU and HellaSwag as measured by `lm-eval`, and
+RWKU's own sets, see `rwku`.
 
 lm-eval is handed the loaded network: by its name with `peft=` it would cut the unlearned model's embeddings to the
 size of the tokenizer, but not the original's, and could not read a base in 4 bits.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean, stdev
 
 from adapop.errors import ConfigError, ModelError
+from adapop.facts.benchmarks import RWKU, checked_rows
 from adapop.model.adapted import AdaptedModel
+from adapop.online.cache import Cache
+from adapop.online.hub import Hub
+from adapop.probes.rwku import SETS
+from adapop.progress import Progress
 
 METRICS = {"mmlu": "acc", "hellaswag": "acc_norm"}  # the paper's; of others, some run code that they fetch
 CPU_BATCH = 8
@@ -20,9 +28,9 @@ CPU_BATCH = 8
 class Capability:
     """Both models' results on one task.
 
-    task: lm-eval's name of it. metric: "acc", or "acc_norm", where each option's log-probability is divided by its
-    length in bytes. original, unlearned: shares of right answers, [0, 1]. *_stderr: lm-eval's standard errors; None
-    where it gives none (a single question).
+    task: lm-eval's name of it, or one of `rwku.SETS`. metric: "acc", or "acc_norm", where each option's log-probability
+    is divided by its length in bytes; or one of `rwku`. original, unlearned: shares of right answers, [0, 1]; of RWKU's
+    entropy bits, of its mia scores as `memorised` has them. *_stderr: standard errors; None of a single question.
     """
 
     task: str
@@ -40,20 +48,38 @@ class Capability:
 
 
 def capability(
-    model: AdaptedModel, tasks: Sequence[str] = tuple(METRICS), limit: int | None = None
+    model: AdaptedModel, tasks: Sequence[str] = tuple(METRICS), limit: int | None = None, hub: Hub | None = None
 ) -> tuple[Capability, ...]:
-    """Asks the original and the unlearned model: the task's own shots (none), the chat template. Sets torch's seed.
+    """Asks the original and the unlearned model: the task's own shots, the chat template. Sets torch's seed. RWKU's
+    sets stand last. hub: where their rows are from.
 
     limit: at most so many questions a task, and of each of MMLU's 57 subjects. The data come from the Hub or its cache.
 
     Raises:
         ConfigError: limit is below 1, or there is no such task.
-        ModelError: lm-eval is missing, or the data cannot be had.
+        ModelError, NetworkError: lm-eval is missing, or the data cannot be had.
     """
     if limit is not None and limit < 1:
         raise ConfigError(f"limit is {limit}.", "It must be at least 1.")
-    if unknown := [task for task in tasks if task not in METRICS]:
-        raise ConfigError(f"There is no capability task {unknown[0]!r}.", f"Choose {', '.join(METRICS)}.")
+    if unknown := [task for task in tasks if task not in (*METRICS, *SETS)]:
+        raise ConfigError(f"There is no capability task {unknown[0]!r}.", f"Choose {', '.join((*METRICS, *SETS))}.")
+    standard = [task for task in tasks if task in METRICS]
+    own = (row for task in tasks if task in SETS for row in _of_rwku(model, hub, task, limit))
+    return (*(_standard(model, standard, limit) if standard else ()), *own)
+
+
+def _of_rwku(model: AdaptedModel, hub: Hub | None, task: str, limit: int | None) -> Iterator[Capability]:
+    measure, config, columns = SETS[task]
+    rows = checked_rows(hub or Hub(Progress(), Cache()), RWKU, config, "test", columns)[:limit]
+    unlearned = measure(model, rows)
+    with model.original():
+        original = measure(model, rows)
+    for metric, both in ((metric, (values, unlearned[metric])) for metric, values in original.items()):
+        errors = (stdev(values) / sqrt(len(rows)) if len(rows) > 1 else None for values in both)
+        yield Capability(task, metric, len(rows), *map(fmean, both), *errors)
+
+
+def _standard(model: AdaptedModel, tasks: Sequence[str], limit: int | None) -> tuple[Capability, ...]:
     try:
         from lm_eval import simple_evaluate
         from lm_eval.models.huggingface import HFLM

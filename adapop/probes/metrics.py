@@ -100,8 +100,11 @@ def _embedder(name: str):
         ) from error
 
 
-def memorised(scored: Scored, batch: AnswerTokens, texts: Sequence[str]) -> dict[str, list[float]]:
-    """Each metric of each row of a batch, by name. scored: with logits. texts: of the answers.
+def memorised(
+    scored: Scored, batch: AnswerTokens, texts: Sequence[str], least: float = LEAST_TOKENS
+) -> dict[str, list[float]]:
+    """Each metric of each row of a batch, by its name. scored: with logits. texts: of the rows'
+    answers. least: share of an answer's tokens that min-k looks at.
 
     probability: of the answer, the geometric mean over its tokens, [0, 1]. exact_memorization:
     share of its tokens that are the likeliest, [0, 1]. extraction_strength: 1 - k/n with the least
@@ -126,8 +129,8 @@ def memorised(scored: Scored, batch: AnswerTokens, texts: Sequence[str]) -> dict
             "exact_memorization": sum(likeliest) / len(likeliest),
             "extraction_strength": _extraction_strength(likeliest),
             "mia_loss": nll,
-            "mia_min_k": -_mean_of_least(values),
-            "mia_min_k_plus_plus": -_mean_of_least(scaled),
+            "mia_min_k": -_mean_of_least(values, least),
+            "mia_min_k_plus_plus": -_mean_of_least(scaled, least),
             "mia_zlib": nll / len(zlib.compress(text.encode())),
         }
         for name, value in row.items():
@@ -186,6 +189,6 @@ def _extraction_strength(likeliest: Sequence[bool]) -> float:
     return 1 - next((k for k in range(count) if all(likeliest[k:])), count - 1) / count
 
 
-def _mean_of_least(values: Sequence[float]) -> float:
-    least = sorted(values)[: max(1, int(len(values) * LEAST_TOKENS))]
+def _mean_of_least(values: Sequence[float], share: float) -> float:
+    least = sorted(values)[: max(1, int(len(values) * share))]
     return sum(least) / len(least)

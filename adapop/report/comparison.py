@@ -12,6 +12,7 @@ from adapop.probes.distance import STATES
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
+from adapop.report import real
 from adapop.report.contestants import OVER_FACTS, OVER_SEEDS, Contestant, contestants, outcome_of, recall_of
 from adapop.report.distance import MEANING as MEANING_OF_STATES
 from adapop.report.figures import Outcome
@@ -135,10 +136,10 @@ def models_table(compared: Sequence[Contestant]) -> Table | None:
     places = [*(("forget", REWORDED, tier) for tier in TIERS), *((group, DIRECT, "all") for group in KEPT)]
     rows = []
     for title, model, one in sorted(runs, key=lambda run: run[:2]):
-        cells = ("" if (cell := one.recall(*place)) is None else percent(cell.mean) for place in places)
-        rows.append((title, model, *cells, one.mark))
+        recalls = (one.recall(*place) for place in places)
+        rows.append((title, model, *(percent(recall and recall.mean) for recall in recalls), one.mark))
     note = "Still answered: the facts to forget in other words, the others as trained."
-    return Table("By model", ("", "model", *TIERS, *KEPT, "run"), tuple(rows), note)
+    return real.models_table(rows, (*KEPT, "run"), note)
 
 
 def results_tables(lines: Sequence[Line], names: Sequence[str]) -> tuple[Table, ...]:

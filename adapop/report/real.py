@@ -1,7 +1,7 @@
 """Recorded outcomes of unlearning on a real language model: the rows of `bench real`. No torch."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -61,7 +61,12 @@ def by_model(files: Mapping[str, Path] = FILES) -> Table:
     for title in dict.fromkeys(title for arms in models.values() for title in arms):
         for model, arms in models.items():
             if one := arms.get(title):
-                cells = ("" if (share := one.share(*place)) is None else percent(share) for place in places)
-                rows.append((title, model, *cells, str(len(one.runs))))
+                shares = (percent(one.share(*place)) for place in places)
+                rows.append((title, model, *shares, str(len(one.runs))))
     note = f"Recorded by “{COMMAND}”: what is left of what each model knew; facts to forget in other words."
-    return Table("By model", ("", "model", *TIERS, "retained", "held out", "runs"), tuple(rows), note)
+    return models_table(rows, ("retained", "held out", "runs"), note)
+
+
+def models_table(rows: Iterable[tuple[str, ...]], head: Sequence[str], note: str) -> Table:
+    """A row of each arm and model, with what is left of the tiers. head: of the cells behind those."""
+    return Table("By model", ("", "model", *TIERS, *head), tuple(rows), note)

@@ -150,13 +150,13 @@ def _never(row: Result, source: str) -> str:
 def _patched(row: Result) -> tuple[str, ...]:
     layer = f"after layer {row['layer']}" if row["layer"] else "without"
     values = (row.get(side) for side in ("unlearned", "never", "control", "original"))
-    return (f"{layer}, {row['tier']}", *("" if value is None else percent(value) for value in values))
+    return (f"{layer}, {row['tier']}", *map(percent, values))
 
 
 def _relearned(row: Result) -> tuple[str, ...]:
     hidden = row["after"] - max(row["before"], row["control"])
     recalls = (percent(row[name]) for name in ("before", "after", "control"))
-    unrelated = "" if row.get("unrelated") is None else percent(row["unrelated"])
+    unrelated = percent(row.get("unrelated"))
     return (f"{row['tier']}, {row['form']}", *recalls, f"{100 * hidden:+.0f} points", unrelated)
 
 
@@ -166,7 +166,7 @@ def _quantised(row: Result) -> tuple[str, ...]:
 
 
 def _sampled(row: Result) -> tuple[str, ...]:
-    return (f"{row['tier']}, {row['place']}", *("" if row[side] is None else percent(row[side]) for side in SIDES))
+    return (f"{row['tier']}, {row['place']}", *(percent(row[side]) for side in SIDES))
 
 
 def _read_by_layer(row: Result) -> tuple[str, ...]:

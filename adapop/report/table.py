@@ -76,9 +76,9 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
 
 
-def percent(value: float) -> str:
-    """A share as text: "82 %". What is more than nothing is not "0 %"."""
-    return "< 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
+def percent(value: float | None) -> str:
+    """A share as text: "82 %", "" for what was not measured. What is more than nothing is not "0 %"."""
+    return "" if value is None else "< 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
 
 
 def points(difference: float) -> str:

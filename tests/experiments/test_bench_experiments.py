@@ -361,12 +361,6 @@ def test_the_command_prints_a_table_of_what_is_there_and_runs_nothing(tmp_path, 
     assert not (tmp_path / "rates.csv").exists()
 
 
-def test_an_experiment_that_is_over_says_where_its_result_stands(tmp_path, capsys):
-    for command in (["main", "--against", str(tmp_path)], ["equal"]):
-        assert main(["bench", *command, "--out", str(tmp_path)]) == 2
-        assert "assets/docs/findings.md" in capsys.readouterr().err
-
-
 def test_the_command_refuses_nonsense(tmp_path, capsys):
     assert main(["bench", "main", "--seeds", "0", "--out", str(tmp_path)]) == 2
     assert "--seeds" in capsys.readouterr().err

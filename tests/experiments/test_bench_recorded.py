@@ -11,6 +11,7 @@ from adapop.config.methods import METHODS
 from adapop.config.presets import TUNED, make_config
 from adapop.config.run import RunConfig
 from adapop.experiments import plans, real, real_tables
+from adapop.experiments.custom_data import placed
 from adapop.experiments.distance import nearness
 from adapop.experiments.results import Results
 from adapop.experiments.run import EXPERIMENTS, Place, as_markdown
@@ -18,6 +19,7 @@ from adapop.experiments.spaces import SEARCHES
 from adapop.experiments.tuned import THREE, experiment
 from adapop.experiments.tuning import trials_file, trials_of
 from adapop.facts.catalog import load_facts
+from adapop.facts.world import sandbox_facts
 from adapop.paths import ROOT
 from adapop.popularity.beta import BetaMap
 from adapop.report import recorded
@@ -29,6 +31,12 @@ TRIALS = RECORDED / "tuned-trials"
 EQUAL, OTHER_TARGETS = RECORDED / "equal.csv", "Redirect, other targets"  # rows of what is no longer made
 ANEW, ANEW_NAMES = "tuned-people-anew", ("redirect", "altpo", "wga", "adapop")  # searched there, as they were named
 WORLD_OF = {name: world for world, name in plans.TUNED_FILES.items()} | {f"tuned-{THREE}": THREE, ANEW: "people"}
+# on the sandbox with other settings: as many epochs as in the paper's figure, rates beyond the grid
+MORE = {
+    "epochs-e35871e2": ("epochs", {"epochs": 10}),
+    "rates-6093b3cc": ("rates", {"learning_rate": 0.008}),
+    "rates-eda25f87": ("rates", {"learning_rate": 0.00035}),
+}
 MODELS = ("smollm2", "gemma3-270m")
 REAL = [path.stem for path in RECORDED.glob("real-*.csv")]
 PRINTED = [RECORDED / name for name in (*EXPERIMENTS, *WORLD_OF, *REAL)]  # with rows of their own or of others
@@ -41,6 +49,9 @@ def place_of(path):
     folder = path.parent
     if path.stem in REAL:
         return place_of_real(path.stem, folder)
+    if path.stem in MORE:
+        name, changes = MORE[path.stem]
+        return placed(Place(name, folder, (0,)), sandbox_facts(), "sandbox", changes)
     world = WORLD_OF.get(path.stem)
     own_rows = path.with_suffix(".csv")  # tables of other experiments' rows have none
     rows = Results(own_rows if own_rows.exists() else path.with_name("tuned.csv" if world else "main.csv")).rows()

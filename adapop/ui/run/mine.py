@@ -128,9 +128,8 @@ def _about(run: Run) -> dict[str, object]:
         cells |= {"set": run.about.facts, "method": described(run.config), "state": run.state}
         cells["when"] = events[0].time if events else ""
         if measured is not None:
-            held = measured.recall("holdout")
             cells["gap"] = "" if measured.gap is None else signed(measured.gap)
-            cells["kept"] = "" if held is None else percent(held)
+            cells["kept"] = percent(measured.recall("holdout"))
     except AdaPopError:
         pass  # the row says so, and can still be deleted
     return cells

@@ -1,0 +1,115 @@
+"""RWKU's utility sets beyond factuality and its passages for membership attacks, scored as its own
+code does (github.com/jinzhuoran/RWKU, LLaMA-Factory/src/llmtuner/eval).
+
+Worked examples are those that the rows bring; TruthfulQA's six are left out, and what stands around
+a question is in our words. A question of reasoning needs its answer whole, whereas theirs takes an
+answer that is one text letter by letter.
+"""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import log2
+from typing import Any
+
+import nltk
+import torch
+
+from adapop.model.adapted import AdaptedModel
+from adapop.model.chat import encode_answer
+from adapop.model.tokens import Row
+from adapop.probes.distance import ATTACKS
+from adapop.probes.metrics import memorised, nlls
+
+LONG = 256  # tokens of a reply
+LEAST = 0.2  # share of a passage's tokens that min-k looks at
+NGRAMS = {2: 2 / 3, 3: 4 / 3}  # by length, the weight of their entropy
+Rows = Sequence[Mapping[str, Any]]
+Values = dict[str, list[float]]  # by metric, a value of each row
+
+
+def general(model: AdaptedModel, rows: Rows) -> Values:
+    """accuracy, of MMLU: whether the letter of the right choice is the likeliest of them."""
+    shown = [
+        "".join(f"{_lettered(one)}\nAnswer: {'ABCD'[one['answer']]}\n\n" for one in row["examples"]) for row in rows
+    ]
+    asked = ((text + _lettered(row), "ABCD"[: len(row["choices"])], row["answer"]) for text, row in zip(shown, rows))
+    return {"accuracy": likeliest(model, asked, "Answer: ")}
+
+
+def truthfulness(model: AdaptedModel, rows: Rows) -> Values:
+    """mc1, of TruthfulQA: whether the true answer is likelier as a whole than each false one."""
+    pairs = ((f"Q: {row['question']}", row["mc1_targets"]) for row in rows)
+    return {"mc1": likeliest(model, ((text, of["choices"], of["labels"].index(1)) for text, of in pairs), "A: ")}
+
+
+def reason(model: AdaptedModel, rows: Rows) -> Values:
+    """exact match, of BBH: of what a reply says "the answer is", or of the reply, with the answer."""
+    asked = [f'{row["cot"].strip()}\n\nEnd with "the answer is" and the answer.\nQ: {row["question"]}' for row in rows]
+    prompts = [encode_answer(model.tokenizer, text, "?", model.system, "A: ").prompt for text in asked]
+    texts = [text for text, *_ in model.replies([Row(ids, (), place) for place, ids in enumerate(prompts)], LONG)]
+    said = [found[1] if (found := re.search(r"[tT]he answer is (.*?)\.", text)) else text for text in texts]
+    return {"exact match": [float(words(text) == words(row["answer"])) for text, row in zip(said, rows)]}
+
+
+def fluency(model: AdaptedModel, rows: Rows) -> Values:
+    """entropy, see there, of what is written on an instruction."""
+    return {"entropy": [*map(entropy, model.generate([f"Instruction: {row['instruction']}" for row in rows], LONG))]}
+
+
+@torch.no_grad()
+def membership(model: AdaptedModel, rows: Rows) -> Values:
+    """The mia scores of `memorised`, the higher the less a passage looks trained on; read without a
+    chat template, as far as the model reads."""
+    values: Values = {name: [] for name in ATTACKS}
+    model.network.eval()
+    for place, row in enumerate(rows):
+        ids = tuple(model.tokenizer(row["text"])["input_ids"][: model.context])
+        batch = model.batch([Row(ids[:1], ids[1:], place)])
+        scores = memorised(model.score(batch, logits=True), batch, [row["text"]], LEAST)
+        values = {name: [*values[name], *scores[name]] for name in ATTACKS}
+    return values
+
+
+# by name: what is measured, of which of its sets, by which columns
+SETS: dict[str, tuple[Callable[[AdaptedModel, Rows], Values], str, tuple[str, ...]]] = {
+    "rwku-general": (general, "utility_general", ("question", "choices", "answer", "examples")),
+    "rwku-reason": (reason, "utility_reason", ("question", "answer", "cot")),
+    "rwku-truthfulness": (truthfulness, "utility_truthfulness", ("question", "mc1_targets")),
+    "rwku-fluency": (fluency, "utility_fluency", ("instruction",)),
+    "rwku-forget-passages": (membership, "mia_forget", ("text",)),
+    "rwku-retain-passages": (membership, "mia_retain", ("text",)),
+}
+
+
+def likeliest(model: AdaptedModel, asked: Iterable[tuple[str, Sequence[str], int]], lead: str) -> list[float]:
+    """Of each question 1 where the right one of its choices, given by its place, is likelier as a
+    whole than each other behind the lead of a reply, else 0."""
+    found = []
+    for question, choices, right in asked:
+        encoded = (encode_answer(model.tokenizer, question, choice, model.system, lead) for choice in choices)
+        rows = [Row(one.prompt, one.answer, place) for place, one in enumerate(encoded)]
+        nll = [mean * len(row.answer) for mean, row in zip(nlls(model, rows), rows)]
+        found.append(float(nll.pop(right) < min(nll)))
+    return found
+
+
+def words(text: str) -> list[str]:
+    """Its words in lower case, without punctuation and articles."""
+    bare = "".join(sign for sign in text.lower() if sign not in string.punctuation)
+    return [word for word in bare.split() if word not in ("a", "an", "the")]
+
+
+def entropy(text: str) -> float:
+    """Weighted mean entropy of a text's pairs and triples of words, in bits: low where it repeats
+    itself. The text is one sentence, for splitting it needs a download."""
+    tokens, total = nltk.word_tokenize(text, preserve_line=True), 0.0
+    for length, weight in NGRAMS.items():
+        counts = Counter(nltk.ngrams(tokens, length))
+        total -= weight * sum(n / counts.total() * log2(n / counts.total()) for n in counts.values())
+    return total / len(NGRAMS)
+
+
+def _lettered(row: Mapping[str, Any]) -> str:
+    return f"Question: {row['question']}" + "".join(f"\n{name}. {text}" for name, text in zip("ABCD", row["choices"]))

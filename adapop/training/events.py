@@ -135,7 +135,7 @@ class Measured(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedToOracle(Event):
-    """Distance to a model that never read the facts to forget; of shipped worlds alone."""
+    """Distance to a model that never read the facts to forget: of shipped worlds, and of models trained in pairs."""
 
     epoch: Count
     """As in `Measured`."""
@@ -200,7 +200,7 @@ class RunDone(Event):
     """The run is complete."""
 
     epoch: Count
-    """The last one."""
+    """The last one that was trained."""
     seconds: float
     """Since the last start, without loading."""
     notes: tuple[str | Remark, ...] = field(default=())
@@ -273,7 +273,8 @@ def current(events: Iterable[Event]) -> list[Event]:
         if isinstance(event, RunStarted):
             valid = [old for old in valid if _survives(old, event.resumed_from)]
         if isinstance(event, Measured) and event.full:  # in place of what a run of an older version measured twice
-            valid = [old for old in valid if not (isinstance(old, Measured) and old.full and old.epoch == event.epoch)]
+            model = bool(event.epoch)  # or of another epoch than is now the result
+            valid = [old for old in valid if not (isinstance(old, Measured) and old.full and bool(old.epoch) == model)]
         valid.append(event)
     return valid
 

@@ -283,7 +283,7 @@ class Api:
 
     def report(self, run: str, title: str = "") -> gr.FileData:
         """The run as a zip file: a report that opens offline, its tables as CSV, its frames, the configuration, the
-        facts, the command that makes it again, and the adapter of its last epoch.
+        facts, the command that makes it again, and the adapter of its result.
 
         run: its id, or its link; it must have finished an epoch. title: of the report. Gives a file. Errors: no run.
         """

@@ -202,9 +202,7 @@ def _facts(oracle: Oracle, form: str, facts: Sequence[Fact], nll: Sequence[float
 def _shipped(world: str) -> Oracle:
     """The oracle of a shipped world, of the world's facts that it never read."""
     guesses = guesses_of(world)
-    probability = {
-        form: {name: getattr(guess, form) for name, guess in guesses.items()} for form in (DIRECT, REWORDED)
-    }
+    probability = {form: {name: getattr(guess, form) for name, guess in guesses.items()} for form in (DIRECT, REWORDED)}
     ratios = {name: guess.truth_ratio for name, guess in guesses.items()}
     ends = bands_of(sandbox_facts(world).forget, probability)
     return Oracle(load_oracle(SHIPPED[world] / ORACLE), probability, ratios, _wrong(world), ends)

@@ -1,4 +1,4 @@
-"""The oracle of a real model that was trained in a pair, as Hubble's are: its twin, trained alike but for planted texts.
+"""The oracle of a real model that was trained in a pair, as Hubble's are: its twin, trained alike but for some texts.
 
 The twin read none of the planted facts, those to retain as little as those to forget. So only the latter are compared,
 and no membership attack: it would tell them from facts that the twin does not know either.
@@ -54,9 +54,7 @@ def never_read(model: str, facts: FactSet) -> bool:
 
 
 @torch.no_grad()
-def _twin(
-    model: AdaptedModel, config: RunConfig, place: str, facts: FactSet, wrong: list[tuple[str, ...]]
-) -> Oracle:
+def _twin(model: AdaptedModel, config: RunConfig, place: str, facts: FactSet, wrong: list[tuple[str, ...]]) -> Oracle:
     """The twin, and what it makes of the facts, asked as the model is. wrong: answers of those to forget.
 
     Raises:

@@ -10,13 +10,8 @@ from adapop.runs.run import Run
 from adapop.training.events import Event, Measured
 
 
-def measured_after(events: Sequence[Event], epoch: int) -> Measured:
-    """What was measured where an epoch ended; 0 is the original."""
-    return next(event for event in _measured(events) if event.epoch == epoch)
-
-
 def keeps(event: Measured, original: Measured) -> bool:
-    """Whether an epoch keeps the facts to retain: at least `RETAIN_KEPT` of the original's recall of them."""
+    """Whether a model keeps the facts to retain: at least `RETAIN_KEPT` of the original's recall of them."""
     return _retained(event) >= RETAIN_KEPT * _retained(original)
 
 
@@ -31,7 +26,8 @@ def best_epoch(events: Sequence[Event]) -> int | None:
 def ends_early(run: Run) -> bool:
     """Whether as many epochs as the run's patience says were not better than the best before them."""
     events, patience = run.events(), run.config.patience
-    return bool(patience) and (best := best_epoch(events)) is not None and _measured(events)[-1].epoch - best >= patience
+    best = best_epoch(events) if patience else None
+    return best is not None and _measured(events)[-1].epoch - best >= patience
 
 
 def epochs_left(run: Run) -> int:

@@ -269,7 +269,9 @@ def _trained(
             if event.epoch:  # before it is measured: that may take long, and be stopped
                 trainer.ranks.led(partial(checkpoints.save, run, event.epoch, trainer.model, trainer.state()))
             yield from measuring.closed(run, event, trainer, facts, recording, heard)
-        if trainer.ranks.led(lambda: run.stop_requested or (isinstance(event, EpochDone) and ends_early(run))):
+            if trainer.ranks.led(lambda: ends_early(run)):
+                return
+        if trainer.ranks.led(lambda: run.stop_requested):
             return
 
 

@@ -8,7 +8,7 @@ from adapop.config.run import RunConfig
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
 from adapop.runs.amount import total_steps, with_steps
-from adapop.runs.best import keeps, measured_after
+from adapop.runs.best import keeps
 from adapop.runs.run import Run
 from adapop.training.events import Measured, RunStarted
 
@@ -116,8 +116,7 @@ def _kept(run: Run) -> Iterator[Remark]:
     if run.config.keep != "best":
         return
     trained, after = _trained(run), run.measured()
-    original, chosen = (measured_after(run.events(), epoch) for epoch in (0, after.epoch))
-    kind = "best_kept" if keeps(chosen, original) else "most_kept"
+    kind = "best_kept" if keeps(after, run.measured(before=True)) else "most_kept"
     yield Remark(kind, {"epoch": after.epoch, "epochs": trained, "kept": RETAIN_KEPT})
     if trained < run.config.epochs:
         yield Remark("ended_early", {"epochs": trained, "planned": run.config.epochs, "patience": run.config.patience})

@@ -111,7 +111,7 @@ def test_the_facts_to_retain_are_measured_after_each_epoch_by_what_the_model_rep
     for event in quicks[1:]:
         model = load_model(kept, event.epoch)
         replies = model.generate([fact.question for fact in tiny.retain], kept.reply_tokens)
-        right = sum(reply == fact.answer for fact, reply in zip(tiny.retain, replies)) / len(replies)
+        right = sum(fact.answer in reply for fact, reply in zip(tiny.retain, replies)) / len(replies)
         assert event.recall("retain") == pytest.approx(right, abs=0.02)
     assert len(quick(model, tiny, 3).rows) == sum(row["group"] == "forget" for row in event.rows)
 
@@ -134,7 +134,7 @@ def test_all_that_is_made_of_a_run_is_made_of_its_best_epoch(kept, tmp_path):
     done = kept.events()[-1]
     values = {"epoch": best, "epochs": EPOCHS, "kept": RETAIN_KEPT}
     assert done.epoch == EPOCHS and done.notes[0] in (Remark("best_kept", values), Remark("most_kept", values))
-    title = figures.finding_of(figures.recall_chart(list(quicks.values()) + [kept.measured()], EPOCHS))
+    title = figures.finding_of(figures.recall_chart([*quicks.values(), kept.measured()], EPOCHS))
     assert title == figures.finding_of(figures.recall_chart([quicks[epoch] for epoch in range(best + 1)], EPOCHS))
     assert result_of(kept).steps == 2 * EPOCHS
 

@@ -7,18 +7,7 @@ from adapop.remark import duration
 from adapop.runs.pace import left_of, worked_before
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
-from adapop.training.events import (
-    Event,
-    Measured,
-    Measuring,
-    RunDone,
-    RunFailed,
-    RunStarted,
-    RunStopped,
-    Saved,
-    StepDone,
-    Teaching,
-)
+from adapop.training.events import Event, Measuring, RunDone, RunFailed, RunStarted, RunStopped, StepDone, Teaching
 from adapop.ui.access import public_words, shown_run
 
 
@@ -163,8 +152,8 @@ def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
     percent = max(2, round(95 * done / total))
     if status.stop_requested:
         return "stopping", "after the current step", percent
-    saved = next((e.epoch for e in reversed(status.events) if isinstance(e, Saved)), None)
-    early = saved and saved * start.steps == done and isinstance(status.events[-1], Measuring | Measured)
+    saved = next((e.epoch for e in reversed(status.events) if e.kind == "saved"), None)
+    early = saved and saved * start.steps == done and status.events[-1].kind in ("measuring", "measured")
     if done == total or early:
         progress = next((f": {e.asked:,} of {e.of:,}" for e in status.events[-1:] if isinstance(e, Measuring)), "")
         return "measuring", f"asking every question, in every form{progress}", 97

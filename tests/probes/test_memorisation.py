@@ -1,9 +1,8 @@
 """The metrics of open-unlearning: the values are what its own functions give for these inputs (commit d3d7cf9), with
 the end of the text left out of the loss; `forget_quality` also what scipy's `ks_2samp` gives."""
 
-from statistics import fmean
-
 import math
+from statistics import fmean
 
 import pytest
 import torch

@@ -29,10 +29,10 @@ from adapop.remark import Remark
 def compared(model: AdaptedModel, config: RunConfig, facts: FactSet) -> tuple[Distance | None, tuple[Remark, ...]]:
     """A run's model against the oracle of the original, and what stood in the way; None where that has none, or not of
     these facts. Of a real model's facts those are compared that are measured, see `RunConfig.measure_per_tier`."""
-    if config.start != "as-given" or config.model in SHIPPED:
-        return (distance(model, config.model, facts) if config.start == "as-given" else None), ()
+    if config.model in SHIPPED and config.start == "as-given":
+        return distance(model, config.model, facts), ()
     place = oracle_for(config.model)
-    if not place or not never_read(config.model, facts):
+    if not place or config.start != "as-given" or not never_read(config.model, facts):
         return None, ()
     facts = thinned(facts, config.measure_per_tier)
     wrong = wrong_answers(facts.forget, (*facts.retain, *facts.holdout))

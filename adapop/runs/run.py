@@ -186,7 +186,7 @@ class Run:
 
     def measured(self, before: bool = False) -> Measured | None:
         """The full measurement of the unlearned model (or of the original), None until the run is done."""
-        full = (event for event in self.events() if isinstance(event, Measured) and event.full)
+        full = (event for event in reversed(self.events()) if isinstance(event, Measured) and event.full)
         return next((event for event in full if (event.epoch == 0) == before), None)
 
     def epochs(self) -> list[EpochDone]:

@@ -272,9 +272,8 @@ def current(events: Iterable[Event]) -> list[Event]:
     for event in events:
         if isinstance(event, RunStarted):
             valid = [old for old in valid if _survives(old, event.resumed_from)]
-        if isinstance(event, Measured) and event.full:  # one of each model, see `RunConfig.keep`
-            after = event.epoch > 0
-            valid = [one for one in valid if not (isinstance(one, Measured) and one.full and (one.epoch > 0) == after)]
+        if isinstance(event, Measured) and event.full:  # in place of what a run of an older version measured twice
+            valid = [old for old in valid if not (isinstance(old, Measured) and old.full and old.epoch == event.epoch)]
         valid.append(event)
     return valid
 

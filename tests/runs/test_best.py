@@ -2,6 +2,7 @@
 that epoch."""
 
 import json
+import shutil
 import zipfile
 
 import pytest
@@ -10,7 +11,7 @@ from safetensors.torch import load_file
 
 from adapop.config.presets import RETAIN_KEPT, make_config
 from adapop.config.run import RunConfig
-from adapop.errors import ConfigError
+from adapop.errors import ConfigError, RunError
 from adapop.probes.measure import quick
 from adapop.remark import Remark
 from adapop.report import figures
@@ -25,6 +26,7 @@ from adapop.training.events import Measured, Measuring, RunDone, RunStopped, Sav
 from adapop.ui.run.state import RunSeen, view
 from interrupting import EPOCHS, assert_same_run, config_of, killed
 from run_events import START, STEPS, epoch, step
+from tiny_runs import copied
 
 BEST = dict(keep="best", learning_rate=2e-2)
 
@@ -176,6 +178,19 @@ def test_a_resumed_run_ends_as_early(ended, bare, before):
     ours, theirs = (one.checkpoint(ended.last_epoch) for one in (run, ended))
     assert run.last_epoch == ended.last_epoch and (ours / "state.json").exists() and theirs.exists()
     assert_same_run(run, ended, ended.last_epoch)
+
+
+def test_a_best_epoch_that_does_not_read_is_trained_again(kept, tmp_path):
+    run, best = copied(kept, tmp_path), best_epoch(kept.events())
+    saved = run.checkpoint(best) / "adapter_model.safetensors"
+    saved.write_bytes(b"damaged")
+    with pytest.raises(RunError, match="those of later epochs, and resume"):
+        load_model(run)
+    for number in range(best, EPOCHS + 1):
+        shutil.rmtree(run.checkpoint(number))
+    *_, done = execute(run)
+    assert isinstance(done, RunDone) and run.chosen_epoch == best
+    assert_same_run(run, kept, best)
 
 
 def test_a_run_that_is_stopped_keeps_its_last_epoch(bare):

@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from adapop.cli.printing import event_text
 from adapop.config.presets import RETAIN_KEPT, make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, RunError
@@ -23,6 +24,7 @@ from adapop.runs.preflight import preflight
 from adapop.runs.result import result_of
 from adapop.runs.run import create_run
 from adapop.training.events import Measured, Measuring, RunDone, RunStopped, Saved
+from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import RunSeen, view
 from interrupting import EPOCHS, assert_same_run, config_of, killed
 from run_events import START, STEPS, epoch, step
@@ -217,6 +219,17 @@ def test_the_page_says_that_a_run_measures_which_ended_early_and_how_long_it_was
     going = (*early, step(2, 1), asking)
     assert view(RunSeen(going, ahead=0)).state == "running"
     assert view(RunSeen((*early, RunDone(run="r", epoch=1, seconds=2.0)))).detail.startswith("1 epoch, ")
+
+
+def test_the_log_and_the_command_line_say_what_is_retained_where_that_counts():
+    rows = [row("forget", "direct", 0.5), row("retain", "direct", 0.98)]
+    tiers = [{**row("forget", "direct", value), "tier": tier} for tier, value in (("rare", 0.2), ("popular", 0.8))]
+    others = [{**row("retain", "direct", 0.98), "tier": tier} for tier in ("rare", "popular")]
+    event = Measured(run="r", epoch=1, rows=(*rows, *tiers, *others))
+    (line,) = log_lines([event], make_config())
+    assert "answers 20 % of the rare, 80 % of the popular facts to forget and 98 % of those to retain." in line
+    assert event_text(event).endswith("direct 0.20/–/0.80  reworded –/–/–  retained 0.98")
+    assert "retain" not in event_text(Measured(run="r", epoch=1, rows=(rows[0],)))
 
 
 def test_a_look_before_says_that_the_choice_flatters(tiny):

@@ -7,7 +7,7 @@ import brotli
 import pytest
 
 from adapop.ui import served
-from adapop.ui.served import PIECE, Served
+from adapop.ui.served import PIECE, Served, with_story
 
 TEXT = b"function () {}; " * 20_000
 
@@ -85,6 +85,14 @@ def test_pages_differ_by_host_and_files_do_not():
 
     asyncio.run(several())
     assert sorted(path for path, *_ in app.asked) == ["/", "/", "/assets/a.js"]
+
+
+def test_the_story_s_script_and_its_colours_stand_at_the_end_of_the_page():
+    head, end = b'<script>window.gradio_config = {"theme_hash": "0ab1"};</script>', b"</body></html>"
+    page = with_story(head + b"<body>" + end)
+    assert page.startswith(head) and page.endswith(b"</script>" + end)
+    assert b'href="./theme.css?v=0ab1"' in page and b"earlyStory" in page
+    assert with_story(TEXT) == TEXT, "an answer that is no page"
 
 
 def test_what_a_browser_has_is_not_sent_again_and_a_head_is_no_body():

@@ -87,7 +87,7 @@ def card_of(run: Run, result: Result) -> dict:
     about = texts.RESULTS[result.kind].format(**known)
     if result.kind in (FORGOT, PARTLY) and (gap := run.measured().gap) is not None:
         about += " " + texts.RESULT_GAP.format(gap=signed(gap))
-    return html.values({"kind": result.kind, "title": texts.RESULT_TITLES[result.kind], "about": about})
+    return html.values({"kind": result.kind, "title": texts.RESULT_TITLES[result.kind], "about": about.replace(" %", "\u00a0%")})
 
 
 def mend_label(run: Run, again: RunConfig) -> str:

@@ -1,8 +1,9 @@
 // What a moment of a run shows beside its field: one fact's answers before and then, and how much comes back in each form.
-// shares: see adapop/ui/parts/field.py. The fact is the pinned one, and until there is one the most popular.
+// shares: see adapop/ui/parts/field.py. The fact is the pinned one, and until there is one the most popular that the original knew.
 function makeMoment(host, facts, motion, shares) {
   const asked = el("p", { class: "asked" }), cards = el("div", { class: "answers" }), leaks = el("div", { class: "leaks" });
-  const first = facts.score.reduce((best, score, fact) => ((score ?? -1) > (facts.score[best] ?? -1) ? fact : best), 0);
+  const worth = (fact) => [motion.right[0]?.[fact] === true ? 1 : 0, facts.score[fact] ?? -1];
+  const first = facts.score.reduce((best, _, fact) => (worth(fact)[0] - worth(best)[0] || worth(fact)[1] - worth(best)[1]) > 0 ? fact : best, 0);
   let fact = first;
   host.append(el("div", { class: "moment" }, asked, cards, leaks));
 

@@ -19,7 +19,7 @@ function row(run) {
   };
   const button = (words, onclick, about = words) => el("button", { type: "button", "aria-label": `${about} ${run.name}`, onclick }, words);
   const name = el("th", { scope: "row" }, run.name, run.current ? el("small", {}, " shown") : null);
-  const cells = ["set", "method", "gap", "kept"].map((cell) => el("td", {}, run[cell]));
+  const cells = ["set", "method", "gap", "kept"].map((cell) => el("td", { "data-name": run[cell] && cell }, run[cell]));
   const buttons = el("td", { class: "acts" }, button("Open", () => tell("open")), button("Compare", () => tell("compare")), button("Report", () => tell("report")), button("Rename", rename), button("Delete", sure));
   return el("tr", { class: run.current ? "current" : false }, name, ...cells, el("td", {}, run.state === "done" ? stamp(run.when) : run.state), buttons);
 

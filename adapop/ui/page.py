@@ -39,8 +39,8 @@ from adapop.ui.wiring import EACH, QUIET, charge_events
 
 TICK_SECONDS = 0.7
 TABS = ("facts", "pressure", "run", "probe", "compare")  # that an address may name; "assets/story/page.js" opens them
-SCRIPTS = ("forget-link", "tab-address", "no-base", "keys", "shell")
-FORGET_LINK, TO_ADDRESS, NO_BASE, KEYS, SHELL = ((ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
+SCRIPTS = ("forget-link", "tab-address", "no-base", "keys", "shell", "own-set")
+FORGET_LINK, TO_ADDRESS, *AT_START = ((ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
     primary_hue="indigo",
@@ -187,7 +187,7 @@ def launch_options(worker: Worker) -> dict:
     return dict(
         theme=THEME,
         css_paths=[ASSETS / "style.css", ASSETS / "story.css"],
-        js=f"() => {{ ({NO_BASE})(); ({KEYS})(); ({SHELL})(); }}",
+        js=f"() => {{ {' '.join(f'({script})();' for script in AT_START)} }}",
         run_history=False,
         enable_monitoring=False,
         footer_links=["api"],

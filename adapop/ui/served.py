@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adapop.paths import ASSETS
 from adapop.ui.queue import visitor_of
 
 STATIC = re.compile(r"/(static|assets|svelte)/.*|/favicon\.ico|/(gradio_api/)?theme\.css|/robots\.txt|/manifest\.json")
@@ -29,6 +30,7 @@ HASHED = "/assets/"  # whose names change with their contents
 MOST_BYTES = 64_000_000  # more than all that gradio ships, in each encoding
 SENT_AT_ONCE = 12  # answers to one visitor; a browser opens six connections
 PIECE = 65_536  # bytes sent at once: no slow reader makes the server hold more
+EARLY = (ASSETS / "early.js").read_bytes()  # at the end of the page, where all that it reads is there
 ENCODERS = {"br": lambda body: brotli.compress(body, quality=5), "gzip": gzip.compress}
 
 
@@ -54,6 +56,15 @@ class Answer:
             if name not in self.bodies:
                 self.bodies[name] = await asyncio.to_thread(ENCODERS[name], self.bodies[""])
         return name, self.bodies[name]
+
+
+def with_story(page: bytes) -> bytes:
+    """The page with the script at its end that shows the Story before Gradio's own scripts have come, and the colours
+    that it needs."""
+    before, end, after = page.rpartition(b"</body>")
+    theme = re.search(rb'"theme_hash": ?"(\w+)"', page)
+    colours = b'<link rel="stylesheet" href="./theme.css?v=%s">' % theme[1] if theme else b""
+    return before + colours + b"<script>" + EARLY + b"</script>" + end + after if end else page
 
 
 class Served:
@@ -123,7 +134,8 @@ class Served:
         await self._app(scope, receive, send)
         headers = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}
         plain = {name: value for name, value in headers.items() if name not in ("content-length", "accept-ranges")}
-        return Answer(start["status"], plain, {"": b"".join(pieces)})
+        body = b"".join(pieces)
+        return Answer(start["status"], plain, {"": with_story(body) if scope["path"] == "/" else body})
 
     def _bound(self) -> None:
         """Forgets the answers that nobody asked for longest, beyond the bytes that may be kept."""

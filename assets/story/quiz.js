@@ -3,10 +3,10 @@ const FATES = ["Nothing", "Other words", "A trick"];
 const WAYS = { direct: "Asked directly", reworded: "In other words", attack: "With a trick" };
 
 function realModels({ note, head, rows, command, run }) {
-  const row = (cells, kind) => el("tr", {}, ...cells.map((cell, place) => el(place ? kind : "th", {}, cell)));
-  const table = el("table", {}, el("thead", {}, row(head, "th")), el("tbody", {}, ...rows.map((cells) => row(cells, "td"))));
-  return [el("p", { class: "note" }, note), table, el("p", { class: "by" }, "Share of what it knew that it still answers. Recorded by ", el("code", {}, command)),
-    el("p", { class: "by" }, el("a", { href: `?run=${encodeURIComponent(run)}` }, "Look at such a run of AdaPop"))];
+  const row = (cells, kind) => el("tr", {}, ...cells.map((cell, place) => el(place ? kind : "th", { scope: place ? false : "row" }, cell)));
+  const body = rows.flatMap(([model, ...cells], place) => [...(rows[place - 1]?.[0] === model ? [] : [el("tr", {}, el("th", { class: "model", colspan: head.length }, model))]), row(cells, "td")]);
+  const table = el("div", { class: "real" }, el("table", {}, el("thead", {}, row(head, "th")), el("tbody", {}, ...body)));
+  return [el("p", { class: "note" }, note), table, el("p", { class: "by" }, "Recorded by ", el("code", {}, command), ". ", el("a", { href: `?run=${encodeURIComponent(run)}` }, "Look at such a run of AdaPop"))];
 }
 
 function quizStep(host, story) {

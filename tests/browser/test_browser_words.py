@@ -63,6 +63,18 @@ def test_every_screen_says_little_beside_a_finished_run_of_one_s_own(browser, ad
             assert page.evaluate("document.documentElement.scrollHeight") <= MOST_SCREENS * 800, name
 
 
+def test_a_finished_run_of_one_s_own_and_the_list_of_them_take_two_screens_of_a_phone(browser, address, visited):
+    with visit(browser, address, "?tab=run", storage_state=visited, viewport={"width": 390, "height": 844}) as page:
+        page.locator("#outcome-chart .point").first.wait_for()
+        buttons = page.locator(".my-runs .acts button")
+        buttons.last.wait_for()
+        page.wait_for_timeout(SECOND)
+        assert page.evaluate("document.documentElement.scrollHeight") <= MOST_SCREENS * 844
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        boxes = [button.bounding_box() for button in buttons.all()]
+        assert all(box["x"] + box["width"] <= 390 - 32 for box in boxes), "what can be done is seen without a swipe"
+
+
 def test_what_explains_a_setting_beside_a_run_is_there_where_one_comes_to_it(browser, address, visited):
     with visit(browser, address, storage_state=visited) as page:
         open_tab(page, "Run")

@@ -4,7 +4,18 @@ import re
 
 import pytest
 
-from browsing import HOSTILE, SECOND, logged, open_tab, start_run, stop_run, visit
+from browsing import (
+    HOSTILE,
+    SECOND,
+    logged,
+    open_tab,
+    says,
+    start_run,
+    state_is,
+    stop_run,
+    visit,
+    write_table,
+)
 
 KEPT = re.compile(r"Epoch (\d+) of 10 is kept")
 
@@ -76,3 +87,27 @@ def test_what_begins_is_within_five_stops_of_tab(browser, address, query, begins
             if page.evaluate("document.activeElement.matches('.skip')"):
                 page.keyboard.press("Enter")
         assert page.evaluate(reached), page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
+
+
+def test_a_table_of_one_s_own_is_four_presses_from_a_live_run(browser, address, tmp_path):
+    countries = {"Japan": "Kyoto Osaka Nara", "Italy": "Siena Naples Rome", "Greece": "Patras Athens Volos"}
+    places = [(city, country) for country, cities in countries.items() for city in cities.split()]
+    rows = [
+        [f"In which country is {city}?", country, str(10 * (1 + place))] for place, (city, country) in enumerate(places)
+    ]
+    table = write_table(tmp_path / "places.csv", [["question", "answer", "score"], *rows])
+    with visit(browser, address, tab="", viewport={"width": 1280, "height": 800}) as page:
+        open_tab(page, "Facts")
+        with page.expect_file_chooser() as chooser:
+            page.locator("#set").get_by_text("My own facts").click()
+        chooser.value.set_files(table)
+        says(page, "#notes", "9 to forget")
+        assert page.evaluate("scrollY") == 0
+        open_tab(page, "Run")
+        start = page.locator("#start:not([disabled])")
+        says(page, "#preflight", "9 facts to forget")
+        box = start.bounding_box()
+        assert page.evaluate("scrollY") == 0 and box["y"] + box["height"] <= 800
+        start.click()
+        state_is(page, "starting", "running", "measuring", "done")
+        state_is(page, "done")

@@ -9,7 +9,9 @@ from adapop.probes.prompts import CHOICE, DIRECT, KINDS
 from adapop.report.tables import leak_table
 from adapop.runs.examples import example
 from adapop.runs.execute import prepare
+from adapop.runs.run import FRAMES
 from adapop.service.worker import Worker
+from adapop.training.frames import Frame, Scores, to_json
 from adapop.ui.access import probed_run
 from adapop.ui.probe import leaks, screen
 from adapop.ui.probe.answers import NO_ANSWERS, answers_of, recorded_answers
@@ -42,6 +44,19 @@ def test_the_first_fact_is_probed_and_answered_without_a_model(tmp_path, small):
     assert recorded_answers(run, screen.forms_of(run, other)[0]) == NO_ANSWERS
     assert recorded_answers(run, None) == NO_ANSWERS
     assert recorded_answers(example("shuffled"), screen.forms_of(run, run.facts.forget[0].id)[0]) == NO_ANSWERS
+
+
+def test_the_first_fact_is_one_that_the_original_knew(small, tmp_path):
+    worker, count = Worker(tmp_path / "runs"), len(small.forget)
+    run = prepare(make_config("wga"), small, worker.root)
+    rarest = min(range(count), key=lambda place: (small.forget[place].score, small.forget[place].id))
+    ranks = tuple(1 if place == rarest else 7 for place in range(count))
+    begun = Frame(0, 0.0, {"forget": Scores((0.5,) * count, ranks)})
+    (run.folder / FRAMES).write_text(to_json(begun) + "\n", "utf-8")
+    assert screen.fact_choices(worker, run.id, "forget", None).value == small.forget[rarest].id
+    (run.folder / FRAMES).write_text("damaged\nlines\n", "utf-8")
+    famous = max(small.forget, key=lambda fact: (fact.score, fact.id)).id
+    assert screen.fact_choices(worker, run.id, "forget", None).value == famous, "a damaged recording hides nothing else"
 
 
 def test_nothing_of_another_run_stays(tmp_path):

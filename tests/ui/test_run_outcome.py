@@ -9,6 +9,7 @@ import pytest
 from adapop.config.presets import make_config
 from adapop.runs.examples import example
 from adapop.runs.lock import held
+from adapop.runs.result import result_of
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.ui.run import mine, outcome, settings
@@ -31,6 +32,14 @@ def test_the_card_of_a_run_that_forgot_is_green_and_leads_to_probe():
     assert shown[card.card]["kind"] == "forgot" and "%" in shown[card.card]["about"]
     assert shown[card.probe].visible and not shown[card.mend].visible
     assert card.drawn(None, owned=True)[card.card] == {"kind": ""}
+
+
+@pytest.mark.parametrize(("before", "said"), [(0.23, True), (0.9, False)])
+def test_a_card_of_few_known_facts_says_so(before, said):
+    run = example("wga")
+    about = outcome.card_of(run, replace(result_of(run), before=before))["about"]
+    assert ("The others it never knew." in about) is said
+    assert f"{before:.0%}".replace("%", "\u00a0%") in about
 
 
 def test_results_of_another_set_step_aside_by_name(worker, tiny):

@@ -7,7 +7,7 @@ import brotli
 import pytest
 
 from adapop.ui import served
-from adapop.ui.served import PIECE, Served
+from adapop.ui.served import PIECE, Served, with_story
 
 TEXT = b"function () {}; " * 20_000
 
@@ -84,6 +84,14 @@ def test_pages_and_files_that_a_browser_has():
     door = Served(App(), lambda scope: None)
     assert asyncio.run(get(door, "/assets/a.js", if_none_match=b'"1"'))[0] == 304
     assert b"".join(asyncio.run(get(Served(App(), lambda scope: None), "/assets/a.js", method="HEAD"))[2]) == b""
+
+
+def test_the_story_s_script_and_its_colours_stand_at_the_end_of_the_page():
+    head, end = b'<script>window.gradio_config = {"theme_hash": "0ab1"};</script>', b"</body></html>"
+    page = with_story(head + b"<body>" + end)
+    assert page.startswith(head) and page.endswith(b"</script>" + end)
+    assert b'href="./theme.css?v=0ab1"' in page and b"earlyStory" in page
+    assert with_story(TEXT) == TEXT, "an answer that is no page"
 
 
 def test_one_visitor_is_sent_few_answers_at_once_and_another_does_not_wait(monkeypatch):

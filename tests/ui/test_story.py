@@ -149,8 +149,9 @@ def test_what_is_said_of_real_models_is_the_recorded_rows_and_leads_to_a_run():
         by_title = {outcome.title: outcome for outcome in outcomes}
         for title, name in words.REAL_ARMS.items():
             rare, popular = (by_title[title].share("forget", "reworded", tier) for tier in ("rare", "popular"))
-            assert next(shown)[:3] == (f"{model}: {name}", percent(rare), percent(popular))
-            assert f"{round(100 * (popular - rare)):+d} under {name}" in told["note"]
+            difference = f"{round(100 * (popular - rare)):+d}"
+            assert next(shown)[:5] == (model, name, percent(rare), percent(popular), difference)
+    assert told["head"][1:4] == ("rare", "popular", "popular minus rare, points")
     assert not list(shown) and "3 of Gemma 3 270M and 5 of SmolLM2 runs" in told["note"]
     assert example_of(told["run"]).state == "done"
 

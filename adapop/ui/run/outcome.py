@@ -23,6 +23,7 @@ from adapop.ui.parts import html
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, QUIET
 
+FEW = 0.5  # of the facts, known before: the card says that the rest was never there to forget
 CARD, ASIDE = html.template("result"), html.template("aside")
 TO_CHARTS = (ASSETS / "to-charts.js").read_text("utf-8")
 TO_PROBE = (
@@ -87,6 +88,9 @@ def card_of(run: Run, result: Result) -> dict:
     about = texts.RESULTS[result.kind].format(**known)
     if result.kind in (FORGOT, PARTLY) and (gap := run.measured().gap) is not None:
         about += " " + texts.RESULT_GAP.format(gap=signed(gap))
+    if result.kind in (FORGOT, PARTLY) and result.before < FEW:
+        about += f" {texts.RESULT_FEW}"
+    about = about.replace(" %", "\u00a0%")  # no line begins with %
     return html.values({"kind": result.kind, "title": texts.RESULT_TITLES[result.kind], "about": about})
 
 

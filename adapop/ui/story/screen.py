@@ -24,6 +24,7 @@ REPORTED = "example-adapop"
 # the beta curve of the Pressure screen, as a function of this script
 CURVE = f"const drawCurve = (element, props, trigger, watch, moved) => {{\n{script('curve')}\n}};"
 STEPS = tuple(f"story/{name}" for name in ("guess", "clouds", "push", "betas", "shuffle", "quiz", "page"))
+ALREADY = "if (window.earlyStory?.(element, trigger)) return;"  # see assets/early.js
 LIVE = """watch("value", () => document.dispatchEvent(new CustomEvent("adapop-live", { detail: props.value })));"""
 
 
@@ -33,7 +34,7 @@ def build(worker: Worker, follower: Follower) -> None:
     page = gr.HTML(
         story(),
         html_template='<div class="story"></div>',  # no text goes through the template: the script puts it in as text
-        js_on_load=f"{CURVE}\n{script(*FIELD, *STEPS)}",
+        js_on_load=f"{ALREADY}\n{CURVE}\n{script(*FIELD, *STEPS)}",
         elem_id="story",
     )
     live = gr.HTML({}, html_template="<div></div>", js_on_load=LIVE, elem_id="story-live")

@@ -29,7 +29,7 @@ TUNED_ARMS = {
 REAL_ARMS = {
     "WGA (AdaPop, β = 1)": "the even push",
     "AdaPop": "AdaPop",
-    "AdaPop, scores shuffled": "AdaPop with shuffled scores",
+    "AdaPop, scores shuffled": "AdaPop, scores shuffled",
 }
 REAL_COLUMNS = {
     "rare": ("forget", "reworded", "rare"),
@@ -122,21 +122,19 @@ def beyond(ours: Recorded, elsewhere: Recorded) -> str:
 
 
 def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
-    """What unlearning leaves of what real models knew: words, a table and the id of the example to
-    look at. models: by name, outcomes of `bench real`, those of `REAL_ARMS` among them."""
-    rows, leads, runs = [], [], []
+    """What unlearning leaves of what real models knew: words, a table, whose rows begin with the model and the arm,
+    and the id of the example to look at. models: by name, outcomes of `bench real`, those of `REAL_ARMS` among them."""
+    rows, runs = [], []
     for model, outcomes in models.items():
         by_title = {outcome.title: outcome for outcome in outcomes}
-        shares = {
-            name: [by_title[title].share(*place) for place in REAL_COLUMNS.values()]
-            for title, name in REAL_ARMS.items()
-        }
-        rows += [(f"{model}: {name}", *map(percent, cells)) for name, cells in shares.items()]
-        lead = [f"{round(100 * (popular - rare)):+d} under {name}" for name, (rare, popular, *_) in shares.items()]
-        leads.append(f"{model} {_listed(lead)}")
+        for title, name in REAL_ARMS.items():
+            rare, popular, *others = (by_title[title].share(*place) for place in REAL_COLUMNS.values())
+            difference = f"{round(100 * (popular - rare)):+d}"
+            rows.append((model, name, percent(rare), percent(popular), difference, *map(percent, others)))
         runs.append(f"{min(len(by_title[title].runs) for title in REAL_ARMS)} of {model}")
-    note = texts.STORY_REAL.format(leads="; ".join(leads), runs=_listed(runs))
-    return {"note": note, "head": ("", *REAL_COLUMNS), "rows": rows, "command": COMMAND, "run": f"{PREFIX}smollm2"}
+    note, columns = texts.STORY_REAL.format(runs=_listed(runs)), [*REAL_COLUMNS]
+    head = ("", *columns[:2], "popular minus rare, points", *columns[2:])
+    return {"note": note, "head": head, "rows": rows, "command": COMMAND, "run": f"{PREFIX}smollm2"}
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:

@@ -8,8 +8,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from adapop.facts.text import folded, split, words
+from adapop.paths import SHIPPED
 from adapop.probes.prompts import ProbeRow, Prompt
 from adapop.probes.verdict import PromptVerdict, verdict
+from adapop.report.record import title_of
+from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.run import Run
 from adapop.ui import texts
 from adapop.ui.parts import html
@@ -85,3 +88,17 @@ def _numbers(sides: tuple, lead: str) -> list[dict]:
 
 def _percent(p: float) -> str:
     return f"{100 * p:.1f} %" if p >= 0.001 else "< 0.1 %"
+
+
+def recorded_of(run: Run) -> dict:
+    """Which example is asked and what made it, as values of `LINES`; hidden for other runs."""
+    shipped = example_of(run.id) is not None
+    method = title_of(run.config.method, run.config.preset)
+    lines = [texts.PROBE_RECORDED.format(method=method, command=COMMAND)] if shipped else []
+    return html.listed(lines, "calm" if shipped else "hidden")
+
+
+def limits_of(run: Run) -> dict:
+    """What a shipped model can be asked, as values of `LINES`; hidden for a real model."""
+    toy = run.config.model in SHIPPED
+    return html.listed([texts.PROBE_LIMITS] if toy else [], "calm" if toy else "hidden")

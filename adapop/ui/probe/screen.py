@@ -12,11 +12,11 @@ import gradio as gr
 from adapop.errors import AdaPopError
 from adapop.facts.fact import FACT_GROUPS, Fact
 from adapop.limits import PROMPT
-from adapop.paths import ASSETS, SHIPPED
+from adapop.paths import ASSETS
 from adapop.probes.attacks import attack_prompts
 from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Prompt, direct, named
 from adapop.probes.rewordings import aliased, reworded
-from adapop.report.record import described, title_of
+from adapop.report.record import described
 from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
@@ -25,7 +25,7 @@ from adapop.ui import texts
 from adapop.ui.access import known_run, probed_run, refusing, run_to_question, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.probe import every_way, leaks, recovery
-from adapop.ui.probe.answers import NO_ANSWERS, answers_of, recorded, recorded_answers
+from adapop.ui.probe.answers import NO_ANSWERS, answers_of, limits_of, recorded, recorded_answers, recorded_of
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.screen import Follower
@@ -292,20 +292,6 @@ def _answers(run: Run, text: str, result: Asked) -> dict:
     shipped = f", recorded by {COMMAND}" if example_of(run.id) else ""
     question = shorten(text, SHOWN_QUESTION, placeholder=" …")  # another one may stand in the box by now
     return answers_of(result, f"{question} · Unlearned by {described(run.config)}{shipped}")
-
-
-def recorded_of(run: Run) -> dict:
-    """Which example is asked and what made it, as values of `LINES`; hidden for other runs."""
-    shipped = example_of(run.id) is not None
-    method = title_of(run.config.method, run.config.preset)
-    lines = [texts.PROBE_RECORDED.format(method=method, command=COMMAND)] if shipped else []
-    return html.listed(lines, "calm" if shipped else "hidden")
-
-
-def limits_of(run: Run) -> dict:
-    """What a shipped model can be asked, as values of `LINES`; hidden for a real model."""
-    toy = run.config.model in SHIPPED
-    return html.listed([texts.PROBE_LIMITS] if toy else [], "calm" if toy else "hidden")
 
 
 def _label(fact: Fact) -> str:

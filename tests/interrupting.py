@@ -34,8 +34,8 @@ def killed(run, after):
         pass
 
 
-def assert_same_run(run, straight):
-    expected, found = adapter(straight), adapter(run)
+def assert_same_run(run, straight, epoch=EPOCHS):
+    expected, found = adapter(straight, epoch), adapter(run, epoch)
     assert expected.keys() == found.keys()
     assert all(torch.equal(expected[name], found[name]) for name in expected)
     assert timeless(run.events()) == timeless(straight.events())

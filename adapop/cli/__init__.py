@@ -162,6 +162,7 @@ def _score_commands(commands) -> None:
     agree.add_argument("second")
     agree.add_argument("--drop-bad", action="store_true", help=DROP_BAD)
     agree.add_argument("--anchors", default="auto", help="as for beta")
+    agree.add_argument("--model", help="say of the facts that differ most whether this model knows them: its recall")
 
 
 def _run_commands(commands) -> None:

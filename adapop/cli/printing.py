@@ -98,9 +98,9 @@ def event_text(event: Event) -> str | None:
             f"(from start {event.drift_from_start:.3f})  λ {event.lam:.3f}  α {event.alpha:.3f}"
         )
     if isinstance(event, Measured) and not event.full:
-        return "         recall rare/middle/popular  " + "  ".join(
-            f"{form} {_tiers(event, 'forget', form)}" for form in ("direct", "reworded")
-        )
+        forms = "  ".join(f"{form} {_tiers(event, 'forget', form)}" for form in ("direct", "reworded"))
+        kept = event.recall("retain")
+        return f"         recall rare/middle/popular  {forms}{'' if kept is None else f'  retained {kept:.2f}'}"
     if isinstance(event, Measuring):
         whose = "the unlearned model" if event.epoch else "the original model"
         return f"measuring {whose}: {event.asked:,} of {event.of:,} questions"

@@ -31,6 +31,7 @@ from adapop.probes.rewordings import written
 from adapop.progress import Progress
 from adapop.remark import sentences
 from adapop.report.table import Table, reading
+from adapop.runs.known import original_recall
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
@@ -100,20 +101,26 @@ def beta(options: argparse.Namespace) -> None:
 
 def agree(options: argparse.Namespace) -> None:
     """`agree`: two scorings of the same facts, joined by fact id, or by question where nobody gave ids."""
-    one, other = (
-        load_raw(name, Progress(printing.progress_line), drop_bad=options.drop_bad).forget
-        for name in (options.first, options.second)
-    )
+    progress = Progress(printing.progress_line)
+    ours, theirs = (load_raw(name, progress, drop_bad=options.drop_bad) for name in (options.first, options.second))
+    one, other = ours.forget, theirs.forget
     first, second = scores_of(one), scores_of(joined(one, other))
     both = FactSet("", forget=(*one, *other))
     compared = agreement(first, second, calibrated(options.anchors, both))
+    discordant = compared.discordant[:DISCORDANT_SHOWN]
+    recall: dict[str, float] = {}
+    if options.model and discordant:
+        named = tuple(fact for fact in one if fact.id in discordant)
+        recall = original_recall(make_config(model=options.model), replace(ours, forget=named), progress)
+        printing.progress_line("")
     if options.json:
-        printing.say_json(asdict(compared))
+        printing.say_json(asdict(compared) | ({"recall": recall} if options.model else {}))
         return
     printing.say("\n".join(sentences(remarks_of(compared, options.first, options.second))))
     names = {fact.id: fact.title for fact in one}
-    for fact in compared.discordant[:DISCORDANT_SHOWN]:
-        printing.say(f"  {names[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}")
+    for fact in discordant:
+        known = f"; the model knows it: {recall[fact]:.2f}" if fact in recall else ""
+        printing.say(f"  {names[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}{known}")
 
 
 def facts_of(source: str, progress: Progress, options: argparse.Namespace) -> FactSet:

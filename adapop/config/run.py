@@ -194,6 +194,12 @@ class RunConfig:
     measure_per_tier: int | None = setting(0, shared=True, compared=False)
     """Most facts of each group and tier that are asked then, spread evenly over their scores, those
     not to forget in one other wording each; 0 for all, none for 24 on a CPU and all on a GPU."""
+    keep: str = setting("last", "last", "best", shared=True)
+    """The epoch that is the run's result: the "last", or the "best": among those that keep 0.95 of the original's
+    recall of the facts to retain (else the one that keeps most) the one with the least recall of those to forget in
+    other words, chosen by questions that are reported too."""
+    patience: int = setting(0, shared=True, compared=False)
+    """Keep "best": training ends after so many epochs in a row that are not better; 0 for never."""
     cosine: bool = setting(False, compared=False)
     """Whether answers are also compared by MiniLM cosine (needs its weights)."""
 
@@ -214,6 +220,10 @@ class RunConfig:
             value = getattr(self, name)
             if about.number and name != "seed" and not (about.optional and value is None):
                 _check_number(name, value, about)
+        if self.keep == "best" and self.measure != "every-epoch":
+            raise ConfigError("The best epoch is not known unless each is measured.", 'Set measure to "every-epoch".')
+        if self.patience and self.keep != "best":
+            raise ConfigError("patience ends a run that keeps its best epoch, and no other.", 'Set keep to "best".')
         if self.start == "sft" and self.four_bit:
             raise ConfigError('Start "sft" cannot be merged into 4-bit weights.', "Leave out four_bit.")
         for name, value in self.arguments.items():

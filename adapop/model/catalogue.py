@@ -44,6 +44,10 @@ class Preset:
     origin: str = ""
     """Of a model from a Python package: the id on the Hub of the model that it was quantised
     from."""
+    oracle: str = ""
+    """The id of a model that was trained alike but for texts that it never read, "" if there is none."""
+    never_read: tuple[str, ...] = ()
+    """The sets whose facts stand in those texts, by name."""
 
     def __post_init__(self) -> None:
         if not _has_sizes(self.shape):
@@ -71,6 +75,15 @@ def preset_of(model: str) -> Preset | None:
     """The preset with this Hub id, or whose name a folder has; None for any other model."""
     name = model.rstrip("/\\").replace("\\", "/").rpartition("/")[2].lower()
     return next((preset for preset in MODELS.values() if preset.id.rpartition("/")[2].lower() == name), None)
+
+
+def oracle_for(model: str) -> str:
+    """Where a preset's oracle lies, from the same place as the model: on the Hub, or in the folder of its name beside a
+    model's folder. "" where there is none, and for a model of another's that has the name of a preset."""
+    preset, folder = preset_of(model), Path(model)
+    if preset is None or not preset.oracle or not (model == preset.id or folder.is_dir()):
+        return ""
+    return str(folder.with_name(preset.oracle.rpartition("/")[2])) if folder.is_dir() else preset.oracle
 
 
 def shape_of(model: str) -> Mapping[str, Any] | None:

@@ -9,6 +9,7 @@ chance.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
@@ -23,7 +24,7 @@ GUESSES = "guesses.json"  # beside the oracle's weights: fact id -> `Guess`
 OVER, AS_NEVER_LEARNT, UNDER = "over-forgotten", "as if never learnt", "under-forgotten"
 STATES = (OVER, AS_NEVER_LEARNT, UNDER)
 STATE_NAMES = dict(zip(("over", "as_never", "under"), STATES))  # in names of columns
-BAND = 0.95
+BAND, FEWEST = 0.95, 8  # facts of a relation that give it a mean of its own: of one fact the mean is the fact
 TINY = 1e-10
 ATTACKS = ("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib")
 
@@ -172,13 +173,15 @@ def bands(relations: Sequence[str], logs: Sequence[float]) -> dict[str, tuple[fl
     have.
 
     relations, logs: of each such fact, the latter log p by the oracle. Relations differ in how
-    likely a guess is, so each has its own mean; the spread around it is pooled, for a relation
-    alone has few facts.
+    likely a guess is, so each has its own mean, those of fewer than `FEWEST` facts one together;
+    the spread around it is pooled, for a relation alone has few facts.
     """
-    means = {name: fmean(log for own, log in zip(relations, logs) if own == name) for name in set(relations)}
-    rest = [log - means[name] for name, log in zip(relations, logs)]
+    counts = Counter(relations)
+    names = {name: name if count >= FEWEST else None for name, count in counts.items()}
+    means = {one: fmean(log for name, log in zip(relations, logs) if names[name] == one) for one in names.values()}
+    rest = [log - means[names[name]] for name, log in zip(relations, logs)]
     low, high = np.quantile(rest, [(1 - BAND) / 2, (1 + BAND) / 2])
-    return {name: (math.exp(mean + low), math.exp(mean + high)) for name, mean in means.items()}
+    return {name: (math.exp(means[one] + low), math.exp(means[one] + high)) for name, one in names.items()}
 
 
 def truth_ratio(right: float, wrong: Sequence[float]) -> float:

@@ -1,7 +1,7 @@
 """Measurements during and after a run: recall and other metrics by group, tier and form of the question.
 
-`quick` is for every epoch: recall of generated answers to forget facts. `full` adds retain, holdout and utility, every
-rewording, and the teacher-forced metrics against the original model.
+`quick` is for every epoch: recall of generated answers to forget facts, and to retained ones if asked for. `full` adds
+retain, holdout and utility, every rewording, and the teacher-forced metrics against the original model.
 """
 
 from collections.abc import Callable, Sequence
@@ -79,7 +79,8 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Quick:
-    """What is measured after an epoch: of the facts to forget, their own questions and their first rewordings."""
+    """What is measured after an epoch: of the facts to forget, their own questions and their first rewordings; of the
+    retained ones, where they count, their own questions."""
 
     rows: list[Measurement]
     answers: list[str]
@@ -115,11 +116,10 @@ def _with_one_rewording(fact: Fact, place: int) -> Fact:
     return replace(fact, paraphrases=fact.paraphrases[at : at + 1])
 
 
-def questions_of(facts: FactSet, whole: bool, ways: int = 1) -> int:
-    """How many questions `full` asks, or if not whole `quick`. ways: in which the model can be
-    asked."""
+def questions_of(facts: FactSet, whole: bool, ways: int = 1, retained: bool = False) -> int:
+    """How many questions `full` asks, or if not whole `quick`. ways: in which the model can be asked."""
     if not whole:
-        return sum(1 + bool(fact.paraphrases) for fact in facts.forget)
+        return retained * len(facts.retain) + sum(1 + bool(fact.paraphrases) for fact in facts.forget)
     otherwise = (ways - 1) * sum(map(len, _asked_otherwise(facts).values()))
     return otherwise + sum(1 + len(fact.paraphrases) for group in GROUPS for fact in getattr(facts, group))
 
@@ -134,10 +134,10 @@ def _asked_otherwise(facts: FactSet) -> dict[str, list[Fact]]:
     return {group: evenly(getattr(facts, group), OTHERWISE_PER_TIER) for group in FACT_GROUPS}
 
 
-def quick(model: AdaptedModel, facts: FactSet, tokens: int) -> Quick:
+def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = False) -> Quick:
     """Recall of the forget facts by tier: the trained question, and each fact's first rewording.
 
-    tokens: most of a reply.
+    tokens: most of a reply. retained: whether the facts to retain are asked too, as trained.
     """
     reworded = [replace(fact, question=fact.paraphrases[0]) for fact in facts.forget if fact.paraphrases]
     measured, answers, confidences = [], {}, {}
@@ -153,6 +153,8 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int) -> Quick:
         ]
         judged = _judged(members, answers[form])
         measured += _by_tier("forget", form, members, judged)
+    if retained:
+        measured += _by_tier("retain", DIRECT, facts.retain, _answered(model, facts.retain, _question, tokens))
     return Quick(measured, answers[DIRECT], confidences)
 
 

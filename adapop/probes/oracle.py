@@ -1,14 +1,13 @@
-"""Measures how far a model is from the oracle of its world: the same model pretrained without the
-facts to forget.
+"""Measures how far a model is from its oracle: the same model pretrained without the facts to forget.
 
-An oracle ships with each shipped world (`adapop.sandbox`), so this is for facts of those worlds
-alone.
+An oracle ships with each shipped world (`adapop.sandbox`), for facts of that world alone; real models that were
+trained in pairs have one too (`adapop.probes.twin`).
 """
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -43,6 +42,23 @@ from adapop.probes.prompts import DIRECT, REWORDED
 Compared = dict[str, list[float]]  # by name, a value a fact
 
 
+@dataclass(frozen=True)
+class Oracle:
+    """A model that never read the facts to forget, and what it makes of them."""
+
+    model: AdaptedModel
+    probability: Mapping[str, Mapping[str, float]]
+    """Of each right answer, by form and fact id; of facts without rewordings no reworded one."""
+    ratios: Mapping[str, float]
+    """Truth ratios by fact id, of those that have wrong answers."""
+    wrong: Mapping[str, Sequence[str]]
+    """Their wrong answers."""
+    bands: Mapping[str, Mapping[str, tuple[float, float]]]
+    """By form, then by relation: how likely it finds answers that it never read."""
+    groups: tuple[str, ...] = (*FACT_GROUPS, "neighbours")
+    """What is compared: groups of facts that it read as the model did, and those to forget."""
+
+
 @cache
 def load_oracle(folder: Path) -> AdaptedModel:
     """An oracle in float32, loaded once a process."""
@@ -61,10 +77,10 @@ def write_guesses(folder: Path, world: str) -> None:
     """Measures what an oracle makes of the facts that it never read, and writes it beside its
     weights."""
     oracle, facts = load_oracle(folder), sandbox_facts(world).forget
-    direct, reworded = (nlls(oracle, oracle.rows(own)) for own in (facts, _reworded(facts)))
-    columns = direct, _means(facts, reworded), truth_ratios(oracle, facts, list(_wrong(world).values()))
+    direct, others = (nlls(oracle, oracle.rows(own)) for own in (facts, reworded(facts)))
+    columns = direct, means_of(facts, others), truth_ratios(oracle, facts, list(_wrong(world).values()))
     values = {
-        fact.id: asdict(Guess(*map(_rounded, (math.exp(-nll), math.exp(-other), ratio))))
+        fact.id: asdict(Guess(*map(rounded, (math.exp(-nll), math.exp(-other), ratio))))
         for fact, nll, other, ratio in zip(facts, *columns)
     }
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in values.items())
@@ -87,24 +103,26 @@ def oracle_of(world: str, facts: FactSet) -> AdaptedModel | None:
 
 def distance(model: AdaptedModel, world: str, facts: FactSet) -> Distance | None:
     """The distance of a model to the oracle of its world; None where that is not `measurable`."""
-    oracle, guesses = oracle_of(world, facts), guesses_of(world)
-    if oracle is None:
-        return None
-    named = {group: getattr(facts, group) for group in (*FACT_GROUPS, "neighbours")}
-    direct = {group: _compared(model, oracle, members) for group, members in named.items() if members}
-    reworded = {
-        name: _means(facts.forget, column) for name, column in _compared(model, oracle, _reworded(facts.forget)).items()
-    }
+    return distance_to(model, _shipped(world), facts) if measurable(world, facts) else None
+
+
+def distance_to(model: AdaptedModel, oracle: Oracle, facts: FactSet) -> Distance:
+    """The distance of a model to an oracle, of facts that this has probabilities of."""
+    named = {group: getattr(facts, group) for group in oracle.groups}
+    direct = {group: _compared(model, oracle.model, members) for group, members in named.items() if members}
     groups = [row for group, rows in direct.items() for row in _groups(group, DIRECT, named[group], rows)]
-    placed = [
-        *_facts(world, DIRECT, facts.forget, direct["forget"]["unlearned mia_loss"]),
-        *_facts(world, REWORDED, facts.forget, reworded["unlearned mia_loss"]),
-    ]
-    ratios = truth_ratios(model, facts.forget, [_wrong(world)[fact.id] for fact in facts.forget])
-    others = [guesses[fact.id].truth_ratio for fact in facts.forget]
+    placed = _facts(oracle, DIRECT, facts.forget, direct["forget"]["unlearned mia_loss"])
+    if asked := [fact for fact in facts.forget if fact.paraphrases]:
+        compared = _compared(model, oracle.model, reworded(asked))
+        means = {name: means_of(asked, column) for name, column in compared.items()}
+        groups += _groups("forget", REWORDED, asked, means)
+        placed += _facts(oracle, REWORDED, asked, means["unlearned mia_loss"])
+    judged = [fact for fact in facts.forget if fact.id in oracle.ratios]
+    ratios = truth_ratios(model, judged, [oracle.wrong[fact.id] for fact in judged])
+    others = [oracle.ratios[fact.id] for fact in judged]
     return Distance(
         tuple(placed),
-        (*groups, *_groups("forget", REWORDED, facts.forget, reworded)),
+        tuple(groups),
         forget_quality(ratios, others),
         fmean(map(closer_to_1, ratios)),
         fmean(map(closer_to_1, others)),
@@ -118,8 +136,8 @@ def states(model: AdaptedModel, world: str, facts: FactSet) -> list[str]:
     `measurable`."""
     if not measurable(world, facts):
         return []
-    means = _means(facts.forget, nlls(model, model.rows(_reworded(facts.forget))))
-    return [fact.state for fact in _facts(world, REWORDED, facts.forget, means)]
+    means = means_of(facts.forget, nlls(model, model.rows(reworded(facts.forget))))
+    return [fact.state for fact in _facts(_shipped(world), REWORDED, facts.forget, means)]
 
 
 @torch.no_grad()
@@ -149,12 +167,12 @@ def _same(one: Scored, other: Scored) -> Tensor:
     return (one.per_row(differs) == 0).float()
 
 
-def _reworded(facts: Sequence[Fact]) -> list[Fact]:
+def reworded(facts: Sequence[Fact]) -> list[Fact]:
     """Each fact in each of its rewordings."""
     return [replace(fact, question=question) for fact in facts for question in fact.paraphrases]
 
 
-def _means(facts: Sequence[Fact], values: Sequence[float]) -> list[float]:
+def means_of(facts: Sequence[Fact], values: Sequence[float]) -> list[float]:
     """The mean of each fact's values, one a rewording."""
     rest = iter(values)
     return [fmean(next(rest) for _ in fact.paraphrases) for fact in facts]
@@ -169,35 +187,40 @@ def _wrong(world: str) -> dict[str, tuple[str, ...]]:
     return dict(zip((fact.id for fact in facts.forget), wrong))
 
 
-def _facts(world: str, form: str, facts: Sequence[Fact], nll: Sequence[float]) -> list[FactDistance]:
+def _facts(oracle: Oracle, form: str, facts: Sequence[Fact], nll: Sequence[float]) -> list[FactDistance]:
     """Each fact beside the band of its relation. nll: of its answer, nats per token."""
-    guesses, ends = guesses_of(world), _bands(world)[form]
+    known, ends = oracle.probability[form], oracle.bands[form]
     return [
         FactDistance(
-            fact.id,
-            fact.tier,
-            form,
-            _rounded(math.exp(-value)),
-            getattr(guesses[fact.id], form),
-            *map(_rounded, ends[fact.relation]),
+            fact.id, fact.tier, form, rounded(math.exp(-value)), known[fact.id], *map(rounded, ends[fact.relation])
         )
         for fact, value in zip(facts, nll)
     ]
 
 
 @cache
-def _bands(world: str) -> dict[str, dict[str, tuple[float, float]]]:
-    """By form, then by relation: how likely the oracle finds the answers of the facts of the world
-    that it never read."""
-    guesses, facts = guesses_of(world), sandbox_facts(world).forget
-    relations = [fact.relation for fact in facts]
+def _shipped(world: str) -> Oracle:
+    """The oracle of a shipped world, of the world's facts that it never read."""
+    guesses = guesses_of(world)
+    probability = {form: {name: getattr(guess, form) for name, guess in guesses.items()} for form in (DIRECT, REWORDED)}
+    ratios = {name: guess.truth_ratio for name, guess in guesses.items()}
+    ends = bands_of(sandbox_facts(world).forget, probability)
+    return Oracle(load_oracle(SHIPPED[world] / ORACLE), probability, ratios, _wrong(world), ends)
+
+
+def bands_of(
+    facts: Sequence[Fact], probability: Mapping[str, Mapping[str, float]]
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """`Oracle.bands` of facts that the oracle never read. probability: as there."""
+    known = {form: [fact for fact in facts if fact.id in values] for form, values in probability.items()}
     return {
-        form: bands(relations, [math.log(getattr(guesses[fact.id], form)) for fact in facts])
-        for form in (DIRECT, REWORDED)
+        form: bands([fact.relation for fact in own], [math.log(probability[form][fact.id]) for fact in own])
+        for form, own in known.items()
+        if own
     }
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 

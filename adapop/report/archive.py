@@ -54,7 +54,7 @@ def write_archive(run: Run, out: Path, title: str = "") -> Path:
             if (run.folder / FRAMES).exists():
                 archive.write(run.folder / FRAMES, FRAMES)
             if run.last_epoch:
-                adapter = run.checkpoint(run.last_epoch)
+                adapter = run.checkpoint(run.chosen_epoch)
                 archive.write(adapter / WEIGHTS, f"adapter/{WEIGHTS}")
                 archive.writestr(f"adapter/{ADAPTER_NAME}", adapter_config(adapter / ADAPTER_NAME, record))
         os.replace(aside, out)

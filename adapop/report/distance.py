@@ -96,13 +96,13 @@ def _states(distance: Distance) -> Table:
 def _by_epoch(distance: Distance, record: Record) -> Table:
     """State shares after each epoch, from the run's frames, asked as trained."""
     beside = {fact.id: fact for fact in distance.of(DIRECT)}
-    facts = [beside[fact.id] for fact in record.facts.forget]
+    facts = [beside.get(fact.id) for fact in record.facts.forget]
     rows = []
     for frame in record.frames:
         if frame.epoch == round(frame.epoch):
-            states = shares([state_of(p, fact) for p, fact in zip(frame.scores["forget"].p, facts)])
+            states = shares([state_of(p, fact) for p, fact in zip(frame.scores["forget"].p, facts) if fact])
             rows.append((f"{frame.epoch:.0f}", *(ranged(states[state]) for state in STATES)))
-    note = "All facts to forget, asked as trained. Epoch 0 is the original model."
+    note = f"{len(beside):,} facts to forget, asked as trained. Epoch 0 is the original model."
     return Table("Epoch by epoch beside a model that never knew", ("epoch", *STATES), tuple(rows), note)
 
 

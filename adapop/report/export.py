@@ -49,7 +49,7 @@ class Exported:
 def export(
     run: Run, out: Path, merged: bool = False, push: str = "", progress: Progress | None = None, endpoint: str = ""
 ) -> Exported:
-    """Writes the last epoch's adapter, or the merged model, to a new or empty folder: whole or not
+    """Writes the adapter that is the run's result, or the merged model, to a new or empty folder: whole or not
     at all.
 
     push: "YOU/NAME" on the Hub, where the folder is sent as a private repository. endpoint: instead
@@ -92,8 +92,8 @@ def _adapter(run: Run, record: Record, folder: Path) -> Exported:
 
     if run.config.start == "sft":
         raise ConfigError("This adapter belongs to a fine-tuned model, which is no file.", "Export the merged model.")
-    checkpoints.adapter(run, run.last_epoch)  # raises where it is damaged
-    saved = run.checkpoint(run.last_epoch)
+    checkpoints.adapter(run, run.chosen_epoch)  # raises where it is damaged
+    saved = run.checkpoint(run.chosen_epoch)
     (folder / WEIGHTS).write_bytes((saved / WEIGHTS).read_bytes())
     (folder / ADAPTER_NAME).write_text(adapter_config(saved / ADAPTER_NAME, record), encoding="utf-8")
     return Exported(folder)
@@ -112,7 +112,7 @@ def _merged(run: Run, folder: Path, progress: Progress) -> Exported:
     if config.four_bit:
         del model
         gc.collect()
-        model = adapted_model(replace(config, four_bit=False), run.checkpoint(run.last_epoch))
+        model = adapted_model(replace(config, four_bit=False), run.checkpoint(run.chosen_epoch))
     progress.say("Merging and writing the weights")
     save_merged(model, config, folder)
     del model

@@ -82,7 +82,7 @@ class Record:
     @property
     def after(self) -> Measured | None:
         """The full measurement of the unlearned model, None until the run is done."""
-        return next((event for event in self.of_kind(Measured) if event.full and event.epoch), None)
+        return next((event for event in reversed(self.of_kind(Measured)) if event.full and event.epoch), None)
 
     @property
     def distance(self) -> Distance | None:

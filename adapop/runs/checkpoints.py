@@ -23,6 +23,7 @@ from adapop.training.trainer import TrainerState
 SUMS = "sha256"  # in the state: what the other files must hash to; older runs have none
 ADAPTER, OPTIMIZER, STATE = "adapter_model.safetensors", "optimizer.safetensors", "state.json"
 ABOUT = "adapter_config.json"
+ANEW = "this folder and those of later epochs, and resume: the run goes on from the epoch before."
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def damaged(folder: Path, name: str, error: Exception) -> RunError:
     """The error for a checkpoint of which a file does not read."""
     return RunError(
         f"The checkpoint {folder} cannot be read: {name} is damaged or missing ({error}).",
-        "Delete this folder and resume: the run goes on from the epoch before.",
+        f"Delete {ANEW}",
     )
 
 
@@ -140,7 +141,7 @@ def _check_fit(run: Run, folder: Path, tensors: dict[str, Tensor]) -> None:
     if wrong:
         raise RunError(
             f"The checkpoint {folder} is not this run's: {'; '.join(wrong)}.",
-            "Put its files back as they were, or delete this folder and resume: the run goes on from the epoch before.",
+            f"Put its files back as they were, or delete {ANEW}",
         )
 
 

@@ -78,7 +78,7 @@ def make(name: str, out: Path) -> Run:
     log.write_text(log.read_text(encoding="utf-8").replace(made.id, run.id), encoding="utf-8")
     run.share()
     if name in ASKED:
-        _shrink(run.checkpoint(run.last_epoch))
+        _shrink(run.checkpoint(run.chosen_epoch))
         _probe(run)
     with zipfile.ZipFile(out / f"{name}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
         for path in _packed_files(run, name in ASKED):
@@ -88,11 +88,11 @@ def make(name: str, out: Path) -> Run:
 
 
 def _packed_files(run: Run, with_adapter: bool) -> Iterator[Path]:
-    """The files of a run that are packed: of its checkpoints the last adapter, or none."""
-    last = run.checkpoint(run.last_epoch)
+    """The files of a run that are packed: of its checkpoints the adapter that is its result, or none."""
+    result = run.checkpoint(run.chosen_epoch)
     for path in sorted(run.folder.rglob("*")):
         place = path.relative_to(run.folder).as_posix()
-        packed = path.parent == run.folder or (with_adapter and path.parent == last)
+        packed = path.parent == run.folder or (with_adapter and path.parent == result)
         if packed and path.is_file() and not DROPPED.fullmatch(place):
             yield path
 

@@ -34,6 +34,7 @@ from adapop.probes.prompting import remarks_of
 from adapop.probes.ways import asked_so
 from adapop.runs import checkpoints, files, lock, measuring
 from adapop.runs.alternates import with_alternates
+from adapop.runs.best import best_epoch, ends_early
 from adapop.runs.finetuning import settle_start, start_from
 from adapop.runs.inputs import check_inputs
 from adapop.runs.known import ready_to_ask, settle
@@ -147,14 +148,14 @@ def execute(
 
 
 def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
-    """The run's model with the adapter of an epoch, the last by default.
+    """The run's model with the adapter of an epoch, by default of the one that is its result.
 
     Raises:
         RunError: the run has saved no epoch yet, what it saved is damaged, or what it rests on was
         changed since.
         ModelError: as `model.loading.adapted_model`.
     """
-    epoch = run.last_epoch if epoch is None else epoch
+    epoch = run.chosen_epoch if epoch is None else epoch
     if epoch is None or not run.checkpoint(epoch).exists():
         raise RunError(
             f"Run {run.id} has no checkpoint{'' if epoch is None else f' of epoch {epoch}'}.", "Let it run on."
@@ -212,11 +213,14 @@ def _executed(
         yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
         return
     if config.measure != "off":
-        yield from measuring.in_full(run, model, facts, before, ranks, heard)
+        if chosen := ranks.led(lambda: best_epoch(run.events()) if config.keep == "best" else None):
+            ranks.together(lambda: model.set_adapter_state(checkpoints.adapter(run, chosen)))
+        measured = measuring.in_full(run, chosen or config.epochs, model, facts, before, ranks, heard)
+        notes = (*notes, *(yield from measured))
     seconds = time.monotonic() - started
     own_notes = dict.fromkeys(note for rank_notes in ranks.gathered(lambda: trainer.notes) for note in rank_notes)
     notes = (*remarks_of(run.prompting), *model.notes, *notes, *own_notes, *ranks.led(lambda: remarks(run)))
-    yield run.append(RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=notes))
+    yield run.append(RunDone(run=run.id, epoch=trainer.drift.epoch, seconds=seconds, notes=notes))
 
 
 def _settle_prompting(run: Run, model: AdaptedModel) -> None:
@@ -254,7 +258,9 @@ def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedMo
 def _trained(
     run: Run, trainer: Trainer, facts: FactSet, recording: Recording, heard: measuring.Heard
 ) -> Iterator[Event]:
-    """The trainer's events, each finished epoch measured and saved, until the last epoch or a stop."""
+    """The trainer's events, each finished epoch measured and saved, until the last epoch, an early end or a stop."""
+    if trainer.ranks.led(lambda: ends_early(run)):
+        return
     for event in trainer.train():
         yield run.append(event)
         if isinstance(event, StepDone):
@@ -263,6 +269,8 @@ def _trained(
             if event.epoch:  # before it is measured: that may take long, and be stopped
                 trainer.ranks.led(partial(checkpoints.save, run, event.epoch, trainer.model, trainer.state()))
             yield from measuring.closed(run, event, trainer, facts, recording, heard)
+            if trainer.ranks.led(lambda: ends_early(run)):
+                return
         if trainer.ranks.led(lambda: run.stop_requested):
             return
 

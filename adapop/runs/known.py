@@ -76,17 +76,40 @@ def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = N
     Raises:
         ModelError, Stopped: as `model.loading.adapted_model` and `settle`.
     """
-    from adapop.model.loading import adapted_model
     from adapop.probes.measure import recall_by_fact
     from adapop.probes.recall import known_recall
 
     progress = progress or Progress()
-    config, facts = ready_to_ask(config, facts)
-    progress.say("Loading the model")
-    model = adapted_model(config)
-    if prompting := settle(model, facts, config, progress):
+    model, prompting = _loaded(config, facts, progress)
+    if prompting:
         unknown = {*prompting.unknown}
         recall = {fact.id: float(fact.id not in unknown) for fact in facts.forget}
         return Known(recall, prompting)
     with model.original():
         return Known(recall_by_fact(model, facts.forget, config.max_new_tokens, progress, known_recall), None)
+
+
+def original_recall(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> dict[str, float]:
+    """Fact id -> ROUGE-L recall, [0, 1], of what the original model of these settings replies to the question of each
+    fact to forget.
+
+    Raises:
+        ModelError, DataError, Stopped: as `known_facts`.
+    """
+    from adapop.probes.measure import recall_by_fact
+
+    progress = progress or Progress()
+    model, prompting = _loaded(config, facts, progress)
+    tokens = prompting.reply_tokens if prompting else config.max_new_tokens
+    with model.original():
+        return recall_by_fact(model, facts.forget, tokens, progress)
+
+
+def _loaded(config: RunConfig, facts: FactSet, progress: Progress) -> tuple[AdaptedModel, Prompting | None]:
+    """The model, asked as a run of these settings would ask it about these facts."""
+    from adapop.model.loading import adapted_model
+
+    config, facts = ready_to_ask(config, facts)
+    progress.say("Loading the model")
+    model = adapted_model(config)
+    return model, settle(model, facts, config, progress)

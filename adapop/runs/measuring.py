@@ -1,7 +1,7 @@
 """Measures the model of a run as its settings say, and tells how far that is: a measurement may take minutes."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from typing import TypeVar
@@ -10,7 +10,8 @@ from adapop.errors import Stopped
 from adapop.facts.fact import FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.probes import measure
-from adapop.probes.oracle import distance
+from adapop.probes.twin import compared
+from adapop.remark import Remark
 from adapop.runs.recording import Recording
 from adapop.runs.run import Run
 from adapop.training.events import ComparedToOracle, EpochDone, Event, Measured, Measuring, Saved
@@ -48,23 +49,25 @@ def events_of(run: Run, kind: type[Event], epoch: int) -> list[Event]:
 
 
 def in_full(
-    run: Run, model: AdaptedModel, facts: FactSet, before: Measured | None, ranks: Ranks, heard: Heard
-) -> Iterator[Event]:
-    """The full tables of both models, but for those that are there since before a stop. before: as for `execute`."""
-    last = run.config.epochs
+    run: Run, epoch: int, model: AdaptedModel, facts: FactSet, before: Measured | None, ranks: Ranks, heard: Heard
+) -> Generator[Event, None, tuple[Remark, ...]]:
+    """The full tables of both models, but for those that are there since before a stop. Returns what to know of them.
+    epoch: whose adapter the model has. before: as for `execute`."""
     there = ranks.led(lambda: {event.epoch for event in run.events() if isinstance(event, Measured) and event.full})
     if before is not None and 0 not in there:
         yield run.append(replace(before, run=run.id))
     elif 0 not in there:
         with model.original():
             yield _in_full(run, 0, model, facts, ranks, heard)
-    if last not in there:
-        yield _in_full(run, last, model, facts, ranks, heard)
-    if not ranks.led(lambda: events_of(run, ComparedToOracle, last)):
-        with interruptible(run, model):
-            to_oracle = distance(model, run.config.model, facts) if run.config.start == "as-given" else None
-        if to_oracle:
-            yield _written(run, ranks, ComparedToOracle(run=run.id, epoch=last, distance=to_oracle))
+    if epoch not in there:
+        yield _in_full(run, epoch, model, facts, ranks, heard)
+    if ranks.led(lambda: events_of(run, ComparedToOracle, epoch)):
+        return ()
+    with interruptible(run, model):
+        to_oracle, remarks = compared(model, run.config, facts)
+    if to_oracle:
+        yield _written(run, ranks, ComparedToOracle(run=run.id, epoch=epoch, distance=to_oracle))
+    return remarks
 
 
 def _after_epoch(
@@ -81,9 +84,10 @@ def _after_epoch(
     unchanged = nullcontext() if event.epoch else model.original()  # what it says, earlier runs may have kept
     with interruptible(run, model), unchanged:
         if config.measure == "every-epoch":
-            of = measure.questions_of(sample, whole=False)
+            retained = config.keep == "best"
+            of = measure.questions_of(sample, whole=False, retained=retained)
             with _progress_logged(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
-                results = measure.quick(model, sample, run.reply_tokens)
+                results = measure.quick(model, sample, run.reply_tokens, retained)
         recording.after_epoch(event, results if sample.forget == facts.forget else None)
     return results and _written(run, trainer.ranks, Measured(run=run.id, epoch=event.epoch, rows=_rows(results.rows)))
 

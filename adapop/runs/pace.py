@@ -14,6 +14,7 @@ from statistics import fmean
 
 from adapop.errors import AdaPopError
 from adapop.remark import duration
+from adapop.runs.best import epochs_left
 from adapop.runs.run import Run
 from adapop.training.events import TERMINAL, Event, RunDone, RunStarted, Saved, StepDone
 
@@ -38,7 +39,7 @@ class Pace:
 
     def left(self, run: Run) -> float:
         """How long a run will take from its last saved epoch on."""
-        return self.seconds(run.config.epochs - (run.last_epoch or 0), _steps_an_epoch(run))
+        return self.seconds(epochs_left(run), _steps_an_epoch(run))
 
 
 @dataclass(frozen=True)

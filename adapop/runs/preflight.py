@@ -13,7 +13,7 @@ from adapop.facts.fact import FactSet
 from adapop.facts.real import borrowed
 from adapop.facts.text import normalized
 from adapop.facts.weak import weak_answers
-from adapop.model.catalogue import preset_of, shape_of
+from adapop.model.catalogue import oracle_for, preset_of, shape_of
 from adapop.model.converted import files_of, is_gguf
 from adapop.model.memory import SANDBOX_MODEL, footprint
 from adapop.paths import SHIPPED
@@ -26,7 +26,7 @@ from adapop.training.steps import count, spans
 WEAK_NAMED = 5  # of them all are counted
 MOVED_LITTLE = 2e-3  # steps times rate: at 1.5e-3 nothing was seen to go; the paper's runs on DUET make 1.6e-2
 
-MEMORY = ("memory_least", "memory_of_gpu")  # kinds of remarks
+MEMORY, TERMS = ("memory_least", "memory_of_gpu"), ("licence", "oracle_beside")  # kinds of remarks
 ROW_TOKENS = 128  # what a question with a chat template and a system prompt may have
 TEMPLATE_TOKENS = 2  # who speaks, before question and answer: assets/sandbox/chat_template.jinja
 
@@ -52,7 +52,7 @@ class Preflight:
     @property
     def terms(self) -> list[str | Remark]:
         """Of `costs` what is to be known of a real model before its first use."""
-        return [cost for cost in self.costs if isinstance(cost, str) or cost.kind == "licence"]
+        return [cost for cost in self.costs if isinstance(cost, str) or cost.kind in TERMS]
 
     @property
     def readiness(self) -> str:
@@ -72,6 +72,7 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
     problems = [*_of_facts(facts, config.model), *_of_file(config.model)]
     doubts = [*_of_overlap(facts), *_of_weak(facts)]
+    doubts += [Remark("best_flatters")] if config.keep == "best" else []
     counts, costs = _counts(facts, config), []
     config = config if config.beta else replace(config, beta=auto_anchors(facts).beta)
     if follows_scores(config) and config.beta.b:
@@ -108,6 +109,9 @@ def terms_of(config: RunConfig) -> list[str | Remark]:
     model, remarks = preset_of(config.model), [*emulated_bfloat16(config)]
     if model and config.model == model.id and model.gated:
         remarks.append(Remark("licence", {"licence": model.licence, "page": model.page}))
+    if oracle_for(config.model) and config.start == "as-given" and config.measure != "off":
+        weights, sets = footprint(model.shape, config, ROW_TOKENS, rows=1).weights, " and ".join(model.never_read)
+        remarks.append(Remark("oracle_beside", {"sets": sets, "model": model.oracle, "bytes": weights}))
     return [*remarks, model.note] if model and model.note else remarks
 
 

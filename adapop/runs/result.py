@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from adapop.config.presets import RETAIN_KEPT
 from adapop.config.run import RunConfig
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
 from adapop.runs.amount import total_steps, with_steps
+from adapop.runs.best import keeps
 from adapop.runs.run import Run
 from adapop.training.events import Measured, RunStarted
 
@@ -55,7 +57,7 @@ def result_of(run: Run) -> Result | None:
         kind = NOTHING
     else:
         kind = PARTLY if now > LOST * was else FORGOT
-    steps = total_steps(len(run.facts.forget), run.config)
+    steps = total_steps(len(run.facts.forget), replace(run.config, epochs=_trained(run)))
     return Result(kind, was, now, form, steps, run.config.learning_rate, lost)
 
 
@@ -72,6 +74,11 @@ def mended(run: Run, result: Result) -> RunConfig | None:
     if total_steps(rows, more) >= 1.5 * result.steps:
         return more
     return replace(config, learning_rate=float(f"{config.learning_rate * times:.2g}"))
+
+
+def _trained(run: Run) -> int:
+    """How many epochs were trained: fewer than planned where training ended early."""
+    return max((event.epoch for event in run.epochs()), default=run.config.epochs)
 
 
 def _recall(measured: Measured, form: str) -> float:
@@ -101,7 +108,18 @@ def remarks(run: Run) -> tuple[Remark, ...]:
     if known < KNOWN:
         result.append(Remark("never_known", {"known": known}))
     unmoved = nothing_forgotten(run)
-    return (*result, *([unmoved] if unmoved else []), *_damage(run))
+    return (*result, *_kept(run), *([unmoved] if unmoved else []), *_damage(run))
+
+
+def _kept(run: Run) -> Iterator[Remark]:
+    """Which epoch is the result where the best is kept, and that training ended early for it."""
+    if run.config.keep != "best":
+        return
+    trained, after = _trained(run), run.measured()
+    kind = "best_kept" if keeps(after, run.measured(before=True)) else "most_kept"
+    yield Remark(kind, {"epoch": after.epoch, "epochs": trained, "kept": RETAIN_KEPT})
+    if trained < run.config.epochs:
+        yield Remark("ended_early", {"epochs": trained, "planned": run.config.epochs, "patience": run.config.patience})
 
 
 def nothing_forgotten(run: Run) -> Remark | None:
@@ -114,7 +132,7 @@ def nothing_forgotten(run: Run) -> Remark | None:
     if was < LEFT or now < was - LEFT:
         return None
     start = next(event for event in run.events() if isinstance(event, RunStarted))
-    steps, rate = start.steps * start.epochs, run.config.learning_rate
+    steps, rate = start.steps * _trained(run), run.config.learning_rate
     return Remark("nothing_forgotten", {"before": was, "after": now, "steps": steps, "rate": rate})
 
 

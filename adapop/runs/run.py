@@ -37,17 +37,7 @@ from adapop.probes.prompts import NotApplicable, ProbeRow
 from adapop.runs import files, lock
 from adapop.runs.inputs import ABOUT, BETAS, CONFIG, FACTS, About, write_inputs
 from adapop.runs.log import events_of, frames_of
-from adapop.training.events import (
-    TERMINAL,
-    EpochDone,
-    Event,
-    Measured,
-    RunDone,
-    RunFailed,
-    RunStopped,
-    StepDone,
-    to_json,
-)
+from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStopped, StepDone, to_json
 from adapop.training.frames import Frame
 
 FRAMES, PROMPTING = "frames.jsonl", "prompting.json"
@@ -137,13 +127,20 @@ class Run:
         return max((int(epoch[1]) for epoch in matches if epoch), default=None)
 
     @property
+    def chosen_epoch(self) -> int | None:
+        """The epoch whose adapter is the result: where the best is kept the one that was measured in full, else and
+        until then the last; None before the first."""
+        best = self.measured() if self.config.keep == "best" else None
+        return best.epoch if best and self.checkpoint(best.epoch).is_dir() else self.last_epoch
+
+    @property
     def state(self) -> str:
         """queued, running, stopping, done, stopped, failed, or interrupted: it was running, and nobody works on it."""
-        events = self.events()
+        events, ends = self.events(), {RunDone: "done", RunStopped: "stopped", RunFailed: "failed"}
         if not events:
             return "queued"
-        if isinstance(events[-1], TERMINAL):
-            return {RunDone: "done", RunStopped: "stopped", RunFailed: "failed"}[type(events[-1])]
+        if type(events[-1]) in ends:
+            return ends[type(events[-1])]
         if not self.locked:
             return "interrupted"
         return "stopping" if self.stop_requested else "running"
@@ -189,7 +186,7 @@ class Run:
 
     def measured(self, before: bool = False) -> Measured | None:
         """The full measurement of the unlearned model (or of the original), None until the run is done."""
-        full = (event for event in self.events() if isinstance(event, Measured) and event.full)
+        full = (event for event in reversed(self.events()) if isinstance(event, Measured) and event.full)
         return next((event for event in full if (event.epoch == 0) == before), None)
 
     def epochs(self) -> list[EpochDone]:
@@ -216,8 +213,8 @@ class Run:
         return stamped
 
     def save_probes(self, rows: Iterable[ProbeRow | NotApplicable]) -> None:
-        """Keeps what probes of the last epoch found, in place of anything found before. There whole or not at all."""
-        content = [{"epoch": self.last_epoch}, *map(asdict, rows)]
+        """Keeps what probes of the result found, in place of anything found before. There whole or not at all."""
+        content = [{"epoch": self.chosen_epoch}, *map(asdict, rows)]
         lines = [json.dumps(item, ensure_ascii=False, allow_nan=False) for item in content]
         files.write_text(self.folder / "probes.jsonl", "\n".join(lines) + "\n")
 
@@ -232,7 +229,7 @@ class Run:
             return None
         with files.reading(path, "Probe the run again with this version."):
             first, *rows = map(parse_json, path.read_text(encoding="utf-8").rstrip("\n").split("\n"))
-            if self.last_epoch not in (None, first["epoch"]):  # None: the run came without its checkpoints
+            if self.chosen_epoch not in (None, first["epoch"]):  # None: the run came without its checkpoints
                 return None
             return [as_kind(row, NotApplicable if "reason" in row else ProbeRow) for row in rows]
 
@@ -257,18 +254,17 @@ class Run:
             (self.folder / "stop").unlink(missing_ok=True)
 
     def save_recovery(self, name: str, result: Mapping[str, Any]) -> None:
-        """Keeps what a recovery probe of the last epoch found, its result as a dict, in place of what it found before.
-        There whole or not at all."""
-        content = {"epoch": self.last_epoch, "result": result}
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+        """Keeps what a recovery probe of the run's result found, as a dict, in place of what it found before. There
+        whole or not at all."""
+        text = json.dumps({"epoch": self.chosen_epoch, "result": result}, ensure_ascii=False, allow_nan=False)
         files.write_text(self.folder / f"recovery-{name}.json", text)
 
     def recovery(self) -> dict[str, dict[str, Any]]:
-        """What the recovery probes found, by their names; not what they found in an epoch before the last."""
+        """What the recovery probes found, by their names; not what they found in another epoch."""
         results = {}
         for path in sorted(self.folder.glob("recovery-*.json")):
             saved = files.read_json(path, _Recovery)
-            if self.last_epoch in (None, saved.epoch):  # None: the run came without its checkpoints
+            if self.chosen_epoch in (None, saved.epoch):  # None: the run came without its checkpoints
                 results[path.stem.removeprefix("recovery-")] = saved.result
         return results
 

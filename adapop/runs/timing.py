@@ -52,7 +52,8 @@ def measured_pace(
             parameter.grad = None
     whole = measure.thinned(facts, config.measure_per_tier)
     epoch = read * len(facts.retain)
-    epoch += answered * measure.questions_of(whole, whole=False) * (config.measure == "every-epoch")
+    if config.measure == "every-epoch":
+        epoch += answered * measure.questions_of(whole, whole=False, retained=config.keep == "best")
     compared = sum(len(getattr(whole, group)) for group in GROUPS)  # scored twice for each of both models' tables
     end = 2 * answered * measure.questions_of(whole, whole=True, ways=len(model.ways)) + 4 * read * compared
     end *= config.measure != "off"

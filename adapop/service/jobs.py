@@ -20,6 +20,7 @@ from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.facts.fact import FactSet
 from adapop.progress import Progress
+from adapop.runs.best import epochs_left
 from adapop.runs.known import Known, known_facts
 from adapop.runs.run import Run
 from adapop.training.events import Saved
@@ -71,12 +72,12 @@ def epochs_that_fit(folder: Path, seconds: float) -> bool:
     began = last = monotonic()
     _drop()
     run = Run(folder)
-    before, epochs = run.last_epoch or 0, run.config.epochs
+    before = run.last_epoch or 0
     with closing(execute(run)) as events:
         for event in events:
             if isinstance(event, Saved) and event.epoch > before:
                 took, last = monotonic() - last, monotonic()
-                if SPARE * took * (1 if event.epoch < epochs else END_EPOCHS) > began + seconds - last:
+                if SPARE * took * (1 if epochs_left(run) else END_EPOCHS) > began + seconds - last:
                     return True
     return False
 
@@ -133,9 +134,9 @@ def check_facts(config: RunConfig, facts: FactSet, progress: Progress | None = N
 
 
 def _model(run: Run) -> AdaptedModel:
-    """The run's model at its last checkpoint. Renews the run's age, see `cleanup`."""
+    """The run's model as its result is. Renews the run's age, see `cleanup`."""
     _renew(run)
-    return _loaded(run.checkpoint(run.last_epoch or 0))
+    return _loaded(run.checkpoint(run.chosen_epoch or 0))
 
 
 def _renew(run: Run) -> None:

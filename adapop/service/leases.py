@@ -6,6 +6,7 @@ from math import ceil
 from pathlib import Path
 
 from adapop.paths import SHIPPED
+from adapop.runs.best import epochs_left
 from adapop.runs.run import Run
 from adapop.service import jobs
 from adapop.service.jobs import END_EPOCHS, SPARE
@@ -67,7 +68,7 @@ def lease_seconds(run: Run) -> int:
     took = _epoch_seconds(run.events())
     if took is None:
         return FIRST_SECONDS
-    left = run.config.epochs - (run.last_epoch or 0)
+    left = epochs_left(run)
     then = 1 if left else END_EPOCHS
     least, all_of_it = (LOAD_SECONDS + SPARE * took * epochs for epochs in (then, left + END_EPOCHS))
     return ceil(max(least, min(all_of_it, MOST_SECONDS)))

@@ -135,7 +135,7 @@ class Measured(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedToOracle(Event):
-    """Distance to a model that never read the facts to forget; of shipped worlds alone."""
+    """Distance to a model that never read the facts to forget: of shipped worlds, and of models trained in pairs."""
 
     epoch: Count
     """As in `Measured`."""
@@ -200,7 +200,7 @@ class RunDone(Event):
     """The run is complete."""
 
     epoch: Count
-    """The last one."""
+    """The last one that was trained."""
     seconds: float
     """Since the last start, without loading."""
     notes: tuple[str | Remark, ...] = field(default=())

@@ -196,8 +196,8 @@ class Api:
         finished epoch, rows by group, form and tier, recall 0 to 1. measured: {before, after}, the full tables of the
         original and the unlearned model, null until the run is done. gap: {mean, low, high}, recall of popular minus
         rare facts in all held-out rewordings with its 95 % interval, -1 to 1, null until then or without both;
-        by_fact: each fact's recall in them (0 to 1). distance: on a shipped world, to a model that never read the
-        facts, else null. notes: its remarks once it is done. Errors: no such run (a public Space deletes old ones).
+        by_fact: each fact's recall in them (0 to 1). distance: to a model that never read the facts, if there is one,
+        else null. notes: its remarks once it is done. Errors: no such run (a public Space deletes old ones).
         """
         its_run = self._run(run, shown_run)
         now, _, events = seen_of(self.worker, run, "ready")
@@ -283,7 +283,7 @@ class Api:
 
     def report(self, run: str, title: str = "") -> gr.FileData:
         """The run as a zip file: a report that opens offline, its tables as CSV, its frames, the configuration, the
-        facts, the command that makes it again, and the adapter of its last epoch.
+        facts, the command that makes it again, and the adapter of its result.
 
         run: its id, or its link; it must have finished an epoch. title: of the report. Gives a file. Errors: no run.
         """

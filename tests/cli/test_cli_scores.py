@@ -270,6 +270,27 @@ def test_files_in_another_order_are_joined_by_question(tmp_path, capsys):
     assert (found["facts"], found["spearman"], found["discordant"]) == (4, pytest.approx(1), [])
 
 
+def test_the_facts_that_differ_most_are_named_with_what_a_model_knows_of_them(sandbox, tmp_path, capsys):
+    """Of three facts the sandbox's model answers two; nobody ever taught it the third."""
+    known = [(fact.question, fact.answer) for fact in sandbox.retain[:2]]
+    facts = [*known, ("Who wrote the ledger of Nowhere?", "Sartre")]
+    for name, scores in (("one.csv", (1, 10, 100)), ("two.csv", (100, 10, 1))):
+        rows = [f'"{question}","{answer}",{score}' for (question, answer), score in zip(facts, scores)]
+        (tmp_path / name).write_text("\n".join(["question,answer,score", *rows]), encoding="utf-8")
+    both = ["agree", str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]
+    assert main([*both, "--json"]) == 0
+    (bare,) = lines(capsys)
+    assert main([*both, "--model", "sandbox", "--json"]) == 0
+    (found,) = lines(capsys)
+    recall = found.pop("recall")
+    assert found == bare and len(found["discordant"]) == 2
+    assert recall == {"row-2": 1.0, "row-4": 0.0}
+    assert main(both) == 0 and "knows" not in capsys.readouterr().out
+    assert main([*both, "--model", "sandbox"]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if "against" in line]
+    assert [line.rpartition("; ")[2] for line in said] == ["the model knows it: 1.00", "the model knows it: 0.00"]
+
+
 def test_one_id_for_two_facts_is_refused(tmp_path, capsys):
     for name, ids in (("one.csv", "fgh"), ("two.csv", "gfh")):
         rows = [f"{key},{question}?,x,1" for key, question in zip(ids, "abc")]

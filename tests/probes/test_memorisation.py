@@ -1,6 +1,7 @@
 """The metrics of open-unlearning: the values are what its own functions give for these inputs (commit d3d7cf9), with
 the end of the text left out of the loss; `forget_quality` also what scipy's `ks_2samp` gives."""
 
+import math
 from statistics import fmean
 
 import pytest
@@ -77,6 +78,14 @@ def test_wrong_answers_are_a_facts_own_or_of_its_relation():
     assert len(first) == 5 and "Rome" not in first and own == ("Bern",)
     assert wrong_answers([Fact("x", "Why?", "So")], ()) == [()]
     assert wrong_answers(facts, others)[0] == first
+
+
+def test_relations_of_few_facts_share_a_band():
+    """Of the 104 rests, -1, -.5, -.49 ... .49, .5, 1, the quantile at .025 is the 2.575th, counted from 0."""
+    logs = [-3.0 + 0.01 * (place - 50) for place in range(101)]
+    found = distance.bands(["r"] * 101 + ["a", "b", "c"], [*logs, -1.0, -2.0, -3.0])
+    assert found["a"] == found["b"] == found["c"] == pytest.approx((math.exp(-2.48425), math.exp(-1.51575)))
+    assert found["r"] == pytest.approx((math.exp(-3.48425), math.exp(-2.51575)))
 
 
 def test_a_fact_stands_where_the_oracle_finds_what_it_never_read():

@@ -212,10 +212,12 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     asked = "as trained" if drawn_form == "direct" else wordings_of(epochs[-1])
     figure.update_yaxes(title_text=f"answered {asked}", tickformat=".0%", range=[-0.03, 1.05])
     figure.update_layout(showlegend=False, margin=dict(r=72))
-    _bracket(figure, [event for event in measured if event.full and event.epoch and event.gap], 1.25 * planned)
+    full = [event for event in measured if event.full and event.epoch]
+    _bracket(figure, [event for event in full if event.gap], 1.25 * planned)
     if not reached:
         return look.titled(figure, "Before training")
-    shares = (epochs[-1].share("forget", drawn_form, tier) for tier in ("popular", "rare", "all"))
+    result = next(event for event in epochs if event.epoch == (full[-1].epoch if full else reached))
+    shares = (result.share("forget", drawn_form, tier) for tier in ("popular", "rare", "all"))
     return look.titled(figure, captions.survival(*shares))
 
 

@@ -8,6 +8,7 @@ from adapop.popularity.agreement import agreement, remarks_of
 from adapop.popularity.base import Scoring
 from adapop.remark import sentences
 from adapop.report import figures
+from adapop.report.table import percent
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import chart
@@ -32,11 +33,11 @@ def build(session: Session) -> None:
         lines, figure = _compared(*values)
         return {words: html.listed(lines), **scatter.drawn(figure)}
 
-    chosen = [session.facts, session.anchors, session.scorings, first, second]
+    chosen = [session.facts, session.anchors, session.scorings, first, second, session.known]
     session.scorings.change(_choices, session.scorings, [first, second], **QUIET).then(
         compared, chosen, [words, *scatter.parts], **QUIET, concurrency_limit=1
     )
-    again = [first.input, second.input, session.anchors.change, session.facts.change]
+    again = [first.input, second.input, session.anchors.change, session.facts.change, session.known.change]
     gr.on(again, compared, chosen, [words, *scatter.parts], **LAST_STAYS)
 
 
@@ -47,8 +48,9 @@ def _choices(scorings: tuple[Scoring, ...]):
     return gr.Dropdown(titles, value=last[0]), gr.Dropdown(titles, value=last[1])
 
 
-def _compared(facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], first: str, second: str):
-    """What two scorings agree on, in sentences and as a figure."""
+def _compared(facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], first: str, second: str, recall):
+    """What two scorings agree on, in sentences and as a figure. recall: of the original model, by fact id, where it was
+    asked."""
     by_title = {scoring.title: scoring for scoring in scorings}
     if facts is None or first not in by_title or second not in by_title or first == second:
         return [texts.AGREEMENT_EMPTY], figures.empty(texts.AGREEMENT_EMPTY)
@@ -59,7 +61,8 @@ def _compared(facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], fir
         return [str(error)], figures.empty(texts.AGREEMENT_EMPTY)
     lines = sentences(remarks_of(result, first, second))
     if result.discordant:
-        names = {fact.id: fact.title for fact in facts.forget}
-        worst = ", ".join(names[fact][:40] for fact in result.discordant[:NAMED])
+        names = {fact.id: fact.title[:40] for fact in facts.forget}
+        known = {name: texts.AGREEMENT_KNOWN.format(share=percent(share)) for name, share in (recall or {}).items()}
+        worst = ", ".join(names[fact] + known.get(fact, "") for fact in result.discordant[:NAMED])
         lines.append(f"They disagree on {len(result.discordant):,}, most on: {worst}.")
     return lines, figures.agreement_scatter(facts.forget, *scores, (first, second), result.discordant)

@@ -78,7 +78,7 @@ class Leaks:
             self.counts: grid_of(replace(counts, note=texts.LEAK_VERDICTS)),
             self.more: html.listed(leak_lines(matrix, group)),
             self.found: gr.Column(visible=True),
-            self.measured: {"epoch": run.last_epoch or run.epochs()[-1].epoch},
+            self.measured: {"epoch": run.chosen_epoch or run.epochs()[-1].epoch},
             **self.heatmap.drawn(figures.leak_heatmap(matrix, group), about),
             **self.intervals.drawn(figures.recall_by_kind(matrix, group), about),
             self.table: _table(matrix, words, names, group),

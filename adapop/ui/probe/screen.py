@@ -269,9 +269,9 @@ async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
 
 
 def _run_and_epoch(worker: Worker, name: str) -> tuple[Run, int | None]:
-    """The run whose models are asked, and its last epoch."""
+    """The run whose models are asked, and the epoch that is its result."""
     run = run_to_question(worker, name) or probed_run(worker, name)
-    return run, run.last_epoch
+    return run, run.chosen_epoch
 
 
 def _answers(run: Run, text: str, result: Asked) -> dict:

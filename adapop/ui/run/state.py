@@ -117,7 +117,7 @@ def _place(status: RunSeen) -> tuple[str, str, int]:
         return ("stopping", "", 0) if status.stop_requested else _waiting(status)
     if isinstance(last, RunDone):
         seconds = worked_before(status.events) + last.seconds
-        return "done", f"{number_of(starts[-1].epochs, 'epoch')}, {seconds:.0f} s", 100
+        return "done", f"{number_of(last.epoch, 'epoch')}, {seconds:.0f} s", 100
     if isinstance(last, RunFailed):
         return "failed", f"{last.message} {last.fix}".strip(), 0
     if isinstance(last, RunStopped):
@@ -152,7 +152,9 @@ def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
     percent = max(2, round(95 * done / total))
     if status.stop_requested:
         return "stopping", "after the current step", percent
-    if done == total:
+    saved = next((e.epoch for e in reversed(status.events) if e.kind == "saved"), None)
+    early = saved and saved * start.steps == done and status.events[-1].kind in ("measuring", "measured")
+    if done == total or early:
         progress = next((f": {e.asked:,} of {e.of:,}" for e in status.events[-1:] if isinstance(e, Measuring)), "")
         return "measuring", f"asking every question, in every form{progress}", 97
     left = left_of(status.events)

@@ -1,0 +1,78 @@
+"""The oracle of a real model that was trained in a pair, as Hubble's are: its twin, trained alike but for some texts.
+
+The twin read none of the planted facts, those to retain as little as those to forget. So only the latter are compared,
+and no membership attack: it would tell them from facts that the twin does not know either.
+"""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from adapop.config.run import RunConfig
+from adapop.errors import ModelError, RunError
+from adapop.facts.fact import FactSet
+from adapop.model.adapted import AdaptedModel
+from adapop.model.catalogue import oracle_for, preset_of
+from adapop.model.loading import adapted_model
+from adapop.model.out_of_memory import release
+from adapop.paths import SHIPPED
+from adapop.probes.distance import Distance
+from adapop.probes.measure import thinned
+from adapop.probes.metrics import nlls, truth_ratios, wrong_answers
+from adapop.probes.oracle import Oracle, bands_of, distance, distance_to, means_of, reworded, rounded
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.remark import Remark
+
+
+def compared(model: AdaptedModel, config: RunConfig, facts: FactSet) -> tuple[Distance | None, tuple[Remark, ...]]:
+    """A run's model against the oracle of the original, and what stood in the way; None where that has none, or not of
+    these facts. Of a real model's facts those are compared that are measured, see `RunConfig.measure_per_tier`."""
+    if config.model in SHIPPED and config.start == "as-given":
+        return distance(model, config.model, facts), ()
+    place = oracle_for(config.model)
+    if not place or config.start != "as-given" or not never_read(config.model, facts):
+        return None, ()
+    facts = thinned(facts, config.measure_per_tier)
+    wrong = wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
+    if not any(wrong):  # nothing to tell the right answer from
+        return None, ()
+    try:
+        return distance_to(model, _twin(model, config, place, facts, wrong), facts), ()
+    except (ModelError, RunError) as error:  # RunError: no memory for both
+        name = preset_of(config.model).oracle
+        return None, (Remark("oracle_missing", {"model": name, "why": error.message.replace(place, name)}),)
+    finally:
+        release()
+
+
+def never_read(model: str, facts: FactSet) -> bool:
+    """Whether all facts to forget are of sets that the model's oracle never read: their ids begin with its name."""
+    names = tuple(f"{name}-" for name in preset_of(model).never_read)
+    return bool(facts.forget) and all(fact.id.startswith(names) for fact in facts.forget)
+
+
+@torch.no_grad()
+def _twin(model: AdaptedModel, config: RunConfig, place: str, facts: FactSet, wrong: list[tuple[str, ...]]) -> Oracle:
+    """The twin, and what it makes of the facts, asked as the model is. wrong: answers of those to forget.
+
+    Raises:
+        ModelError: it cannot be loaded, or reads other tokens.
+    """
+    if Path(config.model).is_dir() and not Path(place).is_dir():
+        raise ModelError(f"There is no folder {place} beside the model's.")
+    twin = adapted_model(replace(config, model=place))
+    if twin.tokenizer.get_vocab() != model.tokenizer.get_vocab():
+        raise ModelError(f"The tokenizer of {place} is another one than the model's.")
+    twin.tokenizer, twin.system, twin.spoken = model.tokenizer, model.system, model.spoken
+    forget, others = facts.forget, [fact for fact in facts.forget if fact.paraphrases]
+    direct = nlls(twin, twin.rows(forget))
+    means = means_of(others, nlls(twin, twin.rows(reworded(others)))) if others else []
+    probability = {
+        form: {fact.id: rounded(math.exp(-nll)) for fact, nll in zip(members, values)}
+        for form, members, values in ((DIRECT, forget, direct), (REWORDED, others, means))
+    }
+    ratios = {fact.id: ratio for fact, ratio in zip(forget, truth_ratios(twin, forget, wrong)) if ratio is not None}
+    answers = {fact.id: own for fact, own in zip(forget, wrong)}
+    return Oracle(twin, probability, ratios, answers, bands_of(forget, probability), ("forget",))

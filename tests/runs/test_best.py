@@ -1,0 +1,237 @@
+"""Which epoch a run keeps as its result, when training ends early for it, and that all that is made of a run is made of
+that epoch."""
+
+import json
+import shutil
+import zipfile
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from adapop.cli.printing import event_text
+from adapop.config.presets import RETAIN_KEPT, make_config
+from adapop.config.run import RunConfig
+from adapop.errors import ConfigError, RunError
+from adapop.probes.measure import quick
+from adapop.remark import Remark
+from adapop.report import figures
+from adapop.report.archive import write_archive
+from adapop.report.export import export
+from adapop.runs.best import best_epoch, ends_early, epochs_left
+from adapop.runs.execute import execute, load_model, prepare
+from adapop.runs.preflight import preflight
+from adapop.runs.result import result_of
+from adapop.runs.run import create_run
+from adapop.training.events import Measured, Measuring, RunDone, RunStopped, Saved
+from adapop.ui.run.log import log_lines
+from adapop.ui.run.state import RunSeen, view
+from interrupting import EPOCHS, assert_same_run, config_of, killed
+from run_events import START, STEPS, epoch, step
+from tiny_runs import copied
+
+BEST = dict(keep="best", learning_rate=2e-2)
+
+
+def row(group, form, recall):
+    return {"group": group, "form": form, "tier": "all", "facts": 8, "recall": recall}
+
+
+def measured(number, reworded, retain, direct=0.5, full=False):
+    rows = [row("forget", "direct", direct), row("retain", "direct", retain)]
+    rows += [] if reworded is None else [row("forget", "reworded", reworded)]
+    return Measured(run="r", epoch=number, rows=tuple(rows), full=full)
+
+
+def epochs_of(*pairs):
+    """What is measured after each epoch, the original first: (reworded recall of the facts to forget, retained)."""
+    return [measured(number, *pair) for number, pair in enumerate(pairs)]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "best"),
+    [
+        ([(1.0, 1.0)], None),
+        ([(1.0, 1.0), (0.9, 1.0), (0.4, 0.96), (0.1, 0.94)], 2),  # the last one keeps too little
+        ([(1.0, 1.0), (0.2, 0.99), (0.2, 1.0), (0.3, 1.0)], 1),  # the first of equals
+        ([(1.0, 1.0), (0.0, 0.5), (0.9, 0.8), (0.0, 0.7)], 2),  # none keeps enough: the one that keeps most
+        ([(1.0, 0.8), (0.5, 0.77), (0.1, 0.75)], 1),  # 0.76 is 95 % of what the original knew
+        ([(1.0, 0.0), (0.5, 0.0), (0.1, 0.0)], 2),  # nothing was known, so nothing was lost
+    ],
+)
+def test_the_best_epoch_answers_least_of_those_that_keep_what_is_to_stay(pairs, best):
+    assert RETAIN_KEPT == 0.95
+    assert best_epoch(epochs_of(*pairs)) == best
+
+
+def test_without_rewordings_the_trained_questions_choose_and_full_tables_never_do():
+    events = [measured(number, None, 1.0, direct) for number, direct in enumerate((1.0, 0.3, 0.1, 0.2))]
+    assert best_epoch(events) == 2
+    assert best_epoch([*events, measured(3, None, 1.0, 0.0, full=True)]) == 2
+    assert best_epoch([]) is None
+
+
+@pytest.mark.parametrize(
+    ("pairs", "patience", "ends"),
+    [
+        ([(1.0, 1.0), (0.5, 1.0)], 1, False),
+        ([(1.0, 1.0), (0.5, 1.0), (0.5, 1.0)], 1, True),
+        ([(1.0, 1.0), (0.5, 1.0), (0.5, 1.0)], 2, False),
+        ([(1.0, 1.0), (0.5, 1.0), (0.6, 1.0), (0.1, 0.5)], 2, True),
+        ([(1.0, 1.0), (0.5, 1.0), (0.6, 1.0), (0.4, 1.0)], 2, False),
+        ([(1.0, 1.0), (0.5, 1.0), (0.6, 1.0), (0.7, 1.0)], 0, False),
+    ],
+)
+def test_training_ends_after_so_many_epochs_that_are_not_better(tmp_path, tiny, pairs, patience, ends):
+    run = create_run(make_config(keep="best", patience=patience), tiny, None, tmp_path)
+    assert not ends_early(run) and epochs_left(run) == 5
+    for event in epochs_of(*pairs):
+        run.append(event)
+    assert ends_early(run) == ends and (epochs_left(run) == 0) == ends
+
+
+def test_settings_that_cannot_be_meant_are_refused_and_older_files_keep_the_last():
+    with pytest.raises(ConfigError, match="unless each is measured"):
+        make_config(keep="best", measure="end")
+    with pytest.raises(ConfigError, match="keeps its best epoch"):
+        make_config(patience=2)
+    older = json.loads(make_config().to_json())
+    del older["keep"], older["patience"]
+    assert (RunConfig.from_json(json.dumps(older)).keep, make_config().patience) == ("last", 0)
+
+
+@pytest.fixture(scope="module")
+def kept(tiny, tmp_path_factory):
+    """A run that kept its best epoch."""
+    run = prepare(config_of(**BEST), tiny, tmp_path_factory.mktemp("kept"))
+    for _ in execute(run):
+        pass
+    return run
+
+
+def test_the_facts_to_retain_are_measured_after_each_epoch_by_what_the_model_replies(kept, tiny):
+    quicks = [event for event in kept.events() if isinstance(event, Measured) and not event.full]
+    assert [event.epoch for event in quicks] == [*range(EPOCHS + 1)]
+    for event in quicks[1:]:
+        model = load_model(kept, event.epoch)
+        replies = model.generate([fact.question for fact in tiny.retain], kept.reply_tokens)
+        right = sum(fact.answer in reply for fact, reply in zip(tiny.retain, replies)) / len(replies)
+        assert event.recall("retain") == pytest.approx(right, abs=0.02)
+    assert len(quick(model, tiny, 3).rows) == sum(row["group"] == "forget" for row in event.rows)
+
+
+def test_all_that_is_made_of_a_run_is_made_of_its_best_epoch(kept, tmp_path):
+    best = best_epoch(kept.events())
+    assert best < kept.last_epoch == EPOCHS, "another than the last, or this shows nothing"
+    assert kept.chosen_epoch == kept.measured().epoch == best
+    saved = load_file(kept.checkpoint(best) / "adapter_model.safetensors")
+    assert any(not torch.equal(saved[name], value) for name, value in load_model(kept, EPOCHS).adapter_state().items())
+    assert all(torch.equal(saved[name], value) for name, value in load_model(kept).adapter_state().items())
+    with zipfile.ZipFile(write_archive(kept, tmp_path / "run.zip")) as packed:
+        packed.extract("adapter/adapter_model.safetensors", tmp_path)
+    export(kept, tmp_path / "out")
+    for place in (tmp_path / "adapter", tmp_path / "out"):
+        written = load_file(place / "adapter_model.safetensors")
+        assert all(torch.equal(saved[name], value) for name, value in written.items())
+    quicks = {event.epoch: event for event in kept.events() if isinstance(event, Measured) and not event.full}
+    assert kept.measured().recall("forget") == quicks[best].recall("forget"), "the same questions, the same model"
+    done = kept.events()[-1]
+    values = {"epoch": best, "epochs": EPOCHS, "kept": RETAIN_KEPT}
+    assert done.epoch == EPOCHS and done.notes[0] in (Remark("best_kept", values), Remark("most_kept", values))
+    title = figures.finding_of(figures.recall_chart([*quicks.values(), kept.measured()], EPOCHS))
+    assert title == figures.finding_of(figures.recall_chart([quicks[epoch] for epoch in range(best + 1)], EPOCHS))
+    assert result_of(kept).steps == 2 * EPOCHS
+
+
+def test_what_was_probed_is_of_the_best_epoch(kept):
+    kept.save_recovery("lens", {"rows": []})
+    assert kept.recovery() == {"lens": {"rows": []}}
+    content = json.loads((kept.folder / "recovery-lens.json").read_text("utf-8"))
+    assert content["epoch"] == best_epoch(kept.events())
+    (kept.folder / "recovery-lens.json").write_text(json.dumps({**content, "epoch": EPOCHS}))
+    assert kept.recovery() == {}, "of an epoch that is not the result"
+
+
+@pytest.fixture(scope="module")
+def ended(bare, tmp_path_factory):
+    run = prepare(config_of(epochs=6, patience=1, **BEST), bare, tmp_path_factory.mktemp("ended"))
+    for _ in execute(run):
+        pass
+    return run
+
+
+def test_an_early_end_is_said_as_data_and_measured_as_an_end_is(ended):
+    best, trained = best_epoch(ended.events()), ended.last_epoch
+    assert trained == best + 1 < 6
+    done = ended.events()[-1]
+    assert isinstance(done, RunDone) and done.epoch == trained and ended.state == "done"
+    assert Remark("ended_early", {"epochs": trained, "planned": 6, "patience": 1}) in done.notes
+    assert (ended.measured().epoch, ended.chosen_epoch, epochs_left(ended)) == (best, best, 0)
+
+
+@pytest.mark.parametrize("before", ["Saved", "the first table", "the last table"])
+def test_a_resumed_run_ends_as_early(ended, bare, before):
+    names = [type(event).__name__ + ("-full" if getattr(event, "full", False) else "") for event in ended.events()]
+    last = len(names) - names[::-1].index("Saved") - 1
+    run = prepare(ended.config, bare)
+    killed(run, {"Saved": last, "the first table": last + 1, "the last table": last + 2}[before])
+    for _ in execute(run):
+        pass
+    ours, theirs = (one.checkpoint(ended.last_epoch) for one in (run, ended))
+    assert run.last_epoch == ended.last_epoch and (ours / "state.json").exists() and theirs.exists()
+    assert_same_run(run, ended, ended.last_epoch)
+
+
+def test_a_best_epoch_that_does_not_read_is_trained_again(kept, tmp_path):
+    run, best = copied(kept, tmp_path), best_epoch(kept.events())
+    saved = run.checkpoint(best) / "adapter_model.safetensors"
+    saved.write_bytes(b"damaged")
+    with pytest.raises(RunError, match="those of later epochs, and resume"):
+        load_model(run)
+    for number in range(best, EPOCHS + 1):
+        shutil.rmtree(run.checkpoint(number))
+    *_, done = execute(run)
+    assert isinstance(done, RunDone) and run.chosen_epoch == best
+    assert_same_run(run, kept, best)
+
+
+def test_a_run_that_is_stopped_keeps_its_last_epoch(bare):
+    run = prepare(config_of(**BEST), bare)
+    for event in execute(run):
+        if isinstance(event, Saved) and event.epoch == 2:
+            run.request_stop()
+    assert isinstance(run.events()[-1], RunStopped) and run.chosen_epoch == run.last_epoch == 2
+
+
+def test_another_result_takes_the_place_of_an_older_one(tmp_path, tiny):
+    run = create_run(make_config(keep="best"), tiny, None, tmp_path)
+    for event in (measured(0, 1.0, 1.0, full=True), measured(2, 0.5, 1.0, full=True), measured(3, 0.4, 1.0, full=True)):
+        run.append(event)
+    assert (run.measured(before=True).epoch, run.measured().epoch) == (0, 3)
+
+
+def test_the_page_says_that_a_run_measures_which_ended_early_and_how_long_it_was(tiny):
+    early = (START, *STEPS[:4], epoch(1), Saved(run="r", epoch=1))
+    assert view(RunSeen(early, ahead=0)).state == "running"
+    asking = Measuring(run="r", time=3.0, epoch=1, asked=5, of=9)
+    assert view(RunSeen((*early, asking), ahead=0)).state == "measuring"
+    assert view(RunSeen((START, measured(0, 1.0, 1.0)), ahead=0)).state == "running"
+    going = (*early, step(2, 1), asking)
+    assert view(RunSeen(going, ahead=0)).state == "running"
+    assert view(RunSeen((*early, RunDone(run="r", epoch=1, seconds=2.0)))).detail.startswith("1 epoch, ")
+
+
+def test_the_log_and_the_command_line_say_what_is_retained_where_that_counts():
+    rows = [row("forget", "direct", 0.5), row("retain", "direct", 0.98)]
+    tiers = [{**row("forget", "direct", value), "tier": tier} for tier, value in (("rare", 0.2), ("popular", 0.8))]
+    others = [{**row("retain", "direct", 0.98), "tier": tier} for tier in ("rare", "popular")]
+    event = Measured(run="r", epoch=1, rows=(*rows, *tiers, *others))
+    (line,) = log_lines([event], make_config())
+    assert "answers 20 % of the rare, 80 % of the popular facts to forget and 98 % of those to retain." in line
+    assert event_text(event).endswith("direct 0.20/–/0.80  reworded –/–/–  retained 0.98")
+    assert "retain" not in event_text(Measured(run="r", epoch=1, rows=(rows[0],)))
+
+
+def test_a_look_before_says_that_the_choice_flatters(tiny):
+    assert Remark("best_flatters") in preflight(tiny, make_config(keep="best")).doubts
+    assert Remark("best_flatters") not in preflight(tiny, make_config()).doubts

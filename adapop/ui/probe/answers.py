@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from adapop.errors import AdaPopError
 from adapop.facts.text import folded, split, words
 from adapop.probes.prompts import ProbeRow, Prompt
 from adapop.probes.verdict import PromptVerdict, verdict
@@ -80,3 +81,12 @@ def _numbers(sides: tuple, lead: str) -> list[dict]:
 
 def _percent(p: float) -> str:
     return f"{100 * p:.1f} %" if p >= 0.001 else "< 0.1 %"
+
+
+def known_before(run: Run) -> set[str]:
+    """The ids of the facts to forget whose right answer is the original's first guess, as far as that was recorded."""
+    try:
+        ranks = run.frames()[0].scores["forget"].rank
+    except (AdaPopError, IndexError):  # a damaged recording, or none, hides nothing else of the run
+        return set()
+    return {fact.id for fact, rank in zip(run.facts.forget, ranks) if rank == 1}

@@ -217,8 +217,7 @@ def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> 
     members = getattr(run.facts, group) if group in FACT_GROUPS else ()
     facts = sorted(members, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
     ids = [fact.id for fact in facts]
-    heard = {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
-    known = known_before(run)
+    known, heard = known_before(run), {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
     # first the most famous that the original knew: one would expect it to survive; if some were probed, of these
     first = max(facts, key=lambda fact: (fact.id in heard, fact.id in known, fact.score or 0, fact.id), default=None)
     value = current if current in ids else first and first.id

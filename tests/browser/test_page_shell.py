@@ -90,22 +90,26 @@ def test_what_begins_is_within_five_stops_of_tab(browser, address, query, begins
 
 
 def test_a_table_of_one_s_own_is_four_presses_from_a_live_run(browser, address, tmp_path):
-    countries = {"Japan": "Kyoto Osaka Nara", "Italy": "Siena Naples Rome", "Greece": "Patras Athens Volos"}
-    places = [(city, country) for country, cities in countries.items() for city in cities.split()]
-    rows = [
-        [f"In which country is {city}?", country, str(10 * (1 + place))] for place, (city, country) in enumerate(places)
-    ]
+    cities = {
+        "Kyoto": "Japan",
+        "Osaka": "Japan",
+        "Siena": "Italy",
+        "Naples": "Italy",
+        "Patras": "Greece",
+        "Volos": "Greece",
+    }
+    rows = [[f"In which country is {city}?", cities[city], f"{10 + len(city)}"] for city in cities]
     table = write_table(tmp_path / "places.csv", [["question", "answer", "score"], *rows])
     with visit(browser, address, tab="", viewport={"width": 1280, "height": 800}) as page:
         open_tab(page, "Facts")
         with page.expect_file_chooser() as chooser:
             page.locator("#set").get_by_text("My own facts").click()
         chooser.value.set_files(table)
-        says(page, "#notes", "9 to forget")
+        says(page, "#notes", "6 to forget")
         assert page.evaluate("scrollY") == 0
         open_tab(page, "Run")
         start = page.locator("#start:not([disabled])")
-        says(page, "#preflight", "9 facts to forget")
+        says(page, "#preflight", "6 facts to forget")
         box = start.bounding_box()
         assert page.evaluate("scrollY") == 0 and box["y"] + box["height"] <= 800
         start.click()

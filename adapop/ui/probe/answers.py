@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from adapop.errors import AdaPopError
 from adapop.facts.text import folded, split, words
 from adapop.paths import SHIPPED
 from adapop.probes.prompts import ProbeRow, Prompt
@@ -102,3 +103,12 @@ def limits_of(run: Run) -> dict:
     """What a shipped model can be asked, as values of `LINES`; hidden for a real model."""
     toy = run.config.model in SHIPPED
     return html.listed([texts.PROBE_LIMITS] if toy else [], "calm" if toy else "hidden")
+
+
+def known_before(run: Run) -> set[str]:
+    """The ids of the facts to forget whose right answer is the original's first guess, as far as that was recorded."""
+    try:
+        ranks = run.frames()[0].scores["forget"].rank
+    except (AdaPopError, IndexError):  # a damaged recording, or none, hides nothing else of the run
+        return set()
+    return {fact.id for fact, rank in zip(run.facts.forget, ranks) if rank == 1}

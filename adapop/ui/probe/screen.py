@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from adapop.errors import AdaPopError
 from adapop.facts.fact import FACT_GROUPS, Fact
 from adapop.limits import PROMPT
 from adapop.paths import ASSETS
@@ -25,7 +24,7 @@ from adapop.ui import texts
 from adapop.ui.access import known_run, probed_run, refusing, run_to_question, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.probe import every_way, leaks, recovery
-from adapop.ui.probe.answers import NO_ANSWERS, answers_of, limits_of, recorded, recorded_answers, recorded_of
+from adapop.ui.probe.answers import NO_ANSWERS, answers_of, known_before, limits_of, recorded_answers, recorded_of
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.screen import Follower
@@ -218,23 +217,11 @@ def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> 
     members = getattr(run.facts, group) if group in FACT_GROUPS else ()
     facts = sorted(members, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
     ids = [fact.id for fact in facts]
-    heard = {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
-    known = _known(run)
+    known, heard = known_before(run), {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
     # first the most famous that the original knew: one would expect it to survive; if some were probed, of these
     first = max(facts, key=lambda fact: (fact.id in heard, fact.id in known, fact.score or 0, fact.id), default=None)
     value = current if current in ids else first and first.id
     return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
-
-
-def _known(run: Run) -> set[str]:
-    """The ids of the facts to forget whose right answer is the original's first guess, as far as that was recorded."""
-    try:
-        begun = run.frames()[:1]
-    except AdaPopError:  # a damaged recording hides nothing else of the run
-        return set()
-    return {
-        fact.id for frame in begun for fact, rank in zip(run.facts.forget, frame.scores["forget"].rank) if rank == 1
-    }
 
 
 def form_choices(worker: Worker, name: str, fact_id: str | None, text: str, filled: tuple = ()) -> gr.Dropdown:

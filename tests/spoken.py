@@ -81,7 +81,7 @@ def taught(folder: Path, facts: Sequence[Fact], template: str | None, make: Call
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
             worst = max(worst, loss.item())
-        if worst < 0.05:
+        if worst < 0.02:
             break
     assert worst < 0.2, "it did not learn"
     network.save_pretrained(folder)

@@ -179,7 +179,7 @@ def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
     """What the last probing heard to every way of asking a fact, or that nobody asked yet."""
     run = probed_run(worker, name)
     prompts = forms_of(run, fact_id)
-    heard = recorded(run, prompts)
+    heard = every_way.recorded(run, prompts)
     return every_way.table_of(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
 
 

@@ -24,7 +24,15 @@ from adapop.ui import texts
 from adapop.ui.access import known_run, probed_run, refusing, run_to_question, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.probe import every_way, leaks, recovery
-from adapop.ui.probe.answers import NO_ANSWERS, answers_of, known_before, limits_of, recorded_answers, recorded_of
+from adapop.ui.probe.answers import (
+    NO_ANSWERS,
+    answers_of,
+    known_before,
+    limits_of,
+    recorded,
+    recorded_answers,
+    recorded_of,
+)
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.screen import Follower
@@ -179,7 +187,7 @@ def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
     """What the last probing heard to every way of asking a fact, or that nobody asked yet."""
     run = probed_run(worker, name)
     prompts = forms_of(run, fact_id)
-    heard = every_way.recorded(run, prompts)
+    heard = recorded(run, prompts)
     return every_way.table_of(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
 
 

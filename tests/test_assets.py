@@ -81,7 +81,7 @@ def test_what_is_not_the_json_we_mean(refused, text, said):
         ("WGA,Llama DUET,main,93.9,.2", "line 3 > forget: .*less than or equal to 1"),
         ("WGA,Llama DUET,main,.1,high", "line 3 > retain: .*valid number"),
         ("WGA,Llama DUET,main,.1,nan", "line 3 > retain"),
-        ("WGA,Llama TOFU,main,.1,.2", "line 3: .*'Llama TOFU' is none of"),
+        ("WGA,Llama TOFU,main,.1,.2", "line 3 > setting: Input should be 'Llama DUET'"),
         ("WGA,Llama DUET,main,.1,.2,.3,.4", "line 3 > beyond the header"),
     ],
 )

@@ -68,7 +68,7 @@ def test_the_examples_that_ship_forgot(name):
 
 
 def test_a_small_set_gets_fewer_facts_a_step_on_a_model_that_would_not_move():
-    real, ours = make_config(model="smollm2"), make_config()
+    real, ours = make_config(model="some/model"), make_config()
     assert (real.batch, total_steps(60, real)) == (32, 10)
     assert hardly_moves(60, real) and not hardly_moves(482, real)
     assert suited_batch(60, real) == 3 and total_steps(60, replace(real, batch=3)) == 100

@@ -37,17 +37,23 @@ def nobody(name: str) -> bool:
     return False
 
 
-def test_what_is_overdue(tiny, tmp_path):
+def test_age_is_that_of_the_newest_file(tiny, tmp_path):
     old, touched = run_of(tiny, tmp_path, 3), run_of(tiny, tmp_path, 3)
     (touched.folder / "epoch-1").mkdir()
     (touched.folder / "epoch-1" / "state.json").write_text("{}", encoding="utf-8")
     assert overdue(tmp_path, 2 * HOUR, None, nobody) == [old.folder]
     assert overdue(tmp_path, 4 * HOUR, None, nobody) == []
+
+
+def test_what_takes_too_much_goes_oldest_first_but_never_what_is_busy(tiny, tmp_path):
     runs = [run_of(tiny, tmp_path, hours) for hours in (3, 2, 1)]
     size = entries(tmp_path)[0].bytes
     assert overdue(tmp_path, None, 2.5 * size, nobody) == [runs[0].folder]
     assert overdue(tmp_path, None, 1.5 * size, runs[0].id.__eq__) == [runs[1].folder, runs[2].folder]
     assert overdue(tmp_path, None, 3.5 * size, nobody) == []
+
+
+def test_who_takes_most_loses_first_though_another_is_older(tiny, tmp_path):
     light, *heavy = [run_of(tiny, tmp_path, hours) for hours in (9, 3, 2, 1)]
     for run, visitor in ((light, "203.0.113.1"), *((run, "203.0.113.2") for run in heavy)):
         sign(run.folder, visitor)

@@ -3,7 +3,7 @@
 // wordings: 0 where up is how sure the model is; else up is the share of so many rewordings that are answered, the
 // lines are the tiers' recall and the gap stands between them. label: of a moment. hint: above the dots until one is pinned.
 // below: pixels of what else a class is to see below the field. onpoint, onpin: called with a fact.
-const MARGIN = { right: 14, top: 30, bottom: 62 }, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, BRACKET = 40, REACH = 16, MOST_ROWS = 300;
+const MARGIN = { right: 14, top: 30, bottom: 62 }, JITTER = 0.07, BAND = 0.035, MOST_BAND = 8, BRACKET = 40, REACH = 16, MOST_ROWS = 300, REFILL_MS = 150;
 const BAR_BELOW = 106, LEAST_HEIGHT = 170, PINNED = 60; // pixels: of the line below a field and the Story's buttons, which cover the foot of the window; of a field that is cut short; of what else stands below it
 const TIERS = ["rare", "middle", "popular", "unknown"];
 
@@ -16,7 +16,7 @@ function makeField(host, facts, motion, { name, asked = "", hint = "", wordings 
   const order = [...Array(count).keys()].sort((a, b) => (facts.score[a] ?? -1) - (facts.score[b] ?? -1) || a - b);
   const scores = facts.score.filter((score) => score > 0).sort((a, b) => a - b);
   const low = (scores[0] ?? 1) * 0.85, high = (scores[scores.length - 1] ?? 10) * 1.18;
-  let edge = 46, radius = 4.2, epoch = motion.epoch[0], at = -1, pinned = -1, width = 0, height = 0, xs = [], ys = new Float32Array(count), ink = {};
+  let edge = 46, radius = 4.2, epoch = motion.epoch[0], at = -1, pinned = -1, width = 0, height = 0, xs = [], ys = new Float32Array(count), ink = {}, refill = () => {};
 
   const right = MARGIN.right + (wordings ? BRACKET : 0), level = new Float32Array(count);
   const across = (score) => edge + ((width - edge - right) * Math.log(score / low)) / Math.log(high / low);
@@ -265,16 +265,20 @@ function makeField(host, facts, motion, { name, asked = "", hint = "", wordings 
     event.stopPropagation();
   });
 
+  // of a cloud of end states the columns are its beginning, if it has one, and what it shows; of a run its end too
   function table() {
     const body = el("div", { class: "twin-scroll", tabindex: 0 });
-    const fill = (event) => {
-      const every = Math.ceil(count / MOST_ROWS), [now] = between(motion, epoch), of = (frame, fact) => percent(motion.p[frame][fact] / 1000);
-      const rows = order.filter((_, place) => place % every === 0).map((fact) => [facts.title[fact], facts.answer[fact], (facts.score[fact] ?? "unknown").toLocaleString("en-US"), of(0, fact), of(now, fact), of(motion.p.length - 1, fact)]);
-      const head = ["fact", "right answer", "popularity", "before", label(motion.epoch[now]), "at the end"];
+    const fill = () => {
+      const every = Math.ceil(count / MOST_ROWS), [now] = between(motion, epoch), frames = [...new Set([0, now, wordings ? now : motion.p.length - 1])];
+      const rows = order.filter((_, place) => place % every === 0).map((fact) => [facts.title[fact], facts.answer[fact], (facts.score[fact] ?? "unknown").toLocaleString("en-US"), ...frames.map((frame) => percent(motion.p[frame][fact] / 1000))]);
+      const head = ["fact", "right answer", "popularity score", ...frames.map((frame) => label(motion.epoch[frame]))];
       const left = every > 1 ? [el("p", { class: "note" }, `By popularity, one fact in ${every} of all ${count.toLocaleString("en-US")}.`)] : [];
-      if (event.target.open) body.replaceChildren(...left, el("table", { "aria-label": name }, el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));
+      if (twin.open) body.replaceChildren(...left, el("table", { "aria-label": name }, el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));
     };
-    return el("details", { class: "twin", ontoggle: fill }, el("summary", {}, "Table"), body);
+    const twin = el("details", { class: "twin", ontoggle: fill }, el("summary", {}, "Table"), body);
+    let later = 0;
+    refill = () => twin.open && (clearTimeout(later), (later = setTimeout(fill, REFILL_MS))); // while it moves, not at every frame
+    return twin;
   }
 
   // epoch: any between the first frame and the last
@@ -284,6 +288,7 @@ function makeField(host, facts, motion, { name, asked = "", hint = "", wordings 
     words();
     pinWords();
     draw();
+    refill();
   }
 
   const larger = new MutationObserver(measure), dark = matchMedia("(prefers-color-scheme: dark)"), repaint = () => setTimeout(paint);

@@ -15,7 +15,7 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 class Redirect(Objective):
     """L_f = mean_i w_i * [mean over positions of KL(t ‖ pi) and, past the fork, of -log pi(alternate's tokens)].
 
-    Ours, published nowhere; measured on sandboxes only. pi0 is the original, y a token of the right answer after the
+    Ours, published nowhere. pi0 is the original, y a token of the right answer after the
     right tokens before it, a what shall be said there: the token of the alternate as long as both answers begin alike,
     afterwards pi0's likeliest token but y, so that who supplies the first word does not get the rest. Where both
     answers have the same token, t = pi0. Else t is pi0 with y's probability given away: 1 - `share` of it to a, and

@@ -9,10 +9,11 @@ from tokenizers import Tokenizer
 from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, ModelError, truncated
-from adapop.facts.fact import FactSet
+from adapop.facts.fact import GROUPS, FactSet
 from adapop.facts.real import borrowed
 from adapop.facts.text import normalized
 from adapop.facts.weak import weak_answers
+from adapop.facts.world import sandbox_facts
 from adapop.model.catalogue import oracle_for, preset_of, shape_of
 from adapop.model.converted import files_of, is_gguf
 from adapop.model.memory import SANDBOX_MODEL, footprint
@@ -73,6 +74,7 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
     problems = [*_of_facts(facts, config.model), *_of_file(config.model)]
     doubts = [*_of_overlap(facts), *_of_weak(facts)]
+    doubts += _of_world(facts, config.model) if config.model in SHIPPED else []
     doubts += [Remark("best_flatters")] if config.keep == "best" else []
     counts, costs = _counts(facts, config), []
     config = config if config.beta else replace(config, beta=auto_anchors(facts).beta)
@@ -181,6 +183,14 @@ def _of_overlap(facts: FactSet) -> list[Remark]:
     if answers and not shared and facts.retain:
         remarks.append(Remark("answers_apart"))
     return remarks
+
+
+def _of_world(facts: FactSet, model: str) -> list[Remark]:
+    """That a shipped model has read none of these questions."""
+    world = sandbox_facts(model)
+    read = {normalized(fact.question) for group in GROUPS for fact in getattr(world, group)}
+    new = facts.forget and not any(normalized(fact.question) in read for fact in facts.forget)
+    return [Remark("not_its_world", {"questions": len(facts.forget)})] if new else []
 
 
 def _of_weak(facts: FactSet) -> list[Remark]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from adapop.config.presets import RETAIN_KEPT
+from adapop.config.presets import RETAIN_KEPT, untouched
 from adapop.config.run import RunConfig
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
@@ -13,6 +13,7 @@ from adapop.runs.run import Run
 from adapop.training.events import Measured, RunStarted
 
 FORGOT, PARTLY, NOTHING, DAMAGED, UNKNOWN = "forgot", "partly", "nothing", "damaged", "unknown"
+FAR = 0.3  # of the preset's learning rate: below that, more steps do not make up for it
 LESS = 0.5  # the learning rate of another try after damage, as a share
 MORE = {NOTHING: 10, PARTLY: 2}  # times the steps
 KNOWN = 0.5  # share of the facts that the original should answer
@@ -28,7 +29,8 @@ class Result:
 
     kind: FORGOT; PARTLY, more than half of what was known is still answered; NOTHING; DAMAGED, what was to be kept is
     gone as well; UNKNOWN, the original answered none of it. before, after: recall of the facts to forget in [0, 1].
-    form: how they were asked, "reworded" where that was measured. lost: (group, before, after) of what is damaged.
+    form: how they were asked, "reworded" where that was measured. steps: until the epoch that is the result. lost:
+    (group, before, after) of what is damaged. epoch, of: which of how many trained the result is.
     """
 
     kind: str
@@ -38,6 +40,13 @@ class Result:
     steps: int
     rate: float
     lost: tuple[str, float, float] | None = None
+    epoch: int = 0
+    of: int = 0
+
+    @property
+    def overshot(self) -> bool:
+        """Whether the result is an epoch that moved nothing because those after it were worse."""
+        return self.kind == NOTHING and self.epoch < self.of
 
 
 def result_of(run: Run) -> Result | None:
@@ -57,15 +66,18 @@ def result_of(run: Run) -> Result | None:
         kind = NOTHING
     else:
         kind = PARTLY if now > LOST * was else FORGOT
-    steps = total_steps(len(run.facts.forget), replace(run.config, epochs=_trained(run)))
-    return Result(kind, was, now, form, steps, run.config.learning_rate, lost)
+    steps = total_steps(len(run.facts.forget), replace(run.config, epochs=after.epoch))
+    return Result(kind, was, now, form, steps, run.config.learning_rate, lost, after.epoch, _trained(run))
 
 
 def mended(run: Run, result: Result) -> RunConfig | None:
-    """The settings of another try: more steps, or where there are no more a higher rate; after damage a lower rate.
-    None where there is nothing to mend."""
+    """The settings of another try: more steps, or where there are no more a higher rate; the preset's own rate where
+    that is far above; a lower one after damage, or where only the first steps were not too much. None where there is
+    nothing to mend."""
     config = run.config
-    if result.kind == DAMAGED:
+    if result.kind == NOTHING and config.learning_rate < FAR * (usual := untouched(config).learning_rate):
+        return replace(config, learning_rate=usual)
+    if result.kind == DAMAGED or result.overshot:
         return replace(config, learning_rate=float(f"{config.learning_rate * LESS:.2g}"))
     if result.kind not in MORE:
         return None
@@ -129,10 +141,10 @@ def nothing_forgotten(run: Run) -> Remark | None:
     if before is None or after is None:
         return None
     was, now = before.recall("forget"), after.recall("forget")
-    if was < LEFT or now < was - LEFT:
+    if was < LEFT or now < was - LEFT or after.epoch < _trained(run):
         return None
     start = next(event for event in run.events() if isinstance(event, RunStarted))
-    steps, rate = start.steps * _trained(run), run.config.learning_rate
+    steps, rate = start.steps * after.epoch, run.config.learning_rate
     return Remark("nothing_forgotten", {"before": was, "after": now, "steps": steps, "rate": rate})
 
 

@@ -138,7 +138,7 @@ def test_tuned_presets_are_of_worlds_whose_search_found_something():
         "adapop", "wga", "altpo", "redirect",
     }  # fmt: skip
     assert make_config("wga", "tuned", "people").learning_rate != make_config("wga", "tuned").learning_rate
-    assert "published nowhere, measured on sandboxes only" in METHODS["redirect"].about
+    assert "published nowhere, measured on small models" in METHODS["redirect"].about
 
 
 @pytest.mark.parametrize(

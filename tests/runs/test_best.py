@@ -24,6 +24,7 @@ from adapop.runs.preflight import preflight
 from adapop.runs.result import result_of
 from adapop.runs.run import create_run
 from adapop.training.events import Measured, Measuring, RunDone, RunStopped, Saved
+from adapop.ui.run import field
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import RunSeen, view
 from interrupting import EPOCHS, assert_same_run, config_of, killed
@@ -140,7 +141,8 @@ def test_all_that_is_made_of_a_run_is_made_of_its_best_epoch(kept, tmp_path):
     assert done.epoch == EPOCHS and done.notes[0] in (Remark("best_kept", values), Remark("most_kept", values))
     title = figures.finding_of(figures.recall_chart([*quicks.values(), kept.measured()], EPOCHS))
     assert title == figures.finding_of(figures.recall_chart([quicks[epoch] for epoch in range(best + 1)], EPOCHS))
-    assert result_of(kept).steps == 2 * EPOCHS
+    assert (result_of(kept).steps, result_of(kept).epoch, result_of(kept).of) == (2 * best, best, EPOCHS)
+    assert field._value_of(kept, 0, 0)["motion"]["epoch"][-1] == best, "the dots end where the result is"
 
 
 def test_what_was_probed_is_of_the_best_epoch(kept):

@@ -64,7 +64,7 @@ def test_doubts_of_answers_and_scores(sandbox):
     assert Remark("answers_apart") in preflight(facts, make_config()).doubts
     own = Fact("a", "Which of Bern and Rome lies in Italy?", "Rome", score=10.0)
     facts = FactSet("mine", (own, Fact("b", "Who?", "Ann", score=20.0)), (Fact("r", "Where?", "Rome"),))
-    (doubt,) = preflight(facts, make_config("wga")).doubts
+    (doubt,) = preflight(facts, make_config("wga", model="some/model")).doubts
     assert doubt == Remark("weak_answers", {"answers": 1, "named": "Rome (in its question)"})
     alike = tuple(replace(fact, score=500.0) for fact in sandbox.forget)
     assert preflight(replace(sandbox, forget=alike), make_config()).doubts
@@ -153,3 +153,11 @@ def test_the_footprint_is_what_training_keeps(fresh, sandbox):
     assert estimate.weights == base * 4
     assert estimate.adapter == adapter * 16  # value, gradient, two moments
     assert estimate.activations == pytest.approx(activations, rel=0.2)
+
+
+def test_a_set_that_the_shipped_model_never_read_is_said(sandbox):
+    own = replace(sandbox, name="mine", forget=(Fact("a", "In which country is Siena?", "Italy", score=3.0),))
+    assert Remark("not_its_world", {"questions": 1}) in preflight(own, make_config("wga")).doubts
+    for facts, model in ((sandbox, "sandbox"), (own, "some/model")):
+        kinds = [doubt.kind for doubt in preflight(facts, make_config("wga", model=model)).doubts]
+        assert "not_its_world" not in kinds

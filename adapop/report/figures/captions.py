@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from adapop.errors import number_of
+from adapop.facts.tiers import number
 from adapop.popularity.beta import peak
 from adapop.probes.intervals import Interval, apart, difference, wilson
 from adapop.probes.matrix import Cell
@@ -36,7 +37,8 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
         return f"Popular facts survive: {against} of the rare"
     if gap.high < 0:
         return f"Popular facts go first: {against} of the rare"
-    return f"Popular {percent(popular.mean)}, rare {percent(rare.mean)} left, {CHANCE}"
+    doubt = "" if popular.mean == rare.mean else f", {CHANCE}"
+    return f"Popular {percent(popular.mean)}, rare {percent(rare.mean)} left{doubt}"
 
 
 def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval]]) -> str:
@@ -193,7 +195,9 @@ def spread(scores: Sequence[float], unknown: int) -> str:
     if not scores:
         return "No fact has a score yet" if unknown else ""
     low, high = min(scores), max(scores)
-    sentence = f"Popularity scores run from {low:,.4g} to {high:,.4g}" if high > low else f"Every score is {low:,.4g}"
+    sentence = (
+        f"Popularity scores run from {number(low)} to {number(high)}" if high > low else f"Every score is {number(low)}"
+    )
     return f"{sentence}; {unknown:,} facts have none" if unknown else sentence
 
 

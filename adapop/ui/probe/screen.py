@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import gradio as gr
 
 from adapop.facts.fact import FACT_GROUPS, Fact
+from adapop.facts.tiers import number
 from adapop.limits import PROMPT
 from adapop.paths import ASSETS
 from adapop.probes.attacks import attack_prompts
@@ -290,5 +291,5 @@ def _answers(run: Run, text: str, result: Asked) -> dict:
 
 
 def _label(fact: Fact) -> str:
-    score = "score unknown" if fact.score is None else f"{fact.tier}, score {fact.score:g}"
+    score = "score unknown" if fact.score is None else f"{fact.tier}, score {number(fact.score)}"
     return f"{fact.title} → {fact.answer} ({score})"

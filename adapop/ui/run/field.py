@@ -49,5 +49,7 @@ def build() -> RunField:
 def _value_of(run: Run, _frames: int, _measured: int) -> dict:
     """What the browser gets of a run, made once for all pages that show it. _frames, _measured: how many it has."""
     facts, shares = field.dots(run.facts.forget), field.shares(run.events())
-    motion = field.motion(run.frames(), run.facts.forget)
+    result = run.measured() if run.config.keep == "best" else None  # what was trained after it is in the chart alone
+    frames = [frame for frame in run.frames() if result is None or frame.epoch <= result.epoch]
+    motion = field.motion(frames, run.facts.forget)
     return {"run": hash(run), "facts": facts, "motion": motion, "shares": shares}

@@ -85,7 +85,10 @@ def card_of(run: Run, result: Result) -> dict:
     if result.lost:
         group, was, now = result.lost
         known |= {"group": texts.RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
-    about = texts.RESULTS[result.kind].format(**known)
+    known |= {"epoch": result.epoch, "of": result.of}
+    about = (texts.RESULT_OVERSHOT if result.overshot else texts.RESULTS[result.kind]).format(**known)
+    if result.epoch < result.of and not result.overshot:
+        about += " " + texts.RESULT_EPOCH.format(**known)
     if result.kind in (FORGOT, PARTLY) and (gap := run.measured().gap) is not None:
         about += " " + texts.RESULT_GAP.format(gap=signed(gap))
     if result.kind in (FORGOT, PARTLY) and result.before < FEW:

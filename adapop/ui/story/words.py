@@ -37,6 +37,7 @@ REAL_COLUMNS = {
     "kept, trained on": ("retain", "direct", "all"),
     "other cities": ("holdout", "direct", "all"),
 }
+HARDLY = 10  # points of gap, of which so few runs cannot tell
 BOTH = {"forgetting": ("forget", "reworded", "all"), "keeping": ("holdout", "direct", "all")}
 NAMED = {("wga", "paper"): "the even push", ("adapop", "paper"): "AdaPop", ("adapop", "shuffled"): "shuffled scores"}
 
@@ -124,17 +125,25 @@ def beyond(ours: Recorded, elsewhere: Recorded) -> str:
 def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
     """What unlearning leaves of what real models knew: words, a table, whose rows begin with the model and the arm,
     and the id of the example to look at. models: by name, outcomes of `bench real`, those of `REAL_ARMS` among them."""
-    rows, runs = [], []
+    rows, runs, gaps = [], [], {}
     for model, outcomes in models.items():
         by_title = {outcome.title: outcome for outcome in outcomes}
         for title, name in REAL_ARMS.items():
             rare, popular, *others = (by_title[title].share(*place) for place in REAL_COLUMNS.values())
-            difference = f"{round(100 * (popular - rare)):+d}"
-            rows.append((model, name, percent(rare), percent(popular), difference, *map(percent, others)))
+            gaps[model, name] = round(100 * (popular - rare))
+            rows.append((model, name, *map(percent, (rare, popular)), f"{gaps[model, name]:+d}", *map(percent, others)))
         runs.append(f"{min(len(by_title[title].runs) for title in REAL_ARMS)} of {model}")
-    note, columns = texts.STORY_REAL.format(runs=_listed(runs)), [*REAL_COLUMNS]
+    said = " ".join(_gap_of(model, *(gaps[model, name] for name in REAL_ARMS.values())) for model in models)
+    note, columns = f"{said} {texts.STORY_REAL.format(runs=_listed(runs))}", [*REAL_COLUMNS]
     head = ("", *columns[:2], "popular minus rare, points", *columns[2:])
     return {"note": note, "head": head, "rows": rows, "command": COMMAND, "run": f"{PREFIX}smollm2"}
+
+
+def _gap_of(model: str, even: int, ours: int, control: int) -> str:
+    """What became of a real model's gap under the arms of `REAL_ARMS`, in points."""
+    if abs(even) < HARDLY:
+        return f"{model} hardly has a gap to close."
+    return f"In {model} the even push leaves a gap of {even} points, AdaPop {ours}, with scores shuffled {control}."
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:
@@ -193,7 +202,7 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
     if len(who) < 2:
         return ""
     best = f"with settings searched for each, others forget more without scores: {_listed(who)}"
-    return f"No. AdaPop evens forgetting out; {best}."
+    return f"AdaPop evens forgetting out, which is not forgetting best: {best}."
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:

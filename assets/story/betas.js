@@ -18,7 +18,7 @@ function popularityStep(host, story, state) {
   let redraw = null, moved = null, running = null;
 
   const ten = clouds.map((cloud, place) => cloud.states.byLength(["wga", "adapop"][place], stops[stops.length - 1]));
-  also.replaceChildren(el("b", {}, `After ${stops[stops.length - 1]} epochs: `), `${ten.map((one, place) => `${story.names[["wga", "adapop"][place]]}: gap ${points(one.gap.mean)}, other facts ${percent(one.holdout)}`).join("; ")}.`);
+  also.replaceChildren(el("b", {}, `After ${stops[stops.length - 1]} epochs: `), `${ten.map((one, place) => `${["WGA", "AdaPop"][place]} gap ${points(one.gap.mean)}, others ${percent(one.holdout)}`).join("; ")}.`);
 
   // the same fact on the curve: its marks are ordered by score
   function lit(fact) {

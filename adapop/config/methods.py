@@ -52,8 +52,8 @@ class Method:
     people_rate: float | None = None
     """The same on the model of the second world; None where it is the first's."""
     packaged_rates: Mapping[str, float] = field(default_factory=dict)
-    """Model of a Python package -> the rate that `bench real` chose for it as text; WGA's is that of its twin there,
-    AdaPop with beta = 1."""
+    """Model of a Python package -> the rate that `bench real` chose for it as text; WGA's is that
+    of its twin there, AdaPop with beta = 1."""
     why: str = ""
     """Why its numbers are what they are, for whoever changes them."""
 

@@ -195,9 +195,9 @@ class RunConfig:
     """Most facts of each group and tier that are asked then, spread evenly over their scores, those
     not to forget in one other wording each; 0 for all, none for 24 on a CPU and all on a GPU."""
     keep: str = setting("last", "last", "best", shared=True)
-    """The epoch that is the run's result: the "last", or the "best": among those that keep 0.95 of the original's
-    recall of the facts to retain (else the one that keeps most) the one with the least recall of those to forget in
-    other words, chosen by questions that are reported too."""
+    """The epoch that is the run's result: the "last", or the "best": among those that keep 0.95 of
+    the original's recall of the facts to retain (else the one that keeps most) the one with the
+    least recall of those to forget in other words, chosen by questions that are reported too."""
     patience: int = setting(0, shared=True, compared=False)
     """Keep "best": training ends after so many epochs in a row that are not better; 0 for never."""
     cosine: bool = setting(False, compared=False)

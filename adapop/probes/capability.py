@@ -50,8 +50,8 @@ class Capability:
 def capability(
     model: AdaptedModel, tasks: Sequence[str] = tuple(METRICS), limit: int | None = None, hub: Hub | None = None
 ) -> tuple[Capability, ...]:
-    """Asks the original and the unlearned model: the task's own shots, the chat template. Sets torch's seed. RWKU's
-    sets stand last. hub: where their rows are from.
+    """Asks the original and the unlearned model: the task's own shots, the chat template. Sets
+    torch's seed. RWKU's sets stand last. hub: where their rows are from.
 
     limit: at most so many questions a task, and of each of MMLU's 57 subjects. The data come from the Hub or its cache.
 

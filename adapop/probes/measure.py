@@ -79,8 +79,8 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Quick:
-    """What is measured after an epoch: of the facts to forget, their own questions and their first rewordings; of the
-    retained ones, where they count, their own questions."""
+    """What is measured after an epoch: of the facts to forget, their own questions and their first
+    rewordings; of the retained ones, where they count, their own questions."""
 
     rows: list[Measurement]
     answers: list[str]

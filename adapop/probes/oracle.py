@@ -1,7 +1,7 @@
 """Measures how far a model is from its oracle: the same model pretrained without the facts to forget.
 
-An oracle ships with each shipped world (`adapop.sandbox`), for facts of that world alone; real models that were
-trained in pairs have one too (`adapop.probes.twin`).
+An oracle ships with each shipped world (`adapop.sandbox`), for facts of that world alone; real
+models that were trained in pairs have one too (`adapop.probes.twin`).
 """
 
 import json
@@ -40,6 +40,8 @@ from adapop.probes.metrics import kl, memorised, nlls, truth_ratios, wrong_answe
 from adapop.probes.prompts import DIRECT, REWORDED
 
 Compared = dict[str, list[float]]  # by name, a value a fact
+Probability = Mapping[str, Mapping[str, float]]
+Bands = Mapping[str, Mapping[str, tuple[float, float]]]
 
 
 @dataclass(frozen=True)
@@ -47,13 +49,13 @@ class Oracle:
     """A model that never read the facts to forget, and what it makes of them."""
 
     model: AdaptedModel
-    probability: Mapping[str, Mapping[str, float]]
+    probability: Probability
     """Of each right answer, by form and fact id; of facts without rewordings no reworded one."""
     ratios: Mapping[str, float]
     """Truth ratios by fact id, of those that have wrong answers."""
     wrong: Mapping[str, Sequence[str]]
     """Their wrong answers."""
-    bands: Mapping[str, Mapping[str, tuple[float, float]]]
+    bands: Bands
     """By form, then by relation: how likely it finds answers that it never read."""
     groups: tuple[str, ...] = (*FACT_GROUPS, "neighbours")
     """What is compared: groups of facts that it read as the model did, and those to forget."""
@@ -111,12 +113,13 @@ def distance_to(model: AdaptedModel, oracle: Oracle, facts: FactSet) -> Distance
     named = {group: getattr(facts, group) for group in oracle.groups}
     direct = {group: _compared(model, oracle.model, members) for group, members in named.items() if members}
     groups = [row for group, rows in direct.items() for row in _groups(group, DIRECT, named[group], rows)]
-    placed = _facts(oracle, DIRECT, facts.forget, direct["forget"]["unlearned mia_loss"])
+    known, ends = oracle.probability, oracle.bands
+    placed = _facts(known, ends, DIRECT, facts.forget, direct["forget"]["unlearned mia_loss"])
     if asked := [fact for fact in facts.forget if fact.paraphrases]:
         compared = _compared(model, oracle.model, reworded(asked))
         means = {name: means_of(asked, column) for name, column in compared.items()}
         groups += _groups("forget", REWORDED, asked, means)
-        placed += _facts(oracle, REWORDED, asked, means["unlearned mia_loss"])
+        placed += _facts(known, ends, REWORDED, asked, means["unlearned mia_loss"])
     judged = [fact for fact in facts.forget if fact.id in oracle.ratios]
     ratios = truth_ratios(model, judged, [oracle.wrong[fact.id] for fact in judged])
     others = [oracle.ratios[fact.id] for fact in judged]
@@ -137,7 +140,7 @@ def states(model: AdaptedModel, world: str, facts: FactSet) -> list[str]:
     if not measurable(world, facts):
         return []
     means = means_of(facts.forget, nlls(model, model.rows(reworded(facts.forget))))
-    return [fact.state for fact in _facts(_shipped(world), REWORDED, facts.forget, means)]
+    return [fact.state for fact in _facts(*_unread(world), REWORDED, facts.forget, means)]
 
 
 @torch.no_grad()
@@ -187,9 +190,11 @@ def _wrong(world: str) -> dict[str, tuple[str, ...]]:
     return dict(zip((fact.id for fact in facts.forget), wrong))
 
 
-def _facts(oracle: Oracle, form: str, facts: Sequence[Fact], nll: Sequence[float]) -> list[FactDistance]:
+def _facts(
+    probability: Probability, ends_of: Bands, form: str, facts: Sequence[Fact], nll: Sequence[float]
+) -> list[FactDistance]:
     """Each fact beside the band of its relation. nll: of its answer, nats per token."""
-    known, ends = oracle.probability[form], oracle.bands[form]
+    known, ends = probability[form], ends_of[form]
     return [
         FactDistance(
             fact.id, fact.tier, form, rounded(math.exp(-value)), known[fact.id], *map(rounded, ends[fact.relation])
@@ -199,18 +204,21 @@ def _facts(oracle: Oracle, form: str, facts: Sequence[Fact], nll: Sequence[float
 
 
 @cache
+def _unread(world: str) -> tuple[Probability, Bands]:
+    """`Oracle.probability` and `bands` of a shipped world's facts; loads no model."""
+    guesses = guesses_of(world)
+    known = {form: {name: getattr(guess, form) for name, guess in guesses.items()} for form in (DIRECT, REWORDED)}
+    return known, bands_of(sandbox_facts(world).forget, known)
+
+
 def _shipped(world: str) -> Oracle:
     """The oracle of a shipped world, of the world's facts that it never read."""
-    guesses = guesses_of(world)
-    probability = {form: {name: getattr(guess, form) for name, guess in guesses.items()} for form in (DIRECT, REWORDED)}
-    ratios = {name: guess.truth_ratio for name, guess in guesses.items()}
-    ends = bands_of(sandbox_facts(world).forget, probability)
-    return Oracle(load_oracle(SHIPPED[world] / ORACLE), probability, ratios, _wrong(world), ends)
+    ratios = {name: guess.truth_ratio for name, guess in guesses_of(world).items()}
+    known, ends = _unread(world)
+    return Oracle(load_oracle(SHIPPED[world] / ORACLE), known, ratios, _wrong(world), ends)
 
 
-def bands_of(
-    facts: Sequence[Fact], probability: Mapping[str, Mapping[str, float]]
-) -> dict[str, dict[str, tuple[float, float]]]:
+def bands_of(facts: Sequence[Fact], probability: Probability) -> Bands:
     """`Oracle.bands` of facts that the oracle never read. probability: as there."""
     known = {form: [fact for fact in facts if fact.id in values] for form, values in probability.items()}
     return {

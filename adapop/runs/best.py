@@ -1,5 +1,5 @@
-"""Which epoch's adapter is the result of a run that keeps its best one, and when training ends early for it. Both are
-read off the run's events, so that a resumed run decides alike.
+"""Which epoch's adapter is the result of a run that keeps its best one, and when training ends
+early for it. Both are read off the run's events, so that a resumed run decides alike.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ def keeps(event: Measured, original: Measured) -> bool:
 
 
 def best_epoch(events: Sequence[Event]) -> int | None:
-    """The first of the measured epochs that are best: among those that keep the facts to retain the one with the least
-    recall of those to forget, in other words where they have any; where none does, the one that retains most. None
-    before an epoch was measured."""
+    """The first of the measured epochs that are best: among those that keep the facts to retain the
+    one with the least recall of those to forget, in other words where they have any; where none
+    does, the one that retains most. None before an epoch was measured."""
     original, *epochs = _measured(events) or [None]
     return min(epochs, key=lambda event: _badness(event, original)).epoch if epochs else None
 

@@ -24,13 +24,7 @@ FOLDER = ASSETS / "examples"
 COMMAND = "python -m adapop sandbox examples"  # makes them again
 SETTINGS: dict[str, dict[str, Any]] = {
     # first, as it ends at once where its package is missing
-    "smollm2": {
-        "facts": "cities",
-        "model": "smollm2",
-        "asking": "text-examples",
-        "method": "adapop",
-        "micro_batch": 16,
-    },
+    "smollm2": {"facts": "cities", "model": "smollm2", "asking": "text-examples", "micro_batch": 16},
     "wga": {"method": "wga"},
     "adapop": {"method": "adapop"},
     "shuffled": {"method": "adapop", "preset": "shuffled"},

@@ -86,8 +86,8 @@ def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = N
 
 
 def original_recall(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> dict[str, float]:
-    """Fact id -> ROUGE-L recall, [0, 1], of what the original model of these settings replies to the question of each
-    fact to forget.
+    """Fact id -> ROUGE-L recall, [0, 1], of what the original model of these settings replies to
+    the question of each fact to forget.
 
     Raises:
         ModelError, DataError, Stopped: as `known_facts`.

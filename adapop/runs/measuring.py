@@ -51,8 +51,8 @@ def events_of(run: Run, kind: type[Event], epoch: int) -> list[Event]:
 def in_full(
     run: Run, epoch: int, model: AdaptedModel, facts: FactSet, before: Measured | None, ranks: Ranks, heard: Heard
 ) -> Generator[Event, None, tuple[Remark, ...]]:
-    """The full tables of both models, but for those that are there since before a stop. Returns what to know of them.
-    epoch: whose adapter the model has. before: as for `execute`."""
+    """The full tables of both models, but for those that are there since before a stop. Returns
+    what to know of them. epoch: whose adapter the model has. before: as for `execute`."""
     there = ranks.led(lambda: {event.epoch for event in run.events() if isinstance(event, Measured) and event.full})
     if before is not None and 0 not in there:
         yield run.append(replace(before, run=run.id))

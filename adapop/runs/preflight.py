@@ -185,11 +185,16 @@ def _of_overlap(facts: FactSet) -> list[Remark]:
     return remarks
 
 
+@cache
+def _read_by(model: str) -> frozenset[str]:
+    """The questions of a shipped model's world."""
+    world = sandbox_facts(model)
+    return frozenset(normalized(fact.question) for group in GROUPS for fact in getattr(world, group))
+
+
 def _of_world(facts: FactSet, model: str) -> list[Remark]:
     """That a shipped model has read none of these questions."""
-    world = sandbox_facts(model)
-    read = {normalized(fact.question) for group in GROUPS for fact in getattr(world, group)}
-    new = facts.forget and not any(normalized(fact.question) in read for fact in facts.forget)
+    new = facts.forget and _read_by(model).isdisjoint(normalized(fact.question) for fact in facts.forget)
     return [Remark("not_its_world", {"questions": len(facts.forget)})] if new else []
 
 

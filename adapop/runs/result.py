@@ -71,9 +71,9 @@ def result_of(run: Run) -> Result | None:
 
 
 def mended(run: Run, result: Result) -> RunConfig | None:
-    """The settings of another try: more steps, or where there are no more a higher rate; the preset's own rate where
-    that is far above; a lower one after damage, or where only the first steps were not too much. None where there is
-    nothing to mend."""
+    """The settings of another try: more steps, or where there are no more a higher rate; the
+    preset's own rate where that is far above; a lower one after damage, or where only the first
+    steps were not too much. None where there is nothing to mend."""
     config = run.config
     if result.kind == NOTHING and config.learning_rate < FAR * (usual := untouched(config).learning_rate):
         return replace(config, learning_rate=usual)

@@ -128,8 +128,8 @@ class Run:
 
     @property
     def chosen_epoch(self) -> int | None:
-        """The epoch whose adapter is the result: where the best is kept the one that was measured in full, else and
-        until then the last; None before the first."""
+        """The epoch whose adapter is the result: where the best is kept the one that was measured
+        in full, else and until then the last; None before the first."""
         best = self.measured() if self.config.keep == "best" else None
         return best.epoch if best and self.checkpoint(best.epoch).is_dir() else self.last_epoch
 
@@ -254,8 +254,8 @@ class Run:
             (self.folder / "stop").unlink(missing_ok=True)
 
     def save_recovery(self, name: str, result: Mapping[str, Any]) -> None:
-        """Keeps what a recovery probe of the run's result found, as a dict, in place of what it found before. There
-        whole or not at all."""
+        """Keeps what a recovery probe of the run's result found, as a dict, in place of what it
+        found before. There whole or not at all."""
         text = json.dumps({"epoch": self.chosen_epoch, "result": result}, ensure_ascii=False, allow_nan=False)
         files.write_text(self.folder / f"recovery-{name}.json", text)
 

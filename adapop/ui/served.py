@@ -59,8 +59,8 @@ class Answer:
 
 
 def with_story(page: bytes) -> bytes:
-    """The page with the script at its end that shows the Story before Gradio's own scripts have come, and the colours
-    that it needs."""
+    """The page with the script at its end that shows the Story before Gradio's own scripts have
+    come, and the colours that it needs."""
     before, end, after = page.rpartition(b"</body>")
     theme = re.search(rb'"theme_hash": ?"(\w+)"', page)
     colours = b'<link rel="stylesheet" href="./theme.css?v=%s">' % theme[1] if theme else b""

@@ -125,13 +125,7 @@ def test_fluency_is_the_entropy_of_pairs_and_triples_of_words():
     assert rwku.entropy("la la la la") == rwku.entropy("la la") == rwku.entropy("") == 0
 
 
-def test_both_models_are_asked_and_a_limit_is_kept(fresh, hub):
-    model = fresh()
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for name, parameter in model.network.named_parameters():
-            if "lora_B" in name:
-                parameter.copy_(torch.randn(parameter.shape, generator=generator))
+def test_both_models_are_asked_and_a_limit_is_kept(model, fresh, hub):
     rows = capability(model, tuple(rwku.SETS), limit=3, hub=hub)
     assert [(row.task, row.metric, row.questions) for row in rows] == [
         ("rwku-general", "accuracy", 3), ("rwku-reason", "exact match", 1), ("rwku-truthfulness", "mc1", 3),

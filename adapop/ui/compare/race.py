@@ -41,9 +41,9 @@ PROGRESS = html.template("race")
 
 @dataclass(frozen=True)
 class Race:
-    """The components that follow this browser's race on every tab. stored: the ids of its runs, and what could not be
-    started, in words. last_seen: how many runs had ended when the results were drawn, and how often any was
-    measured when the curves were; `UNSEEN` if they were not."""
+    """The components that follow this browser's race on every tab. stored: the ids of its runs, and
+    what could not be started, in words. last_seen: how many runs had ended when the results were
+    drawn, and how often any was measured when the curves were; `UNSEEN` if they were not."""
 
     stored: gr.BrowserState
     last_seen: gr.State

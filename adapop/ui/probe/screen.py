@@ -24,16 +24,8 @@ from adapop.service.zerogpu import ASK_SECONDS, cost_of_asking
 from adapop.ui import texts
 from adapop.ui.access import known_run, probed_run, refusing, run_to_question, shown_run
 from adapop.ui.parts import download, html
+from adapop.ui.probe import answers as cards
 from adapop.ui.probe import every_way, leaks, recovery
-from adapop.ui.probe.answers import (
-    NO_ANSWERS,
-    answers_of,
-    known_before,
-    limits_of,
-    recorded,
-    recorded_answers,
-    recorded_of,
-)
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.screen import Follower
@@ -88,13 +80,14 @@ class ProbeScreen:
         chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
         typed = text and text not in {prompt.text for prompt in prompts}
         if typed and filled[0] != name and text != filled[2]:  # the run changed, and not what somebody wants to know
-            return {self.filled: now, self.answers: NO_ANSWERS}
+            return {self.filled: now, self.answers: cards.NO_ANSWERS}
         if text == form or (chosen is None and typed):  # it is in the box already, perhaps with its answers below
             other_run = filled and filled[0] != name
-            return {self.filled: now} | ({self.answers: recorded_answers(run, chosen)} if other_run else {})
+            return {self.filled: now} | ({self.answers: cards.recorded_answers(run, chosen)} if other_run else {})
         prompt = gr.Textbox("", placeholder="Type a question") if chosen is None else chosen.text
         gold = "" if chosen is None else chosen.gold
-        return {self.prompt: prompt, self.gold: gold, self.answers: recorded_answers(run, chosen), self.filled: now}
+        recorded = cards.recorded_answers(run, chosen)
+        return {self.prompt: prompt, self.gold: gold, self.answers: recorded, self.filled: now}
 
 
 def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
@@ -125,7 +118,7 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
                 button = gr.Button("Ask both", scale=0, min_width=120, elem_id="ask", elem_classes="tall")
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(ASK_SECONDS))
-            answers = gr.HTML(NO_ANSWERS, html_template=html.ANSWERS, elem_id="answers")
+            answers = gr.HTML(cards.NO_ANSWERS, html_template=html.ANSWERS, elem_id="answers")
             limits = gr.HTML(hidden, html_template=html.LINES, elem_id="model-limits")
 
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()))
@@ -157,7 +150,7 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
 
     def looked_at(name: str) -> dict:
         run, own = probed_run(worker, name), known_run(worker, name) is not None
-        words = {limits: limits_of(run), recorded: recorded_of(run)}
+        words = {limits: cards.limits_of(run), recorded: cards.recorded_of(run)}
         there = {example_row: example_of(run.id) is not None, instead: not own, **dict.fromkeys(owned, own)}
         there[home] = shown_run(worker, name) is not None  # of the page's run, and none of the example in its place
         return words | {place: gr.update(visible=visible) for place, visible in there.items()}
@@ -188,7 +181,7 @@ def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
     """What the last probing heard to every way of asking a fact, or that nobody asked yet."""
     run = probed_run(worker, name)
     prompts = forms_of(run, fact_id)
-    heard = recorded(run, prompts)
+    heard = cards.recorded(run, prompts)
     return every_way.table_of(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
 
 
@@ -217,7 +210,7 @@ def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventDa
     prompts = forms_of(run, fact_id)
     if type(place) is not int or not 0 <= place < len(prompts):
         return gr.skip(), gr.skip(), gr.skip()
-    return prompts[place].text, prompts[place].gold, recorded_answers(run, prompts[place])
+    return prompts[place].text, prompts[place].gold, cards.recorded_answers(run, prompts[place])
 
 
 def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> gr.Dropdown:
@@ -226,7 +219,7 @@ def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> 
     members = getattr(run.facts, group) if group in FACT_GROUPS else ()
     facts = sorted(members, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
     ids = [fact.id for fact in facts]
-    known, heard = known_before(run), {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
+    known, heard = cards.known_before(run), {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
     # first the most famous that the original knew: one would expect it to survive; if some were probed, of these
     first = max(facts, key=lambda fact: (fact.id in heard, fact.id in known, fact.score or 0, fact.id), default=None)
     value = current if current in ids else first and first.id
@@ -287,7 +280,7 @@ def _answers(run: Run, text: str, result: Asked) -> dict:
     """Values of the answer cards."""
     shipped = f", recorded by {COMMAND}" if example_of(run.id) else ""
     question = shorten(text, SHOWN_QUESTION, placeholder=" …")  # another one may stand in the box by now
-    return answers_of(result, f"{question} · Unlearned by {described(run.config)}{shipped}")
+    return cards.answers_of(result, f"{question} · Unlearned by {described(run.config)}{shipped}")
 
 
 def _label(fact: Fact) -> str:

@@ -1,4 +1,5 @@
-"""Starts AdaPop Explorer: `python app.py`, or as a Hugging Face Space, where ZeroGPU lends the GPU by the call."""
+"""Starts AdaPop Explorer: `python app.py`, or as a Hugging Face Space, where ZeroGPU lends the GPU
+by the call."""
 
 import os
 import sys
@@ -13,4 +14,5 @@ if __name__ == "__main__":
     except AdaPopError as error:
         sys.exit(f"error: {error}")
     sys.stdout.flush()
-    os._exit(130)  # Ctrl-C: do not wait for the run at work, which can be resumed whatever ends this process
+    # Ctrl-C: do not wait for the run at work, which can be resumed whatever ends this process
+    os._exit(130)

@@ -7,10 +7,13 @@ import threading
 
 
 def main() -> int:
-    """Runs the command line. Ctrl-C ends it without a traceback also while it is loaded and while it ends."""
-    sys.path.append(os.getcwd())  # where a method of one's own is looked for, by `adapop` as by `python -m adapop`
+    """Runs the command line. Ctrl-C ends it without a traceback also while it is loaded and while
+    it ends."""
+    # where a method of one's own is looked for, by `adapop` as by `python -m adapop`
+    sys.path.append(os.getcwd())
     handler = signal.getsignal(signal.SIGINT)
-    if handler is signal.default_int_handler:  # libraries in other languages panic when their import is interrupted
+    # libraries in other languages panic when their import is interrupted
+    if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from adapop import cli
 

@@ -80,14 +80,18 @@ def read_csv(name: str, row: type[T]) -> list[T]:
     def parsed() -> list[T]:
         with open(ASSETS / name, encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, restkey="beyond the header")
-            cells = {f"line {reader.line_num}": {key: cell for key, cell in line.items() if cell} for line in reader}
+            cells = {
+                f"line {reader.line_num}": {key: cell for key, cell in line.items() if cell}
+                for line in reader
+            }
         return list(TypeAdapter(dict[str, row]).validate_python(cells, extra="forbid").values())
 
     return _checked(name, parsed)
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON's objects as dicts. JSON allows a repeated key, of which all values but the last would be lost."""
+    """JSON's objects as dicts. JSON allows a repeated key, of which all values but the last would
+    be lost."""
     names = [name for name, _ in pairs]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"repeated key: {', '.join(sorted(repeated))}")
@@ -103,7 +107,10 @@ def _checked(name: str, parsed: Callable[[], T]) -> T:
         wrong = error.strerror
     except (ValueError, csv.Error) as error:
         wrong = str(error)
-    raise DataError(f"assets/{name} cannot be used ({wrong}).", "Correct the file, or restore it from the repository.")
+    raise DataError(
+        f"assets/{name} cannot be used ({wrong}).",
+        "Correct the file, or restore it from the repository.",
+    )
 
 
 def _first(error: ValidationError) -> str:

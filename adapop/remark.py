@@ -18,7 +18,8 @@ class Remark:
     kind: str
     """A key of `sentences` in `assets/remarks.json`."""
     values: dict[str, str | int | float] = field(default_factory=dict)
-    """By the names in its sentence: "seconds", "bytes", and whole numbers of what a name in the plural says."""
+    """By the names in its sentence: "seconds", "bytes", and whole numbers of what a name in the
+    plural says."""
 
     def __post_init__(self) -> None:
         try:
@@ -27,7 +28,8 @@ class Remark:
             raise ValueError(f"{truncated(self.kind)!r} with these values is no remark") from None
 
     def text(self, reader: str = "page") -> str:
-        """The sentence. reader: in whose terms settings are named: of the "page", the "command" line or a "program"."""
+        """The sentence. reader: in whose terms settings are named: of the "page", the "command"
+        line or a "program"."""
         values = {name: _formatted(name, value) for name, value in self.values.items()}
         verb = "has" if 1 in self.values.values() else "have"
         return _TEXTS["sentences"][self.kind].format(**_TEXTS[reader] | values, has=verb)
@@ -44,7 +46,11 @@ def duration(seconds: float) -> str:
         return f"{max(1, round(seconds)) if seconds < 10 else 5 * round(seconds / 5)} s"
     if seconds < 100 * MINUTE:
         return f"{round(seconds / MINUTE)} min"
-    return f"{round(2 * seconds / HOUR) / 2:g} hours" if seconds < 2 * DAY else f"{round(seconds / DAY)} days"
+    return (
+        f"{round(2 * seconds / HOUR) / 2:g} hours"
+        if seconds < 2 * DAY
+        else f"{round(seconds / DAY)} days"
+    )
 
 
 def _formatted(name: str, value: str | int | float) -> str | float:

@@ -8,12 +8,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 300
-MOST_LINES = 42_549
+MOST_LINES = 49_795
 
 
 @pytest.mark.parametrize("check", [["check"], ["format", "--check"]])
 def test_ruff(check):
-    command = [sys.executable, "-m", "ruff", *check, "--config", "tests/ruff.toml", "."]
+    command = [sys.executable, "-m", "ruff", *check, "."]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
 

@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     from adapop.experiments.run import Engine, Place
 
 NAMES = (
-    "main", "rates", "ablation", "coefficients", "scores", "proxies", "epochs", "levels", "worlds", "alpha",
-    "forgetting", "metrics", "tuned", "real", "speed",
+    "main", "rates", "ablation", "coefficients", "scores", "proxies", "epochs", "levels", "worlds",
+    "alpha", "forgetting", "metrics", "tuned", "real", "speed",
 )  # fmt: skip
 SEEDS = 3
 REAL = ("smollm2", "cities")  # the model and the facts of `bench real`
 
 
 def bench(options: argparse.Namespace) -> int:
-    """`bench NAME`: runs what is missing of an experiment and prints its tables. Exit status 1 if something failed.
+    """`bench NAME`: runs what is missing of an experiment and prints its tables. Exit status 1 if
+    something failed.
 
     Raises:
         ConfigError: options do not go together.
@@ -61,13 +62,16 @@ def _experiment(options: argparse.Namespace) -> int:
     first = first if options.first_seed is None else options.first_seed
     if min(count, options.processes, options.trials) < 1 or first < 0:
         raise ConfigError(
-            "There is nothing to do.", "--seeds, --processes and --trials are at least 1, --first-seed at least 0."
+            "There is nothing to do.",
+            "--seeds, --processes and --trials are at least 1, --first-seed at least 0.",
         )
     folder = (options.out or runs_root().parent / "bench").resolve()
     place = Place(options.name, folder, tuple(range(first, first + count)), options.quick)
     engine = partial(finished_on_ray if options.ray else finished, processes=options.processes)
     if options.distance and (real or options.facts or options.model):
-        raise ConfigError("--distance needs an oracle, which shipped worlds alone have.", "Leave it out.")
+        raise ConfigError(
+            "--distance needs an oracle, which shipped worlds alone have.", "Leave it out."
+        )
     if real or options.facts or options.model:
         place = _own(options, place)
     elif options.set or options.retain or options.columns or options.drop_bad or options.anchors:
@@ -91,13 +95,16 @@ def _experiment(options: argparse.Namespace) -> int:
 def _searched(
     options: argparse.Namespace, place: Place, engine: Engine, report: Callable[[str], None]
 ) -> tuple[Place, dict[str, str]]:
-    """The place of the winners, once the trials that are missing are made; and what could not be done."""
+    """The place of the winners, once the trials that are missing are made; and what could not be
+    done."""
     from adapop.experiments import tuned
     from adapop.experiments.spaces import SEARCHES
 
     names = options.arms or tuple(SEARCHES)
     if unknown := set(names) - SEARCHES.keys():
-        raise ConfigError(f"No search is called {', '.join(sorted(unknown))}.", f"Use {', '.join(SEARCHES)}.")
+        raise ConfigError(
+            f"No search is called {', '.join(sorted(unknown))}.", f"Use {', '.join(SEARCHES)}."
+        )
     tuned.places_named(options.world)  # a wrong name is said before the searches
     there = replace(place, name="tuned" if options.world == SANDBOX else f"tuned-{options.world}")
     ground, errors = None, {}
@@ -105,7 +112,9 @@ def _searched(
         there, ground = replace(there, name=f"{there.name}-anew"), tuned.searched_on(options.world)
     folder = (there if options.anew else place).file("-trials")
     if not options.table and not options.distance:
-        errors = tuned.run_searches(names, folder, options.trials, options.quick, engine, report, ground)
+        errors = tuned.run_searches(
+            names, folder, options.trials, options.quick, engine, report, ground
+        )
     own = tuned.experiment(folder, options.trials, names, options.world, options.anew)
     return replace(there, own=own), errors
 
@@ -134,42 +143,89 @@ def _own(options: argparse.Namespace, place: Place) -> Place:
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `bench`."""
     command.add_argument("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
-    command.add_argument("--quick", action="store_true", help="two epochs on an eighth of the facts: does it work?")
+    command.add_argument(
+        "--quick", action="store_true", help="two epochs on an eighth of the facts: does it work?"
+    )
     command.add_argument(
         "--facts",
-        help="main, rates, forgetting, ablation, coefficients, scores, epochs, alpha: on these facts, which "
+        help="main, rates, forgetting, ablation, coefficients, scores, epochs, alpha: on these "
+        "facts, which "
         "need rewordings; real: default cities",
     )
     command.add_argument(
         "--model",
-        help="the same: on this model, by name or path, a sweep at the paper's rates; real: default smollm2",
+        help="the same: on this model, by name or path, a sweep at the paper's rates; real: "
+        "default smollm2",
     )
     command.add_argument(
-        "--asking", default="text-examples", help="real: text-examples, or chat, in the model's own words"
-    )
-    command.add_argument("--retain", help=f"with --facts: the facts to retain: {', '.join(RETAIN)}, or a file of them")
-    command.add_argument("--columns", help="with them: which column holds what: question=prompt,answer=reply")
-    command.add_argument("--drop-bad", action="store_true", help="with them: leave out facts with scores that are none")
-    command.add_argument("--anchors", help="with them: quantiles, or score:beta,score:beta, but where an arm says its")
-    command.add_argument("--set", action="append", metavar="NAME=VALUE", help="with them: a setting of every run")
-    command.add_argument("--seeds", type=int, help=f"how many seeds; default {SEEDS}, of tuned 5, with --quick 1")
-    command.add_argument("--first-seed", type=int, help="the first of them; default 0, of tuned and real 1")
-    command.add_argument(
-        "--processes", type=int, default=os.cpu_count() or 1, help="default: one a core; each loads the model"
-    )
-    command.add_argument("--out", type=Path, help="folder of results; default: bench, beside the runs")
-    command.add_argument("--ray", action="store_true", help="on Ray: the cluster of $RAY_ADDRESS, or this machine")
-    command.add_argument("--table", action="store_true", help="run nothing, print the tables of the rows in --out")
-    command.add_argument(
-        "--distance", action="store_true", help="add the distance to the oracle to rows without; run nothing else"
-    )
-    command.add_argument("--trials", type=int, default=40, help="tuned: of each arm, at seed 0; default 40")
-    command.add_argument("--arms", nargs="+", help="tuned, real: these alone: methods, or presets of AdaPop")
-    command.add_argument(
-        "--world", default=SANDBOX, help="tuned: the winners as they are in another world, such as people, or in three"
+        "--asking",
+        default="text-examples",
+        help="real: text-examples, or chat, in the model's own words",
     )
     command.add_argument(
-        "--anew", action="store_true", help="tuned, with --world people: searched there, not the sandbox's winners"
+        "--retain",
+        help=f"with --facts: the facts to retain: {', '.join(RETAIN)}, or a file of them",
     )
-    command.add_argument("--sandbox", action="store_true", help="speed: of the sandbox alone, with waiting times")
-    command.add_argument("--real", action="store_true", help="speed: of smollm2 on cities, with --quick on few")
+    command.add_argument(
+        "--columns", help="with them: which column holds what: question=prompt,answer=reply"
+    )
+    command.add_argument(
+        "--drop-bad",
+        action="store_true",
+        help="with them: leave out facts with scores that are none",
+    )
+    command.add_argument(
+        "--anchors",
+        help="with them: quantiles, or score:beta,score:beta, but where an arm says its",
+    )
+    command.add_argument(
+        "--set", action="append", metavar="NAME=VALUE", help="with them: a setting of every run"
+    )
+    command.add_argument(
+        "--seeds", type=int, help=f"how many seeds; default {SEEDS}, of tuned 5, with --quick 1"
+    )
+    command.add_argument(
+        "--first-seed", type=int, help="the first of them; default 0, of tuned and real 1"
+    )
+    command.add_argument(
+        "--processes",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="default: one a core; each loads the model",
+    )
+    command.add_argument(
+        "--out", type=Path, help="folder of results; default: bench, beside the runs"
+    )
+    command.add_argument(
+        "--ray", action="store_true", help="on Ray: the cluster of $RAY_ADDRESS, or this machine"
+    )
+    command.add_argument(
+        "--table", action="store_true", help="run nothing, print the tables of the rows in --out"
+    )
+    command.add_argument(
+        "--distance",
+        action="store_true",
+        help="add the distance to the oracle to rows without; run nothing else",
+    )
+    command.add_argument(
+        "--trials", type=int, default=40, help="tuned: of each arm, at seed 0; default 40"
+    )
+    command.add_argument(
+        "--arms", nargs="+", help="tuned, real: these alone: methods, or presets of AdaPop"
+    )
+    command.add_argument(
+        "--world",
+        default=SANDBOX,
+        help="tuned: the winners as they are in another world, such as people, or in three",
+    )
+    command.add_argument(
+        "--anew",
+        action="store_true",
+        help="tuned, with --world people: searched there, not the sandbox's winners",
+    )
+    command.add_argument(
+        "--sandbox", action="store_true", help="speed: of the sandbox alone, with waiting times"
+    )
+    command.add_argument(
+        "--real", action="store_true", help="speed: of smollm2 on cities, with --quick on few"
+    )

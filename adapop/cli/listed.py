@@ -19,7 +19,8 @@ HEAD = ("run", "started", "state", "epochs", "method", "model", "set", "forget",
 
 
 def runs(options: argparse.Namespace) -> None:
-    """`runs`: every run with its state and what it came to; a damaged one with what is wrong with it."""
+    """`runs`: every run with its state and what it came to; a damaged one with what is wrong with
+    it."""
     if options.delete:
         _delete(options.delete)
         return
@@ -29,7 +30,11 @@ def runs(options: argparse.Namespace) -> None:
             printing.say_json(row)
         return
     cells = tuple(tuple(_cells(row)) for row in rows)
-    printing.say(Table(f"Runs in {runs_root()}, newest first: {len(rows):,}", HEAD, cells, reading("runs")).as_text())
+    printing.say(
+        Table(
+            f"Runs in {runs_root()}, newest first: {len(rows):,}", HEAD, cells, reading("runs")
+        ).as_text()
+    )
 
 
 def _delete(names: list[str]) -> None:
@@ -40,14 +45,17 @@ def _delete(names: list[str]) -> None:
         if name not in listed:
             raise RunError(
                 f"There is no run {truncated(name)!r} in {runs_root()}; nothing was deleted.",
-                "`python -m adapop runs` lists the runs. For a run elsewhere set ADAPOP_RUNS to the folder it lies in.",
+                "`python -m adapop runs` lists the runs. For a run elsewhere set ADAPOP_RUNS to "
+                "the folder it lies in.",
             )
         run = listed[name]
         if lacking := [file for file in DECISIVE if not (run.folder / file).is_file()]:
             message = f"{run.folder} has no {lacking[0]}, so it may be no run; nothing was deleted."
             raise RunError(message, "Look what lies in it, and delete the folder itself.")
         if run.locked or is_held(run.folder, QUEUED):
-            raise RunError(f"Run {run.id} is queued or being worked on.", "Stop it first; nothing was deleted.")
+            raise RunError(
+                f"Run {run.id} is queued or being worked on.", "Stop it first; nothing was deleted."
+            )
     for name in names:
         hide(listed[name].folder, runs_root())
         delete_hidden(runs_root())
@@ -69,16 +77,23 @@ def _row(run: Run) -> dict[str, object]:
         "epoch": run.last_epoch or 0,
         "epochs": config.epochs,
         "started": (run.folder / "config.json").stat().st_mtime,
-        "gap": asdict(gap) if (gap := next((event.gap for event in full if event.epoch), None)) else None,
-        "recall": {group: [event.recall(group) for event in full] for group in ("forget", "holdout")},
+        "gap": asdict(gap)
+        if (gap := next((event.gap for event in full if event.epoch), None))
+        else None,
+        "recall": {
+            group: [event.recall(group) for event in full] for group in ("forget", "holdout")
+        },
     }
 
 
 def _cells(row: dict) -> list[str]:
     if "problem" in row:
         return [row["run"], "–", row["state"], *[""] * (len(HEAD) - 4), row["problem"]]
-    came = [" → ".join("–" if share is None else percent(share) for share in row["recall"][group]) or "–"
-            for group in ("forget", "holdout")]  # fmt: skip
+    recalls = [row["recall"][group] for group in ("forget", "holdout")]
+    came = [
+        " → ".join("–" if share is None else percent(share) for share in shares) or "–"
+        for shares in recalls
+    ]
     return [
         row["run"],
         f"{datetime.fromtimestamp(row['started']):%Y-%m-%d %H:%M}",

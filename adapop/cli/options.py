@@ -1,4 +1,5 @@
-"""The options that say what a run is, for every command that takes them: made from the declaration of `RunConfig`."""
+"""The options that say what a run is, for every command that takes them: made from the declaration
+of `RunConfig`."""
 
 import argparse
 from dataclasses import replace
@@ -27,17 +28,32 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
     """The options of model, method, preset, facts to retain and every setting."""
     command.add_argument("--model", help=f"{MODELS}; default sandbox")
     command.add_argument(
-        "--method", help=f"adapop (the default), {', '.join(list(METHODS)[1:])}, or package.module:Class of your own"
+        "--method",
+        help=f"adapop (the default), {', '.join(list(METHODS)[1:])}, or package.module:Class of "
+        f"your own",
     )
     command.add_argument(
-        "--preset", choices=(*PRESETS, AUTHORS, TUNED), help="paper (default), authors, tuned (if shipped), or AdaPop's"
+        "--preset",
+        choices=(*PRESETS, AUTHORS, TUNED),
+        help="paper (default), authors, tuned (if shipped), or AdaPop's",
     )
-    command.add_argument("--anchors", help="auto (the default), paper, quantiles, or score:beta,score:beta")
-    command.add_argument("--retain", help=f"the facts to retain: {', '.join(RETAIN)}, or a file of them; default own")
     command.add_argument(
-        "--scores", choices=SETTINGS["scores"].choices, help="as given, or as controls shuffled or inverted"
+        "--anchors", help="auto (the default), paper, quantiles, or score:beta,score:beta"
     )
-    command.add_argument("--set", action="append", metavar="NAME=VALUE", help="an argument of the method, or a setting")
+    command.add_argument(
+        "--retain", help=f"the facts to retain: {', '.join(RETAIN)}, or a file of them; default own"
+    )
+    command.add_argument(
+        "--scores",
+        choices=SETTINGS["scores"].choices,
+        help="as given, or as controls shuffled or inverted",
+    )
+    command.add_argument(
+        "--set",
+        action="append",
+        metavar="NAME=VALUE",
+        help="an argument of the method, or a setting",
+    )
     command.add_argument("--known-only", action="store_true", help="the same as --unknown drop")
     for name, about in NAMED.items():
         kind = {"nargs": "?", "const": "yes", "metavar": "yes/no"} if about.kind == "bool" else {}
@@ -58,42 +74,59 @@ def settings_of(options: argparse.Namespace) -> dict[str, Any]:
         changes["unknown"] = "drop"
     others = read_settings(options.set or [])
     if twice := sorted(changes.keys() & others.keys()):
-        raise ConfigError(f"{twice[0]} is given twice.", "Give it as an option or with --set, not both.")
+        raise ConfigError(
+            f"{twice[0]} is given twice.", "Give it as an option or with --set, not both."
+        )
     return changes | others
 
 
 def retain_of(options: argparse.Namespace) -> str | FactSet:
-    """The facts to retain as `load_facts` takes them; a file is read as --columns and --drop-bad say, but for columns
-    that it does not have."""
+    """The facts to retain as `load_facts` takes them; a file is read as --columns and --drop-bad
+    say, but for columns that it does not have."""
     if options.retain in (None, *RETAIN):
         return options.retain or "own"
     table = read_table(Path(options.retain))
     named = named_columns(options.columns) if options.columns else {}
-    columns = guessed(table.columns) | {field: name for field, name in named.items() if name in table.columns}
+    columns = guessed(table.columns) | {
+        field: name for field, name in named.items() if name in table.columns
+    }
     return table.facts("", columns, "retain", options.drop_bad)
 
 
 def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
-    """The configuration and the facts that the options of `run` describe: those of --config with the other options on
-    top, or those of method, preset and model.
+    """The configuration and the facts that the options of `run` describe: those of --config with
+    the other options on top, or those of method, preset and model.
 
     Raises:
-        ConfigError: options that cannot be combined, a file that is no configuration, or anchors that nothing uses.
+        ConfigError: options that cannot be combined, a file that is no configuration, or anchors
+            that nothing uses.
         DataError, NetworkError: the facts cannot be had.
     """
-    named = options.facts or model_of(options.model)  # a shipped model is about its own world, and the world about it
-    changes = settings_of(options) | ({"facts": named} if options.facts or not options.config else {})
+    # a shipped model is about its own world, and the world about it
+    named = options.facts or model_of(options.model)
+    changes = settings_of(options) | (
+        {"facts": named} if options.facts or not options.config else {}
+    )
     if options.config:
         config = _config_of(options)
         arguments = {**config.arguments, **changes.pop("arguments", {})}
         config = replace(config, arguments=arguments, **changes)
     else:
-        names = {"method": _method(options.method), "preset": options.preset, "model": options.model or model_of(named)}
-        config = make_config(**{name: value for name, value in names.items() if value is not None}, **changes)
+        names = {
+            "method": _method(options.method),
+            "preset": options.preset,
+            "model": options.model or model_of(named),
+        }
+        config = make_config(
+            **{name: value for name, value in names.items() if value is not None}, **changes
+        )
     beside_config = options.config and options.config.with_name(FACTS_FILE)
     if beside_config and not options.facts and beside_config.is_file():
         if options.retain:
-            raise ConfigError("--config brings its own facts to retain.", "Leave --retain out, or give --facts too.")
+            raise ConfigError(
+                "--config brings its own facts to retain.",
+                "Leave --retain out, or give --facts too.",
+            )
         facts = FactSet.load(beside_config, config.facts)
         facts = facts if facts.tiers.source else replace(facts, tiers=ON_SCALE)  # of an older run
     else:
@@ -101,27 +134,37 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
         facts = load_facts(config.facts, config.model, retain=retain_of(options), **chosen)
     if options.anchors is not None:
         if not follows_scores(config):
-            raise ConfigError("--anchors changes nothing here: no score decides this run.", "Leave it out.")
+            raise ConfigError(
+                "--anchors changes nothing here: no score decides this run.", "Leave it out."
+            )
         auto = options.anchors == AUTO  # settled with the run's facts
         config = replace(config, beta=None if auto else calibrated(options.anchors, facts))
     return config, facts
 
 
 def _config_of(options: argparse.Namespace) -> RunConfig:
-    """The configuration in the file of --config, which decides method and preset; of the model too, unless --model says
-    where that lies now."""
+    """The configuration in the file of --config, which decides method and preset; of the model too,
+    unless --model says where that lies now."""
     for name in ("method", "preset"):
         if getattr(options, name) is not None:
-            raise ConfigError(f"--config says the {name} already.", f"Leave --{name} out, or --config.")
+            raise ConfigError(
+                f"--config says the {name} already.", f"Leave --{name} out, or --config."
+            )
     try:
-        config = RunConfig.from_json(options.config.read_text(encoding="utf-8"), str(options.config))
+        config = RunConfig.from_json(
+            options.config.read_text(encoding="utf-8"), str(options.config)
+        )
         return replace(config, model=options.model or config.model)
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have, or text that does not read
-        raise ConfigError(f"{str(options.config)!r} cannot be read ({error}).", "Name a run's config.json.") from None
+    # ValueError: a name that no file can have, or text that does not read
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{str(options.config)!r} cannot be read ({error}).", "Name a run's config.json."
+        ) from None
 
 
 def _method(name: str | None) -> str | type | None:
-    """The method as `make_config` takes it: its name, or the class that package.module:Class names."""
+    """The method as `make_config` takes it: its name, or the class that package.module:Class
+    names."""
     if name is None or ":" not in name:
         return name
     from adapop.objectives import objective_class

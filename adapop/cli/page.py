@@ -12,4 +12,5 @@ def page(options: argparse.Namespace) -> None:
 
     launch(lender())
     sys.stdout.flush()
-    os._exit(130)  # do not wait for the run at work, which can be resumed whatever ends this process
+    # do not wait for the run at work, which can be resumed whatever ends this process
+    os._exit(130)

@@ -1,4 +1,5 @@
-"""Events and results as plain text: what the command line prints, and how nothing in it can steer a terminal."""
+"""Events and results as plain text: what the command line prints, and how nothing in it can steer a
+terminal."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
 PROBLEMS_SHOWN = 10
-# what a terminal obeys or hides: control characters but for line end and tab, what changes the direction of text, other
-# line ends, and halves of characters, which cannot be printed at all
+# what a terminal obeys or hides: control characters but for line end and tab, what changes the
+# direction of text, other line ends, and halves of characters, which cannot be printed at all
 UNSAFE = re.compile(f"{UNSEEN.pattern}|[\r\u2028\u2029\ud800-\udfff]")
 
 
@@ -50,9 +51,12 @@ class Parser(argparse.ArgumentParser):
             say(message, file=file or sys.stderr, end="")
 
 
-def say(*texts: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
-    """Prints, as `print` does, with what a terminal would obey escaped: what is printed may quote a fact, a model or a
-    file's name. The escapes are those of JSON, so that a line of JSON stays the same JSON."""
+def say(
+    *texts: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False
+) -> None:
+    """Prints, as `print` does, with what a terminal would obey escaped: what is printed may quote a
+    fact, a model or a file's name. The escapes are those of JSON, so that a line of JSON stays the
+    same JSON."""
     print(visible(sep.join(map(str, texts))), end=end, file=file, flush=flush)
 
 
@@ -67,7 +71,8 @@ def visible(text: str) -> str:
 
 
 def overwritten(text: str, file: TextIO | None = None) -> None:
-    """Prints a line, by default to the standard error, that the next overwrites, if it goes to a terminal."""
+    """Prints a line, by default to the standard error, that the next overwrites, if it goes to a
+    terminal."""
     file = file or sys.stderr
     if file.isatty():
         print(f"\r{visible(text)}\033[K\r", end="", file=file, flush=True)
@@ -78,18 +83,26 @@ def event_text(event: events.Event) -> str | None:
     if isinstance(event, events.RunStarted):
         again = f", resumed after epoch {event.resumed_from}" if event.resumed_from else ""
         return (
-            f"run {event.run}{again}\n{event.method} on {event.model}: forget {event.forget} facts of {event.facts!r}, "
-            f"retain {event.retain}, hold out {event.holdout}; {event.epochs} epochs of {event.steps} steps"
+            f"run {event.run}{again}\n{event.method} on {event.model}: forget {event.forget} "
+            f"facts of {event.facts!r}, "
+            f"retain {event.retain}, hold out {event.holdout}; {event.epochs} epochs of "
+            f"{event.steps} steps"
         )
     if isinstance(event, events.EpochDone):
         return (
-            f"epoch {event.epoch}  retain loss {event.retain_loss:.3f} nats  drift {event.drift:.3f} "
+            f"epoch {event.epoch}  retain loss {event.retain_loss:.3f} nats  drift "
+            f"{event.drift:.3f} "
             f"(from start {event.drift_from_start:.3f})  λ {event.lam:.3f}  α {event.alpha:.3f}"
         )
     if isinstance(event, events.Measured) and not event.full:
-        forms = "  ".join(f"{form} {_tiers(event, 'forget', form)}" for form in ("direct", "reworded"))
+        forms = "  ".join(
+            f"{form} {_tiers(event, 'forget', form)}" for form in ("direct", "reworded")
+        )
         kept = event.recall("retain")
-        return f"         recall rare/middle/popular  {forms}{'' if kept is None else f'  retained {kept:.2f}'}"
+        return (
+            f"         recall rare/middle/popular  "
+            f"{forms}{'' if kept is None else f'  retained {kept:.2f}'}"
+        )
     if isinstance(event, events.Measuring):
         whose = "the unlearned model" if event.epoch else "the original model"
         return f"measuring {whose}: {event.asked:,} of {event.of:,} questions"
@@ -106,23 +119,31 @@ def event_text(event: events.Event) -> str | None:
 
 
 def step_text(event: events.StepDone, steps: int, left: Left | None = None) -> str:
-    """The progress line of a step, to be overwritten by the next. left: what the run still takes, None if unknown."""
+    """The progress line of a step, to be overwritten by the next. left: what the run still takes,
+    None if unknown."""
     position = f"epoch {event.epoch}  step {event.step}/{steps}  forget nll {event.nll_forget:.2f}"
     return f"{position}  {left.text}" if left else position
 
 
 def result_text(run: Run) -> str:
-    """What a run came to: recall before and after, the controller's trace, and what the run itself remarks."""
+    """What a run came to: recall before and after, the controller's trace, and what the run itself
+    remarks."""
     before, after, epochs = run.measured(before=True), run.measured(), run.epochs()
     done = [event for event in run.events() if isinstance(event, events.RunDone)]
     compared = [event for event in run.events() if isinstance(event, events.ComparedToOracle)]
-    notes = [f"note: {note}" for event in done[-1:] for note in sentences(event.notes, reader="command")]
+    notes = [
+        f"note: {note}" for event in done[-1:] for note in sentences(event.notes, reader="command")
+    ]
     if before is None or after is None:
         return "\n".join(["This run has no final measurement.", *notes])
     lines = [
         "",
         recall_table(before, after).as_text(),
-        *([f"gap: {signed(after.gap)}, popular minus rare facts, asked in other words"] if after.gap else []),
+        *(
+            [f"gap: {signed(after.gap)}, popular minus rare facts, asked in other words"]
+            if after.gap
+            else []
+        ),
         "",
         *[f"{distance_sentence(event.distance)}.\n" for event in compared],
         f"λ by epoch:     {'  '.join(f'{row.lam:.3f}' for row in epochs)}",
@@ -133,12 +154,17 @@ def result_text(run: Run) -> str:
 
 def asked_text(replies: Asked) -> str:
     """A prompt with both answers."""
-    lines = [f"prompt     {replies.prompt}"] + ([f"gold       {replies.gold}"] if replies.gold else [])
+    lines = [f"prompt     {replies.prompt}"] + (
+        [f"gold       {replies.gold}"] if replies.gold else []
+    )
     for name, answer in (("original", replies.original), ("unlearned", replies.unlearned)):
         stand = ""
         if answer.gold_rank is not None:
             ranks = " ".join(map(str, answer.gold_ranks))
-            stand = f"   recall {answer.recall:.2f}, gold rank by token {ranks}, {answer.gold_logprob:.2f} nats"
+            stand = (
+                f"   recall {answer.recall:.2f}, gold rank by token {ranks}, "
+                f"{answer.gold_logprob:.2f} nats"
+            )
         lines.append(f"{name:<10} {answer.text}{stand}")
     return "\n".join(lines)
 
@@ -146,7 +172,13 @@ def asked_text(replies: Asked) -> str:
 def error_text(error: AdaPopError) -> str:
     """An error with its fix and, for a file, its first bad rows."""
     problems = error.problems if isinstance(error, DataError) else ()
-    return "\n".join([f"error: {error.message}", *([f"  {error.fix}"] if error.fix else []), *problem_lines(problems)])
+    return "\n".join(
+        [
+            f"error: {error.message}",
+            *([f"  {error.fix}"] if error.fix else []),
+            *problem_lines(problems),
+        ]
+    )
 
 
 def problem_lines(problems: Sequence[Problem]) -> list[str]:

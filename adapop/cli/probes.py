@@ -24,8 +24,8 @@ REPORTS = (".html", ".zip")
 
 
 def probe(options: argparse.Namespace) -> int | None:
-    """`probe`: some prompts to both models; with --kinds or --recovery, all of them, kept in the run's folder; with
-    --capability, standard tasks, printed only."""
+    """`probe`: some prompts to both models; with --kinds or --recovery, all of them, kept in the
+    run's folder; with --capability, standard tasks, printed only."""
     run = find_run(options.run)
     status = 0
     if options.kinds or options.recovery:
@@ -43,10 +43,14 @@ def report(options: argparse.Namespace) -> None:
 
     runs, kind = [find_run(name) for name in options.runs], options.out.suffix.lower()
     if kind not in REPORTS:
-        raise ConfigError(f"{options.out} is no {' and no '.join(REPORTS)} file.", "Those two can be written.")
+        raise ConfigError(
+            f"{options.out} is no {' and no '.join(REPORTS)} file.", "Those two can be written."
+        )
     if kind == ".zip":
         if len(runs) > 1:
-            raise ConfigError("An archive holds one run.", "Name one run, or write an .html report of several.")
+            raise ConfigError(
+                "An archive holds one run.", "Name one run, or write an .html report of several."
+            )
         printing.say(write_archive(runs[0], options.out, options.title))
     else:
         printing.say(write_report(runs, options.out, options.title))
@@ -82,8 +86,14 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
     status = 0
     if options.kinds:
         names = [name.strip() for name in options.kinds.split(",")]
-        kinds = EVERY_KIND if options.kinds == ALL else tuple(FORM_OF_WAY.get(name, name) for name in names)
-        plan = Plan(kinds, per_tier=options.per_tier, cosine=options.cosine, max_new_tokens=run.reply_tokens)
+        kinds = (
+            EVERY_KIND
+            if options.kinds == ALL
+            else tuple(FORM_OF_WAY.get(name, name) for name in names)
+        )
+        plan = Plan(
+            kinds, per_tier=options.per_tier, cosine=options.cosine, max_new_tokens=run.reply_tokens
+        )
         try:
             for row in battery(model, run.facts, plan, progress):
                 rows.append(row)
@@ -96,7 +106,9 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
     if status == 0 and options.recovery:
         names = applicable(run.facts) if options.recovery == ALL else options.recovery.split(",")
         for name in names:
-            run.save_recovery(name, recover(name, model, run.facts, run.reply_tokens, progress, run.config.model))
+            run.save_recovery(
+                name, recover(name, model, run.facts, run.reply_tokens, progress, run.config.model)
+            )
     printing.overwritten("")
     _print_found(run, options.json)
     return status
@@ -146,13 +158,20 @@ def _print_found(run: Run, as_json: bool) -> None:
 
 def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:
     """The facts of the given ids, or eight forget facts from rare to famous."""
-    every = {fact.id: fact for group in (facts.forget, facts.retain, facts.holdout) for fact in group}
+    every = {
+        fact.id: fact for group in (facts.forget, facts.retain, facts.holdout) for fact in group
+    }
     if ids is None:
-        one_each = list({fact.score: fact for fact in sorted(facts.forget, key=lambda f: f.score or 0)}.values())
+        one_each = list(
+            {fact.score: fact for fact in sorted(facts.forget, key=lambda f: f.score or 0)}.values()
+        )
         return one_each[:: max(1, len(one_each) // 8)][:8]
     names = [name.strip() for name in ids.split(",")]
     if missing := [name for name in names if name not in every]:
-        raise ConfigError(f"No fact has the id {missing[0]!r}.", "`python -m adapop beta FACTS --json` lists the ids.")
+        raise ConfigError(
+            f"No fact has the id {missing[0]!r}.",
+            "`python -m adapop beta FACTS --json` lists the ids.",
+        )
     return [every[name] for name in names]
 
 
@@ -166,9 +185,14 @@ def export(options: argparse.Namespace) -> None:
     if options.json:
         printing.say_json({**asdict(done), "folder": str(done.folder)})
         return
-    printing.say(f"{done.folder}: {'the merged model' if options.merged else 'the adapter'}; its README.md loads it")
+    printing.say(
+        f"{done.folder}: {'the merged model' if options.merged else 'the adapter'}; its README.md "
+        f"loads it"
+    )
     if done.remarks:
         printing.say(*done.remarks)
-    printing.say(f"for llama.cpp, in its folder: {gguf(run.config, str(done.folder), options.merged)}")
+    printing.say(
+        f"for llama.cpp, in its folder: {gguf(run.config, str(done.folder), options.merged)}"
+    )
     if done.address:
         printing.say(f"sent to {done.address}, a private repository")

@@ -40,11 +40,14 @@ def run(options: argparse.Namespace) -> int:
 
     with joined() as ranks:
         run, model = ranks.led(lambda: _prepared(options, ranks.count == 1))
-        return _follow(run, execute(run, model, ranks=ranks, heard=_heard(options.json)), options.json, ranks)
+        return _follow(
+            run, execute(run, model, ranks=ranks, heard=_heard(options.json)), options.json, ranks
+        )
 
 
 def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedModel | None]:
-    """The run, and its model if it was loaded to look at it. alone: no other process works on the run."""
+    """The run, and its model if it was loaded to look at it. alone: no other process works on the
+    run."""
     from adapop.runs.execute import prepare
     from adapop.runs.preflight import memory_of, terms_of
 
@@ -80,7 +83,9 @@ def resume(options: argparse.Namespace) -> int:
 
     with joined() as ranks:
         run = ranks.led(lambda: _to_resume(options.run))
-        return _follow(run, execute(run, ranks=ranks, heard=_heard(options.json)), options.json, ranks)
+        return _follow(
+            run, execute(run, ranks=ranks, heard=_heard(options.json)), options.json, ranks
+        )
 
 
 def _to_resume(name: str) -> Run:
@@ -95,10 +100,11 @@ def _to_resume(name: str) -> Run:
 
 
 def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> int:
-    """Prints a run's events as they come and its table at the end. Exit status 1 if it failed, 3 if it changed nothing.
-    The processes beside the first print nothing."""
+    """Prints a run's events as they come and its table at the end. Exit status 1 if it failed, 3 if
+    it changed nothing. The processes beside the first print nothing."""
     if not ranks.first:
-        return int(any([isinstance(event, RunFailed) for event in events]))  # a list: each event must be worked for
+        # a list: each event must be worked for
+        return int(any([isinstance(event, RunFailed) for event in events]))
     failed, steps, so_far = False, 0, run.events()
     for event in _until_interrupted(run, events):
         failed = failed or isinstance(event, RunFailed)
@@ -118,7 +124,9 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
             lines = (f"- {line}" for line in sentences(compared[1], "command"))
             printing.say(f"\n{compared[0].as_text()}\n\nwhat differs:", *lines, sep="\n")
         question = shlex.quote(run.facts.forget[0].question)
-        printing.say(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {question}")
+        printing.say(
+            f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {question}"
+        )
     return 1 if failed else UNMOVED if run.state == "done" and nothing_forgotten(run) else 0
 
 
@@ -127,7 +135,9 @@ def _until_interrupted(run: Run, events: Iterator[Event]) -> Iterator[Event]:
     try:
         yield from events
     except KeyboardInterrupt:
-        printing.say(f"\ngo on with: python -m adapop resume {_shortest_name(run)}", file=sys.stderr)
+        printing.say(
+            f"\ngo on with: python -m adapop resume {_shortest_name(run)}", file=sys.stderr
+        )
         raise
 
 
@@ -142,7 +152,9 @@ def check(options: argparse.Namespace) -> int:
     printing.print_notes(read, options.json)  # first: they may say why the look fails
     checked, _ = _looked(config, read)
     facts = checked.facts
-    printing.print_notes(replace(facts, notes=facts.notes[len(read.notes) :], problems=()), options.json)
+    printing.print_notes(
+        replace(facts, notes=facts.notes[len(read.notes) :], problems=()), options.json
+    )
     if options.json:
         printing.say_json(checked.as_json())
     else:
@@ -156,7 +168,9 @@ def check(options: argparse.Namespace) -> int:
     return int(bool(checked.waste or checked.looked.problems))
 
 
-def looked_at(options: argparse.Namespace, config: RunConfig, facts: FactSet) -> AdaptedModel | None:
+def looked_at(
+    options: argparse.Namespace, config: RunConfig, facts: FactSet
+) -> AdaptedModel | None:
     """The model of a `run` if it was loaded for a look at it. Facts and model that ship are known
     and not looked at, but for how far the steps go.
 
@@ -178,7 +192,9 @@ def looked_at(options: argparse.Namespace, config: RunConfig, facts: FactSet) ->
 def _refused(reasons: Sequence[str | Remark], options: argparse.Namespace) -> None:
     if reasons and not options.yes:
         reason, *_ = sentences(reasons, reader="command")
-        raise ConfigError(f"This run would be in vain. {reason}", "Start it all the same with --yes.")
+        raise ConfigError(
+            f"This run would be in vain. {reason}", "Start it all the same with --yes."
+        )
 
 
 def _looked(config: RunConfig, facts: FactSet) -> tuple[Check, AdaptedModel]:

@@ -1,4 +1,5 @@
-"""Commands on facts: score them by a proxy, show the β of each, compare two scorings, add rewordings."""
+"""Commands on facts: score them by a proxy, show the β of each, compare two scorings, add
+rewordings."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ DISCORDANT_SHOWN = 10
 
 
 def score(options: argparse.Namespace) -> int:
-    """`score`: prints a line for each fact; what was found before an error or Ctrl-C is written as well."""
+    """`score`: prints a line for each fact; what was found before an error or Ctrl-C is written as
+    well."""
     progress = Progress(printing.overwritten)
     if options.out:
         check_place(options.out)
@@ -81,14 +83,20 @@ def beta(options: argparse.Namespace) -> None:
         exponent = None if fact.score is None else curve(fact.score)
         word = "unknown score" if exponent is None else regime(exponent)
         if options.json:
-            printing.say_json({"id": fact.id, "score": fact.score, "beta": exponent, "regime": word})
+            printing.say_json(
+                {"id": fact.id, "score": fact.score, "beta": exponent, "regime": word}
+            )
         numbers = ("–" if value is None else f"{value:,.3f}" for value in (fact.score, exponent))
         cells.append((*numbers, word, " ".join(fact.question.split())))
     if not options.json:
         head = ("score", "β", "regime", "question")
         title = f"What pushes the {len(cells):,} facts of {facts.name}"
         printing.say(Table(title, head, tuple(cells), reading("betas")).as_text())
-        meaning = meaning_of(curve(min(known)), curve(max(known))).text() if known else "No fact has a score yet."
+        meaning = (
+            meaning_of(curve(min(known)), curve(max(known))).text()
+            if known
+            else "No fact has a score yet."
+        )
         printing.say(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {meaning}", file=sys.stderr)
         if options.anchors == AUTO:
             printing.say(auto_anchors(facts).remark.text(), file=sys.stderr)
@@ -97,9 +105,13 @@ def beta(options: argparse.Namespace) -> None:
 
 
 def agree(options: argparse.Namespace) -> None:
-    """`agree`: two scorings of the same facts, joined by fact id, or by question where nobody gave ids."""
+    """`agree`: two scorings of the same facts, joined by fact id, or by question where nobody gave
+    ids."""
     progress = Progress(printing.overwritten)
-    ours, theirs = (load_raw(name, progress, drop_bad=options.drop_bad) for name in (options.first, options.second))
+    ours, theirs = (
+        load_raw(name, progress, drop_bad=options.drop_bad)
+        for name in (options.first, options.second)
+    )
     one, other = ours.forget, theirs.forget
     first, second = scores_of(one), scores_of(joined(one, other))
     both = FactSet("", forget=(*one, *other))
@@ -108,7 +120,9 @@ def agree(options: argparse.Namespace) -> None:
     recall: dict[str, float] = {}
     if options.model and discordant:
         named = tuple(fact for fact in one if fact.id in discordant)
-        recall = original_recall(make_config(model=options.model), replace(ours, forget=named), progress)
+        recall = original_recall(
+            make_config(model=options.model), replace(ours, forget=named), progress
+        )
         printing.overwritten("")
     if options.json:
         printing.say_json(asdict(compared) | ({"recall": recall} if options.model else {}))
@@ -121,7 +135,8 @@ def agree(options: argparse.Namespace) -> None:
 
 
 def facts_of(source: str, progress: Progress, options: argparse.Namespace) -> FactSet:
-    """A set by its name, or a file as it is: no retain facts are added, since facts are only scored."""
+    """A set by its name, or a file as it is: no retain facts are added, since facts are only
+    scored."""
     return load_raw(source, progress, columns=chosen_columns(options), drop_bad=options.drop_bad)
 
 
@@ -132,7 +147,8 @@ def chosen_columns(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _others(options: argparse.Namespace) -> dict[str, dict[str, object]]:
-    """What a file says of its facts beside what we read, by fact id; nothing for a set by its name."""
+    """What a file says of its facts beside what we read, by fact id; nothing for a set by its
+    name."""
     if options.facts in ENTRIES:
         return {}
     table = read_table(Path(options.facts))
@@ -142,7 +158,9 @@ def _others(options: argparse.Namespace) -> dict[str, dict[str, object]]:
 def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
     """Scores of a source. Prints first what they may cost."""
     if options.proxy == "corpus" and options.corpus is None:
-        raise ConfigError("--proxy corpus needs a text to count in.", "Add --corpus FILE_OR_FOLDER.")
+        raise ConfigError(
+            "--proxy corpus needs a text to count in.", "Add --corpus FILE_OR_FOLDER."
+        )
     names = ("formula", "language", "year", "index", "combine")
     chosen = Choices(**{name: getattr(options, name) for name in names}, text=options.corpus)
     if options.proxy == "judge":
@@ -164,7 +182,12 @@ def _changed(change: Callable[..., Mapping[str, float]]):
         new = change(known, options, facts)
         for fact in facts.forget:
             source = f"{options.proxy}, of {fact.score_source}" if fact.id in new else ""
-            yield Score(fact.id, new.get(fact.id), source, reason="" if fact.id in new else "had no score before")
+            yield Score(
+                fact.id,
+                new.get(fact.id),
+                source,
+                reason="" if fact.id in new else "had no score before",
+            )
 
     return changed
 
@@ -177,7 +200,9 @@ def _between_tiers(known: dict[str, float], options: argparse.Namespace, facts: 
 def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
     """The same score for every fact, also for those that had none."""
     if not 0 <= options.value < math.inf:
-        raise ConfigError(f"--value is {options.value:g}, which is no score.", "Scores are finite and at least 0.")
+        raise ConfigError(
+            f"--value is {options.value:g}, which is no score.", "Scores are finite and at least 0."
+        )
     for fact in facts.forget:
         yield Score(fact.id, options.value, "constant")
 
@@ -193,7 +218,9 @@ def chosen_judge(options: argparse.Namespace, progress: Progress) -> Judge:
         try:
             judge.system = path.read_text(encoding="utf-8").strip()
         except (OSError, ValueError) as error:
-            raise ConfigError(f"--prompt {path} cannot be read ({error}).", "Name a text file.") from None
+            raise ConfigError(
+                f"--prompt {path} cannot be read ({error}).", "Name a text file."
+            ) from None
     return judge
 
 
@@ -210,7 +237,9 @@ PROXIES = dict.fromkeys(SOURCES, _looked_up) | {
     "inverted": _changed(lambda known, *_: controls.inverted(known)),
     "noisy": _changed(lambda known, options, _: controls.noisy(known, options.seed, options.sigma)),
     "swapped-tiers": _changed(_between_tiers),
-    "swapped": _changed(lambda known, options, _: controls.swapped(known, options.seed, options.share)),
+    "swapped": _changed(
+        lambda known, options, _: controls.swapped(known, options.seed, options.share)
+    ),
 }
 
 
@@ -224,8 +253,8 @@ def _print_scores(facts: Sequence[Fact], scored: Mapping[str, Score]) -> None:
 
 
 def reword(options: argparse.Namespace) -> int:
-    """`reword`: writes the set with two rewordings for each fact that has none. Replies are cached, so that it can be
-    interrupted and started again."""
+    """`reword`: writes the set with two rewordings for each fact that has none. Replies are cached,
+    so that it can be interrupted and started again."""
     check_place(options.out)
     progress = Progress(printing.overwritten)
     facts = facts_of(options.facts, progress, options)
@@ -245,10 +274,15 @@ def reword(options: argparse.Namespace) -> int:
         status = 130 if isinstance(error, KeyboardInterrupt) else 2
         printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
     printing.overwritten("")
-    reworded = tuple(replace(fact, paraphrases=texts.get(fact.id, fact.paraphrases)) for fact in facts.forget)
-    write_scored(replace(facts, forget=reworded), given(facts.forget).scores, options.out, _others(options))
+    reworded = tuple(
+        replace(fact, paraphrases=texts.get(fact.id, fact.paraphrases)) for fact in facts.forget
+    )
+    write_scored(
+        replace(facts, forget=reworded), given(facts.forget).scores, options.out, _others(options)
+    )
     printing.say(
-        f"{len(texts):,} of {len(bare):,} facts without rewordings have some now, {failed:,} got none that can be "
+        f"{len(texts):,} of {len(bare):,} facts without rewordings have some now, {failed:,} got "
+        f"none that can be "
         f"used; written to {options.out}",
         file=sys.stderr,
     )

@@ -1,4 +1,5 @@
-"""`tokens`: exactly which tokens of a question and its answer a model is scored on, and why the others are not."""
+"""`tokens`: exactly which tokens of a question and its answer a model is scored on, and why the
+others are not."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -30,14 +31,21 @@ def tokens(options: argparse.Namespace) -> None:
         facts = replace(facts, forget=facts.forget[: options.first])
     else:
         facts, prompting = _facts(options), None
-        config = RunConfig(model=options.model, include_tail=options.include_tail, asking=options.asking)
-        prompt = options.system if options.system is not None else system_prompt(config.model, facts)
+        config = RunConfig(
+            model=options.model, include_tail=options.include_tail, asking=options.asking
+        )
+        prompt = (
+            options.system if options.system is not None else system_prompt(config.model, facts)
+        )
         config = replace(config, system=prompt)
     tokenizer = load_tokenizer(config)
     way = prompting.asking if prompting else "chat" if options.run else config.asking
     examples = prompting.examples if prompting else examples_of(tokenizer, facts)
     if not examples and way != "chat":
-        raise ConfigError(f"{facts.name} has no three examples to ask {way}.", "Name --facts with more rows to retain.")
+        raise ConfigError(
+            f"{facts.name} has no three examples to ask {way}.",
+            "Name --facts with more rows to retain.",
+        )
     tokenizer.chat_template = template_of(tokenizer, tokenizer.chat_template, way, examples)
     spoken, last = prompting.spoken if prompting else {}, None
     for token in tokens_of(tokenizer, facts.forget, config, spoken):
@@ -48,10 +56,15 @@ def tokens(options: argparse.Namespace) -> None:
             last = token["fact"]
             printing.say(f"\n{last}\n{'place':>6}{'id':>9}  scored  why      text")
         scored = "yes" if token["scored"] else "-"
-        printing.say(f"{token['place']:>6}{token['id']:>9}  {scored:<6}  {token['why']:<7}  {token['text']!r}")
+        printing.say(
+            f"{token['place']:>6}{token['id']:>9}  {scored:<6}  {token['why']:<7}  "
+            f"{token['text']!r}"
+        )
 
 
-def tokens_of(tokenizer, facts: tuple[Fact, ...], config: RunConfig, spoken: Mapping | None = None) -> Iterator[dict]:
+def tokens_of(
+    tokenizer, facts: tuple[Fact, ...], config: RunConfig, spoken: Mapping | None = None
+) -> Iterator[dict]:
     """Every token of the facts, as a run of this configuration would have them, and the tail also
     where it is left out. why: of the prompt, the lead of the model's own reply, the answer's
     content, or the tail that ends the turn. scored: whether it counts in the losses and metrics.
@@ -65,22 +78,34 @@ def tokens_of(tokenizer, facts: tuple[Fact, ...], config: RunConfig, spoken: Map
 
     rows = encode_facts(tokenizer, facts, config.system, include_tail=True, spoken=spoken)
     for fact, row in zip(facts, rows):
-        content, prompt = row.length - row.tail, len(encode_prompt(tokenizer, fact.question, config.system))
+        content, prompt = (
+            row.length - row.tail,
+            len(encode_prompt(tokenizer, fact.question, config.system)),
+        )
         for place, number in enumerate(row.prompt + row.answer):
             before = PROMPT if place < prompt else LEAD
             why = before if place < len(row.prompt) else CONTENT if place < content else TAIL
             scored = why == CONTENT or (why == TAIL and config.include_tail)
-            token = {"fact": fact.id, "place": place, "id": number, "text": tokenizer.decode([number])}
+            token = {
+                "fact": fact.id,
+                "place": place,
+                "id": number,
+                "text": tokenizer.decode([number]),
+            }
             yield token | {"why": why, "scored": scored}
 
 
 def _facts(options: argparse.Namespace) -> FactSet:
     """The facts that are shown, all to forget, and the examples of their set."""
     if (options.question is None) != (options.answer is None):
-        raise ConfigError("--question and --answer belong together.", "Give both, or neither and --facts.")
+        raise ConfigError(
+            "--question and --answer belong together.", "Give both, or neither and --facts."
+        )
     typed = () if options.question is None else (Fact("typed", options.question, options.answer),)
     if typed and options.asking == "chat":
         return FactSet("typed", typed)
-    facts = load_facts(options.facts, options.model, columns=chosen_columns(options), drop_bad=options.drop_bad)
+    facts = load_facts(
+        options.facts, options.model, columns=chosen_columns(options), drop_bad=options.drop_bad
+    )
     facts = facts if options.asking == "chat" else with_examples(facts, RunConfig().seed)
     return replace(facts, forget=typed or facts.forget[: options.first])

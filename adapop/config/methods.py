@@ -1,8 +1,9 @@
-"""The methods in words and numbers, without torch: what a list of choices shows and what a run starts from.
+"""The methods in words and numbers, without torch: what a list of choices shows and what a run
+starts from.
 
-They are in `assets/methods.json`. Sources: the paper's runs where its scripts name a value, else the nearest public
-LoRA port (METHODS 2.0 to 2.16); of `authors`, what stands under `why`. What a method computes is in
-`adapop.objectives`, a file each.
+They are in `assets/methods.json`. Sources: the paper's runs where its scripts name a value, else
+the nearest public LoRA port (METHODS 2.0 to 2.16); of `authors`, what stands under `why`. What a
+method computes is in `adapop.objectives`, a file each.
 """
 
 import sys
@@ -18,7 +19,8 @@ Settings = Mapping[str, int | float | str | tuple[int, ...] | tuple[str, ...] | 
 
 @dataclass(frozen=True)
 class Method:
-    """One method of unlearning, as a user chooses it. What it computes is an `Objective` of the same name."""
+    """One method of unlearning, as a user chooses it. What it computes is an `Objective` of the
+    same name."""
 
     title: str
     """What it is called on the page and in reports."""
@@ -39,7 +41,8 @@ class Method:
     settings: Settings = field(default_factory=dict)
     """Other settings of the paper's runs, by the names of `RunConfig`."""
     authors: Settings = field(default_factory=dict)
-    """What its own authors recommend where that differs from the paper's runs: the preset "authors"."""
+    """What its own authors recommend where that differs from the paper's runs: the preset
+    "authors"."""
     tuned: Settings = field(default_factory=dict)
     """What `bench tuned` chose for it on the shipped model: the preset "tuned" there."""
     people_tuned: Settings = field(default_factory=dict)
@@ -47,8 +50,8 @@ class Method:
     sandbox: Settings = field(default_factory=dict)
     """Settings for the shipped model alone, which has four blocks."""
     sandbox_rate: float = 2e-3
-    """Learning rate on the shipped model, by the rule above `config.presets.RATES`. Of a method of one's own it is
-    AdaPop's and WGA's, until somebody tries others."""
+    """Learning rate on the shipped model, by the rule above `config.presets.RATES`. Of a method of
+    one's own it is AdaPop's and WGA's, until somebody tries others."""
     people_rate: float | None = None
     """The same on the model of the second world; None where it is the first's."""
     packaged_rates: Mapping[str, float] = field(default_factory=dict)
@@ -62,19 +65,24 @@ METHODS = read_json("methods.json", dict[str, Method])
 
 
 def tuned_on(method: Method, model: str) -> Settings:
-    """The settings that a search chose for a method on a shipped model, empty where there was none or it found nothing
-    better than to do next to nothing."""
+    """The settings that a search chose for a method on a shipped model, empty where there was none
+    or it found nothing better than to do next to nothing."""
     return {SANDBOX: method.tuned, PEOPLE: method.people_tuned}.get(model, {})
 
 
 def method_named(name: str) -> Method:
     """The method of a run: one of `METHODS`, or a class of one's own, named "package.module:Class".
 
-    Nothing is imported for it: where the class is not loaded, as on a page that shows a run, its name is all there is.
+    Nothing is imported for it: where the class is not loaded, as on a page that shows a run, its
+    name is all there is.
     """
     if name in METHODS:
         return METHODS[name]
     module, _, own = name.partition(":")
     own_class = getattr(sys.modules.get(module), own, None)
-    about = (getattr(own_class, "__doc__", None) or f"A method of one's own, {name}.").strip().splitlines()[0]
+    about = (
+        (getattr(own_class, "__doc__", None) or f"A method of one's own, {name}.")
+        .strip()
+        .splitlines()[0]
+    )
     return Method(own or name, "", about, scored="beta" in getattr(own_class, "uses", ()))

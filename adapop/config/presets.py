@@ -1,9 +1,10 @@
 """The presets people start from, and the configuration that a method gets under one: `make_config`.
 
-"paper" is what Borisiuk et al. 2026 state, or where they name no value the nearest public LoRA port of their runs
-(METHODS 1.5, 2.0). "authors" is what a method's own authors recommend, "as-released" what AdaPop's public code does,
-"tuned" what `bench tuned` chose on a shipped model. Sources stand in `assets/methods.json` under `why`. The sandbox's
-rates are our own choice for the shipped model, by the rule that is written above them.
+"paper" is what Borisiuk et al. 2026 state, or where they name no value the nearest public LoRA port
+of their runs (METHODS 1.5, 2.0). "authors" is what a method's own authors recommend, "as-released"
+what AdaPop's public code does, "tuned" what `bench tuned` chose on a shipped model. Sources stand
+in `assets/methods.json` under `why`. The sandbox's rates are our own choice for the shipped model,
+by the rule that is written above them.
 """
 
 from collections.abc import Mapping
@@ -17,24 +18,28 @@ from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.paths import SHIPPED
 from adapop.popularity.beta import BetaMap
 
-# The rule for a method's rate on the sandbox, the same for all (`bench rates` makes the trials again): among RATES that
-# keep trained retain recall >= RETAIN_KEPT after 5 epochs at seed 0, the lowest whose recall on the trained forget
-# questions is <= FORGOTTEN, else the one with the lowest such recall; if none keeps the retain facts, the one that
-# keeps most. Holdout, rewordings, utility and probes play no part.
+# The rule for a method's rate on the sandbox, the same for all (`bench rates` makes the trials
+# again): among RATES that keep trained retain recall >= RETAIN_KEPT after 5 epochs at seed 0, the
+# lowest whose recall on the trained forget questions is <= FORGOTTEN, else the one with the lowest
+# such recall; if none keeps the retain facts, the one that keeps most. Holdout, rewordings, utility
+# and probes play no part.
 RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
 RETAIN_KEPT, FORGOTTEN = 0.95, 1 / 3
-PAPER_RATES = (1e-6, 5e-6, 1e-5, 5e-5, 1e-4)  # of the paper's learning-rate sweep; the last is its main one
-# In the world of people it chose for adapop, wga, npo, gd, satimp, undial, simnpo and redirect; the others have the
-# sandbox's rates.
+# of the paper's learning-rate sweep; the last is its main one
+PAPER_RATES = (1e-6, 5e-6, 1e-5, 5e-5, 1e-4)
+# In the world of people it chose for adapop, wga, npo, gd, satimp, undial, simnpo and redirect; the
+# others have the sandbox's rates.
 SANDBOX_RATES = {name: method.sandbox_rate for name, method in METHODS.items()}
 PEOPLE_RATES = {name: method.people_rate or method.sandbox_rate for name, method in METHODS.items()}
-# Presets of AdaPop; the controls are what a comparison needs to be evidence. Other methods have "paper", and AUTHORS
-# where their own authors recommend something else, and TUNED on shipped models.
+# Presets of AdaPop; the controls are what a comparison needs to be evidence. Other methods have
+# "paper", and AUTHORS where their own authors recommend something else, and TUNED on shipped
+# models.
 AUTHORS, TUNED = "authors", "tuned"
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
-    # github.com/vValkroVv/unlearning: src/trainer/unlearn/ada_pop.py (alpha clipped to gamma = 1, smoothed retain loss
-    # of single rows), src/data/utils.py (the end of the turn is trained on); 32 micro-batches of a row, by HF's Trainer
+    # github.com/vValkroVv/unlearning: src/trainer/unlearn/ada_pop.py (alpha clipped to gamma = 1,
+    # smoothed retain loss of single rows), src/data/utils.py (the end of the turn is trained on);
+    # 32 micro-batches of a row, by HF's Trainer
     "as-released": {
         "alpha_max": 1.0,
         "retain_signal": "ema-rows",
@@ -49,7 +54,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "inverted": {"scores": "inverted"},
     "beta-0.1": {"beta": BetaMap.constant(0.1)},
     "beta-1": {"beta": BetaMap.constant(1.0)},
-    "beta-mean": {},  # the constant is the set's own mean beta, known once the facts are: see `runs.execute.prepare`
+    # the constant is the set's own mean beta, known once the facts are: see `runs.execute.prepare`
+    "beta-mean": {},
 }
 SANDBOX_SETTINGS = {
     "batch": 16,
@@ -66,14 +72,19 @@ PEOPLE_SETTINGS = {"max_new_tokens": 5}  # answers of up to four tokens, and the
 
 
 def make_config(
-    method: str | type | object = "adapop", preset: str = "paper", model: str = SANDBOX, **changes: Any
+    method: str | type | object = "adapop",
+    preset: str = "paper",
+    model: str = SANDBOX,
+    **changes: Any,
 ) -> RunConfig:
-    """The configuration of a method under a preset, on the sandbox or on a real model, with `changes` on top.
+    """The configuration of a method under a preset, on the sandbox or on a real model, with
+    `changes` on top.
 
-    method: a key of `METHODS`, or a method of one's own: a subclass of `Objective`, or an instance of one, whose fields
-    then are the arguments. It is recorded as "package.module:Class": a run can be resumed where that can be imported.
-    preset: a key of `PRESETS`, "authors" or "tuned". model: as `RunConfig.model`. changes: fields
-    of `RunConfig`; `arguments` among them are put on top of the preset's, one by one.
+    method: a key of `METHODS`, or a method of one's own: a subclass of `Objective`, or an instance
+    of one, whose fields then are the arguments. It is recorded as "package.module:Class": a run can
+    be resumed where that can be imported. preset: a key of `PRESETS`, "authors" or "tuned". model:
+    as `RunConfig.model`. changes: fields of `RunConfig`; `arguments` among them are put on top of
+    the preset's, one by one.
 
     Raises:
         ConfigError: an unknown method, preset or setting, or a value out of range.
@@ -86,16 +97,25 @@ def make_config(
     check_choice("preset", preset, (*PRESETS, AUTHORS, TUNED))
     if preset not in presets_of(method, model):
         if preset == TUNED:
-            message = f"{method_named(method).title} has no tuned settings for {model}: nobody searched, or in vain."
+            message = (
+                f"{method_named(method).title} has no tuned settings for {model}: nobody "
+                f"searched, or in vain."
+            )
             raise ConfigError(message, "Use 'paper'.")
         if preset == AUTHORS:
-            message = f"{METHODS[method].title} has no preset of its authors: none that differs is recorded here."
+            message = (
+                f"{METHODS[method].title} has no preset of its authors: none that differs "
+                f"is recorded here."
+            )
             raise ConfigError(message, "Use 'paper'.")
         message = f"The preset {preset!r} changes AdaPop; {method} has nothing it would change."
         raise ConfigError(message, f"Use {' or '.join(map(repr, presets_of(method, model)))}.")
     unknown = changes.keys() - SETTINGS.keys()
     if unknown:
-        raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "See RunConfig for those that exist.")
+        raise ConfigError(
+            f"Unknown settings: {', '.join(sorted(unknown))}.",
+            "See RunConfig for those that exist.",
+        )
     return _config(method, preset, model, changes)
 
 
@@ -114,7 +134,10 @@ def own_method(method: type | object) -> tuple[str, dict[str, Any]]:
     ConfigError: it is no method, or another process could not import it by its name."""
     own = method if isinstance(method, type) else type(method)
     if not (is_dataclass(own) and hasattr(own, "forget_loss")):
-        raise ConfigError(f"{own.__name__} is no method.", "Give a name of METHODS, or a subclass of adapop.Objective.")
+        raise ConfigError(
+            f"{own.__name__} is no method.",
+            "Give a name of METHODS, or a subclass of adapop.Objective.",
+        )
     if getattr(own, "name", "") in METHODS and own.__module__.startswith("adapop."):
         name = own.name
     elif own.__qualname__ != own.__name__:
@@ -124,7 +147,9 @@ def own_method(method: type | object) -> tuple[str, dict[str, Any]]:
         )
     else:
         name = f"{own.__module__}:{own.__name__}"
-    return name, {} if own is method else {item.name: getattr(method, item.name) for item in fields(own)}
+    return name, {} if own is method else {
+        item.name: getattr(method, item.name) for item in fields(own)
+    }
 
 
 def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
@@ -138,14 +163,16 @@ def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
 def follows_scores(config: RunConfig) -> bool:
     """Whether β follows the scores: the method weighs by it, and the preset sets no β for all."""
     method = method_named(config.method)
-    counted = method.scored and (not method.scored_by or bool(config.arguments.get(method.scored_by)))
+    counted = method.scored and (
+        not method.scored_by or bool(config.arguments.get(method.scored_by))
+    )
     return counted and "beta" not in PRESETS.get(config.preset, {})
 
 
 def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
-    """What a method's preset sets. On shipped models the rates of `authors` are those of `paper`, for theirs were found
-    on models thousands of times as large; what else they choose stays theirs, but for the blocks, of which they have
-    four."""
+    """What a method's preset sets. On shipped models the rates of `authors` are those of `paper`,
+    for theirs were found on models thousands of times as large; what else they choose stays theirs,
+    but for the blocks, of which they have four."""
     chosen = method_named(method)
     parts = [{"controller": chosen.controller, "alpha0": chosen.alpha0}, chosen.settings]
     if model in SHIPPED:
@@ -171,8 +198,8 @@ def _tuned(chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _merged(*parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings, later ones over earlier; so are a method's arguments, one by one. An argument that is None is the
-    method's own default again."""
+    """Settings, later ones over earlier; so are a method's arguments, one by one. An argument that
+    is None is the method's own default again."""
     arguments = {name: value for part in parts for name, value in part.get("arguments", {}).items()}
     merged = {name: value for part in parts for name, value in part.items()}
     arguments = {name: value for name, value in arguments.items() if value is not None}

@@ -1,5 +1,5 @@
-"""What a run is: one frozen `RunConfig`, stored as one JSON beside the run. Defaults are those of the paper's main
-tables (Borisiuk et al. 2026; METHODS 1.5, 2.0)."""
+"""What a run is: one frozen `RunConfig`, stored as one JSON beside the run. Defaults are those of
+the paper's main tables (Borisiuk et al. 2026; METHODS 1.5, 2.0)."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Setting:
     public: float | None = None
     """The most on a public page."""
     shared: bool = False
-    """Whether all runs of a race take it from Run where it was changed: it is of the model or of measuring, not of a
-    method."""
+    """Whether all runs of a race take it from Run where it was changed: it is of the model or of
+    measuring, not of a method."""
     compared: bool = True
-    """Whether a value that is not the paper's is listed beside its numbers. Of the others some decide none of them, and
-    some are told of apart (`report.beside_paper`)."""
+    """Whether a value that is not the paper's is listed beside its numbers. Of the others some
+    decide none of them, and some are told of apart (`report.beside_paper`)."""
 
     @property
     def number(self) -> bool:
@@ -71,7 +71,8 @@ def setting(default: Any, *choices: str, **about: Any) -> Any:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that decides a run's numbers, apart from the facts themselves. `make_config` makes one."""
+    """Everything that decides a run's numbers, apart from the facts themselves. `make_config` makes
+    one."""
 
     model: str = setting(SANDBOX, separate=True, compared=False)
     """"sandbox" or "people", "smollm2" or "gemma3-270m" (from Python packages), a Hub id, or the
@@ -79,22 +80,28 @@ class RunConfig:
     revision: str | None = setting(None, compared=False)
     """Branch, tag or commit of the Hub's repository; None for its main branch."""
     facts: str = setting(SANDBOX, separate=True, compared=False)
-    """Where the facts come from: a set's name or a file's path. The facts themselves lie in the run's folder."""
+    """Where the facts come from: a set's name or a file's path. The facts themselves lie in the
+    run's folder."""
     method: str = setting("adapop", separate=True, compared=False)
     """Key of `METHODS`, or "package.module:Class" for a method of one's own."""
-    arguments: dict[str, Any] = field(default_factory=dict, metadata={"setting": Setting(separate=True)})
+    arguments: dict[str, Any] = field(
+        default_factory=dict, metadata={"setting": Setting(separate=True)}
+    )
     """The method's own arguments: fields of its `Objective`."""
     preset: str = setting("paper", separate=True, compared=False)
-    """Key of `PRESETS`, "authors" or "tuned"; it has set what is set here, and decides how beta-mean is settled."""
+    """Key of `PRESETS`, "authors" or "tuned"; it has set what is set here, and decides how
+    beta-mean is settled."""
     beta: BetaMap | None = setting(None, separate=True)
     """Map from score to exponent; None for the anchors that suit the set, see
     `popularity.calibration.auto_anchors`. A run records its map."""
     scores: str = setting("given", "given", "shuffled", "inverted", separate=True)
     """Scores as "given", or, as controls, "shuffled" or "inverted" among the facts to forget."""
     missing_score: str = setting("error", "error", "drop", "uniform")
-    """A fact without a score, where the method needs one: refuse ("error"), "drop" it, or "uniform": beta = 1."""
+    """A fact without a score, where the method needs one: refuse ("error"), "drop" it, or
+    "uniform": beta = 1."""
     controller: str = setting("dual", "dual", "fixed", "primal")
-    """Of the retain weight: "dual" (AdaPop's), "fixed", or "primal" (PDU's). See `training.controller`."""
+    """Of the retain weight: "dual" (AdaPop's), "fixed", or "primal" (PDU's). See
+    `training.controller`."""
     alpha0: float = 0.5
     """Retain weight before the first epoch, at least 0."""
     dual_step: float = 0.1
@@ -106,23 +113,27 @@ class RunConfig:
     floor: float = setting(1e-8, positive=True)
     """xi, least value of the reference that drift is divided by, in nats; above 0."""
     reference: str = setting("epoch_1", "epoch_1", "start")
-    """What drift is measured against: the retain loss after "epoch_1" (paper), or at the "start"."""
+    """What drift is measured against: the retain loss after "epoch_1" (paper), or at the
+    "start"."""
     alpha_max: float | None = setting(None, compared=False)
-    """Controller "dual": largest retain weight, at least 0; None for alpha0 + lam_max (paper). Its code stops at 1."""
+    """Controller "dual": largest retain weight, at least 0; None for alpha0 + lam_max (paper). Its
+    code stops at 1."""
     retain_bound: float = 0.3
     """Controller "primal": the retain loss that is let pass, in nats per token."""
     warmup: int = 3
     """Controller "primal": epochs before it moves."""
     dual_rows: int = 0
-    """Controller "primal": it moves once for so many rows of a step, as its code does in each micro-batch; 0 for once
-    a step."""
+    """Controller "primal": it moves once for so many rows of a step, as its code does in each
+    micro-batch; 0 for once a step."""
     retain_signal: str = setting("full", "full", "ema", "ema-rows", compared=False)
-    """What the controller watches: the "full" retain set (paper), an "ema" of the steps' retain losses, or
-    "ema-rows" (its code): of single rows."""
+    """What the controller watches: the "full" retain set (paper), an "ema" of the steps' retain
+    losses, or "ema-rows" (its code): of single rows."""
     retain_loss: str = setting("own", "own", "kl")
-    """The method's "own" retain loss, or "kl": from the original model's predictions of the retained answers."""
+    """The method's "own" retain loss, or "kl": from the original model's predictions of the
+    retained answers."""
     normalise: str = setting("token", "token", "example", "example-both", compared=False)
-    """Forget loss averaged per "token" (paper) or per "example"; "example-both" (its code): the retain loss too."""
+    """Forget loss averaged per "token" (paper) or per "example"; "example-both" (its code): the
+    retain loss too."""
     include_tail: bool = setting(False, compared=False)
     """Whether the end-of-turn tokens are pushed on too; for comparison only."""
     learning_rate: float = setting(PAPER_RATE, positive=True, short="--lr")
@@ -134,11 +145,12 @@ class RunConfig:
     batch: int = setting(32, positive=True, public=64, shared=True)
     """Forget rows in an optimiser step, at most; as many retain rows are drawn with replacement."""
     last_step: str = setting("even", "even", "short", "rolled", compared=False)
-    """Where an epoch's rows fill no last batch: "even" spreads them over all steps, "short" leaves few for the last
-    one, "rolled" keeps them for the next epoch (its code, by HF's Trainer). See `training.steps`."""
+    """Where an epoch's rows fill no last batch: "even" spreads them over all steps, "short" leaves
+    few for the last one, "rolled" keeps them for the next epoch (its code, by HF's Trainer). See
+    `training.steps`."""
     tier_pure: bool = setting(False)
-    """Whether a step holds facts of one tier alone, as far as these fill its batch; the steps of the tiers take
-    turns."""
+    """Whether a step holds facts of one tier alone, as far as these fill its batch; the steps of
+    the tiers take turns."""
     micro_batch: int = setting(0, compared=False)
     """Rows in a forward pass, 0 for as many as memory takes; the gradient does not depend on it."""
     weight_decay: float = 0.0
@@ -152,7 +164,8 @@ class RunConfig:
     lora_targets: tuple[str, ...] = setting(
         ("q_proj", "k_proj", "v_proj", "o_proj"), short="--targets", every=ALL_LINEAR, shared=True
     )
-    """Names of the linear layers that get an adapter, or ("all-linear",): all but the output head."""
+    """Names of the linear layers that get an adapter, or ("all-linear",): all but the output
+    head."""
     lora_layers: tuple[int, ...] | None = setting(None, short="--layers", every="none", shared=True)
     """In which blocks, counted from 0; None for all."""
     seed: int = setting(0, compared=False)
@@ -164,7 +177,8 @@ class RunConfig:
     four_bit: bool = False
     """Whether the frozen weights are kept in NF4 (needs a GPU and bitsandbytes)."""
     system: str | None = setting(None, compared=False)
-    """System prompt; None for what the benchmark asks with, see `facts.benchmarks.system_prompt`."""
+    """System prompt; None for what the benchmark asks with, see
+    `facts.benchmarks.system_prompt`."""
     asking: str = setting("chat", "auto", "chat", "chat-examples", "text-examples", shared=True)
     """How the model is asked: in "chat", in chat after three examples ("chat-examples"), as text
     after three examples ("text-examples"), or "auto": as it answers most of the facts at once."""
@@ -186,11 +200,12 @@ class RunConfig:
     """Most tokens of a generated answer; of real models it is what their own answers need, if
     that is less."""
     frames: int = setting(1, compared=False)
-    """How often in an epoch it is recorded where each fact stands, see `training.frames`; 0 for never. Decides no
-    other number."""
+    """How often in an epoch it is recorded where each fact stands, see `training.frames`; 0 for
+    never. Decides no other number."""
     measure: str = setting("every-epoch", "every-epoch", "end", "off", shared=True, compared=False)
-    """When it is asked what the model still answers: the facts to forget after "every-epoch" and the full tables at the
-    end, those at the "end" alone, or "off": nothing, until the run is probed. Decides nothing of what is trained."""
+    """When it is asked what the model still answers: the facts to forget after "every-epoch" and
+    the full tables at the end, those at the "end" alone, or "off": nothing, until the run is
+    probed. Decides nothing of what is trained."""
     measure_per_tier: int | None = setting(0, shared=True, compared=False)
     """Most facts of each group and tier that are asked then, spread evenly over their scores, those
     not to forget in one other wording each; 0 for all, none for 24 on a CPU and all on a GPU."""
@@ -209,26 +224,40 @@ class RunConfig:
                 check_choice(name, getattr(self, name), about.choices)
         for name in ("model", "facts", "method", "preset"):
             if not isinstance(getattr(self, name), str):
-                raise ConfigError(f"{name} is {truncated(getattr(self, name))!r}.", "It must be text.")
+                raise ConfigError(
+                    f"{name} is {truncated(getattr(self, name))!r}.", "It must be text."
+                )
         if not isinstance(self.arguments, dict):
             raise ConfigError(f"arguments is {truncated(self.arguments)!r}.", "Give them by name.")
         if type(self.seed) is not int or not 0 <= self.seed < SEED_LIMIT:
             raise ConfigError(
-                f"seed is {truncated(repr(self.seed))}.", "It must be a whole number of at least 0 and below 2^63."
+                f"seed is {truncated(repr(self.seed))}.",
+                "It must be a whole number of at least 0 and below 2^63.",
             )
         for name, about in SETTINGS.items():
             value = getattr(self, name)
             if about.number and name != "seed" and not (about.optional and value is None):
                 _check_number(name, value, about)
         if self.keep == "best" and self.measure != "every-epoch":
-            raise ConfigError("The best epoch is not known unless each is measured.", 'Set measure to "every-epoch".')
+            raise ConfigError(
+                "The best epoch is not known unless each is measured.",
+                'Set measure to "every-epoch".',
+            )
         if self.patience and self.keep != "best":
-            raise ConfigError("patience ends a run that keeps its best epoch, and no other.", 'Set keep to "best".')
+            raise ConfigError(
+                "patience ends a run that keeps its best epoch, and no other.",
+                'Set keep to "best".',
+            )
         if self.start == "sft" and self.four_bit:
-            raise ConfigError('Start "sft" cannot be merged into 4-bit weights.', "Leave out four_bit.")
+            raise ConfigError(
+                'Start "sft" cannot be merged into 4-bit weights.', "Leave out four_bit."
+            )
         for name, value in self.arguments.items():
             if isinstance(value, (int, float)) and not abs(value) <= MOST:
-                raise ConfigError(f"The argument {name} is {truncated(repr(value))}.", f"It may be {MOST:g} at most.")
+                raise ConfigError(
+                    f"The argument {name} is {truncated(repr(value))}.",
+                    f"It may be {MOST:g} at most.",
+                )
 
     def to_json(self) -> str:
         """The configuration as JSON, the file beside every run."""
@@ -248,7 +277,10 @@ class RunConfig:
             if lacking := EVERY_RUN - content.keys():
                 raise ValueError(f"it has no {', '.join(sorted(lacking))}")
             if unknown := content.keys() - SETTINGS.keys():
-                raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "Remove them or update AdaPop.")
+                raise ConfigError(
+                    f"Unknown settings: {', '.join(sorted(unknown))}.",
+                    "Remove them or update AdaPop.",
+                )
             return as_kind(content, cls)
         except (ValueError, AttributeError) as error:
             message, fix = f"This is no run's configuration ({error}).", "Start the run again."
@@ -257,8 +289,12 @@ class RunConfig:
         raise ConfigError(f"{source}: {message}" if source else message, fix)
 
 
-RunConfig.__pydantic_config__ = ConfigDict(use_attribute_docstrings=True)  # so that pydantic reads the texts above
-SETTINGS = {item.name: replace(item.metadata.get("setting", Setting()), kind=item.type) for item in fields(RunConfig)}
+# so that pydantic reads the texts above
+RunConfig.__pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+SETTINGS = {
+    item.name: replace(item.metadata.get("setting", Setting()), kind=item.type)
+    for item in fields(RunConfig)
+}
 
 
 @cache
@@ -279,7 +315,10 @@ def _check_number(name: str, value: object, about: Setting) -> None:
     else:
         least, most, kind = LEAST if about.positive else 0, MOST, "finite number"
     if not least <= value <= most or (about.whole and value != int(value)):
-        raise ConfigError(f"{name} is {truncated(repr(value))}.", f"It must be a {kind} from {least:g} to {most:,g}.")
+        raise ConfigError(
+            f"{name} is {truncated(repr(value))}.",
+            f"It must be a {kind} from {least:g} to {most:,g}.",
+        )
 
 
 def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:

@@ -39,24 +39,29 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
     """
     if place.name not in OWN:
         raise ConfigError(
-            f"bench {place.name} is about the sandbox alone.", f"With --facts or --model: {', '.join(OWN)}."
+            f"bench {place.name} is about the sandbox alone.",
+            f"With --facts or --model: {', '.join(OWN)}.",
         )
     if taken := sorted(changes.keys() & DECIDED):
         raise ConfigError(f"{taken[0]} is decided by the experiment.", "Leave it out.")
     if not any(fact.paraphrases for fact in facts.forget):
         raise ConfigError(
-            f"No fact of {facts.name} has a rewording, and the tables are of answers in other words.",
+            f"No fact of {facts.name} has a rewording, and the tables are of answers in other "
+            f"words.",
             "Add a column called paraphrases, or let `adapop reword` write them.",
         )
     model = found_from_anywhere(model)
     ground, base = Ground(facts, model, changes), EXPERIMENTS[place.name]
     rates, given = rates_for(model, changes), "learning_rate" in changes
-    over_rates = dict.fromkeys(SWEPT, swept(METHOD_ARMS, rates)) | {"ablation": ablated(rates=() if given else rates)}
+    over_rates = dict.fromkeys(SWEPT, swept(METHOD_ARMS, rates)) | {
+        "ablation": ablated(rates=() if given else rates)
+    }
     planner = over_rates.get(place.name, base.plan)
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         here = {item.key: replace(item, ground=ground).key for item in planner(seeds, quick, {})}
-        own_rows = {key: known[own] for key, own in here.items() if own in known}  # as the plan looks for it
+        # as the plan looks for it
+        own_rows = {key: known[own] for key, own in here.items() if own in known}
         return [replace(item, ground=ground) for item in planner(seeds, quick, own_rows)]
 
     own = Experiment(
@@ -67,4 +72,6 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
         base.figures,
     )
     identity = f"{facts.sha256} {model} {sorted(changes.items())}"
-    return replace(place, name=f"{place.name}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}", own=own)
+    return replace(
+        place, name=f"{place.name}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}", own=own
+    )

@@ -1,4 +1,5 @@
-"""The distance to the oracle in an experiment's rows: its columns, the table and the figure. No torch."""
+"""The distance to the oracle in an experiment's rows: its columns, the table and the figure. No
+torch."""
 
 from collections.abc import Sequence
 
@@ -57,20 +58,32 @@ def oracle_table(arms: Rows) -> Table | None:
         "as if never learnt": NEAR,
         "at its nearest": lambda row: (nearest(row) or (None, None))[1],
         **{
-            f"{name}-forgotten, {tier}": column(f"oracle_{name}_{tier}") for name in ("over", "under") for tier in TIERS
+            f"{name}-forgotten, {tier}": column(f"oracle_{name}_{tier}")
+            for name in ("over", "under")
+            for tier in TIERS
         },
         **{f"KL, {group}": column(f"oracle_kl_{group}") for group in FACT_GROUPS},
         "log₁₀ forget quality": column("forget_quality_log10"),
     }
-    measured = {title: [row for row in rows if NEAR(row) is not None] for title, rows in arms.items()}
+    measured = {
+        title: [row for row in rows if NEAR(row) is not None] for title, rows in arms.items()
+    }
     rows = []
     for title in _nearest_first(arms):
         means = [text(over(measured[title], value)) for value in values.values()]
-        epochs = {f"{nearest(row)[0]} of {len(row['lam']) - 1}" for row in measured[title] if nearest(row)}
-        rows.append((title, *means[:2], ", ".join(sorted(epochs)), *means[2:], counted(measured[title])))
+        epochs = {
+            f"{nearest(row)[0]} of {len(row['lam']) - 1}" for row in measured[title] if nearest(row)
+        }
+        rows.append(
+            (title, *means[:2], ", ".join(sorted(epochs)), *means[2:], counted(measured[title]))
+        )
     first, second, *others = values
     head = ("", first, second, "epoch", *others, "seeds")
-    return Table("Beside a model that never knew", head, tuple(rows), reading("oracle")) if rows else None
+    return (
+        Table("Beside a model that never knew", head, tuple(rows), reading("oracle"))
+        if rows
+        else None
+    )
 
 
 def nearness(arms: Rows) -> Figure:

@@ -33,7 +33,9 @@ class Finished:
     error: str = ""
 
 
-def finished(items: Sequence[Any], function: Callable[[Any], Any], processes: int) -> Iterator[Finished]:
+def finished(
+    items: Sequence[Any], function: Callable[[Any], Any], processes: int
+) -> Iterator[Finished]:
     """Yields the result of `function` for every item, in order of completion. Closing the iterator
     ends the workers.
 
@@ -46,7 +48,9 @@ def finished(items: Sequence[Any], function: Callable[[Any], Any], processes: in
         try:
             for worker in workers:
                 worker.begin(waiting.popleft())
-            while busy := {worker.connection: worker for worker in workers if worker.item is not None}:
+            while busy := {
+                worker.connection: worker for worker in workers if worker.item is not None
+            }:
                 for connection in wait(list(busy)):
                     yield from _answered(busy[connection], waiting)
         finally:
@@ -65,7 +69,9 @@ def _answered(worker: _Worker, waiting: deque) -> Iterator[Finished]:
         if attempt < ATTEMPTS:
             waiting.append((item, attempt + 1))
         else:
-            done = Finished(item, error=f"its process died {ATTEMPTS} times; is there enough memory?")
+            done = Finished(
+                item, error=f"its process died {ATTEMPTS} times; is there enough memory?"
+            )
     if waiting:
         worker.begin(waiting.popleft())
     if done is not None:
@@ -100,7 +106,8 @@ class _Worker:
 def _serve(connection: Connection, function: Callable[[Any], Any], folder: str) -> None:
     """Runs in the worker: computes items until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    os.environ["OMP_NUM_THREADS"] = "1"  # torch is not yet imported; the cores are for the other workers
+    # torch is not yet imported; the cores are for the other workers
+    os.environ["OMP_NUM_THREADS"] = "1"
     tempfile.tempdir = folder
     while True:
         try:
@@ -117,7 +124,9 @@ def _serve(connection: Connection, function: Callable[[Any], Any], folder: str) 
             return
 
 
-def finished_on_ray(items: Sequence[Any], function: Callable[[Any], Any], processes: int) -> Iterator[Finished]:
+def finished_on_ray(
+    items: Sequence[Any], function: Callable[[Any], Any], processes: int
+) -> Iterator[Finished]:
     """As `engine.finished`, on the cluster that $RAY_ADDRESS names, else on one of `processes`
     workers started here.
 
@@ -158,7 +167,11 @@ def finished_on_ray(items: Sequence[Any], function: Callable[[Any], Any], proces
 
 def _package() -> dict[str, Any]:
     """The path that Ray uploads: the checkout, or only the package where pip installed it."""
-    return {"working_dir": str(ROOT)} if ASSETS.parent == ROOT else {"py_modules": [str(ROOT / "adapop")]}
+    return (
+        {"working_dir": str(ROOT)}
+        if ASSETS.parent == ROOT
+        else {"py_modules": [str(ROOT / "adapop")]}
+    )
 
 
 def _result(function: Callable[[Any], Any], item: Any) -> Any:

@@ -24,7 +24,9 @@ def facts_of(facts: Sequence[Fact], half: str) -> tuple[Fact, ...]:
     size favours the half that is behind. So they have equally many of each level and nearly of each
     relation, and their sizes differ by one at most.
     """
-    by_level = sorted(facts, key=lambda fact: (fact.score is None, fact.score or 0.0, fact.relation, _drawn(fact)))
+    by_level = sorted(
+        facts, key=lambda fact: (fact.score is None, fact.score or 0.0, fact.relation, _drawn(fact))
+    )
     chosen = {fact.id for place, fact in enumerate(by_level) if HALVES[place % 2] == half}
     return tuple(fact for fact in facts if fact.id in chosen)
 
@@ -39,18 +41,29 @@ def questions_of(facts: FactSet, half: str) -> dict[str, list[tuple[Fact, tuple[
     """The questions of one half, by column without its tier: facts with their questions."""
     holdout = facts_of(facts.holdout, half)
     return {
-        f"forget_{REWORDED}": [(fact, wordings_of(fact, half)) for fact in facts.forget if fact.paraphrases],
+        f"forget_{REWORDED}": [
+            (fact, wordings_of(fact, half)) for fact in facts.forget if fact.paraphrases
+        ],
         "holdout_direct": [(fact, (fact.question,)) for fact in holdout],
-        "holdout_reworded": [(fact, wordings_of(fact, half)) for fact in holdout if fact.paraphrases],
+        "holdout_reworded": [
+            (fact, wordings_of(fact, half)) for fact in holdout if fact.paraphrases
+        ],
         "utility": [(fact, (fact.question,)) for fact in facts_of(facts.utility, half)],
     }
 
 
-def by_tier(members: Sequence[tuple[Fact, Sequence[str]]], recall: Mapping[tuple[str, str], float]) -> dict[str, float]:
+def by_tier(
+    members: Sequence[tuple[Fact, Sequence[str]]], recall: Mapping[tuple[str, str], float]
+) -> dict[str, float]:
     """Mean over the facts of each tier, and of "all", of the mean over a fact's questions. recall:
     values by fact id and question."""
-    means = [(fact.tier, fmean(recall[fact.id, question] for question in questions)) for fact, questions in members]
-    values = {tier: [value for of, value in means if tier in ("all", of)] for tier in ("all", *TIERS)}
+    means = [
+        (fact.tier, fmean(recall[fact.id, question] for question in questions))
+        for fact, questions in members
+    ]
+    values = {
+        tier: [value for of, value in means if tier in ("all", of)] for tier in ("all", *TIERS)
+    }
     return {tier: fmean(some) for tier, some in values.items() if some}
 
 

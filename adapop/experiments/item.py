@@ -20,15 +20,17 @@ ANCHORS = ("paper", "quantiles")
 # Scores that a fact may be given instead of its own; "shuffled" and "inverted" are presets of the
 # run itself.
 SCORES = (
-    "given", "noisy", "swapped", "tiers-50", "tiers-100", "corpus-subject", "corpus-subject+object", "confidence",
+    "given", "noisy", "swapped", "tiers-50", "tiers-100", "corpus-subject", "corpus-subject+object",
+    "confidence",
 )  # fmt: skip
 
 # Settings newer than the recorded rows, with the value that changes nothing; at that value a key
 # leaves them out.
 SINCE = {
-    "four_bit": False, "frames": 0, "last_step": "even", "retain_loss": "own", "alpha_max": None, "dual_rows": 0,
-    "measure": "every-epoch", "measure_per_tier": 0, "asking": "chat", "answers": "as-given", "unknown": "keep",
-    "tier_pure": False, "start": "as-given", "start_epochs": 5, "start_rate": 1e-4, "keep": "last", "patience": 0,
+    "four_bit": False, "frames": 0, "last_step": "even", "retain_loss": "own", "alpha_max": None,
+    "dual_rows": 0, "measure": "every-epoch", "measure_per_tier": 0, "asking": "chat",
+    "answers": "as-given", "unknown": "keep", "tier_pure": False, "start": "as-given",
+    "start_epochs": 5, "start_rate": 1e-4, "keep": "last", "patience": 0,
 }  # fmt: skip
 
 
@@ -84,9 +86,9 @@ class Ground:
 class Item:
     """One run: an arm with a seed. quick: two epochs on an eighth of the facts, to see that it
     works. ground: None for the sandbox. recovery: whether its model is also attacked, taught again,
-    rounded and sampled; see `recovery_checks`. half: of a real model, the half of the facts that is asked,
-    one of `halves.HALVES`; see `shares`. metrics: whether its model is read by every metric, and
-    nothing else; see `knowledge`."""
+    rounded and sampled; see `recovery_checks`. half: of a real model, the half of the facts that is
+    asked, one of `halves.HALVES`; see `shares`. metrics: whether its model is read by every metric,
+    and nothing else; see `knowledge`."""
 
     arm: Arm
     seed: int
@@ -104,14 +106,24 @@ class Item:
             ConfigError: the arm asks for what does not exist.
         """
         place = (
-            {"model": self.ground.model, "facts": self.ground.facts.name, **self.ground.changes} if self.ground else {}
+            {"model": self.ground.model, "facts": self.ground.facts.name, **self.ground.changes}
+            if self.ground
+            else {}
         )
         of_preset = PRESETS.get(self.arm.preset, {})
         place = {name: value for name, value in place.items() if name not in of_preset}
-        changes = {**place, "seed": self.seed, "frames": 0, **self.arm.changes, **(QUICK if self.quick else {})}
+        changes = {
+            **place,
+            "seed": self.seed,
+            "frames": 0,
+            **self.arm.changes,
+            **(QUICK if self.quick else {}),
+        }
         config = make_config(self.arm.method, self.arm.preset, **changes)
         if config.beta is None:
-            config = replace(config, beta=auto_anchors(self.ground.facts).beta if self.ground else BetaMap())
+            config = replace(
+                config, beta=auto_anchors(self.ground.facts).beta if self.ground else BetaMap()
+            )
         return config
 
     @property
@@ -119,9 +131,14 @@ class Item:
         """A hash of all settings; equal across experiments and versions of the code."""
         arm = self.arm
         settings = json.loads(self.config.to_json())
-        settings["system"] = settings["system"] or ""  # none asked for, or that of the facts: these bring none
+        # none asked for, or that of the facts: these bring none
+        settings["system"] = settings["system"] or ""
         decided = {
-            "config": {name: value for name, value in settings.items() if name not in SINCE or value != SINCE[name]},
+            "config": {
+                name: value
+                for name, value in settings.items()
+                if name not in SINCE or value != SINCE[name]
+            },
             "scores": arm.scores,
             "anchors": arm.anchors,
             "world": asdict(arm.world) if arm.world else None,

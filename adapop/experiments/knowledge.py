@@ -30,12 +30,13 @@ from adapop.runs.run import Run
 DIGITS = 3
 ByTier = dict[str, list[float]]
 Known = dict[str, dict[str, ByTier]]  # by state, one of `metrics.STATES`, and metric
-_BEFORE: dict[tuple[str, str], dict[str, ByTier]] = {}  # by model and facts: a worker measures each original once
+# by model and facts: a worker measures each original once
+_BEFORE: dict[tuple[str, str], dict[str, ByTier]] = {}
 
 
 def known(model: AdaptedModel, run: Run, reference: bool) -> Known:
-    """State -> metric -> tier -> a value of each fact, see `metrics.METRICS`; the mean of them alone
-    where the model is not a reference, and in states but "before" and "after".
+    """State -> metric -> tier -> a value of each fact, see `metrics.METRICS`; the mean of them
+    alone where the model is not a reference, and in states but "before" and "after".
 
     Facts that relearning teaches, and those that share a question or answer with one, are left out
     of every state.
@@ -45,9 +46,15 @@ def known(model: AdaptedModel, run: Run, reference: bool) -> Known:
     place = (run.config.model, facts.sha256)
 
     def measured() -> dict[str, ByTier]:
-        values = {name: [round(value, DIGITS) for value in of] for name, of in _values(model, facts, others, limit)}
+        values = {
+            name: [round(value, DIGITS) for value in of]
+            for name, of in _values(model, facts, others, limit)
+        }
         return {
-            name: {tier: [value for fact, value in zip(others, of) if fact.tier == tier] for tier in TIERS}
+            name: {
+                tier: [value for fact, value in zip(others, of) if fact.tier == tier]
+                for tier in TIERS
+            }
             for name, of in values.items()
         }
 
@@ -78,15 +85,28 @@ def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: 
     model.network.eval()
     questions = [(fact, (fact.question, *fact.paraphrases)) for fact in others]
     recall, near = recalls(model, questions, limit), second_guesses(model, others)["top2"]
-    reworded = [replace(fact, question=question) for fact in others for question in fact.paraphrases]
+    reworded = [
+        replace(fact, question=question) for fact in others for question in fact.paraphrases
+    ]
     likely = iter(nlls(model, model.rows(reworded)))
-    yield "recall, reworded", [fmean(recall[fact.id, text] for text in fact.paraphrases) for fact in others]
+    yield (
+        "recall, reworded",
+        [fmean(recall[fact.id, text] for text in fact.paraphrases) for fact in others],
+    )
     yield "recall, as trained", [recall[fact.id, fact.question] for fact in others]
-    yield "top 2, reworded", [fmean(near[fact.id, text] for text in fact.paraphrases) for fact in others]
-    yield "probability, reworded", [fmean(math.exp(-next(likely)) for _ in fact.paraphrases) for fact in others]
+    yield (
+        "top 2, reworded",
+        [fmean(near[fact.id, text] for text in fact.paraphrases) for fact in others],
+    )
+    yield (
+        "probability, reworded",
+        [fmean(math.exp(-next(likely)) for _ in fact.paraphrases) for fact in others],
+    )
     own, held_out = (_memorised(model, members) for members in (others, facts.holdout))
     yield "probability", own["probability"]
-    ratios = truth_ratios(model, others, wrong_answers(others, (*facts.forget, *facts.retain, *facts.holdout)))
+    ratios = truth_ratios(
+        model, others, wrong_answers(others, (*facts.forget, *facts.retain, *facts.holdout))
+    )
     yield "truth ratio", [1 - closer_to_1(ratio) for ratio in ratios]
     yield "exact memorisation", own["exact_memorization"]
     yield "extraction strength", own["extraction_strength"]

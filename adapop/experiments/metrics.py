@@ -1,4 +1,5 @@
-"""`bench metrics`: which metric of forgetting can be trusted, for rare and popular facts apart. No torch.
+"""`bench metrics`: which metric of forgetting can be trusted, for rare and popular facts apart. No
+torch.
 
 A metric is faithful if it tells models that know the facts from models that never read them, and
 robust if what it says of an unlearned model still holds once that has been taught other facts, or
@@ -27,13 +28,26 @@ RARE, POPULAR = ENDS = TIERS[0], TIERS[-1]
 FAITHFUL = 0.9  # least AUC in every tier of what the figure shows further
 LEAST = 0.01  # between both kinds of model: a metric that sees less cannot measure what is left
 # As values of a fact in [0, 1], higher where it is known: recall and the share that is first or
-# second guess; probability, a geometric mean over tokens; TOFU's truth ratio, 1 minus `closer_to_1`;
-# `memorised`; attacks, as the share of held-out facts that look less trained on; and the share of
-# layers from which the answer can be read, by the lens and by patching (`still_read`).
+# second guess; probability, a geometric mean over tokens; TOFU's truth ratio, 1 minus
+# `closer_to_1`; `memorised`; attacks, as the share of held-out facts that look less trained on; and
+# the share of layers from which the answer can be read, by the lens and by patching (`still_read`).
 METRICS = (
-    *("recall, reworded", "recall, as trained", "top 2, reworded", "probability, reworded", "probability"),
+    *(
+        "recall, reworded",
+        "recall, as trained",
+        "top 2, reworded",
+        "probability, reworded",
+        "probability",
+    ),
     *("truth ratio", "exact memorisation", "extraction strength"),
-    *("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib", "logit-lens depth", "patching depth"),
+    *(
+        "mia_loss",
+        "mia_min_k",
+        "mia_min_k_plus_plus",
+        "mia_zlib",
+        "logit-lens depth",
+        "patching depth",
+    ),
 )
 
 
@@ -62,7 +76,10 @@ def told_apart(arms: Rows, metric: str, tier: str) -> list[float]:
 def left(arms: Rows, row: Row, state: str, metric: str, tier: str) -> float | None:
     """What a metric says is left of a tier: 0 as in the oracle, 1 as in the original. None where it
     hardly sees a difference between these, or a tier has no facts."""
-    never, knows = (mean_of(next(_rows(arms, (arm.title,))), BEFORE, metric, tier) for arm in (NEVER_READ, KNOWS))
+    never, knows = (
+        mean_of(next(_rows(arms, (arm.title,))), BEFORE, metric, tier)
+        for arm in (NEVER_READ, KNOWS)
+    )
     if knows - never < LEAST:
         return None
     return (mean_of(row, state, metric, tier) - never) / (knows - never)
@@ -86,18 +103,25 @@ def faithfulness_table(arms: Rows) -> Table | None:
     for metric in METRICS:
         aucs = [f"{fmean(told_apart(arms, metric, tier)):.2f}" for tier in TIERS]
         models = [
-            [[fmean(values) for values in _models(arms, arm.title, metric, tier)] for arm in (KNOWS, NEVER_READ)]
+            [
+                [fmean(values) for values in _models(arms, arm.title, metric, tier)]
+                for arm in (KNOWS, NEVER_READ)
+            ]
             for tier in ENDS
         ]
         ends = [f"{apart(knows, never):.2f}" for knows, never in models]
-        rows.append((metric, *aucs, *ends, *(f"{fmean(means):.2f}" for both in models for means in both)))
+        rows.append(
+            (metric, *aucs, *ends, *(f"{fmean(means):.2f}" for both in models for means in both))
+        )
     head = (
         "", *(f"AUC, {tier} facts" for tier in TIERS), *(f"AUC, models, {tier}" for tier in ENDS),
         *(f"{tier}: {who}" for tier in ENDS for who in ("known", "never read")),
     )  # fmt: skip
     note = (
-        "AUC: how often a metric gives a fact of a model that knows it more than one of the same tier of a model that "
-        "never read it, ties half; of models: the same of their means. Then these means. The models: the sandbox's "
+        "AUC: how often a metric gives a fact of a model that knows it more than one of the same "
+        "tier of a model that "
+        "never read it, ties half; of models: the same of their means. Then these means. The "
+        "models: the sandbox's "
         "and its oracle, each as it is and trained on the facts to retain alone."
     )
     return Table("Faithfulness", head, tuple(rows), note)
@@ -111,14 +135,21 @@ def robustness_table(arms: Rows) -> Table | None:
     rows = []
     for metric in METRICS:
         cells = [_left(arms, metric, tier) for tier in ENDS]
-        cells += [changes(arms, RELEARNED, metric, tier, never) for never in (False, True) for tier in ENDS]
+        cells += [
+            changes(arms, RELEARNED, metric, tier, never)
+            for never in (False, True)
+            for tier in ENDS
+        ]
         cells += [changes(arms, ROUNDED, metric, tier) for tier in ENDS]
         rows.append((metric, *map(text, cells)))
     parts = ("left", "taught others", "the same of the oracle", "rounded")
     note = (
-        f"Of the facts to forget in unlearned models ({', '.join(_unlearned(arms))}), as a share of what lies between "
-        "the oracle and the original: what is left; by how much that changes when others of them are taught for ten "
-        "steps; the same of models that never read them, the control; and with weights rounded to 4 bits. Mean ± "
+        f"Of the facts to forget in unlearned models ({', '.join(_unlearned(arms))}), as a share "
+        f"of what lies between "
+        "the oracle and the original: what is left; by how much that changes when others of them "
+        "are taught for ten "
+        "steps; the same of models that never read them, the control; and with weights rounded to "
+        "4 bits. Mean ± "
         "standard deviation over runs. Empty: the metric sees no difference."
     )
     head = ("", *(f"{part}, {tier}" for part in parts for tier in ENDS))
@@ -132,8 +163,19 @@ def method_table(arms: Rows) -> Table | None:
     shown = [metric for metric in METRICS if all(_left(arms, metric, tier) for tier in ENDS)]
     rows = []
     for title in _unlearned(arms):
-        rows.append((title, *(" / ".join(text(_left(arms, name, tier, [title])) for tier in ENDS) for name in shown)))
-    note = "What is left, as above, of rare / popular facts; metrics that see no difference are left out."
+        rows.append(
+            (
+                title,
+                *(
+                    " / ".join(text(_left(arms, name, tier, [title])) for tier in ENDS)
+                    for name in shown
+                ),
+            )
+        )
+    note = (
+        "What is left, as above, of rare / popular facts; metrics that see no difference are "
+        "left out."
+    )
     return Table("Every metric by method", ("", *shown), tuple(rows), note)
 
 
@@ -142,23 +184,40 @@ def marks(arms: Rows) -> Figure:
     apart. Bars: of an AUC from the least to the most of all pairs of models, else 95 % intervals
     over runs."""
     panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
-    aucs_of = {tier: {name: told_apart(arms, name, tier) for name in METRICS} for tier in ENDS if _complete(arms)}
-    trusted = [name for name in METRICS if all(fmean(aucs[name]) >= FAITHFUL for aucs in aucs_of.values())]
+    aucs_of = {
+        tier: {name: told_apart(arms, name, tier) for name in METRICS}
+        for tier in ENDS
+        if _complete(arms)
+    }
+    trusted = [
+        name for name in METRICS if all(fmean(aucs[name]) >= FAITHFUL for aucs in aucs_of.values())
+    ]
     for tier, aucs in aucs_of.items():
         summaries = {
-            "AUC, knows or never read": {name: Interval(fmean(of), min(of), max(of)) for name, of in aucs.items()},
+            "AUC, knows or never read": {
+                name: Interval(fmean(of), min(of), max(of)) for name, of in aucs.items()
+            },
             "left of the unlearned": {name: _left(arms, name, tier) for name in trusted},
-            "change, taught others": {name: changes(arms, RELEARNED, name, tier) for name in trusted},
+            "change, taught others": {
+                name: changes(arms, RELEARNED, name, tier) for name in trusted
+            },
             "change, rounded": {name: changes(arms, ROUNDED, name, tier) for name in trusted},
         }
         for panel, of in summaries.items():
-            values = {name: value.within() if isinstance(value, Summary) else value for name, value in of.items()}
-            panels.setdefault(panel, {})[tier] = [(name, value) for name, value in values.items() if value]
+            values = {
+                name: value.within() if isinstance(value, Summary) else value
+                for name, value in of.items()
+            }
+            panels.setdefault(panel, {})[tier] = [
+                (name, value) for name, value in values.items() if value
+            ]
     return mark_panels(panels)
 
 
 def _left(arms: Rows, metric: str, tier: str, titles: Sequence[str] = ()) -> Summary | None:
-    values = [left(arms, row, AFTER, metric, tier) for row in _rows(arms, titles or _unlearned(arms))]
+    values = [
+        left(arms, row, AFTER, metric, tier) for row in _rows(arms, titles or _unlearned(arms))
+    ]
     return summary([value for value in values if value is not None])
 
 
@@ -180,6 +239,6 @@ def _unlearned(arms: Rows) -> list[str]:
 
 def _complete(arms: Rows) -> bool:
     """Whether there are models of both kinds, and unlearned ones."""
-    return all(any(_rows(arms, [arm] * (arm in arms))) for arm in (KNOWS.title, NEVER_READ.title)) and any(
-        _rows(arms, _unlearned(arms))
-    )
+    return all(
+        any(_rows(arms, [arm] * (arm in arms))) for arm in (KNOWS.title, NEVER_READ.title)
+    ) and any(_rows(arms, _unlearned(arms)))

@@ -9,14 +9,28 @@ from string import ascii_uppercase
 from adapop.config.methods import METHODS
 from adapop.experiments.results import RETAINED, Row
 from adapop.experiments.sweep import KEPT, TRAINED
-from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, Value, along, by_seed, column, over
+from adapop.experiments.tables import (
+    DIFFERENCES,
+    OUTCOMES,
+    Rows,
+    Value,
+    along,
+    by_seed,
+    column,
+    over,
+)
 from adapop.experiments.winners import WITH, worst
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.probes.intervals import Interval, Summary, paired
 from adapop.probes.prompts import REWORDED
 from adapop.report.figures import Figure, as_html, numbers_of
 from adapop.report.figures.compare import compare_runs, forget_against_holdout
-from adapop.report.figures.experiments import difference_panels, front_panels, line_panels, mark_panels
+from adapop.report.figures.experiments import (
+    difference_panels,
+    front_panels,
+    line_panels,
+    mark_panels,
+)
 from adapop.report.figures.outcomes import Outcome
 from adapop.report.real import AT
 from adapop.report.recorded import SHARE
@@ -41,7 +55,9 @@ Draw = Callable[[Rows], Figure]
 
 def tiers(arms: Rows) -> Figure:
     """Recall by tier, a row per arm: the gap."""
-    return compare_runs([_outcome(place, title, rows) for place, (title, rows) in enumerate(arms.items())])
+    return compare_runs(
+        [_outcome(place, title, rows) for place, (title, rows) in enumerate(arms.items())]
+    )
 
 
 def cost(arms: Rows) -> Figure:
@@ -75,7 +91,11 @@ def inside(arms: Rows) -> Figure:
         marks = panels.setdefault(metric, {})
         for group in FACT_GROUPS:
             value = column(f"{group}_all_{name}")
-            marks[group] = [(title, mean.within()) for title, rows in arms.items() if (mean := over(rows, value))]
+            marks[group] = [
+                (title, mean.within())
+                for title, rows in arms.items()
+                if (mean := over(rows, value))
+            ]
     return mark_panels(panels)
 
 
@@ -86,7 +106,9 @@ def fronts(arms: Rows) -> Figure:
         world, _, arm = title.partition(WITH)
         left, holdout = over(rows, worst), over(rows, OUTCOMES["holdout"])
         if arm in methods and left and holdout:
-            panels.setdefault(world, []).append(Outcome(arm, arm, forget=share(left), holdout=share(holdout)))
+            panels.setdefault(world, []).append(
+                Outcome(arm, arm, forget=share(left), holdout=share(holdout))
+            )
     return front_panels(panels, "worst tier left, asked in other words", "holdout kept")
 
 
@@ -102,7 +124,11 @@ def rates_by_tier(arms: Rows) -> Figure:
 
 def arms_over_rates(arms: Rows) -> Figure:
     """The same of each arm, with what is kept."""
-    values = {**{tier: OUTCOMES[tier] for tier in TIERS}, "retain": column(KEPT), "holdout": OUTCOMES["holdout"]}
+    values = {
+        **{tier: OUTCOMES[tier] for tier in TIERS},
+        "retain": column(KEPT),
+        "holdout": OUTCOMES["holdout"],
+    }
     return _over_rates(arms, values, "recall, forgotten ones in other words")
 
 
@@ -125,7 +151,10 @@ def levels(arms: Rows) -> Figure:
         scores = next((row["levels"] for row in rows if row["levels"]), [])
         panels[title] = {
             name: list(zip(scores, map(share, along(rows, place))))
-            for name, place in (("in other words", "levels_reworded"), ("as trained", "levels_direct"))
+            for name, place in (
+                ("in other words", "levels_reworded"),
+                ("as trained", "levels_direct"),
+            )
         }
     return line_panels(panels, "popularity score", "recall", log_x=True)
 
@@ -135,7 +164,9 @@ def epochs(arms: Rows) -> Figure:
     it."""
     lines = {**{tier: f"epochs_reworded_{tier}" for tier in TIERS}, "retained": RETAINED}
     panels = {
-        title: {name: list(enumerate(map(share, along(rows, place)))) for name, place in lines.items()}
+        title: {
+            name: list(enumerate(map(share, along(rows, place)))) for name, place in lines.items()
+        }
         for title, rows in arms.items()
     }
     return line_panels(panels, "epoch", "recall")
@@ -143,9 +174,14 @@ def epochs(arms: Rows) -> Figure:
 
 def page(title: str, figures: Sequence[Figure]) -> str:
     """An HTML page of figures that opens offline, with each figure's numbers as a table."""
-    parts = [f"{as_html(figure, library=place == 0)}{_numbers(figure)}" for place, figure in enumerate(figures)]
+    parts = [
+        f"{as_html(figure, library=place == 0)}{_numbers(figure)}"
+        for place, figure in enumerate(figures)
+    ]
     name = escape(title)
-    head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title></head>'
+    head = (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title></head>'
+    )
     return f"{head}<body><h1>{name}</h1>{''.join(parts)}</body></html>"
 
 

@@ -31,7 +31,8 @@ CONTROLS = {
 PAPER = Arm(ADAPOP, "adapop")
 METHOD_ARMS = tuple(Arm(METHODS[method].title, method) for method in METHODS)
 CONTROL_ARMS = {preset: Arm(title, "adapop", preset) for preset, title in CONTROLS.items()}
-NOT_MATCHED = ("adapop", "rmu", "adaptive-rmu")  # AdaPop itself, and those whose α does not weigh the retain loss
+# AdaPop itself, and those whose α does not weigh the retain loss
+NOT_MATCHED = ("adapop", "rmu", "adaptive-rmu")
 STEPS = (-0.2, 0.0, 0.2)  # of a, b and the anchors
 BASELINE = Arm(METHODS["wga"].title, "wga")
 # models that know the facts and models that never read them, lightly trained on the facts to retain
@@ -40,7 +41,8 @@ ORACLE_WORLD = World(ORACLE)
 _LIGHTLY = {"alpha0": 1e6, "epochs": 3, "measure": "off"}
 KNOWS = Arm("Knows the facts", "gd", changes=_LIGHTLY)
 NEVER_READ = replace(KNOWS, title="Never read them", world=ORACLE_WORLD)
-READ = ("adapop", "wga", "npo", "satimp", "altpo", "tpo", "redirect")  # whose models are read by every metric
+# whose models are read by every metric
+READ = ("adapop", "wga", "npo", "satimp", "altpo", "tpo", "redirect")
 
 WORLDS = (
     World("narrow", hidden=64),
@@ -56,18 +58,22 @@ QUICK_WORLDS = (
 )
 
 RowsByKey = Mapping[str, Row]  # what is recorded already, by key
-Planner = Callable[[Sequence[int], bool, RowsByKey], list[Item]]  # of seeds, quick and what is recorded
+# of seeds, quick and what is recorded
+Planner = Callable[[Sequence[int], bool, RowsByKey], list[Item]]
 
 
 def planned(*arms: Arm, over: Sequence[Arm] = (), rates: Sequence[float] = ()) -> Planner:
-    """A planner of these arms on every seed; and of those to go `over` rates, unless quick, at each."""
+    """A planner of these arms on every seed; and of those to go `over` rates, unless quick, at
+    each."""
     more = [at_rate(arm, rate) for arm in over for rate in rates]
     return lambda seeds, quick, known: over_seeds((*arms, *(() if quick else more)), seeds, quick)
 
 
 def at_rate(arm: Arm, rate: float) -> Arm:
     """The arm at another learning rate."""
-    return replace(arm, title=f"{arm.title} at {rate:g}", changes={**arm.changes, "learning_rate": rate})
+    return replace(
+        arm, title=f"{arm.title} at {rate:g}", changes={**arm.changes, "learning_rate": rate}
+    )
 
 
 def swept(arms: Sequence[Arm], rates: Sequence[float] = RATES) -> Planner:
@@ -84,7 +90,9 @@ def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[It
         for b in STEPS:
             if a or b:
                 changed = replace(base, a=base.a * (1 + a), b=base.b * (1 + b))
-                arms.append(Arm(f"AdaPop, a {a:+.0%}, b {b:+.0%}", "adapop", changes={"beta": changed}))
+                arms.append(
+                    Arm(f"AdaPop, a {a:+.0%}, b {b:+.0%}", "adapop", changes={"beta": changed})
+                )
     for end, tier in enumerate(("rare", "popular")):
         for part, name in enumerate(("score", "β")):
             for step in (STEPS[0], STEPS[-1]):
@@ -101,8 +109,16 @@ main_comparison = planned(PAPER, *CONTROL_ARMS.values(), *METHOD_ARMS[1:])
 OTHER_RATES = tuple(rate for rate in RATES if rate != SANDBOX_RATES["adapop"])
 # α dual or fixed, β by score or 0.1 for all (the paper's constant), as in its figure at each rate
 LOW, FIXED, PURE = CONTROL_ARMS["beta-0.1"], {"controller": "fixed"}, {"tier_pure": True}
-PARTS = (PAPER, CONTROL_ARMS["alpha-fixed"], LOW, replace(LOW, title="AdaPop, α fixed, β = 0.1", changes=FIXED))
-ONE_TIER = (replace(arm, title=f"{arm.title}, batches of one tier", changes=PURE) for arm in (PAPER, BASELINE))
+PARTS = (
+    PAPER,
+    CONTROL_ARMS["alpha-fixed"],
+    LOW,
+    replace(LOW, title="AdaPop, α fixed, β = 0.1", changes=FIXED),
+)
+ONE_TIER = (
+    replace(arm, title=f"{arm.title}, batches of one tier", changes=PURE)
+    for arm in (PAPER, BASELINE)
+)
 ablated = partial(planned, *PARTS, BASELINE, *ONE_TIER, over=PARTS)
 ablation = ablated(rates=OTHER_RATES)
 wrong_scores = planned(
@@ -119,7 +135,12 @@ wrong_scores = planned(
 SIGNALS = (
     PAPER,
     replace(PAPER, title="AdaPop, counts", scores="corpus-subject"),
-    replace(PAPER, title="AdaPop, counts, own anchors", scores="corpus-subject+object", anchors="quantiles"),
+    replace(
+        PAPER,
+        title="AdaPop, counts, own anchors",
+        scores="corpus-subject+object",
+        anchors="quantiles",
+    ),
     replace(PAPER, title="AdaPop, confidence", scores="confidence"),
     CONTROL_ARMS["beta-mean"],
 )
@@ -133,7 +154,8 @@ proxies = planned(
 selected = planned(*METHOD_ARMS[:5], CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"])
 methods = planned(*METHOD_ARMS)
 
-SWEPT = ("rates", "forgetting")  # every method at every learning rate; on a model of one's own at other rates
+# every method at every learning rate; on a model of one's own at other rates
+SWEPT = ("rates", "forgetting")
 
 
 def worlds(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
@@ -150,7 +172,9 @@ def worlds(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
 
 def metrics(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
     """Models that know, models that never did, and unlearned ones, by every metric."""
-    unlearned = [replace(arm, changes={"measure": "off"}) for arm in METHOD_ARMS if arm.method in READ]
+    unlearned = [
+        replace(arm, changes={"measure": "off"}) for arm in METHOD_ARMS if arm.method in READ
+    ]
     items = over_seeds((KNOWS, NEVER_READ), seeds, quick) + over_seeds(unlearned, seeds, quick)
     return [replace(item, metrics=True) for item in items]
 
@@ -163,7 +187,9 @@ def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[I
     held = [
         arm
         for arm in METHOD_ARMS
-        if arm.method not in NOT_MATCHED and METHODS[arm.method].controller == "fixed" and METHODS[arm.method].alpha0
+        if arm.method not in NOT_MATCHED
+        and METHODS[arm.method].controller == "fixed"
+        and METHODS[arm.method].alpha0
     ]
     items = over_seeds((PAPER, *held), seeds, quick)
     for item in over_seeds((PAPER,), seeds, quick):
@@ -171,7 +197,9 @@ def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[I
         if row and len(row["alpha"]) > 1 and not row["failed"]:
             alpha = row["alpha"][-2]  # what is set after the last epoch trains nothing
             changes = {"alpha0": alpha}
-            given = [replace(arm, title=f"{arm.title}, α of AdaPop", changes=changes) for arm in held]
+            given = [
+                replace(arm, title=f"{arm.title}, α of AdaPop", changes=changes) for arm in held
+            ]
             items += over_seeds(given, (item.seed,), quick)
     return items
 
@@ -197,7 +225,10 @@ def build(world: World, models: Path) -> str:
     aside = models / f"writing-{folder.name}"
     if not folder.exists():
         config = PretrainConfig(
-            hidden=world.hidden, feed_forward=3 * world.hidden, exposures=world.exposures, spread=world.spread
+            hidden=world.hidden,
+            feed_forward=3 * world.hidden,
+            exposures=world.exposures,
+            spread=world.spread,
         )
         aside.mkdir(parents=True, exist_ok=True)
         pretraining = Pretraining(config, aside)

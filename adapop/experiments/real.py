@@ -23,7 +23,8 @@ NAME = "real"
 CHOSEN_AT = 0  # the seed of the choice; reported are others
 ASKINGS = ("text-examples", "chat")
 RATES = (5e-5, 1.5e-4, 5e-4)
-ALPHA0 = 1.0  # at 2 SmolLM2 forgets alike whatever the scores, at 0.5 three quarters of what it should keep
+# at 2 SmolLM2 forgets alike whatever the scores, at 0.5 three quarters of what it should keep
+ALPHA0 = 1.0
 SETTINGS = {"batch": 16, "micro_batch": 16, "precision": "float32", "measure": "off"}
 CHOSEN = ("learning_rate", "alpha0", "asking", "measure", "seed", "frames", "arguments")
 _METHOD = {arm.method: arm for arm in METHOD_ARMS}
@@ -37,7 +38,8 @@ ARMS = {
     "as-given": replace(PAPER, title="AdaPop, answers as given", changes={"answers": "as-given"}),
     "sft": replace(PAPER, title="AdaPop, fine-tuned first", changes={"start": "sft"}),
 }
-IN_CHAT = ("as-given", "sft")  # asked otherwise, the answers are as given anyhow, and nothing is taught
+# asked otherwise, the answers are as given anyhow, and nothing is taught
+IN_CHAT = ("as-given", "sft")
 
 
 def placed(
@@ -62,15 +64,26 @@ def placed(
     if taken := sorted(changes.keys() & CHOSEN):
         raise ConfigError(f"{taken[0]} is decided by the experiment.", "Leave it out.")
     if not any(fact.paraphrases for fact in facts.forget):
-        raise ConfigError(f"No fact of {facts.name} has a rewording.", "Add a column called paraphrases.")
+        raise ConfigError(
+            f"No fact of {facts.name} has a rewording.", "Add a column called paraphrases."
+        )
     model = found_from_anywhere(model)
     ground = Ground(facts, model, {**SETTINGS, **changes, "asking": asking})
-    arms = [arm for name, arm in ARMS.items() if (name in names if names else asking == "chat" or name not in IN_CHAT)]
+    arms = [
+        arm
+        for name, arm in ARMS.items()
+        if (name in names if names else asking == "chat" or name not in IN_CHAT)
+    ]
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         searches = [_search(arm, ground, quick, known) for arm in arms]
         trials = [item for tried, _ in searches for item in tried]
-        return trials + [Item(arm, seed, quick, ground, half=TEST) for seed in seeds for _, arm in searches if arm]
+        return trials + [
+            Item(arm, seed, quick, ground, half=TEST)
+            for seed in seeds
+            for _, arm in searches
+            if arm
+        ]
 
     title, question = TEXTS[NAME]
     title = f"{title}: {name_of(model)}, {asking}, {facts.name}"
@@ -78,7 +91,9 @@ def placed(
     return replace(place, name=f"{NAME}-{name_of(model)}-{asking}", own=own)
 
 
-def _search(arm: Arm, ground: Ground, quick: bool, known: RowsByKey) -> tuple[list[Item], Arm | None]:
+def _search(
+    arm: Arm, ground: Ground, quick: bool, known: RowsByKey
+) -> tuple[list[Item], Arm | None]:
     """The trials of an arm, rate by rate until one forgets enough, and the arm at the chosen rate;
     None while a trial is missing, or where all failed."""
     items: list[Item] = []

@@ -81,7 +81,11 @@ def choice_table(arms: Rows) -> Table:
     rows = []
     for title, tried in _trials(arms).items():
         best = chosen_row(tried)
-        cells = (f"{best['rate']:g}", f"{LEFT(best):.2f}", f"{RETAINED(best):.2f}") if best else ("",) * 3
+        cells = (
+            (f"{best['rate']:g}", f"{LEFT(best):.2f}", f"{RETAINED(best):.2f}")
+            if best
+            else ("",) * 3
+        )
         rows.append((title, *cells, counted(tried)))
     note = reading("real_choice", half=HALF)
     return Table("What was chosen", ("", "rate", "forget", "retain", "trials"), tuple(rows), note)
@@ -89,9 +93,17 @@ def choice_table(arms: Rows) -> Table:
 
 def trial_table(arms: Rows) -> Table:
     """Every trial of the choice."""
-    values = {tier: share("forget", DIRECT, tier) for tier in TIERS} | {"forget": LEFT, "retain": RETAINED}
+    values = {tier: share("forget", DIRECT, tier) for tier in TIERS} | {
+        "forget": LEFT,
+        "retain": RETAINED,
+    }
     rows = [
-        (title, f"{row['rate']:g}", *(text(over([row], value)) for value in values.values()), row["failed"])
+        (
+            title,
+            f"{row['rate']:g}",
+            *(text(over([row], value)) for value in values.values()),
+            row["failed"],
+        )
         for title, tried in _trials(arms).items()
         for row in tried
     ]

@@ -16,8 +16,8 @@ ROUNDED_TO = 4  # bits
 
 
 def recovery_checks(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
-    """How much of the forget set each recovery check brings back, by the columns `results.RECOVERY_CHECKS`.
-    limit: most tokens of a reply.
+    """How much of the forget set each recovery check brings back, by the columns
+    `results.RECOVERY_CHECKS`. limit: most tokens of a reply.
 
     - "attack KIND": recall above chance, at most 1. An attack that the original does not answer is
       left out: nothing could be lost in it.
@@ -34,13 +34,19 @@ def _attacked(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, floa
     plan = Plan(ATTACKS, groups=("forget",), max_new_tokens=limit)
     matrix = leak_matrix(battery(model, facts, plan, Progress()))
     cells = {kind: matrix.cell("forget", "all", kind) for kind in ATTACKS}
-    return {f"attack {kind}": cell.unlearned.above_chance for kind, cell in cells.items() if cell and cell.measurable}
+    return {
+        f"attack {kind}": cell.unlearned.above_chance
+        for kind, cell in cells.items()
+        if cell and cell.measurable
+    }
 
 
 def _recovered(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
     def rows(name: str, **values: object) -> Mapping[str, float]:
         all_rows = recover(name, model, facts, limit, Progress())["rows"]
-        return next(row for row in all_rows if all(row[key] == value for key, value in values.items()))
+        return next(
+            row for row in all_rows if all(row[key] == value for key, value in values.items())
+        )
 
     relearned = rows("relearn", tier="all", form=DIRECT)
     rounded = rows("quantise", tier="all", group="forget", bits=ROUNDED_TO)

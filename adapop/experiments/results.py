@@ -35,7 +35,8 @@ INTERNALS = {
     for tier in ("all", "rare", "popular")
     for metric in METRICS
 }
-COSINES = {f"{group}_cosine": (group, DIRECT, "all") for group in FACT_GROUPS}  # of MiniLM, where a run measures it
+# of MiniLM, where a run measures it
+COSINES = {f"{group}_cosine": (group, DIRECT, "all") for group in FACT_GROUPS}
 EPOCHS = tuple(f"epochs_{form}_{tier}" for form in (DIRECT, REWORDED) for tier in ("all", *TIERS))
 # Final recall on one half of the rewordings, holdout facts and utility questions; see `halves`.
 SPLIT = (
@@ -47,7 +48,14 @@ HALVED = tuple(f"{half}_{name}" for half in HALVES for name in SPLIT)
 ATTACKS = tuple(kind for kind in KINDS if kind not in (DIRECT, REWORDED))
 RECOVERY_CHECKS = (
     *(f"attack {kind}" for kind in ATTACKS),
-    *("relearn_before", "relearn_after", "relearn_control", "rounded", "sampled", "sampled_control"),
+    *(
+        "relearn_before",
+        "relearn_after",
+        "relearn_control",
+        "rounded",
+        "sampled",
+        "sampled_control",
+    ),
 )
 # Against the oracle, where there is one: shares of the facts to forget, asked in other words, and
 # what it is far from.
@@ -56,8 +64,11 @@ ORACLE = (
     *("oracle_kl_forget", "oracle_kl_retain", "oracle_kl_holdout", "forget_quality_log10"),
 )
 # The same shares after each epoch, the first before training.
-ORACLE_EPOCHS = tuple(f"oracle_epochs_{name}_{tier}" for name in STATE_NAMES for tier in ("all", *TIERS))
-RETAINED = "epochs_retain_direct_all"  # recall of the retained facts after each epoch, the first before training
+ORACLE_EPOCHS = tuple(
+    f"oracle_epochs_{name}_{tier}" for name in STATE_NAMES for tier in ("all", *TIERS)
+)
+# recall of the retained facts after each epoch, the first before training
+RETAINED = "epochs_retain_direct_all"
 LISTS = (*TRACES, *EPOCHS, *ORACLE_EPOCHS, RETAINED, "levels", "levels_direct", "levels_reworded")
 JSON_COLUMNS = dict.fromkeys(LISTS, list[float]) | {
     "versions": dict[str, str],
@@ -65,10 +76,35 @@ JSON_COLUMNS = dict.fromkeys(LISTS, list[float]) | {
     "metrics": dict[str, dict[str, dict[str, list[float]]]],
 }
 ALWAYS = ("quick", "seed", "rate", "seconds", "peak_mb")  # which failed runs have too
-WHOLE = ("quick", "seed", "peak_mb")  # read as whole numbers, from older files with copied rows too: those say 0.0
-TEXTS = ("key", "arm", "method", "preset", "scores", "anchors", "world", "failed", "facts", "commit", "config")
+# read as whole numbers, from older files with copied rows too: those say 0.0
+WHOLE = ("quick", "seed", "peak_mb")
+TEXTS = (
+    "key",
+    "arm",
+    "method",
+    "preset",
+    "scores",
+    "anchors",
+    "world",
+    "failed",
+    "facts",
+    "commit",
+    "config",
+)
 COLUMNS = (
-    *("key", "arm", "method", "preset", "scores", "anchors", "world", "quick", "seed", "rate", "failed"),
+    *(
+        "key",
+        "arm",
+        "method",
+        "preset",
+        "scores",
+        "anchors",
+        "world",
+        "quick",
+        "seed",
+        "rate",
+        "failed",
+    ),
     *RECALLS,
     *INTERNALS,
     *TRACES,
@@ -106,7 +142,10 @@ class Results:
             return {}
         head, *lines = self._lines()
         if not _readable(head):
-            raise DataError(f"{self.path} was written by another version.", "Move it away, or choose another --out.")
+            raise DataError(
+                f"{self.path} was written by another version.",
+                "Move it away, or choose another --out.",
+            )
         rows = {}
         for number, line in enumerate(lines, 2):
             with self._line(number):
@@ -128,12 +167,18 @@ class Results:
             yield
         except (ValueError, csv.Error) as error:
             message = f"{self.path}, line {number} is damaged ({error})."
-            raise DataError(message, "Delete the line: without --table its run is made again.") from None
+            raise DataError(
+                message, "Delete the line: without --table its run is made again."
+            ) from None
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Adds a row; it is on disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self.path.exists() and _readable(head := (lines := self._lines())[0]) and head != [*COLUMNS]:
+        if (
+            self.path.exists()
+            and _readable(head := (lines := self._lines())[0])
+            and head != [*COLUMNS]
+        ):
             text = io.StringIO()
             csv.writer(text, lineterminator="\n").writerows([COLUMNS, *lines[1:]])
             write_text(self.path, text.getvalue())

@@ -15,7 +15,15 @@ from adapop.experiments import distance, metrics, pictures, plans, sweep, tables
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
 from adapop.experiments.plans import build, folder_of
-from adapop.experiments.results import COSINES, EPOCHS, ORACLE, ORACLE_EPOCHS, RETAINED, Results, Row
+from adapop.experiments.results import (
+    COSINES,
+    EPOCHS,
+    ORACLE,
+    ORACLE_EPOCHS,
+    RETAINED,
+    Results,
+    Row,
+)
 from adapop.experiments.tables import Rows
 from adapop.paths import commit
 from adapop.report.figures import Figure
@@ -43,17 +51,22 @@ _PARTS = {
     "main": (
         plans.main_comparison,
         (
-            *COMPARED, distance.oracle_table, tables.guess_table, tables.internal_table, tables.controller_table,
-            tables.cost_table, tables.published_table,
+            *COMPARED, distance.oracle_table, tables.guess_table, tables.internal_table,
+            tables.controller_table, tables.cost_table, tables.published_table,
         ),
-        (pictures.tiers, pictures.cost, pictures.inside, pictures.differences(plans.ADAPOP), distance.nearness),
+        (
+            pictures.tiers, pictures.cost, pictures.inside,
+            pictures.differences(plans.ADAPOP), distance.nearness,
+        ),
     ),
     "rates": (
         plans.swept(plans.METHOD_ARMS),
         (sweep.choice_table, sweep.tier_table, sweep.sweep_table, tables.cost_table),
         (pictures.rates, pictures.rates_by_tier),
     ),
-    "ablation": (plans.ablation, (*COMPARED, tables.controller_table), (*SHOWN, pictures.arms_over_rates)),
+    "ablation": (
+        plans.ablation, (*COMPARED, tables.controller_table), (*SHOWN, pictures.arms_over_rates),
+    ),
     "coefficients": (plans.coefficients, COMPARED, SHOWN),
     "scores": (plans.wrong_scores, COMPARED, SHOWN),
     "proxies": (plans.proxies, COMPARED, (*SHOWN, pictures.arms_over_rates)),
@@ -61,9 +74,13 @@ _PARTS = {
     "levels": (plans.selected, (tables.level_table,), (pictures.levels,)),
     "worlds": (plans.worlds, (tables.world_table,), (pictures.tiers,)),
     "alpha": (plans.matched_alpha, (*COMPARED, tables.controller_table), SHOWN),
-    "forgetting": (plans.swept(plans.METHOD_ARMS), (sweep.equal_table, sweep.nearest_table), (pictures.rates,)),
+    "forgetting": (
+        plans.swept(plans.METHOD_ARMS), (sweep.equal_table, sweep.nearest_table), (pictures.rates,),
+    ),
     "metrics": (
-        plans.metrics, (metrics.faithfulness_table, metrics.robustness_table, metrics.method_table), (metrics.marks,)
+        plans.metrics,
+        (metrics.faithfulness_table, metrics.robustness_table, metrics.method_table),
+        (metrics.marks,),
     ),
 }  # fmt: skip
 TEXTS = read_json("experiments/texts.json", dict[str, tuple[str, str]])  # title and question
@@ -97,7 +114,11 @@ class Place:
 
     def items(self, known: plans.RowsByKey) -> list[Item]:
         """The planned runs, each once."""
-        return list({item.key: item for item in self.experiment.plan(self.seeds, self.quick, known)}.values())
+        return list(
+            {
+                item.key: item for item in self.experiment.plan(self.seeds, self.quick, known)
+            }.values()
+        )
 
     def rows_by_arm(self) -> Rows:
         """All available rows, other experiments' included, by arm in the order of the plan."""
@@ -117,7 +138,9 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
     """
     known, version, errors = place.results.rows(), commit(), {}
     elsewhere = _elsewhere(place)
-    while missing := [item for item in place.items(known) if item.key not in known and item.title not in errors]:
+    while missing := [
+        item for item in place.items(known) if item.key not in known and item.title not in errors
+    ]:
         planned = len(place.items(known))
         for item in missing:
             if item.key in elsewhere:
@@ -137,21 +160,25 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
                 known[done.item.key] = done.result
             minutes = (time.monotonic() - begun) / count * (len(left) - count) / 60
             error = done.error or done.result["failed"]
-            report(f"{count} of {len(left)}, about {minutes:.0f} min left: {done.item.title}{error and f': {error}'}")
+            report(
+                f"{count} of {len(left)}, about {minutes:.0f} min left: "
+                f"{done.item.title}{error and f': {error}'}"
+            )
     made = _commits(place.rows_by_arm())
     if others := {name: count for name, count in made.items() if name != version}:
         report(
             f"{sum(others.values())} of {made.total()} rows were made by other code than this "
-            f"({version or 'unknown'}): {_counts(others)}. Move {place.results.path} away to make them again."
+            f"({version or 'unknown'}): {_counts(others)}. Move {place.results.path} away to make "
+            f"them again."
         )
     return errors
 
 
 def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:
     """Runs again what was recorded without its distance to the oracle, the retained recall by epoch
-    or, with an embedder, cosines, and adds these to the rows; all else in them stays; sandboxes built
-    for an experiment have no oracle. Tells how far the recalls of the new run are from the recorded
-    ones. Returns, by title, why items failed."""
+    or, with an embedder, cosines, and adds these to the rows; all else in them stays; sandboxes
+    built for an experiment have no oracle. Tells how far the recalls of the new run are from the
+    recorded ones. Returns, by title, why items failed."""
     known, errors, embedder = place.results.rows(), {}, "ADAPOP_EMBEDDER" in os.environ
     wanted = ("oracle_epochs_under_all", RETAINED, *["forget_cosine"] * embedder)
     missing = [
@@ -159,7 +186,10 @@ def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) ->
         if (row := known.get(item.key)) and not row["failed"] and not item.arm.world
         and any(row[name] in (None, []) for name in wanted)
     ]  # fmt: skip
-    report(f"{len(missing)} rows lack distance to the oracle, retained recall{' or cosines' * embedder}.")
+    report(
+        f"{len(missing)} rows lack distance to the oracle, retained "
+        f"recall{' or cosines' * embedder}."
+    )
     again = partial(trial.beside_oracle, models=place.folder / "models", cosine=embedder)
     for count, done in enumerate(engine(missing, again), 1):
         cells, row = done.result or {}, known[done.item.key]
@@ -167,10 +197,17 @@ def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) ->
         if error:
             errors[done.item.title] = error
         else:
-            new = {name: cells[name] for name in DISTANCE if name in cells and row[name] in (None, [])}
+            new = {
+                name: cells[name] for name in DISTANCE if name in cells and row[name] in (None, [])
+            }
             place.results.fill(done.item.key, new)
-        moved = max((abs(cells[name] - row[name][-1]) for name in EPOCHS if name in cells), default=0)
-        report(f"{count} of {len(missing)}: {done.item.title}: {error or f'recalls moved by at most {moved:.6f}'}")
+        moved = max(
+            (abs(cells[name] - row[name][-1]) for name in EPOCHS if name in cells), default=0
+        )
+        report(
+            f"{count} of {len(missing)}: {done.item.title}: "
+            f"{error or f'recalls moved by at most {moved:.6f}'}"
+        )
     return errors
 
 
@@ -185,7 +222,8 @@ def write(place: Place) -> str:
     for table in made[:1]:
         place.file("-table.csv").write_text(table.as_csv(), encoding="utf-8")
     place.file(".html").write_text(
-        pictures.page(place.experiment.title, [draw(arms) for draw in place.experiment.figures]), encoding="utf-8"
+        pictures.page(place.experiment.title, [draw(arms) for draw in place.experiment.figures]),
+        encoding="utf-8",
     )
     return text
 
@@ -202,17 +240,26 @@ def _tables(place: Place, arms: Rows) -> list[Table]:
 
 
 def _markdown(place: Place, arms: Rows, made: Sequence[Table]) -> str:
-    parts = [f"## {place.experiment.title}", place.experiment.question, *(table.as_markdown() for table in made)]
+    parts = [
+        f"## {place.experiment.title}",
+        place.experiment.question,
+        *(table.as_markdown() for table in made),
+    ]
     return "\n\n".join([*parts, _made_of(arms)])
 
 
-def _built(items: Sequence[Item], models: Path, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:
+def _built(
+    items: Sequence[Item], models: Path, engine: Engine, report: Callable[[str], None]
+) -> dict[str, str]:
     """Pretrains missing sandboxes. Returns, by title, why an item's sandbox failed."""
     worlds = {item.arm.world.name: item.arm.world for item in items if item.arm.world}
     needed = [world for world in worlds.values() if not folder_of(world, models).exists()]
     errors = {}
     if needed:
-        report(f"pretraining {len(needed)} sandboxes first, minutes each: {', '.join(world.name for world in needed)}")
+        report(
+            f"pretraining {len(needed)} sandboxes first, minutes each: "
+            f"{', '.join(world.name for world in needed)}"
+        )
     for done in engine(needed, partial(build, models=models)):
         report(f"sandbox {done.item.name} {done.error or 'is built'}")
         if done.error:
@@ -245,4 +292,6 @@ def _commits(arms: Rows) -> Counter[str]:
 
 
 def _counts(commits: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} at {name or 'an unknown version'}" for name, count in sorted(commits.items()))
+    return ", ".join(
+        f"{count} at {name or 'an unknown version'}" for name, count in sorted(commits.items())
+    )

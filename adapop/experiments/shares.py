@@ -26,7 +26,8 @@ ATTACKED, OTHERWISE = 3, 6  # facts a tier
 HELD_OUT = 24  # facts a tier
 UTILITY = 48  # questions
 DECIDES = (
-    "model", "seed", "precision", "system", "lora_rank", "lora_alpha", "lora_targets", "lora_layers",
+    "model", "seed", "precision", "system", "lora_rank", "lora_alpha", "lora_targets",
+    "lora_layers",
 )  # fmt: skip
 DIGITS = 6
 Asked = dict[tuple[str, str], list[tuple[Fact, list[Prompt]]]]  # by group and form
@@ -132,7 +133,9 @@ def _cells(model: AdaptedModel, questions: Asked, tokens: int) -> dict[str, list
 
 def _recalls(model: AdaptedModel, questions: Asked, tokens: int) -> dict[tuple[str, str], float]:
     """Recall minus the chance of a guess, by fact id and prompt."""
-    every = [prompt for members in questions.values() for _, prompts in members for prompt in prompts]
+    every = [
+        prompt for members in questions.values() for _, prompts in members for prompt in prompts
+    ]
     prompts = list({(prompt.fact_id, prompt.text): prompt for prompt in every}.values())
     replies = model.generate([prompt.text for prompt in prompts], tokens)
     values = [known_recall(prompt, reply) for prompt, reply in zip(prompts, replies)]

@@ -1,4 +1,5 @@
-"""Scores in place of a fact's own: wrong ones, counts of the corpus, and how sure the model is of its answer."""
+"""Scores in place of a fact's own: wrong ones, counts of the corpus, and how sure the model is of
+its answer."""
 
 import tempfile
 from collections.abc import Mapping

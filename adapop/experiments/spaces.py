@@ -41,7 +41,11 @@ class Range:
     def near(self, value: float) -> float:
         """The nearest number in the range, rounded to `DIGITS`."""
         inside = min(max(value, self.low), self.high)
-        return round(inside) if self.whole else min(max(float(f"{inside:.{DIGITS}g}"), self.low), self.high)
+        return (
+            round(inside)
+            if self.whole
+            else min(max(float(f"{inside:.{DIGITS}g}"), self.low), self.high)
+        )
 
 
 Space = Mapping[str, Range | tuple]
@@ -90,7 +94,9 @@ class Search:
 
     def has(self, point: Mapping[str, Any]) -> bool:
         """Whether it is a point of the space."""
-        return point.keys() == self.space.keys() and all(point[name] in among for name, among in self.space.items())
+        return point.keys() == self.space.keys() and all(
+            point[name] in among for name, among in self.space.items()
+        )
 
 
 def _searches() -> dict[str, Search]:
@@ -100,12 +106,17 @@ def _searches() -> dict[str, Search]:
     even = {name: among for name, among in ours.items() if name != "arguments.kappa"}
     shuffled = {"scores": "shuffled"}
     return {
-        **{name: Search(methods[name], space, near=name == "redirect") for name, space in spaces.items()},
+        **{
+            name: Search(methods[name], space, near=name == "redirect")
+            for name, space in spaces.items()
+        },
         **{name: Search(CONTROL_ARMS[name], among.space) for name, among in _DATA.controls.items()},
         # whether scores earn their place in it: weights that ignore them, and weights from shuffled
         # ones
         "redirect-even": Search(Arm("Redirect, κ = 0", "redirect"), even, near=True),
-        "redirect-shuffled": Search(Arm("Redirect, scores shuffled", "redirect", changes=shuffled), ours, near=True),
+        "redirect-shuffled": Search(
+            Arm("Redirect, scores shuffled", "redirect", changes=shuffled), ours, near=True
+        ),
         "altpo-near": Search(Arm("AltPO, second guess", "altpo"), spaces["altpo"], near=True),
     }
 
@@ -124,7 +135,9 @@ def with_point(arm: Arm, point: Mapping[str, Any]) -> Arm:
             changes[name] = value
     if "beta.rare" in point:
         rare, ratio = point["beta.rare"], point["beta.ratio"]
-        changes["beta"] = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], rare * ratio))
+        changes["beta"] = BetaMap.from_anchors(
+            (RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], rare * ratio)
+        )
     if "beta.all" in point:
         changes["beta"] = BetaMap.constant(point["beta.all"])
     if "layer" in changes["arguments"]:  # blocks above it have no gradient
@@ -132,14 +145,21 @@ def with_point(arm: Arm, point: Mapping[str, Any]) -> Arm:
     return replace(arm, changes={**arm.changes, **changes})
 
 
-def preset_point(search: Search, arguments: Mapping[str, Any], ground: Ground | None = None) -> dict[str, Any]:
+def preset_point(
+    search: Search, arguments: Mapping[str, Any], ground: Ground | None = None
+) -> dict[str, Any]:
     """The arm's preset, rounded into the ranges. arguments: all of its method's. ground: None for
     the sandbox; another has its own rates."""
     config = Item(search.arm, 0, ground=ground).config
-    return {name: _chosen(among, _value(config, name, arguments)) for name, among in search.space.items()}
+    return {
+        name: _chosen(among, _value(config, name, arguments))
+        for name, among in search.space.items()
+    }
 
 
-def first_points(search: Search, arguments: Mapping[str, Any], ground: Ground | None = None) -> list[dict[str, Any]]:
+def first_points(
+    search: Search, arguments: Mapping[str, Any], ground: Ground | None = None
+) -> list[dict[str, Any]]:
     """The first trials: the preset and `MOVES` from it, without duplicates. A move of a setting
     that the arm lacks leaves that setting out. Arguments as in `preset_point`."""
     preset, points = preset_point(search, arguments, ground), []
@@ -148,7 +168,9 @@ def first_points(search: Search, arguments: Mapping[str, Any], ground: Ground | 
         for name, number in move.items():
             plain = name.removesuffix(" *")
             if plain in point:
-                point[plain] = search.space[plain].near(point[plain] * number if plain != name else number)
+                point[plain] = search.space[plain].near(
+                    point[plain] * number if plain != name else number
+                )
         if point not in points:
             points.append(point)
     return points
@@ -166,6 +188,8 @@ def _value(config: RunConfig, name: str, arguments: Mapping[str, Any]) -> Any:
         return arguments[own]
     beta = config.beta or BetaMap()  # of the shipped sets
     rare, popular = beta(RARE_ANCHOR[0]), beta(POPULAR_ANCHOR[0])
-    return {"beta.rare": rare, "beta.ratio": popular / rare, "beta.all": (rare * popular) ** 0.5}.get(
-        name, getattr(config, name, None)
-    )
+    return {
+        "beta.rare": rare,
+        "beta.ratio": popular / rare,
+        "beta.all": (rare * popular) ** 0.5,
+    }.get(name, getattr(config, name, None))

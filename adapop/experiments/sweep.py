@@ -17,14 +17,27 @@ import pandas as pd
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, make_config
 from adapop.experiments.results import Row
-from adapop.experiments.tables import OUTCOMES, READING, Rows, Value, column, mean_table, measured, out_of, over, text
+from adapop.experiments.tables import (
+    OUTCOMES,
+    READING,
+    Rows,
+    Value,
+    column,
+    mean_table,
+    measured,
+    out_of,
+    over,
+    text,
+)
 from adapop.facts.fact import SANDBOX, TIERS
 from adapop.probes.intervals import summary
 from adapop.report.table import Table, reading
 
 HALF = 0.5  # of a tier, gone
 TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
-AT_EQUAL = {name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout", "utility")}
+AT_EQUAL = {
+    name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout", "utility")
+}
 
 
 def chosen(points: Sequence[Row]) -> Row:
@@ -33,7 +46,9 @@ def chosen(points: Sequence[Row]) -> Row:
     keeping = [row for row in points if row[KEPT] >= RETAIN_KEPT]
     if not keeping:
         return max(points, key=itemgetter(KEPT))
-    return next((row for row in keeping if row[TRAINED] <= FORGOTTEN), None) or min(keeping, key=itemgetter(TRAINED))
+    return next((row for row in keeping if row[TRAINED] <= FORGOTTEN), None) or min(
+        keeping, key=itemgetter(TRAINED)
+    )
 
 
 def grid(arms: Rows) -> tuple[float, ...]:
@@ -63,15 +78,23 @@ def points_of(arms: Rows, method: str, complete: bool = True) -> dict[int, list[
 def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
     """Each rate's mean recalls over seeds, in order of rate; a rate at which a seed failed has
     none."""
-    runs = pd.DataFrame([row for rows in by_seed.values() for row in rows], columns=["rate", TRAINED, KEPT])
-    rates = runs.groupby("rate").filter(lambda runs_at_rate: len(runs_at_rate) == len(by_seed)).groupby("rate")
+    runs = pd.DataFrame(
+        [row for rows in by_seed.values() for row in rows], columns=["rate", TRAINED, KEPT]
+    )
+    rates = (
+        runs.groupby("rate")
+        .filter(lambda runs_at_rate: len(runs_at_rate) == len(by_seed))
+        .groupby("rate")
+    )
     return rates.agg(fmean).reset_index().to_dict("records")
 
 
 def sweep_table(arms: Rows) -> Table:
     """Every method at every rate."""
     values = {"forget, as trained": column(TRAINED), **measured(arms, OUTCOMES)}
-    return mean_table("Every rate", arms, values, f"As trained: the questions trained on. {READING}")
+    return mean_table(
+        "Every rate", arms, values, f"As trained: the questions trained on. {READING}"
+    )
 
 
 def choice_table(arms: Rows) -> Table:
@@ -82,9 +105,16 @@ def choice_table(arms: Rows) -> Table:
     for method in METHODS:
         by_seed = points_of(arms, method)
         if by_seed:
-            rates = [_choice(by_seed[seed], len(grid(arms))) if seed in by_seed else "" for seed in seeds]
+            rates = [
+                _choice(by_seed[seed], len(grid(arms))) if seed in by_seed else "" for seed in seeds
+            ]
             rows.append(
-                (METHODS[method].title, *rates, *_chosen_on(mean_points(by_seed)), f"{own_rate(arms, method):g}")
+                (
+                    METHODS[method].title,
+                    *rates,
+                    *_chosen_on(mean_points(by_seed)),
+                    f"{own_rate(arms, method):g}",
+                )
             )
     note = reading("choice", retain_kept=RETAIN_KEPT, forgotten=FORGOTTEN)
     head = ("", *(f"seed {seed}" for seed in seeds), "on the means", "keeps", "erases", "used")
@@ -123,7 +153,10 @@ def tier_table(arms: Rows) -> Table:
     for method in METHODS:
         by_seed = points_of(arms, method)
         if by_seed:
-            needed = {tier: [rate_at(points, OUTCOMES[tier]) for points in by_seed.values()] for tier in TIERS}
+            needed = {
+                tier: [rate_at(points, OUTCOMES[tier]) for points in by_seed.values()]
+                for tier in TIERS
+            }
             pairs = zip(needed["rare"], needed["popular"])
             ratio = summary([popular / rare for rare, popular in pairs if rare and popular])
             cells = [_needed(rates) for rates in needed.values()]
@@ -142,7 +175,9 @@ def rate_at(points: Sequence[Row], value: Value, goal: float = HALF) -> float | 
         if above <= goal:
             return lower["rate"]
         if below <= goal:
-            return lower["rate"] * (upper["rate"] / lower["rate"]) ** ((above - goal) / (above - below))
+            return lower["rate"] * (upper["rate"] / lower["rate"]) ** (
+                (above - goal) / (above - below)
+            )
     return None
 
 
@@ -163,7 +198,9 @@ def nearest_table(arms: Rows) -> Table:
         if picked:
             cells = [text(over(picked, value)) for value in (column(TRAINED), *values.values())]
             rates = ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in picked}))
-            rows.append((METHODS[method].title, rates, *cells, out_of(len(picked), len(_seeds(arms)))))
+            rows.append(
+                (METHODS[method].title, rates, *cells, out_of(len(picked), len(_seeds(arms))))
+            )
     head = ("", "rate", "forget, as trained", *values, "seeds")
     return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), reading("nearest"))
 
@@ -182,15 +219,22 @@ def equal_table(arms: Rows) -> Table:
     return Table("At equal forgetting", ("", *AT_EQUAL, "seeds"), tuple(rows), reading("equal"))
 
 
-def crossing(points: Sequence[Row], goal: float, rates: Sequence[float] = ()) -> dict[str, float] | None:
+def crossing(
+    points: Sequence[Row], goal: float, rates: Sequence[float] = ()
+) -> dict[str, float] | None:
     """`AT_EQUAL` interpolated where trained forget recall first falls through `goal` between two
     neighbours of `rates` (default: the sandbox's); None if it never does."""
     neighbours = set(pairwise(rates or RATES))
     for lower, upper in pairwise(points):
-        if (lower["rate"], upper["rate"]) in neighbours and lower[TRAINED] >= goal >= upper[TRAINED]:
+        if (lower["rate"], upper["rate"]) in neighbours and lower[TRAINED] >= goal >= upper[
+            TRAINED
+        ]:
             span = lower[TRAINED] - upper[TRAINED]
             share = (lower[TRAINED] - goal) / span if span else 0.0
-            return {name: (1 - share) * value(lower) + share * value(upper) for name, value in AT_EQUAL.items()}
+            return {
+                name: (1 - share) * value(lower) + share * value(upper)
+                for name, value in AT_EQUAL.items()
+            }
     return None
 
 
@@ -199,7 +243,9 @@ def _seeds(arms: Rows) -> list[int]:
     return sorted({row["seed"] for rows in arms.values() for row in rows})
 
 
-def _with_goals(arms: Rows, method: str, complete: bool = True) -> dict[int, tuple[float, list[Row]]]:
+def _with_goals(
+    arms: Rows, method: str, complete: bool = True
+) -> dict[int, tuple[float, list[Row]]]:
     """Seed -> AdaPop's trained forget recall at its own rate, and a method's points."""
     own = own_rate(arms, "adapop")
     goals = {
@@ -208,4 +254,8 @@ def _with_goals(arms: Rows, method: str, complete: bool = True) -> dict[int, tup
         for row in rows
         if row["rate"] == own
     }
-    return {seed: (goals[seed], points) for seed, points in points_of(arms, method, complete).items() if seed in goals}
+    return {
+        seed: (goals[seed], points)
+        for seed, points in points_of(arms, method, complete).items()
+        if seed in goals
+    }

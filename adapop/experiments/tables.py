@@ -51,7 +51,8 @@ OUTCOMES: dict[str, Value] = {
     "forget, cosine": column("forget_cosine"),
     "retain, cosine": column("retain_cosine"),
 }
-OPTIONAL = ("neighbours", "forget, cosine", "retain, cosine")  # measured on some sets or in some runs
+# measured on some sets or in some runs
+OPTIONAL = ("neighbours", "forget, cosine", "retain, cosine")
 BEFORE: dict[str, Value] = {f"before, {tier}": before(tier) for tier in TIERS}
 DIFFERENCES: dict[str, Value] = {
     "forget": OUTCOMES["all"],
@@ -59,9 +60,14 @@ DIFFERENCES: dict[str, Value] = {
 }
 READING = reading("outcomes")
 
-NEIGHBOURS_READING = "Neighbours: of other facts about the forgotten subjects, which nothing was trained on."
+NEIGHBOURS_READING = (
+    "Neighbours: of other facts about the forgotten subjects, which nothing was trained on."
+)
 COSINE_READING = "Cosine: of MiniLM embeddings of reply and answer, asked as trained."
-BEFORE_READING = "Before: the sandbox before unlearning, by each fact's first rewording; holdout was not asked then."
+BEFORE_READING = (
+    "Before: the sandbox before unlearning, by each fact's first rewording; holdout "
+    "was not asked then."
+)
 
 
 def by_seed(rows: Sequence[Row], value: Value) -> dict[int, float]:
@@ -94,7 +100,9 @@ def world_table(arms: Rows) -> Table:
 
 def _outcomes(arms: Rows, values: Mapping[str, Value], note: str) -> Table:
     values, rows = measured(arms, values), []
-    note += f" {NEIGHBOURS_READING}" * ("neighbours" in values) + f" {COSINE_READING}" * ("forget, cosine" in values)
+    note += f" {NEIGHBOURS_READING}" * ("neighbours" in values) + f" {COSINE_READING}" * (
+        "forget, cosine" in values
+    )
     for title, runs in arms.items():
         rates = sorted({row["rate"] for row in runs})
         cells = [text(over(runs, value)) for value in values.values()]
@@ -110,17 +118,28 @@ def difference_table(arms: Rows, base: str) -> Table | None:
     rows = []
     for title, runs in arms.items():
         if title != base:
-            pairs = [paired(by_seed(runs, value), by_seed(arms[base], value)) for value in DIFFERENCES.values()]
+            pairs = [
+                paired(by_seed(runs, value), by_seed(arms[base], value))
+                for value in DIFFERENCES.values()
+            ]
             count = max((pair.seeds for pair in pairs if pair), default=0)
             seeds = {row["seed"] for row in (*runs, *arms[base])}
             cells = ("" if pair is None else pair.interval for pair in pairs)
             rows.append((title, *cells, f"{count} of {len(seeds)}"))
-    return Table(f"Difference to {base}", ("", *DIFFERENCES, "pairs"), tuple(rows), reading("difference", base=base))
+    return Table(
+        f"Difference to {base}",
+        ("", *DIFFERENCES, "pairs"),
+        tuple(rows),
+        reading("difference", base=base),
+    )
 
 
 def mean_table(title: str, arms: Rows, values: Mapping[str, Value], note: str) -> Table:
     """Means with standard deviations over seeds, a row per arm."""
-    rows = [(arm, *(text(over(runs, value)) for value in values.values()), counted(runs)) for arm, runs in arms.items()]
+    rows = [
+        (arm, *(text(over(runs, value)) for value in values.values()), counted(runs))
+        for arm, runs in arms.items()
+    ]
     return Table(title, ("", *values, "seeds"), tuple(rows), note)
 
 
@@ -137,7 +156,12 @@ def guess_table(arms: Rows) -> Table | None:
 
 def internal_table(arms: Rows) -> Table:
     """The metrics from inside the model, asked as trained."""
-    metrics = {"Δ log p": "delta_logprob", "Δ rank": "delta_rank", "hidden cosine": "hidden_cosine", "KL": "kl"}
+    metrics = {
+        "Δ log p": "delta_logprob",
+        "Δ rank": "delta_rank",
+        "hidden cosine": "hidden_cosine",
+        "KL": "kl",
+    }
     values = {
         f"{name}, {group}": column(f"{group}_all_{metric}")
         for group in ("forget", "holdout")
@@ -158,8 +182,13 @@ def controller_table(arms: Rows) -> Table:
             moved = sum(len(set(row["lam"])) > 1 for row in finished)
             last = summary([row["alpha"][-2] for row in finished])
             drift = summary([max(row["drift"]) for row in finished])
-            rows.append((title, f"{moved} of {len(finished)}", text(drift), text(last), counted(steered)))
-    note = "Drift is against the loss the controller refers to. α of the last epoch is the last that trained anything."
+            rows.append(
+                (title, f"{moved} of {len(finished)}", text(drift), text(last), counted(steered))
+            )
+    note = (
+        "Drift is against the loss the controller refers to. α of the last epoch is the last "
+        "that trained anything."
+    )
     head = ("", "runs in which it moved", "largest drift", "α of the last epoch", "seeds")
     return Table("The controller", head, tuple(rows), note)
 
@@ -171,8 +200,12 @@ def cost_table(arms: Rows) -> Table:
         reasons = "; ".join(sorted({row["failed"] for row in runs if row["failed"]}))
         seconds = over(runs, column("seconds"))
         peak = max(row["peak_mb"] for row in runs)
-        rows.append((title, f"{seconds.mean:.0f}" if seconds else "", f"{peak:.0f}", counted(runs), reasons))
-    return Table("Cost", ("", "seconds", "MB", "seeds", "failed because"), tuple(rows), reading("cost"))
+        rows.append(
+            (title, f"{seconds.mean:.0f}" if seconds else "", f"{peak:.0f}", counted(runs), reasons)
+        )
+    return Table(
+        "Cost", ("", "seconds", "MB", "seeds", "failed because"), tuple(rows), reading("cost")
+    )
 
 
 def published_table(arms: Rows) -> Table:
@@ -201,10 +234,16 @@ def published_table(arms: Rows) -> Table:
             )
         )
     head = (
-        "", "forget", "retain", "holdout", "reworded, rare / popular", "forget (paper)", "retain (paper)",
+        "", "forget", "retain", "holdout", "reworded, rare / popular", "forget (paper)", "retain "
+                                                                                         "(paper)",
         "reworded, rare / popular (paper)", "seeds",
     )  # fmt: skip
-    return Table("Beside the paper", head, tuple(rows), reading("published", setting=SETTING, PAPER=published.PAPER))
+    return Table(
+        "Beside the paper",
+        head,
+        tuple(rows),
+        reading("published", setting=SETTING, PAPER=published.PAPER),
+    )
 
 
 def along(rows: Sequence[Row], name: str) -> list[Summary]:
@@ -222,8 +261,13 @@ def level_table(arms: Rows) -> Table:
         (title, *(tuple(map(text, along(runs, "levels_reworded"))) or empty), counted(runs))
         for title, runs in arms.items()
     ]
-    note = "By score, four times the number of exposures: rarest first. Mean ± standard deviation over seeds."
-    return Table("Recall by exposure", ("", *(f"{level:g}" for level in levels), "seeds"), tuple(rows), note)
+    note = (
+        "By score, four times the number of exposures: rarest first. Mean ± standard deviation "
+        "over seeds."
+    )
+    return Table(
+        "Recall by exposure", ("", *(f"{level:g}" for level in levels), "seeds"), tuple(rows), note
+    )
 
 
 def epoch_table(arms: Rows) -> Table:
@@ -238,8 +282,14 @@ def epoch_table(arms: Rows) -> Table:
         if any(any(row["lam"]) for row in runs):
             lines.append((title, "λ", along(runs, "lam"), counted(runs)))
     epochs = max((len(means) for _, _, means, _ in lines), default=0)
-    rows = [(title, of, *map(text, means), *("",) * (epochs - len(means)), seeds) for title, of, means, seeds in lines]
-    note = "Each fact's first rewording. Mean ± standard deviation over seeds; epoch 0 is the original model."
+    rows = [
+        (title, of, *map(text, means), *("",) * (epochs - len(means)), seeds)
+        for title, of, means, seeds in lines
+    ]
+    note = (
+        "Each fact's first rewording. Mean ± standard deviation over seeds; epoch 0 is the "
+        "original model."
+    )
     head = ("", "", *(f"epoch {epoch}" for epoch in range(epochs)), "seeds")
     return Table("Recall by epoch", head, tuple(rows), note)
 

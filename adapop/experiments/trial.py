@@ -18,7 +18,15 @@ from adapop.experiments.distance import distance_cells, epoch_cells
 from adapop.experiments.halves import HALVES, by_tier, questions_of
 from adapop.experiments.item import Item
 from adapop.experiments.plans import KNOWS, NEVER_READ, folder_of
-from adapop.experiments.results import COSINES, HALVED, INTERNALS, NEIGHBOURS, RECALLS, RETAINED, TRACES
+from adapop.experiments.results import (
+    COSINES,
+    HALVED,
+    INTERNALS,
+    NEIGHBOURS,
+    RECALLS,
+    RETAINED,
+    TRACES,
+)
 from adapop.experiments.signals import other_scores
 from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet
 from adapop.facts.world import sandbox_facts
@@ -35,7 +43,8 @@ if TYPE_CHECKING:
 EIGHTH = 8
 QUICK_UTILITY = 20
 DIGITS = 6
-BEFORE: dict[tuple, Measured] = {}  # of the original model: a worker measures it once, not for each item
+# of the original model: a worker measures it once, not for each item
+BEFORE: dict[tuple, Measured] = {}
 
 
 def result(item: Item, models: Path | None = None) -> dict[str, Any]:
@@ -50,7 +59,8 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
     """
     import torch
 
-    import adapop.runs.execute  # noqa: F401  before the clock: a process imports it once, whatever its first run is
+    # before the clock: a process imports it once, whatever its first run is
+    import adapop.runs.execute  # noqa: F401
 
     torch.set_num_threads(1)
     begun = time.perf_counter()
@@ -66,7 +76,12 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
         "seed": item.seed,
         "rate": item.config.learning_rate,
     }
-    return {**identity, **row, "seconds": round(time.perf_counter() - begun, 2), "peak_mb": _peak_megabytes()}
+    return {
+        **identity,
+        **row,
+        "seconds": round(time.perf_counter() - begun, 2),
+        "peak_mb": _peak_megabytes(),
+    }
 
 
 def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) -> dict[str, Any]:
@@ -89,12 +104,17 @@ def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) 
         if row["failed"]:
             return row
         rows = quick(model, run.facts, run.reply_tokens).rows
-        cells = {f"epochs_{one.form}_{one.tier}": one.recall for one in rows if one.group == "forget"}
+        cells = {
+            f"epochs_{one.form}_{one.tier}": one.recall for one in rows if one.group == "forget"
+        }
         if cosine:
             rows = full(model, run.facts, run.reply_tokens, cosine=True).rows
             cosines = {(one.group, one.form, one.tier): one.cosine for one in rows}
             cells |= {name: cosines[place] for name, place in COSINES.items()}
-        return {**row, **_rounded(cells | distance_cells(distance(model, run.config.model, run.facts)))}
+        return {
+            **row,
+            **_rounded(cells | distance_cells(distance(model, run.config.model, run.facts))),
+        }
 
 
 def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
@@ -131,9 +151,15 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
 
         return {**row, "metrics": known(model, run, item.arm in (KNOWS, NEVER_READ))}
     row |= {**_finals(run.measured()), **_finer(run, model, levels=item.ground is None)}
-    compared = next((event.distance for event in run.events() if isinstance(event, ComparedToOracle)), None)
+    compared = next(
+        (event.distance for event in run.events() if isinstance(event, ComparedToOracle)), None
+    )
     row |= _rounded(distance_cells(compared))
-    return {**row, **_rounded(recovery_checks(model, run.facts, run.reply_tokens))} if item.recovery else row
+    return (
+        {**row, **_rounded(recovery_checks(model, run.facts, run.reply_tokens))}
+        if item.recovery
+        else row
+    )
 
 
 def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
@@ -147,20 +173,36 @@ def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
 
     model = (fresh_model if fresh else adapted_model)(run.config)
     failed, epoch_states, retained = "", [], []
-    original = (run.config.model, run.config.start, run.config.precision, run.reply_tokens, run.facts.sha256)
+    original = (
+        run.config.model,
+        run.config.start,
+        run.config.precision,
+        run.reply_tokens,
+        run.facts.sha256,
+    )
     for event in execute(run, model, BEFORE.get(original)):
         if isinstance(event, RunFailed):
             failed = f"{event.message} {event.fix}"
         elif isinstance(event, EpochDone):
             epoch_states.append(states(model, run.config.model, run.facts))
             if not fresh:
-                retained.append(fmean(recall_by_fact(model, run.facts.retain, run.reply_tokens, Progress()).values()))
+                retained.append(
+                    fmean(
+                        recall_by_fact(
+                            model, run.facts.retain, run.reply_tokens, Progress()
+                        ).values()
+                    )
+                )
     if run.config.start == "sft" and not failed:
         model = load_model(run)  # it began with weights of its own
     if before := run.measured(before=True):
         BEFORE[original] = before
     recalls = [round(recall, DIGITS) for recall in retained]
-    return {"failed": failed, **epoch_cells(run.facts.forget, epoch_states), RETAINED: recalls}, model
+    return {
+        "failed": failed,
+        **epoch_cells(run.facts.forget, epoch_states),
+        RETAINED: recalls,
+    }, model
 
 
 def prepared(item: Item, folder: Path, models: Path | None) -> Run:
@@ -168,18 +210,27 @@ def prepared(item: Item, folder: Path, models: Path | None) -> Run:
     from adapop.runs.execute import prepare
     from adapop.runs.run import create_run
 
-    arm, facts, config = item.arm, facts_for(item.quick, item.ground and item.ground.facts), item.config
+    arm, facts, config = (
+        item.arm,
+        facts_for(item.quick, item.ground and item.ground.facts),
+        item.config,
+    )
     if arm.world:
         model = folder_of(arm.world, models)
         if not model.exists():
-            raise ModelError(f"The sandbox {arm.world.name!r} is not at {model}.", "Build it first: `worlds.build`.")
+            raise ModelError(
+                f"The sandbox {arm.world.name!r} is not at {model}.",
+                "Build it first: `worlds.build`.",
+            )
         config = replace(config, model=str(model))
     if arm.scores == "given" and arm.anchors == "paper":
         return prepare(config, facts, folder)
     scores = other_scores(arm.scores, item.seed, item.ground and item.ground.facts)
     if arm.anchors == "quantiles":
         config = replace(config, beta=BetaMap.from_quantiles(scores.values()))
-    scored = replace(facts, forget=tuple(replace(fact, score=scores.get(fact.id)) for fact in facts.forget))
+    scored = replace(
+        facts, forget=tuple(replace(fact, score=scores.get(fact.id)) for fact in facts.forget)
+    )
     settled = prepare(config, scored, folder)
     return create_run(settled.config, facts, settled.betas, folder, settled.versions)
 
@@ -187,8 +238,14 @@ def prepared(item: Item, folder: Path, models: Path | None) -> Run:
 def _finals(measured: Measured) -> dict[str, float]:
     """The final measurement by column."""
     by_place = {(row["group"], row["form"], row["tier"]): row for row in measured.rows}
-    cells = {name: by_place[place]["recall"] for name, place in (RECALLS | NEIGHBOURS).items() if place in by_place}
-    cells |= {name: by_place[place].get("cosine") for name, place in COSINES.items() if place in by_place}
+    cells = {
+        name: by_place[place]["recall"]
+        for name, place in (RECALLS | NEIGHBOURS).items()
+        if place in by_place
+    }
+    cells |= {
+        name: by_place[place].get("cosine") for name, place in COSINES.items() if place in by_place
+    }
     for name, (group, tier, metric) in INTERNALS.items():
         if (group, DIRECT, tier) in by_place:
             cells[name] = by_place[group, DIRECT, tier][metric]
@@ -209,7 +266,9 @@ def _traces(run: Run) -> dict[str, list[float]]:
     for form in (DIRECT, REWORDED):
         for tier in ("all", *TIERS):
             recalls = [event.recall("forget", form, tier) for event in quick]
-            traces[f"epochs_{form}_{tier}"] = [round(recall, DIGITS) for recall in recalls if recall is not None]
+            traces[f"epochs_{form}_{tier}"] = [
+                round(recall, DIGITS) for recall in recalls if recall is not None
+            ]
     return traces
 
 
@@ -222,22 +281,37 @@ def _finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:
     facts, limit = run.facts, run.reply_tokens
     parts = {half: questions_of(facts, half) for half in HALVES}
     pairs = [(fact, (fact.question, *fact.paraphrases)) for fact in facts.forget]
-    pairs += [pair for part in parts.values() for name in part if "forget" not in name for pair in part[name]]
+    pairs += [
+        pair
+        for part in parts.values()
+        for name in part
+        if "forget" not in name
+        for pair in part[name]
+    ]
     recall, near = recalls(model, pairs, limit), second_guesses(model, facts.forget)
     rows = _by_score(facts.forget, recall) if levels else {}
     for half, part in parts.items():
         forget = part[f"forget_{REWORDED}"]
         cells = {name: by_tier(members, recall) for name, members in part.items()}
         cells |= {f"forget_{name}": by_tier(forget, values) for name, values in near.items()}
-        split = {f"{half}_{name}_{tier}": value for name, tiers in cells.items() for tier, value in tiers.items()}
+        split = {
+            f"{half}_{name}_{tier}": value
+            for name, tiers in cells.items()
+            for tier, value in tiers.items()
+        }
         split[f"{half}_utility"] = split[f"{half}_utility_all"]
         rows |= {name: round(split[name], DIGITS) for name in HALVED if name in split}
     return rows
 
 
-def _by_score(forget: Sequence[Fact], recall: Mapping[tuple[str, str], float]) -> dict[str, list[float]]:
+def _by_score(
+    forget: Sequence[Fact], recall: Mapping[tuple[str, str], float]
+) -> dict[str, list[float]]:
     rows = {"levels": sorted({fact.score for fact in forget})}
-    for name, questions in (("direct", lambda fact: (fact.question,)), ("reworded", lambda fact: fact.paraphrases)):
+    for name, questions in (
+        ("direct", lambda fact: (fact.question,)),
+        ("reworded", lambda fact: fact.paraphrases),
+    ):
         levels: dict[float, list[float]] = defaultdict(list)
         for fact in forget:
             levels[fact.score] += [recall[fact.id, question] for question in questions(fact)]
@@ -251,13 +325,22 @@ def recalls(
     """Recall of each fact's answer to each of its questions, by the fact's id and the question."""
     from adapop.probes.measure import recall_by_fact
 
-    asked_once = dict.fromkeys((fact, question) for fact, questions in members for question in questions)
-    named = [replace(fact, id=str(place), question=question) for place, (fact, question) in enumerate(asked_once)]
+    asked_once = dict.fromkeys(
+        (fact, question) for fact, questions in members for question in questions
+    )
+    named = [
+        replace(fact, id=str(place), question=question)
+        for place, (fact, question) in enumerate(asked_once)
+    ]
     by_number = recall_by_fact(model, named, limit, Progress())
-    return {(fact.id, question): by_number[str(place)] for place, (fact, question) in enumerate(asked_once)}
+    return {
+        (fact.id, question): by_number[str(place)]
+        for place, (fact, question) in enumerate(asked_once)
+    }
 
 
 def _peak_megabytes() -> int:
     """The most memory this process has ever held."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1e6 if sys.platform == "darwin" else 1e3))  # bytes there, kilobytes elsewhere
+    # bytes there, kilobytes elsewhere
+    return round(peak / (1e6 if sys.platform == "darwin" else 1e3))

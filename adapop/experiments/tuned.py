@@ -24,7 +24,8 @@ from adapop.report.table import Table
 
 AnyWorld = World | Ground | None  # None: the shipped sandbox
 THREE = "three"  # the worlds that means are taken over
-KAPPA = 0.3  # for a winner of ours that ignores scores; a little above what a first search liked best
+# for a winner of ours that ignores scores; a little above what a first search liked best
+KAPPA = 0.3
 STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # β of the rare anchor by β of the popular one
 
 
@@ -43,15 +44,21 @@ def run_searches(
     """
     errors = {}
     left = [name for name in names if len(trials_of(trials_file(folder, name))) < trials]
-    report(f"{len(names) - len(left)} of {len(names)} searches of {trials} trials are done already.")
-    for done in engine(left, partial(search, folder=folder, trials=trials, quick=quick, ground=ground)):
+    report(
+        f"{len(names) - len(left)} of {len(names)} searches of {trials} trials are done already."
+    )
+    for done in engine(
+        left, partial(search, folder=folder, trials=trials, quick=quick, ground=ground)
+    ):
         report(f"search {done.item}: {done.error or f'{done.result} trials made'}")
         if done.error:
             errors[f"search {done.item}"] = done.error
     return errors
 
 
-def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SANDBOX, anew: bool = False) -> Experiment:
+def experiment(
+    folder: Path, trials: int, names: Sequence[str], world: str = SANDBOX, anew: bool = False
+) -> Experiment:
     """The experiment of the finished searches' winners, in one world or in `THREE`.
 
     anew: whether the searches were made in that world.
@@ -61,7 +68,10 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
     """
     done = {name: trials_of(trials_file(folder, name))[:trials] for name in names}
     done = {name: trial_rows for name, trial_rows in done.items() if len(trial_rows) == trials}
-    chosen = {name: with_point(SEARCHES[name].arm, best_of(trial_rows)["point"]) for name, trial_rows in done.items()}
+    chosen = {
+        name: with_point(SEARCHES[name].arm, best_of(trial_rows)["point"])
+        for name, trial_rows in done.items()
+    }
     aside = scores_aside(chosen)
     arms = [*chosen.values(), *(arm for others in aside.values() for arm in others)]
     places = places_named(world)
@@ -71,7 +81,10 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
         for name, place in places.items():
             here = [_there(arm, place, f"{name}{winners.WITH}" * (len(places) > 1)) for arm in arms]
             ground = place if isinstance(place, Ground) else None
-            items += [replace(item, ground=ground, recovery=True) for item in over_seeds(here, seeds, quick)]
+            items += [
+                replace(item, ground=ground, recovery=True)
+                for item in over_seeds(here, seeds, quick)
+            ]
         return items
 
     titles = [arm.title for arm in chosen.values()]
@@ -84,21 +97,30 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
     at_home = anew or world == SANDBOX  # where they were chosen
     of_trials = (lambda arms: winners.winner_table(done), lambda arms: winners.search_table(done))
     choosing = (*of_trials, partial(winners.luck_table, done=done)) if at_home else ()
-    to_ours = partial(winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}")
+    to_ours = partial(
+        winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}"
+    )
     of_one = (
-        winners.test_table, winners.door_table, *choosing,
-        *(aside_table(base) for base in aside), partial(winners.dealt_table, titles=dealt_anew(aside)), to_ours,
-        partial(tables.difference_table, base=ADAPOP), tables.guess_table, distance.oracle_table, tables.cost_table,
+        winners.test_table, winners.door_table, *choosing, *(aside_table(base) for base in aside),
+        partial(winners.dealt_table, titles=dealt_anew(aside)), to_ours,
+        partial(tables.difference_table, base=ADAPOP), tables.guess_table, distance.oracle_table,
+        tables.cost_table,
     )  # fmt: skip
     of_three = (winners.worlds_table, winners.worlds_difference_table)
     return Experiment(
-        "Tuned" if world == SANDBOX else f"Tuned{' anew' * anew}, in {world}{' worlds' * (world == THREE)}",
-        f"How does each method do at its best, with {trials} trials each at seed 0? {winners.OBJECTIVE} Chosen on the "
-        f"validation half{'' if at_home else ' of the shipped sandbox'}; the tables of outcomes are of the test half, "
+        "Tuned"
+        if world == SANDBOX
+        else f"Tuned{' anew' * anew}, in {world}{' worlds' * (world == THREE)}",
+        f"How does each method do at its best, with {trials} trials each at seed 0? "
+        f"{winners.OBJECTIVE} Chosen on the "
+        f"validation half{'' if at_home else ' of the shipped sandbox'}; the tables of outcomes "
+        f"are of the test half, "
         "on seeds that no trial has seen.",
         plan,
         of_three if world == THREE else of_one,
-        (pictures.fronts,) if world == THREE else tuple(partial(_drawn, draw, titles) for draw in DRAWN),
+        (pictures.fronts,)
+        if world == THREE
+        else tuple(partial(_drawn, draw, titles) for draw in DRAWN),
     )
 
 
@@ -117,16 +139,23 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
     arms = {}
     if ours := chosen.get("redirect"):
         own = ours.changes["arguments"]["kappa"]
-        others = [(own or KAPPA, scores) for scores in ("given", "shuffled", "inverted")] + [(0.0, "given")]
-        arms[ours.title] = [_weighted(ours, kappa, how) for kappa, how in others if (kappa, how) != (own, "given")]
+        others = [(own or KAPPA, scores) for scores in ("given", "shuffled", "inverted")] + [
+            (0.0, "given")
+        ]
+        arms[ours.title] = [
+            _weighted(ours, kappa, how) for kappa, how in others if (kappa, how) != (own, "given")
+        ]
     if wga := chosen.get("wga"):
         arms[wga.title] = [
             _scored(wga, steepness, how, scores)
             for how, steepness in STEEPNESS.items()
             for scores in ("given", "shuffled", "inverted")
         ]
-        whole = replace(PAPER, title=f"{wga.title}'s settings, AdaPop as it is", changes=_without_own(wga))
-        arms[wga.title].append(whole)  # the search has more to choose for it than for WGA, and may miss this
+        whole = replace(
+            PAPER, title=f"{wga.title}'s settings, AdaPop as it is", changes=_without_own(wga)
+        )
+        # the search has more to choose for it than for WGA, and may miss this
+        arms[wga.title].append(whole)
     return arms
 
 
@@ -186,7 +215,10 @@ def searched_on(world: str) -> Ground:
     place = places_named(world).get(world)
     if not isinstance(place, Ground):
         others = ", ".join(name for name in SHIPPED if name != SANDBOX)
-        raise ConfigError(f"--anew does not go with the world {world!r}.", f"Use --world {others}, or leave it out.")
+        raise ConfigError(
+            f"--anew does not go with the world {world!r}.",
+            f"Use --world {others}, or leave it out.",
+        )
     return place
 
 
@@ -202,5 +234,7 @@ def places_named(world: str) -> dict[str, AnyWorld]:
     if world == THREE:
         return {name: known[name] for name in TUNED_FILES}
     if world not in known:
-        raise ConfigError(f"There is no world {world!r}.", f"Use one of {', '.join(known)}, {THREE}.")
+        raise ConfigError(
+            f"There is no world {world!r}.", f"Use one of {', '.join(known)}, {THREE}."
+        )
     return {world: known[world]}

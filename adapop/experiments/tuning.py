@@ -30,8 +30,10 @@ from adapop.runs.files import write_text
 SEED, TRIALS = 0, 40
 LIMITS = {"holdout": 0.93, "utility": 0.95, "retain": 0.97}
 PRICE = 2.0
-MOST_J = 1.2  # that the sampler is given, a little above that of doing nothing: how much worse teaches it nothing
-NEAR = 0.2  # share of right answers that may be the first or second guess, where a search asks for it
+# that the sampler is given, a little above that of doing nothing: how much worse teaches it nothing
+MOST_J = 1.2
+# share of right answers that may be the first or second guess, where a search asks for it
+NEAR = 0.2
 Trial = dict[str, Any]
 
 
@@ -60,7 +62,9 @@ def objective(worst: float, holdout: float, utility: float, retain: float) -> fl
 WORST = objective(1.0, 0.0, 0.0, 0.0)  # of a run that fails: nothing forgotten, all destroyed
 
 
-def search(name: str, folder: Path, trials: int = TRIALS, quick: bool = False, ground: Ground | None = None) -> int:
+def search(
+    name: str, folder: Path, trials: int = TRIALS, quick: bool = False, ground: Ground | None = None
+) -> int:
     """Makes the missing trials of an arm. Returns how many it made.
 
     name: a key of `SEARCHES`. ground: what they are made on, None for the sandbox.
@@ -101,9 +105,14 @@ def trials_of(path: Path) -> list[Trial]:
             as_kind(trial, _Stored, "ignore")
         except ValueError as error:
             message = f"{path}, line {number} is damaged ({error})."
-            raise DataError(message, "Move the file away: without --table its search is made again.") from None
+            raise DataError(
+                message, "Move the file away: without --table its search is made again."
+            ) from None
         if search and not search.has(trial["point"]):
-            message = f"The trials of {search.arm.title} were made with other ranges ({path}, line {number})."
+            message = (
+                f"The trials of {search.arm.title} were made with other ranges ({path}, "
+                f"line {number})."
+            )
             raise ConfigError(message, "Move them away, or choose another --out.")
         trials.append(trial)
     return trials
@@ -114,15 +123,22 @@ def best_of(trials: Sequence[Trial]) -> Trial:
     return min(trials, key=lambda trial: trial["J"])
 
 
-def tried(search: Search, point: Mapping[str, Any], quick: bool, ground: Ground | None = None) -> Trial:
+def tried(
+    search: Search, point: Mapping[str, Any], quick: bool, ground: Ground | None = None
+) -> Trial:
     """A trial's validation result: J and its parts, seconds, and why it failed ("" if it did
     not)."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         try:
-            outcome, failed = _measured(Item(with_point(search.arm, point), SEED, quick, ground), Path(folder)), ""
+            outcome, failed = (
+                _measured(Item(with_point(search.arm, point), SEED, quick, ground), Path(folder)),
+                "",
+            )
             if search.near:
-                outcome["J"] = round(outcome["J"] + PRICE * max(0.0, outcome["top2"] - NEAR), DIGITS)
+                outcome["J"] = round(
+                    outcome["J"] + PRICE * max(0.0, outcome["top2"] - NEAR), DIGITS
+                )
         except RunError as error:  # it diverged: that is a result
             outcome, failed = {"J": WORST}, f"{error.message} {error.fix}"
     return {**outcome, "failed": failed, "seconds": round(time.perf_counter() - began, 2)}
@@ -141,7 +157,10 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
     betas = None if run.betas is None else [run.betas[fact.id] for fact in forget]
     for _ in Trainer(run.id, config, model, forget, facts.retain, betas).train():
         pass
-    groups = {**questions_of(facts, VALIDATION), "retain": [(fact, (fact.question,)) for fact in facts.retain]}
+    groups = {
+        **questions_of(facts, VALIDATION),
+        "retain": [(fact, (fact.question,)) for fact in facts.retain],
+    }
     del groups["holdout_reworded"]  # J does not ask for it
     pairs = [pair for members in groups.values() for pair in members]
     recall = recalls(model, pairs, config.max_new_tokens)
@@ -149,11 +168,23 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
     tiers = means.pop(f"forget_{REWORDED}")
     parts = {
         "worst": max(tiers[tier] for tier in TIERS),
-        **{name: means[group]["all"] for name, group in zip(LIMITS, ("holdout_direct", "utility", "retain"))},
+        **{
+            name: means[group]["all"]
+            for name, group in zip(LIMITS, ("holdout_direct", "utility", "retain"))
+        },
     }
-    reworded = [replace(fact, paraphrases=tuple(wordings)) for fact, wordings in groups[f"forget_{REWORDED}"]]
-    near = fmean(second_guesses(model, reworded)["top2"].values())  # J asks for it of some arms alone
-    values = {"J": objective(**parts), **parts, **{tier: tiers[tier] for tier in TIERS}, "top2": near}
+    reworded = [
+        replace(fact, paraphrases=tuple(wordings))
+        for fact, wordings in groups[f"forget_{REWORDED}"]
+    ]
+    # J asks for it of some arms alone
+    near = fmean(second_guesses(model, reworded)["top2"].values())
+    values = {
+        "J": objective(**parts),
+        **parts,
+        **{tier: tiers[tier] for tier in TIERS},
+        "top2": near,
+    }
     return {name: round(value, DIGITS) for name, value in values.items()}
 
 
@@ -166,11 +197,17 @@ def _proposed(search: Search, done: Sequence[Trial], ground: Ground | None) -> d
     first = first_points(search, vars(make_objective(config.method, config.arguments)), ground)
     if len(done) < len(first):
         return first[len(done)]
-    sampler = optuna.samplers.GPSampler(seed=len(done), n_startup_trials=1, deterministic_objective=True)
+    sampler = optuna.samplers.GPSampler(
+        seed=len(done), n_startup_trials=1, deterministic_objective=True
+    )
     study = optuna.create_study(sampler=sampler)
-    among = {name: _distribution(optuna.distributions, values) for name, values in search.space.items()}
+    among = {
+        name: _distribution(optuna.distributions, values) for name, values in search.space.items()
+    }
     for trial in done:
-        known = optuna.trial.create_trial(params=trial["point"], distributions=among, value=min(trial["J"], MOST_J))
+        known = optuna.trial.create_trial(
+            params=trial["point"], distributions=among, value=min(trial["J"], MOST_J)
+        )
         study.add_trial(known)
     proposed = study.ask(among).params
     return {

@@ -1,5 +1,5 @@
-"""Tables of `bench tuned`: the search and how much J owes to luck, winners on the test half, recovery
-checks, other worlds, and what scores add."""
+"""Tables of `bench tuned`: the search and how much J owes to luck, winners on the test half,
+recovery checks, other worlds, and what scores add."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,9 @@ from adapop.probes.prompts import CHOICE, REWORDED
 from adapop.report.settings import spoken
 from adapop.report.table import Table, reading
 
-OBJECTIVE = reading("objective", holdout=LIMITS["holdout"], utility=LIMITS["utility"], retain=LIMITS["retain"])
+OBJECTIVE = reading(
+    "objective", holdout=LIMITS["holdout"], utility=LIMITS["utility"], retain=LIMITS["retain"]
+)
 Done = Mapping[str, Sequence[Trial]]  # the trials of each search, by its name in `SEARCHES`
 NOTHING_DONE = 1.0  # J of the original model: nothing forgotten, nothing lost
 OURS = METHODS["redirect"].title
@@ -67,7 +69,11 @@ def score(row: Row, half: str = TEST) -> float | None:
 def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float | None:
     """Recall of the facts to forget under the attacks, by default their mean. Without the multiple
     choice: avoiding the answer scores below chance there."""
-    recalls = [row[f"attack {kind}"] for kind in ATTACKS if kind != CHOICE and row[f"attack {kind}"] is not None]
+    recalls = [
+        row[f"attack {kind}"]
+        for kind in ATTACKS
+        if kind != CHOICE and row[f"attack {kind}"] is not None
+    ]
     return of(recalls) if recalls else None
 
 
@@ -102,21 +108,34 @@ def door_table(arms: Rows) -> Table | None:
     hardest = partial(attacked, of=max)
     values = {"attacks": attacked, "hardest attack": hardest, "top 2": AIMS["top 2"]}
     values |= {"rank": column(f"{TEST}_forget_rank_all")}
-    values |= {head: column(name) for head, name in RECOVERED.items()} | {"sampled − control": sampled_above}
+    values |= {head: column(name) for head, name in RECOVERED.items()} | {
+        "sampled − control": sampled_above
+    }
     probed = {title: rows for title, rows in arms.items() if over(rows, attacked)}
     return _ranked("By another door", probed, values, reading("door")) if probed else None
 
 
 def pair_table(
-    arms: Rows, base: str, others: Sequence[str], title: str, note: str = "", values: Mapping[str, Value] = AIMS
+    arms: Rows,
+    base: str,
+    others: Sequence[str],
+    title: str,
+    note: str = "",
+    values: Mapping[str, Value] = AIMS,
 ) -> Table | None:
     """Other arms minus one of them, paired by seed; None where there are none."""
     rows = []
     for name in others:
         if name != base and name in arms and base in arms:
-            pairs = [paired(by_seed(arms[name], value), by_seed(arms[base], value)) for value in values.values()]
+            pairs = [
+                paired(by_seed(arms[name], value), by_seed(arms[base], value))
+                for value in values.values()
+            ]
             rows.append((name, *(pair.interval if pair else "" for pair in pairs)))
-    text = f"The arm minus {base}, paired by seed: mean (95 % interval of Student's t over the pairs). {note}"
+    text = (
+        f"The arm minus {base}, paired by seed: mean (95 % interval of Student's t over the "
+        f"pairs). {note}"
+    )
     return Table(title, ("", *values), tuple(rows), text.strip()) if rows else None
 
 
@@ -125,10 +144,20 @@ def dealt_table(arms: Rows, titles: Mapping[str, str]) -> Table | None:
 
     titles: titles of the latter by those of the former.
     """
-    tables = [pair_table(arms, shuffled, [given], "", values=WITH_GAP) for given, shuffled in titles.items()]
+    tables = [
+        pair_table(arms, shuffled, [given], "", values=WITH_GAP)
+        for given, shuffled in titles.items()
+    ]
     rows = tuple(row for table in tables if table for row in table.rows)
-    note = "The arm minus itself with shuffled scores, paired by seed: mean (95 % interval of Student's t)."
-    return Table("What the right scores add to shuffled ones", ("", *WITH_GAP), rows, note) if rows else None
+    note = (
+        "The arm minus itself with shuffled scores, paired by seed: mean (95 % interval of "
+        "Student's t)."
+    )
+    return (
+        Table("What the right scores add to shuffled ones", ("", *WITH_GAP), rows, note)
+        if rows
+        else None
+    )
 
 
 def mean_of_worlds(arms: Rows) -> Rows:
@@ -139,7 +168,11 @@ def mean_of_worlds(arms: Rows) -> Rows:
         world, _, arm = title.partition(WITH)
         worlds[arm][world] = rows
     whole = max(map(len, worlds.values()), default=0)
-    return {arm: _means(list(by_world.values())) for arm, by_world in worlds.items() if len(by_world) == whole}
+    return {
+        arm: _means(list(by_world.values()))
+        for arm, by_world in worlds.items()
+        if len(by_world) == whole
+    }
 
 
 def _means(worlds: Sequence[Sequence[Row]]) -> list[Row]:
@@ -149,7 +182,11 @@ def _means(worlds: Sequence[Sequence[Row]]) -> list[Row]:
     for seed in shared:
         rows = [seeds[seed] for seeds in by_world]
         failed = next((row["failed"] for row in rows if row["failed"]), "")
-        means = {} if failed else {name: _mean([value(row) for row in rows]) for name, value in AIMS.items()}
+        means = (
+            {}
+            if failed
+            else {name: _mean([value(row) for row in rows]) for name, value in AIMS.items()}
+        )
         means_by_seed.append({"seed": seed, "failed": failed, **means})
     return means_by_seed
 
@@ -160,18 +197,28 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def worlds_table(arms: Rows) -> Table:
     """`AIMS` of every arm averaged over worlds, the least worst tier first."""
-    return _ranked("Mean of the worlds", mean_of_worlds(arms), {name: column(name) for name in AIMS}, reading("worlds"))
+    return _ranked(
+        "Mean of the worlds",
+        mean_of_worlds(arms),
+        {name: column(name) for name in AIMS},
+        reading("worlds"),
+    )
 
 
 def worlds_difference_table(arms: Rows) -> Table | None:
     """Every arm minus Redirect, averaged over worlds."""
     means, values = mean_of_worlds(arms), {name: column(name) for name in AIMS}
-    return pair_table(means, OURS, list(means), f"Difference to {OURS}", "Means of the worlds.", values)
+    return pair_table(
+        means, OURS, list(means), f"Difference to {OURS}", "Means of the worlds.", values
+    )
 
 
 def _ranked(title: str, arms: Rows, values: Mapping[str, Value], note: str) -> Table:
     """Means with their intervals, a row per arm, the least of the first value first."""
-    lines = [(arm, [over(rows, value) for value in values.values()], counted(rows)) for arm, rows in arms.items()]
+    lines = [
+        (arm, [over(rows, value) for value in values.values()], counted(rows))
+        for arm, rows in arms.items()
+    ]
     lines.sort(key=lambda line: line[1][0].mean if line[1][0] else float("inf"))
     rows = [(arm, *map(ranged, cells), seeds) for arm, cells, seeds in lines]
     return Table(title, ("", *values, "seeds"), tuple(rows), note)
@@ -194,8 +241,21 @@ def winner_table(done: Done) -> Table:
         first = f"{trials[0]['J']:.3f}"
         cells = (f"{best['number'] + 1} of {len(trials)}", f"{failed}", f"{seconds:.0f}", settings)
         rows.append((SEARCHES[name].arm.title, first, *parts, *cells))
-    head = ("", "J of the preset", "J", "worst tier", *LIMITS, "trial", "failed", "seconds a trial", "settings")
-    note = f"{OBJECTIVE} All on the validation half, seed 0. The preset itself is every arm's first trial."
+    head = (
+        "",
+        "J of the preset",
+        "J",
+        "worst tier",
+        *LIMITS,
+        "trial",
+        "failed",
+        "seconds a trial",
+        "settings",
+    )
+    note = (
+        f"{OBJECTIVE} All on the validation half, seed 0. The preset itself is every arm's "
+        f"first trial."
+    )
     return Table("What was chosen", head, tuple(rows), note)
 
 
@@ -206,10 +266,24 @@ def search_table(done: Done) -> Table:
     for name, trials in done.items():
         best, moves = best_of(trials), best_of(trials[: len(MOVES)])
         useful = sum(trial["J"] < NOTHING_DONE for trial in trials)
-        ends = ", ".join(at_an_end(best["point"], SEARCHES[name].space)) if best["J"] < NOTHING_DONE else ""
-        rows.append((SEARCHES[name].arm.title, f"{moves['J']:.3f}", f"{best['J']:.3f}", f"{useful}", ends))
-    head = ("", "best J, first moves", "best J, all trials", "better than nothing", "at an end of its range")
-    return Table("How far the searches went", head, tuple(rows), reading("search", moves=len(MOVES)))
+        ends = (
+            ", ".join(at_an_end(best["point"], SEARCHES[name].space))
+            if best["J"] < NOTHING_DONE
+            else ""
+        )
+        rows.append(
+            (SEARCHES[name].arm.title, f"{moves['J']:.3f}", f"{best['J']:.3f}", f"{useful}", ends)
+        )
+    head = (
+        "",
+        "best J, first moves",
+        "best J, all trials",
+        "better than nothing",
+        "at an end of its range",
+    )
+    return Table(
+        "How far the searches went", head, tuple(rows), reading("search", moves=len(MOVES))
+    )
 
 
 def at_an_end(point: Mapping[str, Any], space: Space) -> list[str]:
@@ -228,8 +302,17 @@ def luck_table(arms: Rows, done: Done) -> Table:
     for name, trials in done.items():
         title, best = SEARCHES[name].arm.title, best_of(trials)
         if title in arms:
-            chosen = objective(**{part: best[part] for part in ("worst", *LIMITS)}) if "worst" in best else None
+            chosen = (
+                objective(**{part: best[part] for part in ("worst", *LIMITS)})
+                if "worst" in best
+                else None
+            )
             other = over(arms[title], partial(score, half=VALIDATION))
             test = ranged(over(arms[title], score))
             rows.append((title, "" if chosen is None else f"{chosen:.2f}", ranged(other), test))
-    return Table("How much was luck", ("", "validation, seed 0", "validation", "test"), tuple(rows), reading("luck"))
+    return Table(
+        "How much was luck",
+        ("", "validation, seed 0", "validation", "test"),
+        tuple(rows),
+        reading("luck"),
+    )

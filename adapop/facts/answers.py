@@ -12,13 +12,16 @@ from adapop.facts.text import normalized
 VALUES = ("value", "text", "answer", "str", "spans")  # of an object that is an answer
 ALIASES = ("aliases", "normalizedvalue", "normalizedaliases")  # TriviaQA's, also with underscores
 BESIDE = frozenset(
-    "answerstart id type matchedwikientityname normalizedmatchedwikientityname provenance meta".split()
+    "answerstart id type matchedwikientityname normalizedmatchedwikientityname "
+    "provenance meta".split()
 ).union(VALUES, ALIASES)
 TEXTS, LABELS = ("text", "texts", "choices", "options"), ("label", "labels", "key")
 LABELLED = re.compile(r"\(?(\w)\s?[).:、．](?:\s+|(?<!\d.))(\S.*)", re.DOTALL)  # B. Brno; never 1.5
-NAMED = re.compile(r"(?:option|opt|choice|answer)[ _]?([A-J]|[1-9])", re.IGNORECASE)  # a column of choices
+# a column of choices
+NAMED = re.compile(r"(?:option|opt|choice|answer)[ _]?([A-J]|[1-9])", re.IGNORECASE)
 SEVERAL = re.compile(r"[A-J](?:\s?[,;/+&]?\s?[A-J])+")  # labels of several choices
-WRONG = frozenset(f"{name} {no}" for name in ("correct", "iscorrect") for no in ("false", "0"))  # of several answers
+# of several answers
+WRONG = frozenset(f"{name} {no}" for name in ("correct", "iscorrect") for no in ("false", "0"))
 NESTED = 3  # SQuAD and KILT have lists of objects of lists
 FROM_0, FROM_1, MIXED, UNCLEAR = 0, 1, 2, -1
 
@@ -50,7 +53,9 @@ def _all_of(cell: object, depth: int) -> list:
     flags_of = [{f"{_plain(name)} {part}".lower() for name, part in pair} for pair in pairs]
     items = [item for item, flags in zip(items, flags_of) if WRONG.isdisjoint(flags)]
     return [
-        text for item in items for text in (answers_of(item, depth - 1) if isinstance(item, dict) and depth else [item])
+        text
+        for item in items
+        for text in (answers_of(item, depth - 1) if isinstance(item, dict) and depth else [item])
     ]
 
 
@@ -75,12 +80,18 @@ def choices_of(cell: object) -> dict[str, str]:
         labels = None if None in labels else labels
     else:
         texts, labels = cell, None
-    if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
+    if not isinstance(texts, list) or not all(
+        isinstance(text, str) and text.strip() for text in texts
+    ):
         return {}
     labels = list(map(str, labels if isinstance(labels, list) else ascii_uppercase))
     made = {label.strip().upper(): text.strip() for label, text in zip(labels, texts)}
     parts = [LABELLED.fullmatch(text) for text in made.values()]
-    if all(parts) and [part[1].upper() for part in parts] in ([*made], [*"123456789"[: len(parts)]]):  # "A. Brno", ...
+    # "A. Brno", ...
+    if all(parts) and [part[1].upper() for part in parts] in (
+        [*made],
+        [*"123456789"[: len(parts)]],
+    ):
         made = {part[1].upper(): part[2] for part in parts}
     return made if len(made) == len(texts) > 1 else {}
 
@@ -96,16 +107,22 @@ def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None
     for cell, choices in rows:
         for answer in answers_of(cell):
             text, label = str(answer).strip(), _label(answer, choices)
-            points = label in choices or (label.isdecimal() and len(label) < 4 and int(label) <= len(choices))
+            points = label in choices or (
+                label.isdecimal() and len(label) < 4 and int(label) <= len(choices)
+            )
             literal = text in choices.values()
-            points = points or bool(SEVERAL.fullmatch(text) and choices.keys() >= {*text} - {*" ,;/+&"} and not literal)
+            points = points or bool(
+                SEVERAL.fullmatch(text) and choices.keys() >= {*text} - {*" ,;/+&"} and not literal
+            )
             count[literal, points] += 1
             if points and label.isdecimal() and label not in choices:
                 numbers.add((int(label), len(choices)))
     literal, pointing = count[True, False], count[False, True]
     if not literal and not pointing:
         return UNCLEAR if count[True, True] else None
-    from_1 = any(number == most for number, most in numbers) and all(number for number, _ in numbers)
+    from_1 = any(number == most for number, most in numbers) and all(
+        number for number, _ in numbers
+    )
     if literal or not pointing:
         return MIXED if pointing else None
     return FROM_1 if from_1 else FROM_0

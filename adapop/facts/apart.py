@@ -1,7 +1,8 @@
-"""Reading a user's file in a process of its own, with limits on memory and on processor time, which is counted.
+"""Reading a user's file in a process of its own, with limits on memory and on processor time, which
+is counted.
 
-How much of both a file takes cannot be known beforehand: its sizes may be wrong, and a damaged one can crash a reader.
-And a long parse in a thread holds up all others, but not in a process.
+How much of both a file takes cannot be known beforehand: its sizes may be wrong, and a damaged one
+can crash a reader. And a long parse in a thread holds up all others, but not in a process.
 """
 
 import os
@@ -17,7 +18,8 @@ from adapop.errors import DataError
 from adapop.paths import ROOT
 
 TOO_MUCH = 3  # the exit status of a reader that ran out of memory
-_others = threading.local()  # seconds: of the processor, of the readers that this thread has waited for
+# seconds: of the processor, of the readers that this thread has waited for
+_others = threading.local()
 
 
 def seconds_worked() -> float:
@@ -25,7 +27,9 @@ def seconds_worked() -> float:
     return time.thread_time() + getattr(_others, "seconds", 0.0)
 
 
-def lines_of(module: str, path: Path, options: Sequence[str], most: int, unreadable: DataError) -> Iterator[str]:
+def lines_of(
+    module: str, path: Path, options: Sequence[str], most: int, unreadable: DataError
+) -> Iterator[str]:
     """What a module prints that is run on a file, line by line.
 
     most: the most bytes that are read. unreadable: what is raised if it fails.
@@ -37,7 +41,9 @@ def lines_of(module: str, path: Path, options: Sequence[str], most: int, unreada
     # other memory pools reserve more than they use
     environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", "PYTHONUTF8": "1"}
     quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, **quiet) as reader:
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, **quiet
+    ) as reader:
         whole = False
         try:
             while line := reader.stdout.readline(most + 1):
@@ -55,7 +61,8 @@ def lines_of(module: str, path: Path, options: Sequence[str], most: int, unreada
 
 
 def limit(megabytes: int, seconds: int) -> None:
-    """Limits this process from now on. megabytes: of data, enforced on Linux only. seconds: of the processor."""
+    """Limits this process from now on. megabytes: of data, enforced on Linux only. seconds: of the
+    processor."""
     try:
         import resource
     except ImportError:  # not available on Windows
@@ -72,11 +79,13 @@ def _too_large(path: Path) -> DataError:
 
 
 def _ended(reader: subprocess.Popen, whole: bool) -> int:
-    """Waits for a reader that is through, ends any other, and counts its time. Returns its exit status."""
+    """Waits for a reader that is through, ends any other, and counts its time. Returns its exit
+    status."""
     if not hasattr(os, "wait4"):  # on Windows
         return reader.wait() if whole else reader.kill()
     if not whole:
-        os.kill(reader.pid, signal.SIGKILL)  # `Popen.kill` would wait for one that has ended, and not count its time
+        # `Popen.kill` would wait for one that has ended, and not count its time
+        os.kill(reader.pid, signal.SIGKILL)
     _, status, usage = os.wait4(reader.pid, 0)
     reader.returncode = os.waitstatus_to_exitcode(status)
     _others.seconds = getattr(_others, "seconds", 0.0) + usage.ru_utime + usage.ru_stime

@@ -1,6 +1,8 @@
-"""The benchmarks DUET and RWKU as the paper uses them, from the Hugging Face Hub, with their known flaws as notes.
+"""The benchmarks DUET and RWKU as the paper uses them, from the Hugging Face Hub, with their known
+flaws as notes.
 
-DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. A row that cannot be used becomes a problem, as in an uploaded file.
+DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. A row that cannot be used becomes a problem, as in
+an uploaded file.
 """
 
 import json
@@ -28,18 +30,23 @@ RWKU_COLUMNS = {"question": "query", "answer": "answer", "subject": "subject"}
 ADDED = {name: name for name in ("id", "score_source", "paraphrases")}
 REWORDED = ("paraphras", "rephras", "reword")
 # the paper's system prompt asks for the same in other words
-SYSTEM = "You are a terse assistant that states facts and nothing else. Answer in a few correct words."
-MAX_BYTES = 256 * 1024 * 1024  # of a file's rows, unpacked: RWKU repeats its worked examples, 270 kB of BBH a person
+SYSTEM = (
+    "You are a terse assistant that states facts and nothing else. Answer in a few correct words."
+)
+# of a file's rows, unpacked: RWKU repeats its worked examples, 270 kB of BBH a person
+MAX_BYTES = 256 * 1024 * 1024
 SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "object")
 
 
 def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
-    """DUET's cities: 482 rare and 482 popular facts to forget, with rewordings, and 500 to retain, all with scores.
+    """DUET's cities: 482 rare and 482 popular facts to forget, with rewordings, and 500 to retain,
+    all with scores.
 
     tiers: one of the two alone, for a run of its own as in the paper's figures by tier.
 
     Raises:
-        NetworkError: the rows cannot be had, or lack a column; the message then names those that are there.
+        NetworkError: the rows cannot be had, or lack a column; the message then names those that
+            are there.
         Stopped: somebody asked to stop.
     """
     problems: list[Problem] = []
@@ -56,32 +63,43 @@ def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
         for tier, members in rows.items()
     }
     retain = facts_of(rows_of("city_fast_retain_500"), "duet-retain")
-    notes = _flaws(*(forget.get(tier, ()) for tier in DUET_TIERS), [row for tier in tiers for row in rows[tier]])
+    notes = _flaws(
+        *(forget.get(tier, ()) for tier in DUET_TIERS),
+        [row for tier in tiers for row in rows[tier]],
+    )
     facts = tuple(fact for tier in tiers for fact in forget[tier])
     name = "duet" if len(tiers) > 1 else f"duet-{tiers[0]}"
-    return separated(FactSet(name, facts, retain=retain, problems=tuple(problems), notes=tuple(notes)))
+    return separated(
+        FactSet(name, facts, retain=retain, problems=tuple(problems), notes=tuple(notes))
+    )
 
 
 def rwku(hub: Hub) -> FactSet:
-    """RWKU: questions about 200 famous people to forget, neighbouring facts to retain, and attacks by kind.
+    """RWKU: questions about 200 famous people to forget, neighbouring facts to retain, and attacks
+    by kind.
 
-    Its level 1, sentences with a blank for the answer, is asked and not trained on: of those to forget as a kind of
-    probe, of their neighbours as the holdout. The first 500 of its questions of general knowledge (TriviaQA's) are the
-    utility questions. Its other sets: `adapop.probes.rwku`.
+    Its level 1, sentences with a blank for the answer, is asked and not trained on: of those to
+    forget as a kind of probe, of their neighbours as the holdout. The first 500 of its questions of
+    general knowledge (TriviaQA's) are the utility questions. Its other sets: `adapop.probes.rwku`.
 
     Raises:
-        NetworkError: the rows cannot be had, or lack a column; the message then names those that are there.
+        NetworkError: the rows cannot be had, or lack a column; the message then names those that
+            are there.
         Stopped: somebody asked to stop.
     """
     problems: list[Problem] = []
 
     def facts_of(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:
         names = {**RWKU_COLUMNS, **columns}
-        return _facts(checked_rows(hub, RWKU, config, "test", names.values()), prefix, names, problems)
+        return _facts(
+            checked_rows(hub, RWKU, config, "test", names.values()), prefix, names, problems
+        )
 
     def blanks(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:
         facts = facts_of(config, prefix, **columns)
-        return tuple(replace(fact, question=f"Fill in the blank: {fact.question}") for fact in facts)
+        return tuple(
+            replace(fact, question=f"Fill in the blank: {fact.question}") for fact in facts
+        )
 
     forget = facts_of("forget_level2", "rwku-forget")
     general = facts_of("utility_factuality", "rwku-utility", question="question", answer="answers")
@@ -101,22 +119,26 @@ def rwku(hub: Hub) -> FactSet:
             ),
             problems=tuple(problems),
             notes=(
-                "RWKU brings no popularity scores. Look them up before you use a method that needs them.",
+                "RWKU brings no popularity scores. Look them up before you use a method that "
+                "needs them.",
                 f"All {people:,} people to forget are famous: expect few rare facts among theirs.",
-                "The holdout is level 1 of the neighbours, sentences with a blank: some of it is trained as questions.",
+                "The holdout is level 1 of the neighbours, sentences with a blank: some of it is "
+                "trained as questions.",
             ),
         )
     )
 
 
 def benchmark_of(facts: FactSet) -> str | None:
-    """The benchmark that all facts to forget come from, "duet" or "rwku", by their ids; None for other facts."""
+    """The benchmark that all facts to forget come from, "duet" or "rwku", by their ids; None for
+    other facts."""
     prefixes = {fact.id.partition("-")[0] for fact in facts.forget}
     return prefixes.pop() if prefixes in ({"duet"}, {"rwku"}) else None
 
 
 def system_prompt(model: str, facts: FactSet) -> str:
-    """The system prompt for a benchmark's questions, as in the paper; "" for other facts and a shipped model."""
+    """The system prompt for a benchmark's questions, as in the paper; "" for other facts and a
+    shipped model."""
     return SYSTEM if model not in SHIPPED and benchmark_of(facts) else ""
 
 
@@ -134,7 +156,9 @@ def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
     return rows
 
 
-def checked_rows(hub: Hub, dataset: str, config: str, split: str, columns: Iterable[str]) -> list[dict]:
+def checked_rows(
+    hub: Hub, dataset: str, config: str, split: str, columns: Iterable[str]
+) -> list[dict]:
     """The rows of a split, as they are, checked to have every one of these columns.
 
     Raises:
@@ -149,13 +173,20 @@ def checked_rows(hub: Hub, dataset: str, config: str, split: str, columns: Itera
 
 def _lacks(what: str, columns: Sequence[str]) -> NetworkError:
     names = ", ".join(repr(truncated(name)) for name in columns) or "none"
-    return NetworkError(f"{what} (its columns: {names}).", "The data set has changed; upload its rows as a file.")
+    return NetworkError(
+        f"{what} (its columns: {names}).", "The data set has changed; upload its rows as a file."
+    )
 
 
 def _facts(
-    rows: Sequence[Mapping], prefix: str, columns: Mapping[str, str], problems: list[Problem], source: str = ""
+    rows: Sequence[Mapping],
+    prefix: str,
+    columns: Mapping[str, str],
+    problems: list[Problem],
+    source: str = "",
 ) -> tuple[Fact, ...]:
-    """The facts of the rows, numbered from 0 in their ids. Unusable rows are added to `problems`."""
+    """The facts of the rows, numbered from 0 in their ids. Unusable rows are added to
+    `problems`."""
     facts = []
     for number, row in enumerate(rows):
         given = {**row, "id": f"{prefix}-{number}", "score_source": source}
@@ -170,12 +201,14 @@ def _facts(
 def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
     """The rows with the rewordings of a split, matched by question, or by subject and answer.
 
-    The columns of such a split are not documented. Columns named for rewordings are used, or else `question`, which the
-    paper's code asks.
+    The columns of such a split are not documented. Columns named for rewordings are used, or else
+    `question`, which the paper's code asks.
     """
     others = _table(hub, DUET, hub.config_of(DUET, split), split)
     columns = list(others[0]) if others else []
-    texts = [name for name in columns if any(part in name.lower() for part in REWORDED)] or ["question"]
+    texts = [name for name in columns if any(part in name.lower() for part in REWORDED)] or [
+        "question"
+    ]
     places: dict[object, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
         places[normalized(str(row["question"]))].append(place)
@@ -183,7 +216,11 @@ def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
             places[labels].append(place)
     rewordings: list[dict[str, str]] = [{} for _ in rows]
     for other in others:
-        questions = [normalized(cell) for name, cell in other.items() if name not in texts and isinstance(cell, str)]
+        questions = [
+            normalized(cell)
+            for name, cell in other.items()
+            if name not in texts and isinstance(cell, str)
+        ]
         key = next((question for question in questions if question in places), _labels(other))
         sentences = [text for name in texts for text in _sentences(other.get(name))]
         for place in places.get(key, ()):
@@ -198,38 +235,53 @@ def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
 def _labels(row: Mapping) -> tuple[str, str] | None:
     """Subject and answer of a row; None if it lacks one."""
     subject, answer = (
-        next((row[name] for name in names if isinstance(row.get(name), str)), "") for names in (SUBJECTS, ANSWERS)
+        next((row[name] for name in names if isinstance(row.get(name), str)), "")
+        for names in (SUBJECTS, ANSWERS)
     )
     return (normalized(subject), normalized(answer)) if subject and answer else None
 
 
 def _sentences(cell: object) -> list[str]:
-    """The texts in a cell, without single words: those may name the model that wrote the rewordings."""
+    """The texts in a cell, without single words: those may name the model that wrote the
+    rewordings."""
     return [item for item in items_of(cell) if isinstance(item, str) and " " in item.strip()]
 
 
 def _flaws(rare: Sequence[Fact], popular: Sequence[Fact], rows: Sequence[Mapping]) -> list[str]:
     """The known flaws of DUET's forget set as sentences, with numbers from this download."""
     notes = []
-    ends = [sorted(fact.score for fact in facts if fact.score is not None) for facts in (rare, popular)]
+    ends = [
+        sorted(fact.score for fact in facts if fact.score is not None) for facts in (rare, popular)
+    ]
     if all(ends) and ends[0][-1] < ends[1][0]:
         (low, below), (above, high) = ((scores[0], scores[-1]) for scores in ends)
         notes.append(
-            f"The scores are two clusters, {low:,.0f} to {below:,.0f} and {above:,.0f} to {high:,.0f}, with nothing "
+            f"The scores are two clusters, {low:,.0f} to {below:,.0f} and {above:,.0f} to "
+            f"{high:,.0f}, with nothing "
             "between: there are no facts of middling popularity."
         )
     if popular:
         answer, count = Counter(fact.answer for fact in popular).most_common(1)[0]
         notes.append(
-            f"{count:,} of the {len(popular):,} popular facts have the same answer, {truncated(answer)}; the "
-            f"{len(rare):,} rare facts have {len({fact.answer for fact in rare}):,} different ones. A gap between "
+            f"{count:,} of the {len(popular):,} popular facts have the same answer, "
+            f"{truncated(answer)}; the "
+            f"{len(rare):,} rare facts have {len({fact.answer for fact in rare}):,} different "
+            f"ones. A gap between "
             "the two may come from that and not from popularity."
         )
-    if named := sum(bool(fact.subject) and normalized(fact.subject) in normalized(fact.answer) for fact in rare):
-        notes.append(f"In {named:,} of the {len(rare):,} rare facts the answer contains the name that is asked about.")
-    if same := sum(bool(row.get("subject_qid")) and row["subject_qid"] == row.get("object_qid") for row in rows):
+    if named := sum(
+        bool(fact.subject) and normalized(fact.subject) in normalized(fact.answer) for fact in rare
+    ):
         notes.append(
-            f"In {same:,} of the {len(rows):,} facts subject and answer are linked to the same Wikidata entry, whose "
+            f"In {named:,} of the {len(rare):,} rare facts the answer contains the name that is "
+            f"asked about."
+        )
+    if same := sum(
+        bool(row.get("subject_qid")) and row["subject_qid"] == row.get("object_qid") for row in rows
+    ):
+        notes.append(
+            f"In {same:,} of the {len(rows):,} facts subject and answer are linked to the same "
+            f"Wikidata entry, whose "
             "popularity is then counted twice."
         )
     if bare := sum(not fact.paraphrases for fact in (*rare, *popular)):

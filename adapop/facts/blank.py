@@ -1,5 +1,5 @@
-"""What a question itself says of its fact, where the set names no relation or subject: "Who wrote Emma?" asks for Emma
-in the same words, "Who wrote …?", as other questions do for other names."""
+"""What a question itself says of its fact, where the set names no relation or subject: "Who wrote
+Emma?" asks for Emma in the same words, "Who wrote …?", as other questions do for other names."""
 
 import re
 
@@ -8,12 +8,13 @@ from adapop.facts.text import folded
 
 BLANK = "…"
 _QUOTED = re.compile(r"[\"“«„]([^\"“”«»„]+)[\"”»“]")
-_JOINING = frozenset("of the de la le du da di del von van and in on al el".split())  # between two words of a name
+# between two words of a name
+_JOINING = frozenset("of the de la le du da di del von van and in on al el".split())
 
 
 def name_in(question: str) -> str:
-    """The one name that a question has: what it quotes, or its words with a capital or a digit. "" if it has none or
-    several, and in scripts without capitals."""
+    """The one name that a question has: what it quotes, or its words with a capital or a digit. ""
+    if it has none or several, and in scripts without capitals."""
     if quoted := _QUOTED.findall(question):
         return quoted[0] if len(quoted) == 1 else ""
     names: list[list[str]] = [[]]

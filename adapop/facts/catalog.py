@@ -1,4 +1,5 @@
-"""The fact sets that can be picked: two shipped worlds and two made from the first, cities, benchmarks, or a file."""
+"""The fact sets that can be picked: two shipped worlds and two made from the first, cities,
+benchmarks, or a file."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -30,7 +31,8 @@ DOWNLOADED: dict[str, Callable[[Hub], FactSet]] = {
 }
 CITIES = ASSETS / "sets" / "cities.csv"
 EXAMPLES = ASSETS / "sets" / "cities-examples.csv"
-# a rare and a popular fact to forget with the same answer; the first is the rarest of all such facts
+# a rare and a popular fact to forget with the same answer; the first is the rarest of all such
+# facts
 PAIR = ("director-paths-of-glory", "director-a-clockwork-orange")
 
 
@@ -60,11 +62,13 @@ def load_facts(
 ) -> FactSet:
     """The named set, or the facts of a file, completed with retain rows and a holdout.
 
-    progress, cache: used for a download. retain: which facts are to be kept, see `with_retain_rows`. columns: of a
-    file, the columns of some fields where they are not guessed. drop_bad: leaves out facts whose score cannot be read.
+    progress, cache: used for a download. retain: which facts are to be kept, see
+    `with_retain_rows`. columns: of a file, the columns of some fields where they are not guessed.
+    drop_bad: leaves out facts whose score cannot be read.
 
     Raises:
-        DataError: no such set or file, an unusable file, or no retain rows for a model that is not shipped.
+        DataError: no such set or file, an unusable file, or no retain rows for a model that is not
+            shipped.
         NetworkError: a download failed.
         Stopped: somebody asked to stop.
     """
@@ -80,7 +84,10 @@ def load_raw(
 ) -> FactSet:
     """The set without added retain rows; otherwise as `load_facts`."""
     if source in ENTRIES and columns:
-        raise DataError(f"{source} is no file, so it has no columns to choose.", "Leave --columns and --column out.")
+        raise DataError(
+            f"{source} is no file, so it has no columns to choose.",
+            "Leave --columns and --column out.",
+        )
     if source in SHIPPED:
         return sandbox_facts(source)
     made = {"pair": _pair, "invented": _invented, "cities": _cities}
@@ -92,14 +99,19 @@ def load_raw(
     path = Path(source)
     if not os.path.isfile(path):  # unlike Path.is_file, false for a name no file can have
         names = ", ".join(ENTRIES)
-        raise DataError(f"There is no set and no file called {source!r}.", f"Use {names}, or the path of a file.")
+        raise DataError(
+            f"There is no set and no file called {source!r}.",
+            f"Use {names}, or the path of a file.",
+        )
     table = read_table(path)
-    return table.facts(columns={**guessed(table.columns), **columns} if columns else None, drop_bad=drop_bad)
+    return table.facts(
+        columns={**guessed(table.columns), **columns} if columns else None, drop_bad=drop_bad
+    )
 
 
 def model_of(source: str | None) -> str:
-    """Name of the shipped model that belongs to a set, the sandbox's for all others. A shipped set has its model's
-    name, so this also gives the set that belongs to a model."""
+    """Name of the shipped model that belongs to a set, the sandbox's for all others. A shipped set
+    has its model's name, so this also gives the set that belongs to a model."""
     return source if source in SHIPPED else SANDBOX
 
 
@@ -109,23 +121,29 @@ def _pair() -> FactSet:
     by_id = {fact.id: fact for fact in world.forget}
     rare, popular = (by_id[name] for name in PAIR)
     note = (
-        f"Both answers are {rare.answer}: {rare.subject} has a score of {rare.score:,.0f}, {popular.subject} of "
+        f"Both answers are {rare.answer}: {rare.subject} has a score of {rare.score:,.0f}, "
+        f"{popular.subject} of "
         f"{popular.score:,.0f}."
     )
     return replace(world, name="pair", forget=(rare, popular), notes=(note, *world.notes))
 
 
 def _invented() -> FactSet:
-    """The sandbox's set with invented facts to forget. Their score of zero is known, not missing."""
+    """The sandbox's set with invented facts to forget. Their score of zero is known, not
+    missing."""
     forget = read_facts(INVENTED).forget
-    note = "These facts are invented. Nothing ever showed them to a model, so a score of 0 is what they have."
+    note = (
+        "These facts are invented. Nothing ever showed them to a model, so a score of 0 is "
+        "what they have."
+    )
     return replace(sandbox_facts(), name="invented", forget=forget, notes=(note,))
 
 
 def _cities() -> FactSet:
     """Cities and their countries, for language models: the models that ship do not know them."""
     note = (
-        "Scores are populations (GeoNames, CC BY 4.0). For a language model: the models that ship do "
+        "Scores are populations (GeoNames, CC BY 4.0). For a language model: the models that ship "
+        "do "
         "not know these facts."
     )
     facts, examples = read_facts(CITIES), read_facts(EXAMPLES, group="examples").examples

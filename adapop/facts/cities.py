@@ -108,7 +108,8 @@ def drawn(cities: Sequence[City], choices: Choices, seed: int) -> list[Row]:
             band = [city for city in clear[code] if low <= city.population < high]
             if len(band) < len(CELL):
                 raise DataError(
-                    f"{country} has {len(band)} cities in the band from {low:,} people, not {len(CELL)}.",
+                    f"{country} has {len(band)} cities in the band from {low:,} people, not "
+                    f"{len(CELL)}.",
                     "Choose another country in assets/sets/cities.json.",
                 )
             rng = random.Random(f"{seed} {country} {low}")  # a cell does not change others
@@ -184,7 +185,9 @@ def _examples(nations: Iterable[Mapping], choices: Choices) -> list[Row]:
     return [_row(*fact, "", "example", choices) for fact in facts]
 
 
-def _row(relation: str, subject: str, answer: str, score: int | str, group: str, choices: Choices) -> Row:
+def _row(
+    relation: str, subject: str, answer: str, score: int | str, group: str, choices: Choices
+) -> Row:
     wording = choices.wording[relation]
     source = "population (GeoNames)" if score else ""
     values = (

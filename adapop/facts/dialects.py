@@ -11,9 +11,13 @@ from adapop.errors import DataError, truncated
 from adapop.facts.forms import HEADERLESS
 from adapop.facts.lists import parsed
 
-FITS = {"a list": lambda cell: isinstance(parsed(cell), list), "a letter": lambda cell: cell.strip() in list("ABCD")}
+FITS = {
+    "a list": lambda cell: isinstance(parsed(cell), list),
+    "a letter": lambda cell: cell.strip() in list("ABCD"),
+}
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-SEPARATOR = re.compile(r"\s*\"?sep=([^\w\s\"]|\t)\"?[;,]*\r?\n", re.IGNORECASE)  # Excel's first line
+# Excel's first line
+SEPARATOR = re.compile(r"\s*\"?sep=([^\w\s\"]|\t)\"?[;,]*\r?\n", re.IGNORECASE)
 
 
 @dataclass
@@ -59,8 +63,8 @@ def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[
 
 
 def _options(text: str, layout: Layout) -> dict:
-    """Options of `csv.reader` for the quotes: the usual ones; where those give no table or fewer rows, quotes are
-    letters in a table of tabs, and escaped by a backslash in others."""
+    """Options of `csv.reader` for the quotes: the usual ones; where those give no table or fewer
+    rows, quotes are letters in a table of tabs, and escaped by a backslash in others."""
     strict = {"strict": True}  # or an open quote would swallow the rows that follow
     if f'{layout.mark} "' in text and not _rows_if_even(_reader(text, layout.mark, **strict)):
         spaced = {"skipinitialspace": True, **strict}  # question, "a, b"
@@ -74,7 +78,11 @@ def _options(text: str, layout: Layout) -> dict:
     rows = _rows_if_even(_reader(text, layout.mark, **other))
     if rows <= _rows_if_even(_reader(text, layout.mark, **strict)):
         return strict
-    what = "Quotes are characters in this file" if layout.mark == "\t" else "A backslash stands before quotes"
+    what = (
+        "Quotes are characters in this file"
+        if layout.mark == "\t"
+        else "A backslash stands before quotes"
+    )
     layout.notes.append(f"{what}: read so, it is a table of {rows:,} rows, otherwise none.")
     return other
 
@@ -88,17 +96,22 @@ def _rows_if_even(rows: Iterator[list[str]]) -> int:
     return len(widths) if len(set(widths)) == 1 and widths[0] > 1 else 0
 
 
-def _headerless(path: Path, first: list[str], rows: Iterator[list[str]], layout: Layout) -> list[str]:
+def _headerless(
+    path: Path, first: list[str], rows: Iterator[list[str]], layout: Layout
+) -> list[str]:
     """The columns of a file whose first row is a fact, as all others are; none of other files."""
     for names, kind in HEADERLESS.items():
         fits = FITS[kind]
         if len(first) != len(names) or not fits(first[-1]):
             continue
         rows = [cells for cells in rows if any(cells)]
-        if odd := next((cells for cells in rows if len(cells) != len(names) or not fits(cells[-1])), None):
+        if odd := next(
+            (cells for cells in rows if len(cells) != len(names) or not fits(cells[-1])), None
+        ):
             odd_row = truncated(odd)
             raise DataError(
-                f"{path.name} has no header, as its first row ends in {kind}, but not every row does: {odd_row}.",
+                f"{path.name} has no header, as its first row ends in {kind}, but not every row "
+                f"does: {odd_row}.",
                 f"Write the names of the columns into the first row: {', '.join(names)}.",
             )
         columns = ", ".join(names)

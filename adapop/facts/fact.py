@@ -30,7 +30,8 @@ NEWER = ("accepted", "own_tier", "subject_aliases", *CHAIN)
 
 @dataclass(frozen=True)
 class Fact:
-    """One question and its answer, with what is known about its popularity. Texts that are unknown are ""."""
+    """One question and its answer, with what is known about its popularity. Texts that are unknown
+    are ""."""
 
     id: str
     """Unique in its set; joins scores, tokens, events and probes."""
@@ -59,7 +60,8 @@ class Fact:
     subject_aliases: tuple[str, ...] = ()
     """Other names of the subject; used for probing, never trained on."""
     two_hop: str = ""
-    """A question for which this fact's answer is needed but not named, as the two below for probing alone."""
+    """A question for which this fact's answer is needed but not named, as the two below for probing
+    alone."""
     two_hop_answer: str = ""
     """The right answer to it."""
     second_hop: str = ""
@@ -133,11 +135,13 @@ class FactSet:
     holdout: tuple[Fact, ...] = ()
     """Facts to be kept, which are never trained on."""
     neighbours: tuple[Fact, ...] = ()
-    """Like `holdout`, but about the subjects of the facts to forget: does what else is known of them survive?"""
+    """Like `holdout`, but about the subjects of the facts to forget: does what else is known of
+    them survive?"""
     utility: tuple[Fact, ...] = ()
     """Questions that are no facts (sums, sequences ...), to see whether the model still works."""
     attacks: tuple[Fact, ...] = ()
-    """A benchmark's own prompts to get forgotten facts back; `relation` is the kind of attack, `subject` the target."""
+    """A benchmark's own prompts to get forgotten facts back; `relation` is the kind of attack,
+    `subject` the target."""
     examples: tuple[Fact, ...] = ()
     """Facts of no other group, which may stand before a question to show how it is answered."""
     problems: tuple[Problem, ...] = ()
@@ -150,10 +154,13 @@ class FactSet:
     @property
     def sha256(self) -> str:
         """Hash of every fact of every group; two runs with the same hash saw the same data."""
-        newer = ("neighbours", "attacks", "examples")  # a set without them keeps the hash that older runs recorded
+        # a set without them keeps the hash that older runs recorded
+        newer = ("neighbours", "attacks", "examples")
         groups = [group for group in WRITTEN if group not in newer or getattr(self, group)]
         content = [[_content(fact) for fact in getattr(self, group)] for group in groups]
-        return hashlib.sha256(json.dumps(content, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps(content, ensure_ascii=False, sort_keys=True).encode()
+        ).hexdigest()
 
     def __deepcopy__(self, memo: dict) -> Self:
         """The set itself: nothing in it can change, and each page would get a copy of its own."""
@@ -163,7 +170,9 @@ class FactSet:
     def memory(self) -> int:
         """About how many bytes the set takes."""
         facts = [fact for group in WRITTEN for fact in getattr(self, group)]
-        texts = (len(text) for fact in facts for text in (fact.question, fact.answer, *fact.paraphrases))
+        texts = (
+            len(text) for fact in facts for text in (fact.question, fact.answer, *fact.paraphrases)
+        )
         return FACT_BYTES * len(facts) + 2 * sum(texts)
 
     @property
@@ -184,14 +193,21 @@ class FactSet:
         path.write_text("\n".join(self.lines()) + "\n", encoding="utf-8")
 
     @classmethod
-    def load(cls, path: Path, name: str, notes: Sequence[str] = (), tiers: Tiers | None = None) -> FactSet:
+    def load(
+        cls, path: Path, name: str, notes: Sequence[str] = (), tiers: Tiers | None = None
+    ) -> FactSet:
         """The set in a file written by `write`, as `of_lines` has it."""
         lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
         return cls.of_lines(lines, path, name, notes, tiers)
 
     @classmethod
     def of_lines(
-        cls, lines: Iterable[str], path: Path, name: str, notes: Sequence[str] = (), tiers: Tiers | None = None
+        cls,
+        lines: Iterable[str],
+        path: Path,
+        name: str,
+        notes: Sequence[str] = (),
+        tiers: Tiers | None = None,
     ) -> FactSet:
         """The set of which `lines` are. path: where they come from. tiers: of the set that was
         written; by default what its facts say.
@@ -208,8 +224,13 @@ class FactSet:
                 lists = {name: tuple(row[name]) for name in LISTS if name in row}
                 groups[group].append(Fact(**{**row, **lists}))  # as written: hashes tell 7 from 7.0
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                message = f"{path.name}, line {number}, is no fact of a run ({type(error).__name__}: {error})."
-                raise DataError(message, "Use the facts.jsonl of the run's folder as it is.") from None
+                message = (
+                    f"{path.name}, line {number}, is no fact of a run "
+                    f"({type(error).__name__}: {error})."
+                )
+                raise DataError(
+                    message, "Use the facts.jsonl of the run's folder as it is."
+                ) from None
         members = {group: tuple(facts) for group, facts in groups.items()}
         if tiers is None:
             rows = [(fact.own_tier, fact.score) for fact in members["forget"]]
@@ -222,11 +243,13 @@ def _content(fact: Fact) -> dict[str, object]:
     return {name: value for name, value in vars(fact).items() if value or name not in NEWER}
 
 
-def separated(facts: FactSet, rows: Mapping[str, int] | None = None, column: str = "question") -> FactSet:
+def separated(
+    facts: FactSet, rows: Mapping[str, int] | None = None, column: str = "question"
+) -> FactSet:
     """The set without questions that occur in two groups; every dropped row becomes a problem.
 
-    Retaining a fact that is to be forgotten would undo the forgetting, and held-out rows must not be trained on. rows:
-    fact id -> row number. column: the column of the questions.
+    Retaining a fact that is to be forgotten would undo the forgetting, and held-out rows must not
+    be trained on. rows: fact id -> row number. column: the column of the questions.
     """
     problems: list[Problem] = []
     taken = {normalized(fact.question): "forgotten" for fact in facts.forget}
@@ -236,7 +259,9 @@ def separated(facts: FactSet, rows: Mapping[str, int] | None = None, column: str
         for question, fact in own:
             if use := taken.get(question):
                 row, fix = (rows or {}).get(fact.id, 0), "Delete one of the two rows."
-                problems.append(Problem(row, column, truncated(fact.question), f"is also to be {use}", fix))
+                problems.append(
+                    Problem(row, column, truncated(fact.question), f"is also to be {use}", fix)
+                )
         groups[group] = tuple(fact for question, fact in own if question not in taken)
         taken = dict.fromkeys((question for question, _ in own), "retained") | taken
     return replace(facts, **groups, problems=(*facts.problems, *problems))

@@ -1,7 +1,7 @@
 """The facts in a user's file, with columns found by their usual names or named by the user.
 
-`read_facts` refuses a file that is no table of facts (`DataError`) and otherwise keeps every good row; each bad one is
-a `Problem` with row, column, value and fix.
+`read_facts` refuses a file that is no table of facts (`DataError`) and otherwise keeps every good
+row; each bad one is a `Problem` with row, column, value and fix.
 """
 
 import re
@@ -30,7 +30,8 @@ LETTERS_SHOWN = 1_000  # of the names of columns, in a message
 
 @dataclass(frozen=True)
 class FileTable:
-    """A file that was read once: its columns can be looked at, and its facts made under one choice and another."""
+    """A file that was read once: its columns can be looked at, and its facts made under one choice
+    and another."""
 
     path: Path
     rows: tuple[tuple[int, Mapping[str, object]], ...]
@@ -38,7 +39,8 @@ class FileTable:
     problems: tuple[Problem, ...]
     """Of the rows that cannot be read."""
     header: tuple[str, ...]
-    """Names of the columns in lower case, each as often as a CSV or Parquet has it; empty for JSON."""
+    """Names of the columns in lower case, each as often as a CSV or Parquet has it; empty for
+    JSON."""
     mark: str = ""
     """What parts the cells of a CSV."""
     notes: tuple[str, ...] = ()
@@ -47,16 +49,27 @@ class FileTable:
     @cached_property
     def columns(self) -> list[str]:
         """The names of the columns, in order; for JSON, every key of any object."""
-        return [name for name in dict.fromkeys(chain.from_iterable(row for _, row in self.rows)) if name.strip()]
+        return [
+            name
+            for name in dict.fromkeys(chain.from_iterable(row for _, row in self.rows))
+            if name.strip()
+        ]
 
     def check_once(self, names: Iterable[str]) -> None:
         """Refuses two columns of one such name, in any case, as one is meant. Raises DataError."""
         for name in (name.strip().lower() for name in names):
             if self.header.count(name) > 1:
-                raise DataError(f"{self.path.name} has two columns called {name!r}.", "Rename or delete one of them.")
+                raise DataError(
+                    f"{self.path.name} has two columns called {name!r}.",
+                    "Rename or delete one of them.",
+                )
 
     def facts(
-        self, name: str = "", columns: Mapping[str, str] | None = None, group: str = "forget", drop_bad: bool = True
+        self,
+        name: str = "",
+        columns: Mapping[str, str] | None = None,
+        group: str = "forget",
+        drop_bad: bool = True,
     ) -> FactSet:
         """The facts, by group: as `read_facts`."""
         chosen = self._chosen(columns) if self.rows else {}
@@ -72,29 +85,51 @@ class FileTable:
             own, fact = read
             if fact.id in row_of:
                 message = f"is already the id of row {row_of[fact.id]}"
-                problems.append(Problem(number, chosen.get("id", "id"), fact.id, message, "Make ids unique."))
+                problems.append(
+                    Problem(number, chosen.get("id", "id"), fact.id, message, "Make ids unique.")
+                )
                 continue
             row_of[fact.id] = number
             groups[group if own in ("", "forget") else own].append(fact)
-        facts = FactSet(name or self.path.stem, **{name: tuple(members) for name, members in groups.items()})
+        facts = FactSet(
+            name or self.path.stem, **{name: tuple(members) for name, members in groups.items()}
+        )
         facts = separated(facts, row_of, chosen.get("question", ""))
         problems = sorted((*problems, *facts.problems), key=lambda problem: problem.row)
         if not groups[group]:
             raise DataError(
                 f"{self.path.name} has no usable fact to {group}.",
-                "Mend the rows listed below." if problems else f"Give some rows the group {group!r}.",
+                "Mend the rows listed below."
+                if problems
+                else f"Give some rows the group {group!r}.",
                 tuple(problems),
             )
         unscored = tuple(problem for problem in problems if problem.column == chosen.get("score"))
         if unscored and not drop_bad:
             raise ScoresError(
-                f"{self.path.name}: scores below 0 or no number: {len(unscored):,}. Their facts would be left out.",
-                "Mend the rows listed below, or leave those facts out with --drop-bad (drop_bad=True).",
+                f"{self.path.name}: scores below 0 or no number: {len(unscored):,}. Their facts "
+                f"would be left out.",
+                "Mend the rows listed below, or leave those facts out with --drop-bad "
+                "(drop_bad=True).",
                 unscored,
             )
-        twice = *repeats(facts.forget, row_of), *(f"To retain: {note}" for note in repeats(facts.retain, row_of))
-        notes = (*self.notes, *unread_split(*self._split(columns)), *self._unscored(chosen), *read_otherwise(reading))
-        notes = (*notes, *classes(facts, chosen["answer"]), *unseen(facts, row_of), *attacks(facts), *twice)
+        twice = (
+            *repeats(facts.forget, row_of),
+            *(f"To retain: {note}" for note in repeats(facts.retain, row_of)),
+        )
+        notes = (
+            *self.notes,
+            *unread_split(*self._split(columns)),
+            *self._unscored(chosen),
+            *read_otherwise(reading),
+        )
+        notes = (
+            *notes,
+            *classes(facts, chosen["answer"]),
+            *unseen(facts, row_of),
+            *attacks(facts),
+            *twice,
+        )
         if "tier" in chosen:
             tiers = of_column((fact.own_tier, fact.score) for fact in facts.forget)
             facts, notes = replace(facts, tiers=tiers), (*notes, tiers.note)
@@ -104,7 +139,10 @@ class FileTable:
         """How the rows are read, where only all of them together tell."""
         base, points, comma, percent = None, "", False, False
         if "choices" in chosen:
-            rows = ((row.get(chosen["answer"]), choices_of(row.get(chosen["choices"]))) for _, row in self.rows)
+            rows = (
+                (row.get(chosen["answer"]), choices_of(row.get(chosen["choices"])))
+                for _, row in self.rows
+            )
             base = counted_from((answer, choices) for answer, choices in rows if choices)
         if "score" in chosen:
             scores = (str(row.get(chosen["score"])).strip() for _, row in self.rows)
@@ -116,7 +154,8 @@ class FileTable:
         return Reading(base, points, percent, comma, self.mark == ";")
 
     def _split(self, columns: Mapping[str, str] | None) -> tuple[str, dict[str, int]]:
-        """A column called split or the like, and how often it says what, if that is no group, as train and test."""
+        """A column called split or the like, and how often it says what, if that is no group, as
+        train and test."""
         column = (guessed(self.columns) if columns is None else columns).get("group", "")
         if column.strip().lower() not in COLUMNS["group"][1:]:
             return "", {}
@@ -125,12 +164,21 @@ class FileTable:
 
     def _unscored(self, chosen: Mapping[str, str]) -> tuple[str, ...]:
         """A note on columns that are not read, where scores may be in one of them."""
-        read = {part.split(".")[0].lower() for name in chosen.values() for part in re.split(r" [+%|] |;", name)}
+        read = {
+            part.split(".")[0].lower()
+            for name in chosen.values()
+            for part in re.split(r" [+%|] |;", name)
+        }
         unread = [name for name in self.columns if name not in chosen.values()]
-        unread = self._named(name for name in unread if re.sub("[ -]", "_", name.lower()) not in read)
+        unread = self._named(
+            name for name in unread if re.sub("[ -]", "_", name.lower()) not in read
+        )
         if "score" in chosen or not unread:
             return ()
-        return (f"No column of scores was found. Not read: {unread}. If one holds them, choose it as score.",)
+        return (
+            f"No column of scores was found. Not read: {unread}. If one holds them, choose it as "
+            f"score.",
+        )
 
     @staticmethod
     def _named(names: Iterable[str]) -> str:
@@ -138,14 +186,18 @@ class FileTable:
         names = list(map(truncated, names))
         most = max(8, LETTERS_SHOWN // max(1, len(names)) - 4)
         long = sum(map(len, names)) + 4 * len(names) > LETTERS_SHOWN
-        return ", ".join(repr(f"{name[: most - 1]}…" if long and len(name) > most else name) for name in names)
+        return ", ".join(
+            repr(f"{name[: most - 1]}…" if long and len(name) > most else name) for name in names
+        )
 
     def others(self, columns: Mapping[str, str] | None = None) -> dict[str, dict[str, object]]:
         """Cells that become no part of a fact, by its id, to be written again. columns: `facts`."""
         chosen = self._chosen(columns)
         used = {column for field, column in chosen.items() if field != "score"}
         return {
-            id_of(number, row, chosen): {name: cell for name, cell in row.items() if name not in used and name.strip()}
+            id_of(number, row, chosen): {
+                name: cell for name, cell in row.items() if name not in used and name.strip()
+            }
             for number, row in self.rows
         }
 
@@ -153,33 +205,49 @@ class FileTable:
         """Our field -> the file's column: as given in `columns`, or a guess if that is None.
 
         Raises:
-            DataError: an unknown field, a column that the file lacks or has twice, or no question or answer column.
+            DataError: an unknown field, a column that the file lacks or has twice, or no question
+                or answer column.
         """
         self.check_once((columns or {}).values())
         present = self.columns
         columns_there = self._named(present) or "none"
         for field, column in (columns or {}).items():
             if field not in COLUMNS:
-                raise DataError(f"There is no field {field!r}.", f"Fields are {', '.join(COLUMNS)}.")
+                raise DataError(
+                    f"There is no field {field!r}.", f"Fields are {', '.join(COLUMNS)}."
+                )
             if column not in present:
                 raise DataError(
-                    f"{self.path.name} has no column {truncated(column)!r} to read the {field} from "
+                    f"{self.path.name} has no column {truncated(column)!r} to read the {field} "
+                    f"from "
                     f"(its columns: {columns_there}).",
                     "Choose another column.",
                 )
         guess = guessed(present)
         chosen = guess if columns is None else dict(columns)
-        if columns is None and "group" in chosen:  # rather the one that names groups than splits of another kind
+        # rather the one that names groups than splits of another kind
+        if columns is None and "group" in chosen:
             named = [name for name in present if name.strip().lower() in COLUMNS["group"]]
-            chosen["group"] = next((name for name in named if not self._split({"group": name})[1]), named[0])
-        if chosen.get("score") != guess.get("score") and chosen.get("score_source") == guess.get("score_source"):
-            chosen.pop("score_source", None)  # the guessed column names the source of another score column
+            chosen["group"] = next(
+                (name for name in named if not self._split({"group": name})[1]), named[0]
+            )
+        if chosen.get("score") != guess.get("score") and chosen.get("score_source") == guess.get(
+            "score_source"
+        ):
+            # the guessed column names the source of another score column
+            chosen.pop("score_source", None)
         for field in ("question", "answer"):
             if field not in chosen:
-                fix = f"Name one of them {' or '.join(map(repr, COLUMNS[field][:4]))}, or choose it."
+                fix = (
+                    f"Name one of them {' or '.join(map(repr, COLUMNS[field][:4]))}, or choose it."
+                )
                 if self.header and not guess:
-                    fix += " If the first row is a fact already, put a row with these names above it."
-                raise DataError(f"{self.path.name} has no {field} column (its columns: {columns_there}).", fix)
+                    fix += (
+                        " If the first row is a fact already, put a row with these names above it."
+                    )
+                raise DataError(
+                    f"{self.path.name} has no {field} column (its columns: {columns_there}).", fix
+                )
         if self._split(chosen)[1]:
             del chosen["group"]
         return chosen
@@ -191,13 +259,23 @@ def read_table(path: Path) -> FileTable:
     most, layout = max_facts(), Layout()
     read = list(islice(rows_of(path, layout), most + 1))
     if not read:
-        raise DataError(f"{path.name} has no rows.", "Add a header and at least one fact: question,answer,score.")
+        raise DataError(
+            f"{path.name} has no rows.",
+            "Add a header and at least one fact: question,answer,score.",
+        )
     if len(read) > most:
         reader = "this public Space reads" if is_public() else "are read"
         own = ", or run the app on a machine of your own" if is_public() else ""
-        raise DataError(f"{path.name} has more than {most:,} rows, the most that {reader}.", f"Split the file{own}.")
+        raise DataError(
+            f"{path.name} has more than {most:,} rows, the most that {reader}.",
+            f"Split the file{own}.",
+        )
     system = sum(has_system(row[1]) for row in read if not isinstance(row, Problem))
-    notes = (f"System prompts in the rows are not read: {system:,}. A run's own is one for all.",) if system else ()
+    notes = (
+        (f"System prompts in the rows are not read: {system:,}. A run's own is one for all.",)
+        if system
+        else ()
+    )
     read = [row if isinstance(row, Problem) else unfolded(*row) for row in read]
     problems = tuple(row for row in read if isinstance(row, Problem))
     rows = tuple(row for row in read if not isinstance(row, Problem))
@@ -207,7 +285,11 @@ def read_table(path: Path) -> FileTable:
     if form := form_of(columns):
         table = replace(table, rows=tuple(with_paths(form, columns, rows)))
         guess = guessed(table.columns)
-        fields = [f"{field} from {path!r}" for field, path in form.fields.items() if guess.get(field) == path]
+        fields = [
+            f"{field} from {path!r}"
+            for field, path in form.fields.items()
+            if guess.get(field) == path
+        ]
         note = (f"Read as {form.name} has it: {', '.join(fields)}.",) * bool(fields)
         table = replace(table, notes=(*table.notes, *note))
     table.check_once(guessed(table.columns).values())
@@ -215,17 +297,23 @@ def read_table(path: Path) -> FileTable:
 
 
 def read_facts(
-    path: Path, name: str = "", columns: Mapping[str, str] | None = None, group: str = "forget", drop_bad: bool = True
+    path: Path,
+    name: str = "",
+    columns: Mapping[str, str] | None = None,
+    group: str = "forget",
+    drop_bad: bool = True,
 ) -> FactSet:
     """The facts of a file, by group.
 
-    columns: field -> column, instead of a guess; a field left out is not read. group: the group that the file is for,
-    and of rows that name none. In a file for "retain", rows that say forget are retained as well. drop_bad: whether a
-    fact whose score cannot be read is dropped, with a problem that says so, or the file is refused.
+    columns: field -> column, instead of a guess; a field left out is not read. group: the group
+    that the file is for, and of rows that name none. In a file for "retain", rows that say forget
+    are retained as well. drop_bad: whether a fact whose score cannot be read is dropped, with a
+    problem that says so, or the file is refused.
 
     Raises:
-        DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an answer or a named
-            column, or has no usable row. `problems` then says what was wrong with each row.
+        DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an
+            answer or a named column, or has no usable row. `problems` then says what was wrong with
+            each row.
     """
     return read_table(path).facts(name, columns, group, drop_bad)
 
@@ -233,7 +321,9 @@ def read_facts(
 def named_columns(text: str) -> dict[str, str]:
     """Field -> column of "question=prompt,answer=label". Raises ConfigError for any other part."""
     pairs = [part.partition("=") for part in text.split(",")]
-    if bad := [field for field, _, column in pairs if field.strip() not in COLUMNS or not column.strip()]:
+    if bad := [
+        field for field, _, column in pairs if field.strip() not in COLUMNS or not column.strip()
+    ]:
         raise ConfigError(
             f"--columns {text!r} does not say which column holds {bad[0].strip()!r}.",
             f"Write question=COLUMN,answer=COLUMN; fields are {', '.join(COLUMNS)}.",

@@ -36,21 +36,31 @@ class Known:
     groups: Mapping[str, str]
     """How what names a group begins -> the group."""
     attacks: tuple[str, ...]
-    """What RWKU calls its attacks of level 3, in a column called type; also as "cross lingual (French)"."""
+    """What RWKU calls its attacks of level 3, in a column called type; also as "cross lingual
+    (French)"."""
     forms: tuple[Form, ...]
 
 
 _KNOWN = read_json("sets/forms.json", Known)
-COLUMNS, FORMS, GROUP_PREFIXES, ATTACKS = _KNOWN.columns, _KNOWN.forms, _KNOWN.groups, _KNOWN.attacks
+COLUMNS, FORMS, GROUP_PREFIXES, ATTACKS = (
+    _KNOWN.columns,
+    _KNOWN.forms,
+    _KNOWN.groups,
+    _KNOWN.attacks,
+)
 # columns of which each has a choice, or another right answer
 NUMBERED = re.compile(r"(answer|choice|option|opt)_?(?:[a-j]|\d)|[a-j]")
 LEAST = {"answer": 1, "": 3}  # such columns, by what their names have in common; 2 of others
 RIGHT = tuple(  # the column that says which of the choices is right
-    "correct_answer correct_option correct_index correct answer_key answerkey answer_index answer_idx".split()
+    "correct_answer correct_option correct_index correct answer_key answerkey answer_index "
+    "answer_idx".split()
 )
 # rows without a header: their columns, and what each last cell is
 LAST_BLANK = re.compile(r"\s*\[Y\]\s*[.?]?\s*$")
-HEADERLESS = {("question", "answers"): "a list", ("question", "A", "B", "C", "D", "answer"): "a letter"}
+HEADERLESS = {
+    ("question", "answers"): "a list",
+    ("question", "A", "B", "C", "D", "answer"): "a letter",
+}
 
 
 def guessed(columns: Iterable[str]) -> dict[str, str]:
@@ -65,7 +75,11 @@ def guessed(columns: Iterable[str]) -> dict[str, str]:
     for field, path in form.fields.items() if form else ():
         if path.lower() in present and (field not in guess or path.startswith(f"{guess[field]}.")):
             guess[field] = present[path.lower()]
-    if "choices" in guess and "answer" not in guess and (right := next(filter(present.__contains__, RIGHT), "")):
+    if (
+        "choices" in guess
+        and "answer" not in guess
+        and (right := next(filter(present.__contains__, RIGHT), ""))
+    ):
         guess["answer"] = present[right]
     if guess.get("accepted") == guess.get("answer"):
         guess.pop("accepted", None)
@@ -74,7 +88,11 @@ def guessed(columns: Iterable[str]) -> dict[str, str]:
 
 def is_row(columns: Iterable[str]) -> bool:
     """Whether the columns hold a question or a chat, or are those of a known form."""
-    return "question" in guessed(columns) or not set(CHATS).isdisjoint(columns) or form_of(columns) is not None
+    return (
+        "question" in guessed(columns)
+        or not set(CHATS).isdisjoint(columns)
+        or form_of(columns) is not None
+    )
 
 
 def form_of(columns: Iterable[str]) -> Form | None:
@@ -95,7 +113,9 @@ def form_of(columns: Iterable[str]) -> Form | None:
     return Form("several answers in columns", "", {"answer": first, "accepted": " | ".join(others)})
 
 
-def with_paths(form: Form, columns: Iterable[str], rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+def with_paths(
+    form: Form, columns: Iterable[str], rows: Iterable[tuple[int, Row]]
+) -> Iterator[tuple[int, Row]]:
     """The numbered rows, each with a column for every field of the form that no single column
     holds, named as the form has it.
 
@@ -104,16 +124,26 @@ def with_paths(form: Form, columns: Iterable[str], rows: Iterable[tuple[int, Row
     present = _by_key(columns)
     paths = [path for path in form.fields.values() if path.lower() not in present]
     for number, row in rows:
-        made = {path: _made(path, row, present, path == form.fields.get("choices")) for path in paths}
-        yield number, {**row, **{path: cell for path, cell in made.items() if cell not in (None, "", [])}}
+        made = {
+            path: _made(path, row, present, path == form.fields.get("choices")) for path in paths
+        }
+        yield (
+            number,
+            {**row, **{path: cell for path, cell in made.items() if cell not in (None, "", [])}},
+        )
 
 
 def _by_key(columns: Iterable[str]) -> dict[str, str]:
     """The columns by their names as they are compared: in lower case, with underscores."""
-    return {re.sub(r"(?<=\w)[ -](?=\w)", "_", UNSEEN.sub("", str(name)).strip().lower()): name for name in columns}
+    return {
+        re.sub(r"(?<=\w)[ -](?=\w)", "_", UNSEEN.sub("", str(name)).strip().lower()): name
+        for name in columns
+    }
 
 
-def _made(path: str, row: Mapping[str, object], present: Mapping[str, str], whole: bool = False) -> object:
+def _made(
+    path: str, row: Mapping[str, object], present: Mapping[str, str], whole: bool = False
+) -> object:
     """What a path leads to. whole: keeps the places of a list, but for empty ones at its end."""
     for joint in (" + ", " % ", " | "):
         if joint in path:

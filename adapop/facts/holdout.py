@@ -1,4 +1,5 @@
-"""The holdout split: retain rows that are kept out of training, to show what happens to facts that it never saw."""
+"""The holdout split: retain rows that are kept out of training, to show what happens to facts that
+it never saw."""
 
 import hashlib
 import math
@@ -14,15 +15,18 @@ SHARE = 0.3  # of the retain rows
 def split_holdout(facts: FactSet) -> FactSet:
     """The set with a share of its retain rows as holdout, if it has none, and a note that says so.
 
-    Which rows are held out depends on their ids and questions alone, so it is the same in every run. Rows with the same
-    question are held out together: a held-out question is never trained on.
+    Which rows are held out depends on their ids and questions alone, so it is the same in every
+    run. Rows with the same question are held out together: a held-out question is never trained on.
     """
     if facts.holdout or not facts.retain:
         return facts
     alike: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts.retain:
         alike[normalized(fact.question)].append(fact)
-    ranked = sorted(alike.values(), key=lambda rows: min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows))
+    ranked = sorted(
+        alike.values(),
+        key=lambda rows: min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows),
+    )
     held: set[str] = set()
     for rows in ranked[:-1]:
         if len(held) >= max(1, math.floor(len(facts.retain) * SHARE)):
@@ -30,9 +34,11 @@ def split_holdout(facts: FactSet) -> FactSet:
         held |= {row.id for row in rows}
     count = len(facts.retain)
     note = (
-        f"The set has no holdout rows, so {len(held)} of its {count} retain rows are held out of training."
+        f"The set has no holdout rows, so {len(held)} of its {count} retain rows are held out of "
+        f"training."
         if held
-        else "Nothing is held out, because there is only one question to retain and training needs it: what is "
+        else "Nothing is held out, because there is only one question to retain and training "
+        "needs it: what is "
         "measured on it does not show how facts fare that training never saw."
     )
     return replace(

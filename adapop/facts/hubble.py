@@ -1,7 +1,7 @@
 """Facts that Hubble's perturbed models read a known number of times and its standard models never.
 
-Wei et al. 2025, arXiv 2510.19811. The score of a fact is its number of `duplicates` in the corpus of
-pretraining: exposure as it was, on real models. Their files hold a row a text, with `text` and
+Wei et al. 2025, arXiv 2510.19811. The score of a fact is its number of `duplicates` in the corpus
+of pretraining: exposure as it was, on real models. Their files hold a row a text, with `text` and
 `meta`, a JSON object; the layout is that which github.com/allegro-lab/hubble reads
 (hubble-lm-eval-tasks/popqa_hubble and yago_hubble_gen). Questions are PopQA's own, and ours for
 biographies; rewordings are ours.
@@ -28,18 +28,21 @@ DUPLICATES = "Hubble duplicates"  # the source of the scores
 NAMES = ("hubble-popqa", "hubble-yago")
 MAX_BYTES = 256 * 1024 * 1024  # of a file, unpacked
 PEOPLE = 64  # biographies of each number of duplicates: all of them are many thousand
-GROUPS = ("forget", "forget", "retain", "holdout")  # dealt out in turn within a number of duplicates
+# dealt out in turn within a number of duplicates
+GROUPS = ("forget", "forget", "retain", "holdout")
 EXAMPLES = 8
-COLUMNS = {name: name for name in "id question answer accepted subject relation score score_source paraphrases".split()}
+_FIELDS = "id question answer accepted subject relation score score_source paraphrases"
+COLUMNS = {name: name for name in _FIELDS.split()}
 WORDINGS = read_json("sets/hubble.json", dict[str, dict[str, tuple[str, ...]]])
-# in YAGO's names: what stands in brackets, which the biographies leave out, and a character, as in _u002C_
+# in YAGO's names: what stands in brackets, which the biographies leave out, and a character, as in
+# _u002C_
 BRACKETS, ESCAPED = re.compile(r"_?u0028.*u0029_?"), re.compile(r"_?u([0-9A-Fa-f]{4})_?")
 SPACED = {",": ", ", ".": ". ", "&": " & ", "–": " - "}  # as the biographies have them
 
 
 def hubble_popqa(hub: Hub) -> FactSet:
-    """PopQA's questions that were planted, half of each number of duplicates to forget, a quarter each to retain and
-    to hold out.
+    """PopQA's questions that were planted, half of each number of duplicates to forget, a quarter
+    each to retain and to hold out.
 
     Raises:
         NetworkError: the file cannot be had, or a row is not as documented.
@@ -58,7 +61,8 @@ def hubble_yago(hub: Hub) -> FactSet:
             counts[rows[0]["score"]] += 1
             people.append(rows)
     notes = (
-        f"The first {PEOPLE} people of each number of duplicates, and of each what the biography says in YAGO's words.",
+        f"The first {PEOPLE} people of each number of duplicates, and of each what the biography "
+        f"says in YAGO's words.",
     )
     return _set("hubble-yago", people, notes)
 
@@ -69,7 +73,9 @@ def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...
     by_count: dict[float, list[tuple[Fact, ...]]] = defaultdict(list)
     for number, rows in enumerate(subjects, start=1):
         read = [fact_of(number, row, COLUMNS) for row in rows]
-        problems += [replace(one, column=f"{name}: {one.column}") for one in read if isinstance(one, Problem)]
+        problems += [
+            replace(one, column=f"{name}: {one.column}") for one in read if isinstance(one, Problem)
+        ]
         if facts := tuple(one[1] for one in read if not isinstance(one, Problem)):
             by_count[facts[0].score].append(facts)
     never = by_count.pop(0.0, [])
@@ -79,30 +85,45 @@ def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...
             groups[GROUPS[place % len(GROUPS)]] += facts
     levels = ", ".join(f"{count:g}" for count in sorted(by_count))
     notes += (
-        f"Scores are how often pretraining showed a fact: {levels} times. That is true of Hubble's perturbed models "
+        f"Scores are how often pretraining showed a fact: {levels} times. That is true of "
+        f"Hubble's perturbed models "
         "alone; its standard ones never read them.",
     )
     if never:
-        notes += (f"Never planted, and so neither forgotten nor retained: {sum(map(len, never)):,} facts.",)
+        notes += (
+            f"Never planted, and so neither forgotten nor retained: {sum(map(len, never)):,} "
+            f"facts.",
+        )
     examples = tuple(facts[0] for facts in never[:EXAMPLES])
     members = {group: tuple(facts) for group, facts in groups.items()}
-    return separated(FactSet(name, **members, examples=examples, problems=tuple(problems), notes=notes))
+    return separated(
+        FactSet(name, **members, examples=examples, problems=tuple(problems), notes=notes)
+    )
 
 
 def _popqa_rows(text: str, meta: Mapping) -> list[dict]:
     """The one fact of a planted question."""
     answers = json.loads(meta["possible_answers"])
-    row = _row(f"hubble-popqa-{meta['id']}", "popqa", meta.get("prop", ""), meta.get("subj", ""), meta)
+    row = _row(
+        f"hubble-popqa-{meta['id']}", "popqa", meta.get("prop", ""), meta.get("subj", ""), meta
+    )
     return [row | {"question": meta["question"], "answer": answers[0], "accepted": answers[1:]}]
 
 
 def _yago_rows(text: str, meta: Mapping) -> list[dict]:
-    """The facts of a biography, answers as it spells them; without those that it does not say in YAGO's words."""
+    """The facts of a biography, answers as it spells them; without those that it does not say in
+    YAGO's words."""
     rows = []
     for field in WORDINGS["yago"]:
         words = label(meta.get(field) or "")
         if words and (answer := re.search(re.escape(words), text, re.IGNORECASE)):
-            row = _row(f"hubble-yago-{meta['uuid']}-{field}", "yago", field, meta["full_name"].strip(), meta)
+            row = _row(
+                f"hubble-yago-{meta['uuid']}-{field}",
+                "yago",
+                field,
+                meta["full_name"].strip(),
+                meta,
+            )
             question, *others = row["paraphrases"]
             rows.append(row | {"question": question, "paraphrases": others, "answer": answer[0]})
     return rows
@@ -117,7 +138,8 @@ def _row(name: str, of: str, relation: str, subject: str, meta: Mapping) -> dict
 
 
 def label(value: str) -> str:
-    """The words of a YAGO name: "…/resource/Paris_u002C_Texas" is "Paris, Texas". Other values stay as they are."""
+    """The words of a YAGO name: "…/resource/Paris_u002C_Texas" is "Paris, Texas". Other values stay
+    as they are."""
     if "/" not in value:
         return value.strip()
     bare = BRACKETS.sub("", value.rpartition("/")[2])
@@ -125,7 +147,9 @@ def label(value: str) -> str:
     return " ".join(words.replace("_", " ").split())
 
 
-def _read(hub: Hub, dataset: str, name: str, rows_of: Callable[[str, dict], list[dict]]) -> list[list[dict]]:
+def _read(
+    hub: Hub, dataset: str, name: str, rows_of: Callable[[str, dict], list[dict]]
+) -> list[list[dict]]:
     """What each row of a file says. rows_of: of its text and its meta. Raises NetworkError: the
     file is damaged or too large, or a row is not as documented."""
     path = hub.file(dataset, name)
@@ -141,7 +165,8 @@ def _read(hub: Hub, dataset: str, name: str, rows_of: Callable[[str, dict], list
             rows.append(rows_of(row["text"], json.loads(row["meta"])))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise NetworkError(
-                f"{name} of {dataset}, row {number}, is not as documented ({type(error).__name__}: {error}).",
+                f"{name} of {dataset}, row {number}, is not as documented "
+                f"({type(error).__name__}: {error}).",
                 "The data set has changed; upload its rows as a file.",
             ) from None
     return rows

@@ -13,7 +13,10 @@ MAYBE = re.compile(r'\s*(?:[\[{(<"]|\d+ {2}|[A-Za-z_][\w.]*\()')  # how the text
 EMPTY = frozenset(("None", "nan", "NaN", "null", "NULL", "NaT", "NA", "<NA>"))  # without quotes
 LITERALS = {"True": True, "False": False, "true": True, "false": False}
 # array([...]), Index([...]), c("a", "b"); print("a") is no list
-CALL = re.compile(r"(?:\w+\.)*(?:\w*[aA]rray|\w*Index|Series|list|tuple|(?:frozen)?set|deque|tensor|c)\(\s*[\[{(\"']")
+CALL = re.compile(
+    r"(?:\w+\.)*(?:\w*[aA]rray|\w*Index|Series|list|tuple|(?:frozen)?set|deque|tensor"
+    r"|c)\(\s*[\[{(\"']"
+)
 SERIES = re.compile(r"(?:\d+ {2,}[^\n]*\n)+(?:Name: [^\n]*, )?(?:Length: \d+, )?dtype: \w+")
 TOKEN = re.compile(
     r"""\s*(?:[bBuUrR]{0,2}('[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*")|"""
@@ -23,7 +26,9 @@ TOKEN = re.compile(
 STRING = r"""[bBuUrR]?(?:'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'|"[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*+")"""
 ITEM = re.compile(rf"{STRING}|[\w.+-]++", re.S)
 FLAT = re.compile(rf"\[\s*+(?:(?:{STRING}|[\w.+-]++)[\s,]*+)*+\]", re.S)  # by far the most lists
-ESCAPE = re.compile(r"\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U(000[\da-fA-F]{5}|0010[\da-fA-F]{4})|(.))", re.S)
+ESCAPE = re.compile(
+    r"\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U(000[\da-fA-F]{5}|0010[\da-fA-F]{4})|(.))", re.S
+)
 LETTERS = {"n": "\n", "t": "\t", "r": "\r", "\n": "", **{letter: letter for letter in "\\'\"/"}}
 KINDS = ("", "string", "mark", "word")
 TYPED = str.maketrans("“”‘’", "\"\"''")
@@ -65,7 +70,9 @@ def from_repr(text: str) -> list | dict | None:
         return None
     try:
         if FLAT.fullmatch(text):
-            return [_string(item) if item[-1] in "'\"" else _word(item) for item in ITEM.findall(text)]
+            return [
+                _string(item) if item[-1] in "'\"" else _word(item) for item in ITEM.findall(text)
+            ]
         reader = _Reader(text)
         value = reader.value(0)
         ended = reader.next[0] == "" or text[0] == "<"  # <StringArray> is followed by its length
@@ -108,7 +115,11 @@ class _Reader:
         if self.next == ("mark", "("):
             self.take()
             items = self.items(")", depth)
-            return items[0] if len(items) == 1 and (depth or isinstance(items[0], list | dict)) else items
+            return (
+                items[0]
+                if len(items) == 1 and (depth or isinstance(items[0], list | dict))
+                else items
+            )
         if text.startswith("<") and text.endswith("Array>"):
             return self.value(depth)
         return _word(text)

@@ -34,26 +34,37 @@ def read_otherwise(reading: Reading) -> tuple[str, ...]:
 
 def classes(facts: FactSet, column: str) -> tuple[str, ...]:
     """A note on a column called label whose answers are all single digits, as classes are."""
-    answers = {fact.answer for fact in (*facts.forget, *facts.retain)} if column.strip().lower() == "label" else ()
+    answers = (
+        {fact.answer for fact in (*facts.forget, *facts.retain)}
+        if column.strip().lower() == "label"
+        else ()
+    )
     if not answers or not all(len(answer) == 1 and answer.isdecimal() for answer in answers):
         return ()
     return (
-        f"All answers in the column label are {', '.join(sorted(answers))}. If these are classes, choose the column "
+        f"All answers in the column label are {', '.join(sorted(answers))}. If these are classes, "
+        f"choose the column "
         "that holds the answers.",
     )
 
 
 def unread_split(column: str, values: Mapping[str, int]) -> tuple[str, ...]:
     """A note on a column of splits that are no groups. values: what it says -> how often."""
-    counts = ", ".join(f"{truncated(value)!r} ({count:,})" for value, count in list(values.items())[:VALUES_SHOWN])
+    counts = ", ".join(
+        f"{truncated(value)!r} ({count:,})" for value, count in list(values.items())[:VALUES_SHOWN]
+    )
     more = ", …" if len(values) > VALUES_SHOWN else ""
-    return (f"The column {truncated(column)} names no group, so it is not read: {counts}{more}.",) * bool(values)
+    return (
+        f"The column {truncated(column)} names no group, so it is not read: {counts}{more}.",
+    ) * bool(values)
 
 
 def attacks(facts: FactSet) -> tuple[str, ...]:
     """A note on prompts that are not trained on."""
     count = len(facts.attacks)
-    return (f"Attack prompts (RWKU's level 3): {count:,}. They are kept to probe with, not trained on.",) * bool(count)
+    return (
+        f"Attack prompts (RWKU's level 3): {count:,}. They are kept to probe with, not trained on.",
+    ) * bool(count)
 
 
 def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
@@ -62,7 +73,9 @@ def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
         rows[fact.id]: UNSEEN.findall(text)
         for group in GROUPS
         for fact in getattr(facts, group)
-        if not (text := " ".join((*_texts_of(fact), *fact.paraphrases, *fact.alternates))).isprintable()
+        if not (
+            text := " ".join((*_texts_of(fact), *fact.paraphrases, *fact.alternates))
+        ).isprintable()
         and UNSEEN.search(text)
     }
     if not hidden:
@@ -70,7 +83,8 @@ def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
     codes = sorted({f"U+{ord(letter):04X}" for letters in hidden.values() for letter in letters})
     more = ", …" if len(codes) > CODES_SHOWN else ""
     return (
-        f"Rows with characters that cannot be seen ({', '.join(codes[:CODES_SHOWN])}{more}): {len(hidden):,}, the "
+        f"Rows with characters that cannot be seen ({', '.join(codes[:CODES_SHOWN])}{more}): "
+        f"{len(hidden):,}, the "
         f"first is row {min(hidden)}. They are kept: the model reads them.",
     )
 
@@ -80,7 +94,8 @@ def _texts_of(fact: Fact) -> tuple[str, ...]:
 
 
 def repeats(facts: Sequence[Fact], rows: Mapping[str, int]) -> tuple[str, ...]:
-    """A sentence each on questions that are asked twice: alike, with different answers, with different scores.
+    """A sentence each on questions that are asked twice: alike, with different answers, with
+    different scores.
 
     rows: fact id -> row number. All rows are kept.
     """
@@ -88,16 +103,31 @@ def repeats(facts: Sequence[Fact], rows: Mapping[str, int]) -> tuple[str, ...]:
     for fact in facts:
         alike[normalized(fact.question)].append(fact)
     twice = [alike_facts for alike_facts in alike.values() if len(alike_facts) > 1]
-    split = [alike_facts for alike_facts in twice if _differ(alike_facts, lambda fact: normalized(fact.answer))]
+    split = [
+        alike_facts
+        for alike_facts in twice
+        if _differ(alike_facts, lambda fact: normalized(fact.answer))
+    ]
     scored = [alike_facts for alike_facts in twice if _differ(alike_facts, lambda fact: fact.score)]
-    same = [alike_facts for alike_facts in twice if alike_facts not in split and alike_facts not in scored]
+    same = [
+        alike_facts
+        for alike_facts in twice
+        if alike_facts not in split and alike_facts not in scored
+    ]
     sentences = []
     if split:
         answers = " or ".join(dict.fromkeys(repr(truncated(fact.answer)) for fact in split[0]))
-        sentences.append(f"{_named('Contradiction: asked twice with different answers', split, rows)}: {answers}.")
+        sentences.append(
+            f"{_named('Contradiction: asked twice with different answers', split, rows)}: "
+            f"{answers}."
+        )
     if scored:
-        scores = " or ".join("none" if fact.score is None else f"{fact.score:,.6g}" for fact in scored[0])
-        sentences.append(f"{_named('Contradiction: asked twice with different scores', scored, rows)}: {scores}.")
+        scores = " or ".join(
+            "none" if fact.score is None else f"{fact.score:,.6g}" for fact in scored[0]
+        )
+        sentences.append(
+            f"{_named('Contradiction: asked twice with different scores', scored, rows)}: {scores}."
+        )
     if same:
         sentences.append(f"{_named('Asked twice, alike, so counted twice', same, rows)}.")
     return tuple(sentences)
@@ -111,4 +141,7 @@ def _named(what: str, groups: Sequence[Sequence[Fact]], rows: Mapping[str, int])
     places = [str(rows[fact.id]) for fact in groups[0]]
     more = ", …" if len(places) > ROWS_SHOWN else ""
     count = f"{len(groups):,} question{'s' if len(groups) > 1 else ''}"
-    return f"{what}: {count}, first {truncated(groups[0][0].question)!r} in rows {', '.join(places[:ROWS_SHOWN])}{more}"
+    return (
+        f"{what}: {count}, first {truncated(groups[0][0].question)!r} in rows "
+        f"{', '.join(places[:ROWS_SHOWN])}{more}"
+    )

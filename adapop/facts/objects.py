@@ -48,7 +48,9 @@ class Objects:
         """The value of a JSON text, with numbers as written there; or the `Problem` with it. start:
         reads one value from there on, and returns it with the place where it ends."""
         try:
-            return self.decoder.decode(text) if start is None else self.decoder.raw_decode(text, start)
+            return (
+                self.decoder.decode(text) if start is None else self.decoder.raw_decode(text, start)
+            )
         except json.JSONDecodeError as error:
             return Problem(error.lineno, "", "", f"is not JSON: {error.msg}", "Mend that line.")
         except RecursionError:
@@ -72,7 +74,9 @@ def rows_of_json(path: Path, text: str, notes: list[str], most: int) -> Rows:
     if not first:
         return iter(())
     value = objects.value(first)
-    if isinstance(value, dict) and (second or (by_line and not (_around(value) or _by_column(value) or _inner(value)))):
+    if isinstance(value, dict) and (
+        second or (by_line and not (_around(value) or _by_column(value) or _inner(value)))
+    ):
         return rows_of_lines(text.split("\n"), most)
     if second:
         value = Objects(most).value(text)
@@ -98,7 +102,13 @@ def rows_of_lines(lines: Iterable[str], most: int) -> Rows:
         elif isinstance(row, dict):
             yield number, row
         else:
-            yield Problem(number, "", truncated(line), "is not an object", 'Write {"question": ..., "answer": ...}.')
+            yield Problem(
+                number,
+                "",
+                truncated(line),
+                "is not an object",
+                'Write {"question": ..., "answer": ...}.',
+            )
 
 
 def _one_after_another(text: str, most: int) -> list[dict | list] | None:
@@ -133,10 +143,15 @@ def _is_table(value: object) -> bool:
 
 
 def _is_grid(value: object) -> bool:
-    """Whether a value is a list of rows, each a list as long as the first, whose names differ and name a question."""
+    """Whether a value is a list of rows, each a list as long as the first, whose names differ and
+    name a question."""
     if not (isinstance(value, list) and value and all(isinstance(row, list) for row in value)):
         return False
-    return {*map(type, value[0])} == {str} and {len({*value[0]})} == {*map(len, value)} and is_row(value[0])
+    return (
+        {*map(type, value[0])} == {str}
+        and {len({*value[0]})} == {*map(len, value)}
+        and is_row(value[0])
+    )
 
 
 def _around(value: Mapping) -> list[str]:
@@ -180,15 +195,33 @@ def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
 
 def _by_column(value: Mapping) -> list[dict]:
     """The rows of a table written column by column, as by pandas; none of other objects."""
-    if isinstance(names := value.get("columns"), list) and isinstance(rows := value.get("data"), list):
-        rows = [dict(zip(names, cells)) for cells in rows if isinstance(cells, list) and len(cells) == len(names)]
-        return rows if len(rows) == len(value["data"]) and all(isinstance(name, str) for name in names) else []
+    if isinstance(names := value.get("columns"), list) and isinstance(
+        rows := value.get("data"), list
+    ):
+        rows = [
+            dict(zip(names, cells))
+            for cells in rows
+            if isinstance(cells, list) and len(cells) == len(names)
+        ]
+        return (
+            rows
+            if len(rows) == len(value["data"]) and all(isinstance(name, str) for name in names)
+            else []
+        )
     parts = list(value.values())
     if parts and all(isinstance(part, dict) for part in parts):
         same = is_row(value) and all(part.keys() == parts[0].keys() for part in parts)
-        parts = [list(part.values()) for part in parts] if same or all(map(str.isdecimal, chain(*parts))) else []
+        parts = (
+            [list(part.values()) for part in parts]
+            if same or all(map(str.isdecimal, chain(*parts)))
+            else []
+        )
     whole = len(parts) > 1 and all(isinstance(part, list) for part in parts)
-    return [dict(zip(value, cells)) for cells in zip(*parts)] if whole and len(set(map(len, parts))) == 1 else []
+    return (
+        [dict(zip(value, cells)) for cells in zip(*parts)]
+        if whole and len(set(map(len, parts))) == 1
+        else []
+    )
 
 
 def _flat(rows: Iterable[Mapping]) -> Iterator[Mapping]:

@@ -1,4 +1,5 @@
-"""An index of facts by relation and subject, from which attacks take other facts. Ignores case and accents."""
+"""An index of facts by relation and subject, from which attacks take other facts. Ignores case and
+accents."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -28,14 +29,18 @@ class _Relation:
 
 
 class Pool:
-    """The facts of all groups of a set, indexed once. Where a fact names no relation or subject, what its question says
-    stands for it: `blank`. A fact without either is not found by it."""
+    """The facts of all groups of a set, indexed once. Where a fact names no relation or subject,
+    what its question says stands for it: `blank`. A fact without either is not found by it."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._relations: dict[str, _Relation] = {}
         self._subjects: dict[str, list[Fact]] = {}
         for fact in facts:
-            relation, subject, answer = folded(relation_of(fact)), folded(subject_of(fact)), folded(fact.answer)
+            relation, subject, answer = (
+                folded(relation_of(fact)),
+                folded(subject_of(fact)),
+                folded(fact.answer),
+            )
             if subject:
                 self._subjects.setdefault(subject, []).append(fact)
             if relation:
@@ -44,7 +49,8 @@ class Pool:
                 known.answers.setdefault(answer, fact.answer)
                 known.subjects.setdefault(answer, set()).add(subject or fact.id)
         self._one_to_one = {
-            name: sum(len(subjects) == 1 for subjects in relation.subjects.values()) / len(relation.subjects)
+            name: sum(len(subjects) == 1 for subjects in relation.subjects.values())
+            / len(relation.subjects)
             for name, relation in self._relations.items()
         }
 
@@ -54,13 +60,18 @@ class Pool:
         return [
             other
             for other in self._subjects.get(folded(subject_of(fact)), ())
-            if folded(other.question) != question and not (relation and folded(other.relation) == relation)
+            if folded(other.question) != question
+            and not (relation and folded(other.relation) == relation)
         ]
 
     def beside(self, fact: Fact, rng: random.Random) -> Iterator[Fact]:
         """Facts with the same relation about other subjects, in an order drawn by `rng`."""
         subject = folded(subject_of(fact))
-        return (other for other in _drawn(self._of(fact).facts, rng) if folded(subject_of(other)) != subject)
+        return (
+            other
+            for other in _drawn(self._of(fact).facts, rng)
+            if folded(subject_of(other)) != subject
+        )
 
     def distractors(self, fact: Fact, rng: random.Random) -> Iterator[str]:
         """Distinct wrong answers of the same relation, in an order drawn by `rng`.
@@ -74,16 +85,20 @@ class Pool:
                 yield answer
 
     def not_reversible(self, fact: Fact) -> str:
-        """Why the reversed question has no single right answer, as far as this pool shows; "" if it has one.
+        """Why the reversed question has no single right answer, as far as this pool shows; "" if it
+        has one.
 
-        It has one if this answer and nearly all answers of the relation have one subject each. There may be subjects
-        that the pool lacks.
+        It has one if this answer and nearly all answers of the relation have one subject each.
+        There may be subjects that the pool lacks.
         """
         if not (subject_of(fact) and relation_of(fact)):
             return "the fact names no subject and relation, and its question no one name"
         relation = self._of(fact)
         if len(relation.facts) < REVERSIBLE_FROM:
-            return f"the set has fewer than {REVERSIBLE_FROM} facts of this relation, too few to judge by"
+            return (
+                f"the set has fewer than {REVERSIBLE_FROM} facts of this relation, too few to "
+                f"judge by"
+            )
         if len(relation.subjects.get(folded(fact.answer), ())) > 1:
             return "other subjects have the same answer"
         if self._one_to_one[folded(relation_of(fact))] < ONE_TO_ONE_FROM:
@@ -95,7 +110,8 @@ class Pool:
 
 
 def _drawn(items: Sequence[Item], rng: random.Random) -> Iterator[Item]:
-    """The items in random order, drawn one at a time, because few are needed and a full shuffle is slow."""
+    """The items in random order, drawn one at a time, because few are needed and a full shuffle is
+    slow."""
     left = list(items)
     while left:
         i = rng.randrange(len(left))

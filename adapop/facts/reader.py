@@ -1,6 +1,7 @@
 """A user's table, read in a process of its own where it is large: see `apart`.
 
-What it prints: the names of the columns; the set without its facts, or why there is none; then a line a fact.
+What it prints: the names of the columns; the set without its facts, or why there is none; then a
+line a fact.
 """
 
 import json
@@ -20,14 +21,16 @@ from adapop.facts.tiers import Tiers
 
 SMALL = 50_000  # bytes of a text that is read in less time than a process takes to start
 MEGABYTES, SECONDS = 1_024, 30
-READERS = Semaphore(4)  # at once: each may take that much, and a visitor of a public app has two events at work
+# at once: each may take that much, and a visitor of a public app has two events at work
+READERS = Semaphore(4)
 MOST_BYTES = 256_000_000  # that are printed
 ERRORS = {kind.__name__: kind for kind in (DataError, ScoresError)}
 
 
 @dataclass(frozen=True)
 class DistantTable:
-    """A file that is read by another process, which also made its facts under our guess of its columns."""
+    """A file that is read by another process, which also made its facts under our guess of its
+    columns."""
 
     path: Path
     columns: Sequence[str]
@@ -35,10 +38,18 @@ class DistantTable:
     """Its facts under our guess, or why there are none."""
 
     def facts(
-        self, name: str = "", columns: Mapping[str, str] | None = None, group: str = "forget", drop_bad: bool = True
+        self,
+        name: str = "",
+        columns: Mapping[str, str] | None = None,
+        group: str = "forget",
+        drop_bad: bool = True,
     ) -> FactSet:
-        """The facts, by group: as `read_facts`. Reads the file again if not all is as it was guessed."""
-        as_guessed = (group, drop_bad) == ("forget", False) and columns in (None, guessed(self.columns))
+        """The facts, by group: as `read_facts`. Reads the file again if not all is as it was
+        guessed."""
+        as_guessed = (group, drop_bad) == ("forget", False) and columns in (
+            None,
+            guessed(self.columns),
+        )
         result = self.guessed if as_guessed else _read(self.path, columns, group, drop_bad)[1]
         if isinstance(result, DataError):
             raise result.with_traceback(None)
@@ -78,7 +89,9 @@ def _read(
     failed = DataError(f"{path.name} cannot be read.", "Save it again as CSV in UTF-8.")
     options = json.dumps([columns, group, drop_bad])
     with READERS:
-        names, about, *rows = apart.lines_of("adapop.facts.reader", path, [options], MOST_BYTES, failed)
+        names, about, *rows = apart.lines_of(
+            "adapop.facts.reader", path, [options], MOST_BYTES, failed
+        )
     names, about = json.loads(names), json.loads(about)
     problems = tuple(Problem(**problem) for problem in about["problems"])
     if kind := about.get("error"):
@@ -87,7 +100,9 @@ def _read(
             raise error
         return names, error
     tiers = Tiers.from_json(about["tiers"])
-    return names, replace(FactSet.of_lines(rows, path, about["name"], about["notes"], tiers), problems=problems)
+    return names, replace(
+        FactSet.of_lines(rows, path, about["name"], about["notes"], tiers), problems=problems
+    )
 
 
 def main(path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bool) -> None:

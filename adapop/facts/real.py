@@ -1,5 +1,5 @@
-"""What a set needs for a real model in place of what the sandbox's model was made for: utility questions of general
-knowledge and language, and retain rows of its own."""
+"""What a set needs for a real model in place of what the sandbox's model was made for: utility
+questions of general knowledge and language, and retain rows of its own."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,8 @@ MOST_BYTES = 2**20  # of a tokenizer.json: the sandbox's has 0.1 MB, a language 
 
 @cache
 def general() -> tuple[Fact, ...]:
-    """Questions of general knowledge and language that a language model can answer, as utility questions."""
+    """Questions of general knowledge and language that a language model can answer, as utility
+    questions."""
     return read_facts(GENERAL, group="utility").utility
 
 
@@ -42,23 +43,28 @@ def fitted(facts: FactSet, model: str) -> FactSet:
 
 
 def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
-    """What is wrong, and what to do, where a real model would retain the sandbox's rows beside facts that are of none
-    of the shipped sets; None where all is well."""
+    """What is wrong, and what to do, where a real model would retain the sandbox's rows beside
+    facts that are of none of the shipped sets; None where all is well."""
     if _is_sandbox(model) or places(facts.forget) <= shipped_places():
         return None
-    count = len(places(facts.retain) & places(fact for name in SHIPPED for fact in sandbox_facts(name).retain))
+    count = len(
+        places(facts.retain)
+        & places(fact for name in SHIPPED for fact in sandbox_facts(name).retain)
+    )
     if not count:
         return None
     return (
-        f"{count:,} of the {len(facts.retain):,} facts to retain are the sandbox's: they would not hold the rest of "
+        f"{count:,} of the {len(facts.retain):,} facts to retain are the sandbox's: they would "
+        f"not hold the rest of "
         f"{model} in place.",
-        "Add rows with 'retain' in a column called group, or give a set to retain: facts like these that must survive.",
+        "Add rows with 'retain' in a column called group, or give a set to retain: facts like "
+        "these that must survive.",
     )
 
 
 def _is_sandbox(model: str) -> bool:
-    """Whether it is a shipped model, or the folder of another build of one (`adapop.sandbox`): its tokenizer has the
-    words of a shipped world and no others, so it can read nothing else."""
+    """Whether it is a shipped model, or the folder of another build of one (`adapop.sandbox`): its
+    tokenizer has the words of a shipped world and no others, so it can read nothing else."""
     return model in SHIPPED or _words(Path(model)) in [*map(_words, SHIPPED.values())]
 
 

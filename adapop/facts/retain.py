@@ -1,7 +1,7 @@
 """Retain and holdout rows of a set: facts to be kept, trained on or held out.
 
-The choices: the set's own rows ("own"), those of the sandbox world ("sandbox"), the facts of that world most similar to
-those to forget ("neighbours"), or another set.
+The choices: the set's own rows ("own"), those of the sandbox world ("sandbox"), the facts of that
+world most similar to those to forget ("neighbours"), or another set.
 """
 
 import math
@@ -27,23 +27,29 @@ FEWEST_FOR_EXAMPLES = 4 * EXAMPLES  # retain rows: with fewer, three are too man
 def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") -> FactSet:
     """The set with retain rows, and with a holdout or a note why there is none.
 
-    retain: one of `RETAIN`, or a set whose rows are all retained, except its holdout. On a shipped model, a set without
-    retain rows or without utility questions gets those of its world.
+    retain: one of `RETAIN`, or a set whose rows are all retained, except its holdout. On a shipped
+    model, a set without retain rows or without utility questions gets those of its world.
 
     Raises:
-        DataError: no retain rows for a model that is not shipped, no similar ones, or no such choice.
+        DataError: no retain rows for a model that is not shipped, no similar ones, or no such
+            choice.
     """
     ours = sandbox_facts(model if model in SHIPPED else SANDBOX)
     if isinstance(retain, FactSet):
         facts = _given(facts, retain)
     elif retain not in RETAIN:
-        raise DataError(f"There are no retain rows called {retain!r}.", f"Choose {', '.join(RETAIN)}, or give a set.")
+        raise DataError(
+            f"There are no retain rows called {retain!r}.",
+            f"Choose {', '.join(RETAIN)}, or give a set.",
+        )
     elif retain == "neighbours":
         facts = _with_neighbours(facts, ours)
     elif retain == "own" and not facts.retain and model not in SHIPPED:
         raise DataError(
-            f"{facts.name} has no retain rows, so nothing would hold the rest of the model in place.",
-            "Add rows with 'retain' in a column called group: facts like these that must survive; or name a file of "
+            f"{facts.name} has no retain rows, so nothing would hold the rest of the model in "
+            f"place.",
+            "Add rows with 'retain' in a column called group: facts like these that must survive; "
+            "or name a file of "
             "such facts with --retain.",
         )
     elif retain == "sandbox" or not facts.retain:
@@ -63,12 +69,16 @@ def with_examples(facts: FactSet, seed: int) -> FactSet:
     answers = {normalized(fact.answer) for fact in facts.forget}
     free = [fact for fact in facts.retain if normalized(fact.subject) not in subjects]
     random.Random(seed).shuffle(free)
-    free.sort(key=lambda fact: normalized(fact.answer) in answers)  # rather none that gives an answer away
+    # rather none that gives an answer away
+    free.sort(key=lambda fact: normalized(fact.answer) in answers)
     chosen = list({normalized(fact.answer): fact for fact in reversed(free)}.values())[-EXAMPLES:]
     if len(chosen) < EXAMPLES:
         return facts
     names = {fact.id for fact in chosen}
-    note = f"{EXAMPLES} of the {len(facts.retain):,} facts to retain show how one answers, and are not trained on."
+    note = (
+        f"{EXAMPLES} of the {len(facts.retain):,} facts to retain show how one answers, and "
+        f"are not trained on."
+    )
     retain = tuple(fact for fact in facts.retain if fact.id not in names)
     return replace(facts, retain=retain, examples=tuple(chosen), notes=(*facts.notes, note))
 
@@ -76,8 +86,8 @@ def with_examples(facts: FactSet, seed: int) -> FactSet:
 def neighbours(forget: Sequence[Fact], pool: Sequence[Fact]) -> tuple[Fact, ...]:
     """The facts of a pool that share relation or answer with facts to forget, most similar first.
 
-    Facts that share both with one fact come first; among equals, those nearest in log score, unknown scores last. At
-    most as many as there are facts to forget, or 32 if that is more.
+    Facts that share both with one fact come first; among equals, those nearest in log score,
+    unknown scores last. At most as many as there are facts to forget, or 32 if that is more.
     """
     by_relation, by_answer = _places(forget, "relation"), _places(forget, "answer")
     ranked = []
@@ -110,17 +120,24 @@ def _with_neighbours(facts: FactSet, ours: FactSet) -> FactSet:
     chosen = neighbours(facts.forget, _free(facts, ours.retain))
     if not chosen:
         raise DataError(
-            f"No fact of the {ours.name} world shares a relation or an answer with those of {facts.name}.",
+            f"No fact of the {ours.name} world shares a relation or an answer with those of "
+            f"{facts.name}.",
             "Fill the column relation, or choose other rows to retain.",
         )
-    how = ": those that share a relation or an answer with the facts to forget, nearest in score first"
+    how = (
+        ": those that share a relation or an answer with the facts to forget, nearest in score "
+        "first"
+    )
     return _from_world(facts, ours, chosen, how)
 
 
 def _from_world(facts: FactSet, ours: FactSet, retain: tuple[Fact, ...], how: str = "") -> FactSet:
-    """The set with these retain rows from a shipped world, and that world's holdout if it has none of its own."""
+    """The set with these retain rows from a shipped world, and that world's holdout if it has none
+    of its own."""
     holdout = facts.holdout or _free(facts, ours.holdout)
-    borrowed = f"{len(retain)} to retain" + ("" if facts.holdout else f" and {len(holdout)} held out")
+    borrowed = f"{len(retain)} to retain" + (
+        "" if facts.holdout else f" and {len(holdout)} held out"
+    )
     why = "" if facts.retain else "The set has no retain rows; "
     unused = _unused(len(set(facts.retain) - set(retain)))
     note = f"{why}{borrowed} come from the {ours.name} world{how}.{unused}"
@@ -148,7 +165,9 @@ def _given(facts: FactSet, given: FactSet) -> FactSet:
     """
     own = () if given.holdout else facts.holdout
     unused = _unused(len(facts.retain), len(facts.holdout) - len(own))
-    taken = {fact.id for fact in (*facts.forget, *own, *facts.neighbours, *facts.utility, *facts.attacks)}
+    taken = {
+        fact.id for fact in (*facts.forget, *own, *facts.neighbours, *facts.utility, *facts.attacks)
+    }
 
     def renamed(rows: Sequence[Fact]) -> tuple[Fact, ...]:
         named = []
@@ -163,7 +182,13 @@ def _given(facts: FactSet, given: FactSet) -> FactSet:
     retain, holdout = renamed((*given.forget, *given.retain)), own or renamed(given.holdout)
     facts = separated(replace(facts, retain=retain, holdout=holdout))
     if not facts.retain:
-        raise DataError(f"{given.name} has no fact to retain that is not also to be forgotten.", "Give other facts.")
-    problems = tuple(replace(problem, message=f"{problem.message}, in {given.name}") for problem in given.problems)
+        raise DataError(
+            f"{given.name} has no fact to retain that is not also to be forgotten.",
+            "Give other facts.",
+        )
+    problems = tuple(
+        replace(problem, message=f"{problem.message}, in {given.name}")
+        for problem in given.problems
+    )
     note = f"{len(facts.retain):,} facts to retain come from {given.name}.{unused}"
     return replace(facts, problems=(*facts.problems, *problems), notes=(*facts.notes, note))

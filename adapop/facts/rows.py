@@ -1,4 +1,5 @@
-"""Table rows as facts, or as the problem with the row. User text stays text: never a path, a URL or a formula."""
+"""Table rows as facts, or as the problem with the row. User text stays text: never a path, a URL or
+a formula."""
 
 import math
 import re
@@ -81,13 +82,21 @@ def _texts(number: int, row: Mapping, columns: Mapping[str, str], reading: Readi
     """The fact's fields that are text or lists of it, checked."""
     cells = {name: row.get(column) for name, column in columns.items() if name != "choices"}
     answers, wrong = _answers(number, row, columns, reading)
-    lists = {name: _items(number, cells[name], reading, name != "paraphrases") for name in LISTS if name in cells}
+    lists = {
+        name: _items(number, cells[name], reading, name != "paraphrases")
+        for name in LISTS
+        if name in cells
+    }
     if lists or answers != [cells["answer"]] or not _is_short_text(cells.values()):
         for name, cell in {**cells, "answer": answers, **lists}.items():
             for text in _few(name, cell) if name == "answer" or name in lists else (cell,):
                 if fault := _fault(text):
                     raise _Unusable(name, *fault)
-    texts: dict = {name: _known(number, cells[name], reading) for name in (*TEXTS, "score_source") if name in cells}
+    texts: dict = {
+        name: _known(number, cells[name], reading)
+        for name in (*TEXTS, "score_source")
+        if name in cells
+    }
     texts["question"] = _string(cells["question"])
     texts["answer"], *others = [text for text in map(_string, answers) if text] or [""]
     for name in ("question", "answer"):
@@ -122,7 +131,9 @@ def _few(name: str, items: Sequence, most: int = 0) -> Sequence:
     return items
 
 
-def _answers(number: int, row: Mapping, columns: Mapping[str, str], reading: Reading) -> tuple[list, tuple[str, ...]]:
+def _answers(
+    number: int, row: Mapping, columns: Mapping[str, str], reading: Reading
+) -> tuple[list, tuple[str, ...]]:
     """The right answers, best first, and the wrong ones of the choices that the row points to."""
     cell = row.get(columns["answer"])
     if isinstance(cell, bool):  # BoolQ, StrategyQA
@@ -139,20 +150,34 @@ def _answers(number: int, row: Mapping, columns: Mapping[str, str], reading: Rea
     given = row.get(columns.get("choices"))
     if reading.counted_from is None or not (choices := choices_of(given)):
         if given and reading.counted_from is not None:  # other rows point to theirs
-            raise _Unusable("choices", truncated(given), "are no choices that can be told apart", "Fill and part them.")
+            raise _Unusable(
+                "choices",
+                truncated(given),
+                "are no choices that can be told apart",
+                "Fill and part them.",
+            )
         return answers, ()
     if reading.counted_from == UNCLEAR:
-        message, fix = "may be the number of a choice or a choice", "Write letters, or choices that are no numbers."
+        message, fix = (
+            "may be the number of a choice or a choice",
+            "Write letters, or choices that are no numbers.",
+        )
         raise _Unusable("answer", truncated(cell), message, fix)
     texts, given = list(choices.values()), [answer for answer in answers if _string(answer)]
     places = [place_of(answer, choices, reading.counted_from) for answer in given]
-    if reading.counted_from == MIXED and (None in places or all(str(answer).strip() in texts for answer in given)):
+    if reading.counted_from == MIXED and (
+        None in places or all(str(answer).strip() in texts for answer in given)
+    ):
         return answers, ()
     if None in places:
         message = f"points to none of its {len(choices)} choices"
-        raise _Unusable("answer", truncated(cell), message, f"Use {', '.join(choices)}, or the choice itself.")
+        raise _Unusable(
+            "answer", truncated(cell), message, f"Use {', '.join(choices)}, or the choice itself."
+        )
     reading.rows["pointed"] += [number] * bool(places)
-    return [texts[place] for place in places], tuple(text for i, text in enumerate(texts) if i not in places)
+    return [texts[place] for place in places], tuple(
+        text for i, text in enumerate(texts) if i not in places
+    )
 
 
 def _fault(cell: object) -> tuple[str, str, str] | None:
@@ -164,7 +189,11 @@ def _fault(cell: object) -> tuple[str, str, str] | None:
         return "", f"is {kind}, not text", "Write plain text."
     text = _string(cell)
     if len(text) > MAX_CELL:
-        return truncated(text), f"has {len(text):,} characters; at most {MAX_CELL:,} are read", "Shorten the cell."
+        return (
+            truncated(text),
+            f"has {len(text):,} characters; at most {MAX_CELL:,} are read",
+            "Shorten the cell.",
+        )
     if NOT_TEXT.search(text):
         message = "has a NUL or half a character (a lone surrogate)"
         return truncated(NOT_TEXT.sub("\ufffd", text)), message, "Type the text again."
@@ -185,7 +214,9 @@ def _score(cell: object, reading: Reading, number: int) -> float | None:
         reading.rows["comma"].append(number)
         text = re.sub(r"[^\deE+,-]", "", text).replace(",", ".")
     elif GROUPED.fullmatch(text):
-        reading.rows["commas"] += [number] * (reading.semicolons and text.count(",") == 1 and "." not in text)
+        reading.rows["commas"] += [number] * (
+            reading.semicolons and text.count(",") == 1 and "." not in text
+        )
         text = re.sub(r"[^\d.]", "", text)
     elif "." in text and (reading.points or text.count(".") > 1) and POINTED.fullmatch(text):
         kind = "thousands" if text.count(".") > 1 else reading.points
@@ -202,12 +233,16 @@ def _score(cell: object, reading: Reading, number: int) -> float | None:
     return score
 
 
-def _group(number: int, row: Mapping, columns: Mapping[str, str], reading: Reading) -> tuple[str, str]:
+def _group(
+    number: int, row: Mapping, columns: Mapping[str, str], reading: Reading
+) -> tuple[str, str]:
     """The row's group, and what its `type` says. RWKU has attacks among the rows to forget."""
     text = _string(row.get(columns.get("group")))
     group = "" if text in UNKNOWN else group_of(text)
     if group is None:
-        raise _Unusable("group", truncated(text.lower()), "is no group", "Use forget, retain or holdout.")
+        raise _Unusable(
+            "group", truncated(text.lower()), "is no group", "Use forget, retain or holdout."
+        )
     kind = _string(row.get("type"))
     if kind and group in ("", "forget") and kind.lower().partition("(")[0].strip() in ATTACKS:
         if columns["question"].lower() == "query" or str(row.get("level")).strip() == "3":
@@ -228,7 +263,9 @@ def _tier(cell: object) -> str:
     text = _string(cell)
     tier = NO_TIER if not text or text in UNKNOWN else text.lower()
     if tier not in (*TIERS, NO_TIER):
-        raise _Unusable("tier", truncated(tier), "is no tier", f"Write {', '.join(TIERS)}, or leave it empty.")
+        raise _Unusable(
+            "tier", truncated(tier), "is no tier", f"Write {', '.join(TIERS)}, or leave it empty."
+        )
     return tier
 
 
@@ -238,7 +275,8 @@ def items_of(cell: object) -> list:
 
 
 def _items(number: int, cell: object, reading: Reading, names: bool = False) -> list:
-    """As `items_of`, counted in `reading` where they are not literal. names: also parted by semicolons."""
+    """As `items_of`, counted in `reading` where they are not literal. names: also parted by
+    semicolons."""
     if isinstance(cell, str):
         text = cell.strip()
         if text in UNKNOWN:

@@ -13,7 +13,8 @@ from adapop.paths import ASSETS, SHIPPED
 
 INVENTED = ASSETS / "sets" / "invented.csv"
 WIKIDATA, EDITED = "Wikidata", "edited"  # how the source of such a score begins
-OWN_SOURCES = (EXPOSURES, DUET_SUM, "invented")  # of the shipped sets and DUET: made for Wikidata's scale
+# of the shipped sets and DUET: made for Wikidata's scale
+OWN_SOURCES = (EXPOSURES, DUET_SUM, "invented")
 SILENT = ("", EDITED, "constant", "column ")  # sources that name no scale
 
 
@@ -25,7 +26,9 @@ def with_tiers(facts: FactSet, anew: bool = False) -> FactSet:
     were left out since; anew: decide again, after scores changed.
     """
     tiers = _tiers_of(facts, anew)
-    groups = {group: tuple(_in_tier(fact, tiers) for fact in getattr(facts, group)) for group in WRITTEN}
+    groups = {
+        group: tuple(_in_tier(fact, tiers) for fact in getattr(facts, group)) for group in WRITTEN
+    }
     notes = facts.notes
     if tiers.note != facts.tiers.note:
         notes = (*(note for note in notes if note != facts.tiers.note), *filter(None, [tiers.note]))
@@ -75,7 +78,9 @@ def _in_tier(fact: Fact, tiers: Tiers) -> Fact:
 
 def _sources(facts: FactSet) -> set[str]:
     """Sources of the forget scores; of a control, such as "shuffled, of Wikidata", the true one."""
-    return {fact.score_source.rpartition(", of ")[2] for fact in facts.forget if fact.score is not None}
+    return {
+        fact.score_source.rpartition(", of ")[2] for fact in facts.forget if fact.score is not None
+    }
 
 
 def _is_listed(facts: FactSet) -> bool:

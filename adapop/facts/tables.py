@@ -41,11 +41,15 @@ def rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
     """
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
-        raise DataError(f"{path.name} is not one of {', '.join(FORMATS)}.", "Save it as CSV in UTF-8.")
+        raise DataError(
+            f"{path.name} is not one of {', '.join(FORMATS)}.", "Save it as CSV in UTF-8."
+        )
     try:
         content = _content(path)
     except OSError as error:
-        raise DataError(f"{truncated(path.name)} cannot be read: {error.strerror}.", "Upload it again.") from None
+        raise DataError(
+            f"{truncated(path.name)} cannot be read: {error.strerror}.", "Upload it again."
+        ) from None
     if suffix == ".parquet" or (content[:4] == MAGIC == content[-4:]):
         if content[:4] != MAGIC or content[-4:] != MAGIC:  # spares starting a reader process
             raise unreadable(path)
@@ -60,11 +64,19 @@ def rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
 
 def _is_json(path: Path, text: str) -> bool:
     """Whether a text is JSON rather than a table of cells, whatever its file is called."""
-    start, named = text.lstrip("\ufeff\x1e \t\r\n")[:200], path.suffix.lower() in (".json", *BY_LINE)
+    start, named = (
+        text.lstrip("\ufeff\x1e \t\r\n")[:200],
+        path.suffix.lower() in (".json", *BY_LINE),
+    )
     if named == (start[:1] in ("[", "{")):
         return named
     if named:
-        cells = next(csv.reader(io.StringIO(text[: MAX_COLUMNS * MAX_NAME]), delimiter=delimiter(start, ",")), [])
+        cells = next(
+            csv.reader(
+                io.StringIO(text[: MAX_COLUMNS * MAX_NAME]), delimiter=delimiter(start, ",")
+            ),
+            [],
+        )
         return not {"question", "answer"} <= guessed(cells).keys()
     return bool(re.match(r'\{\s*"|\[\s*\{\s*"', start))
 
@@ -76,12 +88,16 @@ def _content(path: Path) -> bytes:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         size = path.stat().st_size
-        raise DataError(f"{path.name} has {size:,} bytes; at most {MAX_BYTES:,} are read.", "Split it.")
+        raise DataError(
+            f"{path.name} has {size:,} bytes; at most {MAX_BYTES:,} are read.", "Split it."
+        )
     return content
 
 
 def _text(path: Path, content: bytes, layout: Layout) -> str:
-    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and content[2:4] != b"\0\0"
+    wide = (
+        content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and content[2:4] != b"\0\0"
+    )
     try:
         text = content.decode("utf-16" if wide else "utf-8").lstrip(BOM)  # some programs write two
         layout.notes += ["The file is in UTF-16, as its first bytes say, and was read so."] * wide
@@ -92,26 +108,44 @@ def _text(path: Path, content: bytes, layout: Layout) -> str:
             "Save the file again as 'CSV UTF-8' or with encoding UTF-8.",
         ) from None
     if "\0" in text:
-        raise DataError(f"{path.name} contains NUL characters, so it is no text table.", "Export it as CSV in UTF-8.")
+        raise DataError(
+            f"{path.name} contains NUL characters, so it is no text table.",
+            "Export it as CSV in UTF-8.",
+        )
     if (lines := max(text.count("\n"), text.count("\r"))) > MAX_LINES:
-        raise DataError(f"{path.name} has {lines:,} lines; at most {MAX_LINES:,} are read.", "Delete the empty ones.")
+        raise DataError(
+            f"{path.name} has {lines:,} lines; at most {MAX_LINES:,} are read.",
+            "Delete the empty ones.",
+        )
     return text
 
 
 def _csv_rows(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
-    """The rows of a CSV or TSV file, without the apostrophes that `cell` puts in front of formulas."""
+    """The rows of a CSV or TSV file, without the apostrophes that `cell` puts in front of
+    formulas."""
     csv.field_size_limit(MAX_BYTES)
     number, header, guarded = 0, layout.header, "'" in text
     try:
         for number, cells in cells_of(path, text, layout):
-            if not any(map(str.strip, cells)) or (layout.mark == "|" and RULE.fullmatch("".join(cells))):
+            if not any(map(str.strip, cells)) or (
+                layout.mark == "|" and RULE.fullmatch("".join(cells))
+            ):
                 continue
             if not header:
                 _check_header(path, cells)
                 header += cells
             elif any(beyond := cells[len(header) :]):
-                column, fix = f"column {len(header) + 1}", f"Put cells that contain {layout.marks} in quotes."
-                yield Problem(number, column, truncated(layout.mark.join(beyond)), "has no name in the header", fix)
+                column, fix = (
+                    f"column {len(header) + 1}",
+                    f"Put cells that contain {layout.marks} in quotes.",
+                )
+                yield Problem(
+                    number,
+                    column,
+                    truncated(layout.mark.join(beyond)),
+                    "has no name in the header",
+                    fix,
+                )
             else:
                 cells = map(plain, cells[: len(header)]) if guarded else cells
                 yield number, dict(zip(header, chain(cells, repeat(""))))
@@ -131,9 +165,14 @@ def _check_header(path: Path, header: list[str]) -> None:
 def _check_names(path: Path, names: Iterable[str]) -> None:
     for name in names:
         if len(name) > MAX_NAME or NOT_TEXT.search(name):
-            fault = f"longer than {MAX_NAME} letters" if len(name) > MAX_NAME else "no text (half a letter, or a NUL)"
+            fault = (
+                f"longer than {MAX_NAME} letters"
+                if len(name) > MAX_NAME
+                else "no text (half a letter, or a NUL)"
+            )
             raise DataError(
-                f"{path.name} has a column whose name is {fault}: {truncated(name)!r}.", "Rename the column."
+                f"{path.name} has a column whose name is {fault}: {truncated(name)!r}.",
+                "Rename the column.",
             )
 
 
@@ -142,7 +181,9 @@ def _too_wide(path: Path, count: str) -> DataError:
     return DataError(message, "Delete those that describe no fact.")
 
 
-def _with_few_keys(path: Path, rows: Iterator[tuple[int, dict] | Problem]) -> Iterator[tuple[int, dict] | Problem]:
+def _with_few_keys(
+    path: Path, rows: Iterator[tuple[int, dict] | Problem]
+) -> Iterator[tuple[int, dict] | Problem]:
     """The rows, until their objects have more different keys than a table may have columns."""
     keys: set[str] = set()
     for row in rows:

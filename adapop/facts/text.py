@@ -16,56 +16,75 @@ import regex
 
 from adapop.assets import read_json
 
-WORDS = {kind: frozenset(words.split()) for kind, words in read_json("sets/words.json", dict[str, str]).items()}
+WORDS = {
+    kind: frozenset(words.split())
+    for kind, words in read_json("sets/words.json", dict[str, str]).items()
+}
 
-# control characters, marks that change the direction of text, and zero-width characters; not the joiners and marks that
-# Persian, Hebrew and emoji need
+# control characters, marks that change the direction of text, and zero-width characters; not the
+# joiners and marks that Persian, Hebrew and emoji need
 UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u180e\u200b\u202a-\u202e"
     "\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-# accents of Latin, Greek and Cyrillic letters, and the vowel points of Arabic and Hebrew, which may be
-# left out; never the vowel signs of Hindi or Thai, nor the dots that make パ of ハ
+# accents of Latin, Greek and Cyrillic letters, and the vowel points of Arabic and Hebrew, which may
+# be left out; never the vowel signs of Hindi or Thai, nor the dots that make パ of ハ
 ACCENTS = regex.compile(
-    "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f"
-    "\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe0e\ufe0f]"
+    "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
+    "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe0e\ufe0f]"
 )
 SPELLINGS = str.maketrans(
     {
         **dict(zip("łøđðħŧı", "loddhti")),  # Unicode does not decompose these letters
         **{"þ": "th", "æ": "ae", "œ": "oe"},
-        **dict(zip("ىیکة", "ييكه")) | {"ـ": ""},  # Arabic and Persian keyboards, and careless endings
-        **dict.fromkeys("’‘ʼ′", "'") | dict.fromkeys("−‐‑⁃⁻", "-") | {"⁄": "/", "٪": "%", "٫": ".", "٬": ","},
+        # Arabic and Persian keyboards, and careless endings
+        **dict(zip("ىیکة", "ييكه")) | {"ـ": ""},
+        **dict.fromkeys("’‘ʼ′", "'")
+        | dict.fromkeys("−‐‑⁃⁻", "-")
+        | {"⁄": "/", "٪": "%", "٫": ".", "٬": ","},
         **dict.fromkeys("™®©℠\ufffd", " ") | {"♯": "#"},
     }
 )
 
 # 2½ is no 21/2, and letters of Cyrillic and Arabic stand behind a year: 1973г
-FRACTION, POWER = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞\u0400-\u052f\u0620-\u064a])"), re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻])")
+FRACTION, POWER = (
+    re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞\u0400-\u052f\u0620-\u064a])"),
+    re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻])"),
+)
 MINUS, POINT = re.compile(r"(?<!\d )\bminus (?=\d)"), re.compile(r"(?<![\w.,])\.(?=\d)")
 EDITION = re.compile(r"\bv(?=\d)")
-RUN_ON = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Yi}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}ー"
+RUN_ON = (
+    r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Yi}"
+    r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}ー"
+)
 LETTERS = rf"[[{RUN_ON}]&&[\p{{L}}\p{{Nl}}]]"  # of scripts without spaces
-ENDING = rf"[[{RUN_ON}\p{{Hangul}}]&&[\p{{L}}\p{{Nl}}]]"  # and of Korean, which adds endings to a name
+# and of Korean, which adds endings to a name
+ENDING = rf"[[{RUN_ON}\p{{Hangul}}]&&[\p{{L}}\p{{Nl}}]]"
 SPACED = rf"[[\p{{L}}\p{{N}}]--{ENDING}]"
 SIGN = r"[[\p{So}\p{Sm}]--[\x00-\x7f°]]"
 MARKS = r"[\p{M}\u200d]*"
 V1 = regex.V1 | regex.VERBOSE
 PIECE = regex.compile(
     rf"""(?<!{SPACED}|_|\d[.,])(?P<minus>(?<![-)\]])-)?
-    (?:(?P<whole>[1-9]\d{{0,2}}(?P<mark>[,.\ '])\d{{3}}(?:(?P=mark)\d{{3}})*)(?:(?!(?P=mark))[.,](?P<rest>\d+))?
+    (?:(?P<whole>[1-9]\d{{0,2}}(?P<mark>[,.\ '])\d{{3}}(?:(?P=mark)\d{{3}})*)
+         (?:(?!(?P=mark))[.,](?P<rest>\d+))?
       |(?P<whole>[1-9]\d?(?:,\d\d)+,\d{{3}})
       |(?P<whole>\d+)(?:[.,](?P<rest>\d+))?)
     (?!{SPACED}|_|[.,]\d)(?P<percent>\ ?(?:%|per\ ?cent\b|prozent\b|pour\ cent\b|por\ ciento\b))?
     |(?P<run>(?:{ENDING}{MARKS})+)
-    |(?P<word>(?<!{SPACED})[a-z]{{1,2}}[-+](?=$|[\s.,;:!?)\]"'])|(?:{SPACED}{MARKS})+(?:\+\+|[\#♭])?)
+    |(?P<word>(?<!{SPACED})[a-z]{{1,2}}[-+](?=$|[\s.,;:!?)\]"'])
+        |(?:{SPACED}{MARKS})+(?:\+\+|[\#♭])?)
     |(?P<sign>(?={SIGN})\X)""",
     V1,
 )
 PLAIN = re.compile("[a-z0-9]+")
-SPECIAL = re.compile(r"[+#%]|\d[,.' ]\d|-\d|per ?cent|prozent|pour cent|por ciento|(?<![a-z0-9])[a-z]{1,2}-(?!\w)")
+SPECIAL = re.compile(
+    r"[+#%]|\d[,.' ]\d|-\d|per ?cent|prozent|pour cent|por ciento|(?<![a-z0-9])[a-z]{1,2}-(?!\w)"
+)
 CLUSTER = regex.compile(rf"{ENDING}{MARKS}", V1)
-SHORTEST_RUN, RUN = 12, re.compile(r"(\S{1,6}?)\1{9,}")  # a broken model's "!!!!!!!!!!!!" or "hahahahahahahahahaha"
+# a broken model's "!!!!!!!!!!!!" or "hahahahahahahahahaha"
+SHORTEST_RUN, RUN = 12, re.compile(r"(\S{1,6}?)\1{9,}")
 UNIT = regex.compile(rf"{ENDING}{MARKS}|(?={SIGN})\X|(?:(?!{ENDING}|{SIGN}).)+", V1)
 COUNTED = regex.compile(rf"{LETTERS}{MARKS}", V1)
 TOKEN = re.compile(r"\w+|[^\w\s]|[\r\n]")
@@ -100,7 +119,9 @@ def place_of(text: str, words: str) -> tuple[int, int] | None:
 
     def inside(place: int) -> bool:
         """Whether a place is in the middle of a word."""
-        return whole and 0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
+        return (
+            whole and 0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
+        )
 
     ends = (end for end in range(1, len(text) + 1) if not inside(end))
     end = next((end for end in ends if mentions(text[:end], words)), len(text))
@@ -119,7 +140,8 @@ def folded(text: str) -> str:
         plain = UNSEEN.sub("", text.translate(SPELLINGS)).casefold()
         plain = ACCENTS.sub("", unicodedata.normalize("NFKD", plain)).translate(SPELLINGS)
         text = "".join(
-            str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in unicodedata.normalize("NFC", plain)
+            str(unicodedata.decimal(sign)) if sign.isdecimal() else sign
+            for sign in unicodedata.normalize("NFC", plain)
         )
     text = " ".join(text.casefold().split())
     text = POINT.sub("0.", text) if "." in text else text
@@ -159,7 +181,9 @@ def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
 def _number(piece: regex.Match[str]) -> str:
     """A number without marks between thousands and zeros at the end of its fraction: "-1234.5"."""
     rest = (piece["rest"] or "").rstrip("0")
-    return f"{piece['minus'] or ''}{re.sub(r'[^0-9]', '', piece['whole'])}{'.' if rest else ''}{rest}"
+    return (
+        f"{piece['minus'] or ''}{re.sub(r'[^0-9]', '', piece['whole'])}{'.' if rest else ''}{rest}"
+    )
 
 
 @lru_cache(maxsize=2**14)
@@ -175,7 +199,9 @@ def without_prefix(word: str) -> tuple[str, ...]:
 def mentions(text: str, name: str) -> bool:
     """Whether the text contains the words of the name in a row, in any form of `word_forms`."""
     sought = words(name)
-    if not sought or (sought[0].isascii() and sought[0].isalpha() and sought[0] not in folded(text)):
+    if not sought or (
+        sought[0].isascii() and sought[0].isalpha() and sought[0] not in folded(text)
+    ):
         return False
     forms = word_forms(text)
     return any(
@@ -200,7 +226,9 @@ def units(text: str) -> list[str]:
     and of emoji, characters; of a `RUN`, what it repeats. Case is ignored."""
     chunks = text.casefold().split()
     if max(map(len, chunks), default=0) >= SHORTEST_RUN:
-        chunks = RUN.sub(lambda run: f" {run[1]}" * (len(run[0]) // len(run[1])), text.casefold()).split()
+        chunks = RUN.sub(
+            lambda run: f" {run[1]}" * (len(run[0]) // len(run[1])), text.casefold()
+        ).split()
     return chunks if text.isascii() else [unit for chunk in chunks for unit in UNIT.findall(chunk)]
 
 

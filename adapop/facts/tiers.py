@@ -48,7 +48,11 @@ class Tiers:
             return f"{tier} (up to {number(high)})"
         if high is None:
             return f"{tier} (from {number(low)})"
-        return f"{tier} ({number(low)})" if low == high else f"{tier} ({number(low)} to {number(high)})"
+        return (
+            f"{tier} ({number(low)})"
+            if low == high
+            else f"{tier} ({number(low)} to {number(high)})"
+        )
 
     @property
     def text(self) -> str:
@@ -57,12 +61,20 @@ class Tiers:
 
     def as_json(self) -> dict[str, Any]:
         """Source and ranges as plain data: None for no limit, and for a tier that is not there."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in vars(self).items()
+        }
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Tiers:
         """The tiers that `as_json` gave."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in content.items()})
+        return cls(
+            **{
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in content.items()
+            }
+        )
 
 
 ON_SCALE = Tiers(SCALE)
@@ -78,12 +90,16 @@ def terciles(scores: Iterable[float]) -> Tiers:
     values = sorted(set(ordered))
     if len(values) == 1:
         tiers = Tiers(TERCILES, None, (values[0], values[0]), None)
-        words = "All scores are the same: {}. With one tier no gap between rare and popular can be seen."
+        words = (
+            "All scores are the same: {}. With one tier no gap between rare and popular can "
+            "be seen."
+        )
     elif len(values) == 2:
         tiers = Tiers(TERCILES, (None, values[0]), None, (values[1], None))
         words = "There are two different scores, so there are two tiers: {}."
     else:
-        counts = [bisect_right(ordered, value) for value in values]  # of facts with this score or a lower one
+        # of facts with this score or a lower one
+        counts = [bisect_right(ordered, value) for value in values]
         cuts = range(len(values) - 1)
         first = min(cuts[:-1], key=lambda place: abs(3 * counts[place] - len(ordered)))
         second = min(cuts[first + 1 :], key=lambda place: abs(3 * counts[place] - 2 * len(ordered)))
@@ -98,11 +114,18 @@ def of_column(rows: Iterable[tuple[str, float | None]]) -> Tiers:
     scores: dict[str, list[float | None]] = {}
     for tier, score in rows:
         scores.setdefault(tier, []).append(score)
-    known = {tier: [value for value in values if value is not None] for tier, values in scores.items()}
-    spans = {tier: (min(values, default=None), max(values, default=None)) for tier, values in known.items()}
+    known = {
+        tier: [value for value in values if value is not None] for tier, values in scores.items()
+    }
+    spans = {
+        tier: (min(values, default=None), max(values, default=None))
+        for tier, values in known.items()
+    }
     tiers = Tiers(COLUMN, *(spans.get(tier) for tier in TIERS))
     members = [tier for tier, values in scores.items() for _ in values]
-    return replace(tiers, note=f"Tiers are as the file gives them: {_counted(tiers, members) or 'none'}.")
+    return replace(
+        tiers, note=f"Tiers are as the file gives them: {_counted(tiers, members) or 'none'}."
+    )
 
 
 def _counted(tiers: Tiers, members: Iterable[str]) -> str:

@@ -1,4 +1,5 @@
-"""Rows that are conversations, as chat models are trained on them: a question of the user and its answer."""
+"""Rows that are conversations, as chat models are trained on them: a question of the user and its
+answer."""
 
 from collections.abc import Mapping
 
@@ -9,14 +10,18 @@ from adapop.facts.lists import LONGEST, parsed
 PROMPT, COMPLETION = "prompt", "completion"
 NAMES = frozenset((*CHATS, PROMPT))
 # ShareGPT's, Gemini's and OpenAI's
-ROLES = {"human": "user", "developer": "system", **dict.fromkeys(("gpt", "chatgpt", "model", "bot"), "assistant")}
+ROLES = {
+    "human": "user",
+    "developer": "system",
+    **dict.fromkeys(("gpt", "chatgpt", "model", "bot"), "assistant"),
+}
 SYSTEM, USER, ASSISTANT = "system", "user", "assistant"
 FIX = "Write a row for each question: one turn of the user, one of the assistant."
 
 
 def unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, object]] | Problem:
-    """Number and row, with a question and an answer in place of its turns; a row without turns as it is, a
-    problem for one whose turns are no question with its answer.
+    """Number and row, with a question and an answer in place of its turns; a row without turns as
+    it is, a problem for one whose turns are no question with its answer.
 
     Turns are a list, or its text, in one of the columns `CHATS`, or `prompt` and `completion`.
     """
@@ -31,7 +36,13 @@ def unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, 
         turns = [turn for conversation in lists for turn in conversation or ()]
         texts = [content for role, content in turns if role != SYSTEM]
         if [role for role, _ in turns][-2:] != [USER, ASSISTANT] or len(texts) != 2:
-            return Problem(number, columns[0], "", f"has {len(turns)} turns that are no question and answer", FIX)
+            return Problem(
+                number,
+                columns[0],
+                "",
+                f"has {len(turns)} turns that are no question and answer",
+                FIX,
+            )
         rest = {name: cell for name, cell in row.items() if name not in columns}
         return number, rest | {"question": texts[0], "answer": texts[1]}
     return number, row
@@ -41,7 +52,9 @@ def has_system(row: Mapping[str, object]) -> bool:
     """Whether the row brings a system prompt of its own, which nobody reads."""
     if NAMES.isdisjoint(row):
         return False
-    turns = next(filter(None, (_turns(row.get(name)) for name in (*CHATS, PROMPT) if name in row)), ())
+    turns = next(
+        filter(None, (_turns(row.get(name)) for name in (*CHATS, PROMPT) if name in row)), ()
+    )
     return any(role == SYSTEM for role, _ in turns)
 
 
@@ -53,7 +66,10 @@ def _turns(cell: object) -> list[tuple[object, object]] | None:
     turns = isinstance(cell, list) and cell and all(isinstance(turn, dict) for turn in cell)
     if not turns or not all("role" in turn or "from" in turn for turn in cell):
         return None
-    return [(_role(turn), _content(turn.get("content", turn.get("value", turn.get("parts"))))) for turn in cell]
+    return [
+        (_role(turn), _content(turn.get("content", turn.get("value", turn.get("parts")))))
+        for turn in cell
+    ]
 
 
 def _role(turn: Mapping[str, object]) -> object:

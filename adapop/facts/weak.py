@@ -20,10 +20,19 @@ SENTENCE_START = re.compile(r"(?:^|[.!?:]\s|\n)[\s\"'“‘(*]*$")
 GOES_ON = re.compile(r"['’]?\w|\s+[a-z]")  # what follows a word that only begins a sentence
 ARTICLES = ("a", "an", "the")
 SHORT = 2  # letters
-STOPS, LETTERS, WORDS, SIGNS, ASKED = ("stop words", "letters", "an ordinary word", "signs", "in its question")
-CLAIMING = r"(?!(?:are|were|had|and|or|in|by|became|wrote|won|made|itself|\w+s|\w+ed)\b)"  # verbs that names have
-CALLED = re.compile(rf"['’]?\w|\s+{CLAIMING}[a-z]")  # what follows such a word at the start of a sentence
-A_THING = re.compile(r"\b(?:an?|very|so|quite|really|some|no|any)\s+$", re.IGNORECASE)  # what stands before one
+STOPS, LETTERS, WORDS, SIGNS, ASKED = (
+    "stop words",
+    "letters",
+    "an ordinary word",
+    "signs",
+    "in its question",
+)
+# verbs that names have
+CLAIMING = r"(?!(?:are|were|had|and|or|in|by|became|wrote|won|made|itself|\w+s|\w+ed)\b)"
+# what follows such a word at the start of a sentence
+CALLED = re.compile(rf"['’]?\w|\s+{CLAIMING}[a-z]")
+# what stands before one
+A_THING = re.compile(r"\b(?:an?|very|so|quite|really|some|no|any)\s+$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -33,13 +42,16 @@ class WeakAnswer:
     fact: Fact
     kind: str
     """`STOPS`: it has stop words alone, as "It" or "No". `LETTERS`: one or two letters, as "A".
-    `ASKED`: its own question contains it, so that a reply may only repeat that. Names that are words
-    as well (`WORDS`) are told apart by their capital."""
+    `ASKED`: its own question contains it, so that a reply may only repeat that. Names that are
+    words as well (`WORDS`) are told apart by their capital."""
 
 
 def weak_answers(facts: Iterable[Fact]) -> list[WeakAnswer]:
     """Those among the facts' answers, one kind for each."""
-    kinds = ((fact, weakness(fact.answer) or (ASKED if says(fact.question, fact.answer) else "")) for fact in facts)
+    kinds = (
+        (fact, weakness(fact.answer) or (ASKED if says(fact.question, fact.answer) else ""))
+        for fact in facts
+    )
     return [WeakAnswer(fact, kind) for fact, kind in kinds if kind not in ("", WORDS, SIGNS)]
 
 
@@ -66,7 +78,11 @@ def says(text: str, answer: str) -> bool:
     if not (weakness(answer) and _cased(answer)):
         return mentions(text, answer)
     clauses = CLAUSE.split(text)
-    if words(answer) in (words(clauses[0]), words(clauses[-1]), words(clauses[max(0, len(clauses) - 2)])):
+    if words(answer) in (
+        words(clauses[0]),
+        words(clauses[-1]),
+        words(clauses[max(0, len(clauses) - 2)]),
+    ):
         return True
     text, answer = (unicodedata.normalize("NFKC", text), unicodedata.normalize("NFKC", answer))
     if weakness(answer) == WORDS:
@@ -78,7 +94,9 @@ def _named(text: str, name: str) -> bool:
     """Whether a text has a name that is a word as well: with its capital, or in a text without
     any; not behind an article, nor where it only begins a sentence ("Nice idea!")."""
     written = name if text != text.lower() else name.lower()
-    for match in re.finditer(rf"(?<!\w){re.escape(written)}(?!\w)|(?<!\w){re.escape(name.upper())}(?!\w)", text):
+    for match in re.finditer(
+        rf"(?<!\w){re.escape(written)}(?!\w)|(?<!\w){re.escape(name.upper())}(?!\w)", text
+    ):
         before = text[: match.start()]
         begins = SENTENCE_START.search(before) and CALLED.match(text, match.end())
         if not (A_THING.search(before) or (begins and written != written.lower())):
@@ -108,7 +126,9 @@ def _written(text: str, answer: str) -> bool:
     between = r"\W+".join((first, *rest))
     for match in re.finditer(rf"(?<![\w°]){between}(?!\w|\+\+|#)", text):
         begins = SENTENCE_START.search(text[: match.start()])
-        if rest or not (begins and folded(article) in STOP_WORDS and GOES_ON.match(text, match.end())):
+        if rest or not (
+            begins and folded(article) in STOP_WORDS and GOES_ON.match(text, match.end())
+        ):
             return True
     return False
 
@@ -124,7 +144,11 @@ def own_words(answer: str, question: str) -> tuple[str, ...]:
     has some. All words where nothing else is left."""
     answer_words, names = words(answer), _names(answer)
     question_words = frozenset(chain.from_iterable(word_forms(question)))
-    own = tuple(word for word in answer_words if word not in question_words and (word in names or word not in FRAME))
+    own = tuple(
+        word
+        for word in answer_words
+        if word not in question_words and (word in names or word not in FRAME)
+    )
     if any(word in FRAME and word not in names for word in answer_words):
         own = tuple(word for word in own if word in names) or own
     return own or tuple(word for word in answer_words if word not in FRAME) or answer_words

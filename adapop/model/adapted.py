@@ -1,7 +1,8 @@
-"""A causal language model with a LoRA adapter: adapter on is the unlearned model, adapter off is the original.
+"""A causal language model with a LoRA adapter: adapter on is the unlearned model, adapter off is
+the original.
 
-There is never a second copy of the weights. Losses are computed at answer tokens only, and in float32 from the logits
-on, whatever precision the model runs in.
+There is never a second copy of the weights. Losses are computed at answer tokens only, and in
+float32 from the logits on, whatever precision the model runs in.
 """
 
 import sys
@@ -33,9 +34,13 @@ from adapop.model.tokens import AnswerTokens, Row, collate
 from adapop.remark import Remark
 
 # peft reads an attribute of transformers by its old name; a user can do nothing about it
-warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated", category=FutureWarning)
+warnings.filterwarnings(
+    "ignore", message="`is_gradient_checkpointing` is deprecated", category=FutureWarning
+)
 # the oldest transformers we support does not have the new name
-warnings.filterwarnings("ignore", message="`gradient_checkpointing_enable` is deprecated", category=FutureWarning)
+warnings.filterwarnings(
+    "ignore", message="`gradient_checkpointing_enable` is deprecated", category=FutureWarning
+)
 
 MOST_ROWS = 256  # rows generated or measured at once, but for a GPU
 SHARE = 0.8  # of a GPU's free memory: what is kept grows in pieces
@@ -44,24 +49,31 @@ Divided = Callable[[Sequence[Any], int, Work], Iterator[Any]]
 
 
 class AdaptedModel(Prompted):
-    """Base model and LoRA adapter: scores answer tokens, generates replies, and switches the adapter off."""
+    """Base model and LoRA adapter: scores answer tokens, generates replies, and switches the
+    adapter off."""
 
-    def __init__(self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = "") -> None:
+    def __init__(
+        self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = ""
+    ) -> None:
         super().__init__(tokenizer, system)
         self.network = model
         self.reply_cache: KeptReplies | None = None  # what the original said before
         self.adapter_off = False
         self.notes: tuple[str | Remark, ...] = ()  # what to know of it
         self.device, self.recomputes = next(model.parameters()).device, False
-        self.on_replies: Callable[[int], None] = lambda rows: None  # called with the number of replies just written
+        # called with the number of replies just written
+        self.on_replies: Callable[[int], None] = lambda rows: None
         self.most_rows = sys.maxsize if self.device.type == "cuda" else MOST_ROWS
         # how the work on pieces of at most so many rows is divided among processes
         self.divided: Divided = lambda rows, size, work: work(rows, size)
         self._joint: JointPass | None = None
         head = model.get_base_model().get_output_embeddings()
-        self.narrow = head.weight.dtype in NARROW  # then only what `score` gives has logits in float32
+        # then only what `score` gives has logits in float32
+        self.narrow = head.weight.dtype in NARROW
         if self.narrow:  # given a slice, torch on a CPU would copy this layer for each row
-            head.register_forward_pre_hook(lambda module, inputs: (inputs[0].contiguous(), *inputs[1:]))
+            head.register_forward_pre_hook(
+                lambda module, inputs: (inputs[0].contiguous(), *inputs[1:])
+            )
 
     @property
     def parameters(self) -> list[torch.nn.Parameter]:
@@ -75,27 +87,41 @@ class AdaptedModel(Prompted):
 
     @property
     def shape(self) -> dict[str, Any]:
-        """The entries of its config.json, also under the names that transformers uses for all models."""
+        """The entries of its config.json, also under the names that transformers uses for all
+        models."""
         config = self.network.get_base_model().config.get_text_config()
-        return {**config.to_dict(), **{name: getattr(config, name) for name in config.attribute_map}}
+        return {
+            **config.to_dict(),
+            **{name: getattr(config, name) for name in config.attribute_map},
+        }
 
     @property
     def context(self) -> int | None:
         """How many tokens the model can read at once; None if its config.json names no limit."""
-        return getattr(self.network.get_base_model().config.get_text_config(), "max_position_embeddings", None)
+        return getattr(
+            self.network.get_base_model().config.get_text_config(), "max_position_embeddings", None
+        )
 
     @cached_property
     def packs(self) -> bool:
-        """Whether rows that begin alike can share their beginning; found out by trying, when it first matters."""
-        able = packs(self.network.get_base_model(), lambda batch: self.forward(batch.to(self.device)).logits)
+        """Whether rows that begin alike can share their beginning; found out by trying, when it
+        first matters."""
+        able = packs(
+            self.network.get_base_model(), lambda batch: self.forward(batch.to(self.device)).logits
+        )
         if not able:
-            self.notes += ("The rows begin alike, but this model's layers cannot share that: each is read by itself.",)
+            self.notes += (
+                "The rows begin alike, but this model's layers cannot share that: each is read by "
+                "itself.",
+            )
         return able
 
     def batch(self, rows: Sequence[Row]) -> AnswerTokens:
         """The rows on the model's device: packed where that saves work, and the model allows it."""
         lines = packed_lines(rows)
-        return collate(rows, self.tokenizer.pad_token_id, lines if lines and self.packs else ()).to(self.device)
+        return collate(rows, self.tokenizer.pad_token_id, lines if lines and self.packs else ()).to(
+            self.device
+        )
 
     @contextmanager
     def original(self) -> Iterator[None]:
@@ -109,8 +135,9 @@ class AdaptedModel(Prompted):
 
     @contextmanager
     def together(self, whole: AnswerTokens, *parts: AnswerTokens) -> Iterator[None]:
-        """A context in which scoring the parts takes one forward pass. whole: the rows of all parts, in their order.
-        Passes without gradient, such as those of the original model, stay separate."""
+        """A context in which scoring the parts takes one forward pass. whole: the rows of all
+        parts, in their order. Passes without gradient, such as those of the original model, stay
+        separate."""
         self._joint = JointPass(whole, parts)
         try:
             yield
@@ -118,17 +145,25 @@ class AdaptedModel(Prompted):
             self._joint = None
 
     def recompute(self) -> None:
-        """Turns gradient checkpointing on: the same gradient in less memory and about a third more time."""
-        self.network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        """Turns gradient checkpointing on: the same gradient in less memory and about a third more
+        time."""
+        self.network.gradient_checkpointing_enable(
+            gradient_checkpointing_kwargs={"use_reentrant": False}
+        )
         self.network.enable_input_require_grads()
         self.recomputes = True
 
     def score(
-        self, batch: AnswerTokens, logits: bool = False, hidden: bool = False, block: int | None = None
+        self,
+        batch: AnswerTokens,
+        logits: bool = False,
+        hidden: bool = False,
+        block: int | None = None,
     ) -> Scored:
         """The scores of a batch's answer tokens, teacher-forced.
 
-        logits, hidden: whether to return them. block: the block whose `states` to return, counted from 0.
+        logits, hidden: whether to return them. block: the block whose `states` to return, counted
+        from 0.
         """
         score = partial(self._scored, logits=logits, hidden=hidden, block=block)
         if self._joint is not None and torch.is_grad_enabled():
@@ -149,19 +184,24 @@ class AdaptedModel(Prompted):
         if block is not None:
             both = torch.stack([batch.predicts, batch.reads])
             states_at = full_precision(batch.at(states[0], both))
-        return Scored(nll, batch.row, batch.rows, chosen if logits else None, averaged, states_at, gold)
+        return Scored(
+            nll, batch.row, batch.rows, chosen if logits else None, averaged, states_at, gold
+        )
 
     def forward(self, batch: AnswerTokens, hidden: bool = False) -> ModelOutput:
-        """What transformers gives for a batch, but with the logits [N, V] of the answer tokens' predictions alone: the
-        output layer reads no other states, and multiplies in float32. What models do to logits afterwards (scaling,
-        soft-capping) is element by element. hidden: whether to return the hidden states, [B, T, D] each.
+        """What transformers gives for a batch, but with the logits [N, V] of the answer tokens'
+        predictions alone: the output layer reads no other states, and multiplies in float32. What
+        models do to logits afterwards (scaling, soft-capping) is element by element. hidden:
+        whether to return the hidden states, [B, T, D] each.
 
         Raises:
             ModelError: the model computes its logits otherwise.
         """
         head = self.network.get_base_model().get_output_embeddings()
         hooks = (
-            head.register_forward_pre_hook(lambda _, inputs: (batch.at(inputs[0], batch.predicts), *inputs[1:])),
+            head.register_forward_pre_hook(
+                lambda _, inputs: (batch.at(inputs[0], batch.predicts), *inputs[1:])
+            ),
             head.register_forward_hook(widened),
         )
         try:
@@ -172,14 +212,21 @@ class AdaptedModel(Prompted):
                 hook.remove()
         if output.logits.shape[:-1] != batch.target.shape:
             kind = type(self.network.get_base_model()).__name__
-            message = f"{kind} cannot give the logits of chosen positions alone: its output layer is not used as such."
-            raise ModelError(message, "Use a model of another kind: nearly all causal models of transformers can.")
+            message = (
+                f"{kind} cannot give the logits of chosen positions alone: its output layer "
+                f"is not used as such."
+            )
+            raise ModelError(
+                message,
+                "Use a model of another kind: nearly all causal models of transformers can.",
+            )
         return output
 
     @torch.no_grad()
     def state_norm(self, batch: AnswerTokens, block: int) -> tuple[float, int]:
-        """(mean norm of a block's output over the batch's tokens, its width D); the batch is not packed. The first
-        token of each row is left out: in models like Llama its norm is far above all others."""
+        """(mean norm of a block's output over the batch's tokens, its width D); the batch is not
+        packed. The first token of each row is left out: in models like Llama its norm is far above
+        all others."""
         batch = batch.to(self.device)
         with self._read(block) as states:
             self.forward(batch)
@@ -199,7 +246,10 @@ class AdaptedModel(Prompted):
         blocks = self.blocks
         if not 0 <= block < len(blocks):
             count = f"{len(blocks)} blocks, counted from 0" if len(blocks) else "no list of blocks"
-            raise ModelError(f"The model has no block {block}: it has {count}.", "Set layer and lora_layers to match.")
+            raise ModelError(
+                f"The model has no block {block}: it has {count}.",
+                "Set layer and lora_layers to match.",
+            )
         hook = blocks[block].register_forward_hook(
             lambda module, inputs, output: states.append(
                 (output[0] if isinstance(output, tuple) else output).to(self.device)
@@ -214,16 +264,20 @@ class AdaptedModel(Prompted):
     def generate(
         self, questions: Sequence[str], max_new_tokens: int = 16, batch: int | None = None, **drawn
     ) -> list[str]:
-        """Replies, one per question, without special tokens: greedy, or sampled if `drawn` is given.
+        """Replies, one per question, without special tokens: greedy, or sampled if `drawn` is
+        given.
 
-        batch: rows at once, by default `at_once`; after memory has run out, no call takes more than then fitted.
-        drawn: sampling arguments of transformers' `generate`, such as temperature and top_p.
+        batch: rows at once, by default `at_once`; after memory has run out, no call takes more than
+        then fitted. drawn: sampling arguments of transformers' `generate`, such as temperature and
+        top_p.
         """
         rows = self.prompts(questions)
         return [text.strip() for text, *_ in self.replies(rows, max_new_tokens, batch, **drawn)]
 
     @torch.no_grad()
-    def replies(self, rows: Sequence[Row], max_new_tokens: int, batch: int | None = None, **drawn) -> list[tuple]:
+    def replies(
+        self, rows: Sequence[Row], max_new_tokens: int, batch: int | None = None, **drawn
+    ) -> list[tuple]:
         """Replies as of `generate`, with the space around them: (reply, *`FirstToken` of its
         answer) a row, (reply,) of rows without an answer."""
         cache = self.reply_cache if self.adapter_off and not drawn else None
@@ -234,7 +288,9 @@ class AdaptedModel(Prompted):
         self.network.eval()
         write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
         written: list[tuple] = []
-        for piece in self.in_pieces([rows[i] for i in order], batch or self.at_once(rows, max_new_tokens), write):
+        for piece in self.in_pieces(
+            [rows[i] for i in order], batch or self.at_once(rows, max_new_tokens), write
+        ):
             self.on_replies(len(piece))
             written += piece
         fresh = dict(zip(order, written))
@@ -243,8 +299,8 @@ class AdaptedModel(Prompted):
         return [reply for _, reply in sorted((known | fresh).items())]
 
     def at_once(self, rows: Sequence[Row], new_tokens: int = 0) -> int:
-        """How many of the rows to score at once, or with new_tokens to continue: on a GPU what its free memory has room
-        for, by the model's shape; elsewhere `MOST_ROWS`."""
+        """How many of the rows to score at once, or with new_tokens to continue: on a GPU what its
+        free memory has room for, by the model's shape; elsewhere `MOST_ROWS`."""
         if self.device.type != "cuda" or not rows:
             return MOST_ROWS
         tokens, answer = max(row.length for row in rows), max(len(row.answer) for row in rows)
@@ -255,12 +311,16 @@ class AdaptedModel(Prompted):
             return MOST_ROWS
         return max(1, int(SHARE * free_bytes(self.device)) // needed)
 
-    def in_pieces(self, rows: Sequence[Any], size: int, work: Callable[[Sequence[Any]], Any]) -> Iterator[Any]:
-        """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`: of no more rows than
-        fitted when memory last ran out."""
+    def in_pieces(
+        self, rows: Sequence[Any], size: int, work: Callable[[Sequence[Any]], Any]
+    ) -> Iterator[Any]:
+        """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`: of no
+        more rows than fitted when memory last ran out."""
 
         def of(rows: Sequence[Any], size: int) -> Iterator[Any]:
-            return in_pieces(rows, min(size, self.most_rows), work, partial(setattr, self, "most_rows"))
+            return in_pieces(
+                rows, min(size, self.most_rows), work, partial(setattr, self, "most_rows")
+            )
 
         return self.divided(rows, min(size, self.most_rows), of)
 
@@ -276,8 +336,11 @@ class AdaptedModel(Prompted):
         """The GPUs that its random numbers may come from, none on the CPU."""
         return range(torch.cuda.device_count() if self.device.type == "cuda" else 0)
 
-    def sample(self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float) -> list[str]:
-        """Sampled replies, see `generate`; the same for the same seed. Leaves torch's random state as it is."""
+    def sample(
+        self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float
+    ) -> list[str]:
+        """Sampled replies, see `generate`; the same for the same seed. Leaves torch's random state
+        as it is."""
         with torch.random.fork_rng(devices=self.gpus):
             torch.manual_seed(seed)
             return self.generate(questions, max_new_tokens, **drawn)
@@ -292,4 +355,5 @@ class AdaptedModel(Prompted):
 
     def save_adapter(self, folder: Path) -> None:
         """Writes the adapter in peft's format."""
-        self.network.save_pretrained(str(folder), save_embedding_layers=False)  # else peft queries the Hub about them
+        # else peft queries the Hub about them
+        self.network.save_pretrained(str(folder), save_embedding_layers=False)

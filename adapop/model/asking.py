@@ -30,7 +30,8 @@ from adapop.model.tokens import Row, encode_facts
 CHAT, CHAT_EXAMPLES, TEXT_EXAMPLES = WAYS = ("chat", "chat-examples", "text-examples")
 Examples = Sequence[tuple[str, str]]
 TURNS = (
-    "{% for message in messages %}{% if message['role'] == 'assistant' %}{{ ' ' + message['content'] + '\n\n' }}"
+    "{% for message in messages %}{% if message['role'] == 'assistant' %}{{ ' ' + "
+    "message['content'] + '\n\n' }}"
     "{% elif message['role'] == 'user' %}{{ 'Question: ' + message['content'] + '\nAnswer:' }}"
     "{% else %}{{ message['content'] + '\n\n' }}{% endif %}{% endfor %}"
 )
@@ -40,10 +41,13 @@ INSERTED = (
     "{{% set messages = messages[:1] + examples + messages[1:] %}}{{% else %}}"
     "{{% set messages = examples + messages %}}{{% endif %}}"
 )
-LINE_END = ("\n", "Ċ", "<0x0A>")  # in the pieces of a tokenizer: as it is, in byte-level BPE, as a byte
+# in the pieces of a tokenizer: as it is, in byte-level BPE, as a byte
+LINE_END = ("\n", "Ċ", "<0x0A>")
 
 
-def template_of(tokenizer: PreTrainedTokenizerBase, own: str | None, way: str, examples: Examples) -> str | None:
+def template_of(
+    tokenizer: PreTrainedTokenizerBase, own: str | None, way: str, examples: Examples
+) -> str | None:
     """The chat template that asks in one of `WAYS`.
 
     own: the model's, None for a base model without one. examples: (question, answer) pairs, at
@@ -51,7 +55,11 @@ def template_of(tokenizer: PreTrainedTokenizerBase, own: str | None, way: str, e
     """
     if way == CHAT:
         return own
-    turns = [{"role": role, "content": text} for pair in examples for role, text in zip(("user", "assistant"), pair)]
+    turns = [
+        {"role": role, "content": text}
+        for pair in examples
+        for role, text in zip(("user", "assistant"), pair)
+    ]
     if way == CHAT_EXAMPLES and own:  # some templates read content as a list of parts
         form = manner(tokenizer, own)
         turns = [{**turn, "content": form.content(turn)} for turn in turns]
@@ -101,15 +109,20 @@ class Prompted:
         return tuple(way for way in possible if way != CHAT_EXAMPLES or self._takes_examples())
 
     def _takes_examples(self) -> bool:
-        """Whether the chat template shows earlier turns and the question: some show the first turn alone."""
+        """Whether the chat template shows earlier turns and the question: some show the first turn
+        alone."""
         template = self._template(CHAT_EXAMPLES)
         try:
             rendered = manner(self.tokenizer, template).render(self.tokenizer, TRIALS["user"])
         except TemplateError:
             return False
-        return DUMMY in rendered and all(text.strip() in rendered for pair in self.examples for text in pair)
+        return DUMMY in rendered and all(
+            text.strip() in rendered for pair in self.examples for text in pair
+        )
 
-    def ask(self, way: str, examples: Examples = (), spoken: Mapping[str, OwnAnswer] | None = None) -> None:
+    def ask(
+        self, way: str, examples: Examples = (), spoken: Mapping[str, OwnAnswer] | None = None
+    ) -> None:
         """Sets how the model is asked from now on. spoken: by fact id, answers in its own words,
         asked in this way.
 
@@ -120,9 +133,13 @@ class Prompted:
         self.examples = tuple(examples)
         if way != CHAT and not self.examples:
             fix = "Give three rows the group 'example', or more rows to retain."
-            raise DataError(f"To be asked so ({way}) the model needs three examples, and there are none.", fix)
+            raise DataError(
+                f"To be asked so ({way}) the model needs three examples, and there are none.", fix
+            )
         if not self._template(way):
-            raise ModelError("The model has no chat template.", "Ask it as text: --asking text-examples.")
+            raise ModelError(
+                "The model has no chat template.", "Ask it as text: --asking text-examples."
+            )
         self.way, self.spoken = way, spoken or {}
         self.tokenizer.chat_template = self._template(way)
 
@@ -149,10 +166,15 @@ class Prompted:
         return line_ends(self.tokenizer)
 
     def rows(
-        self, facts: Sequence[Fact], questions: Sequence[str] | None = None, include_tail: bool = False
+        self,
+        facts: Sequence[Fact],
+        questions: Sequence[str] | None = None,
+        include_tail: bool = False,
     ) -> list[Row]:
         """The facts as rows, see `tokens.encode_facts`: asked as it is, in its own words if any."""
-        return encode_facts(self.tokenizer, facts, self.system, questions, include_tail, self.spoken)
+        return encode_facts(
+            self.tokenizer, facts, self.system, questions, include_tail, self.spoken
+        )
 
     def prompts(self, questions: Sequence[str]) -> list[Row]:
         """The questions as rows without an answer, to be replied to."""

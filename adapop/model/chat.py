@@ -1,10 +1,12 @@
-"""A question in the model's own chat template, as token ids, in which no text of a user becomes a control token.
+"""A question in the model's own chat template, as token ids, in which no text of a user becomes a
+control token.
 
-transformers' `apply_chat_template(sanitize_control_tokens=True)` reads a user's `<|eot_id|>` as letters. Three things
-it leaves to us. It knows a control token by its letters alone, so one that the tokenizer's normaliser makes of others
-(of a full-width ＜s＞) gets through: a chat with a control token that its template did not write is refused. It reads
-no text without a template, and gives no offsets: answers are read by a copy of the tokenizer that knows no control
-tokens. And it takes several times as long, so it gets only the texts that hold one.
+transformers' `apply_chat_template(sanitize_control_tokens=True)` reads a user's `<|eot_id|>` as
+letters. Three things it leaves to us. It knows a control token by its letters alone, so one that
+the tokenizer's normaliser makes of others (of a full-width ＜s＞) gets through: a chat with a
+control token that its template did not write is refused. It reads no text without a template, and
+gives no offsets: answers are read by a copy of the tokenizer that knows no control tokens. And it
+takes several times as long, so it gets only the texts that hold one.
 """
 
 import copy
@@ -22,20 +24,26 @@ from adapop.errors import DataError, ModelError, truncated
 from adapop.model.template import ANSWER, manner
 
 PROMPTS = 8_192  # remembered: a run asks the same questions at each measurement
-# lone surrogates, noncharacters, and the two private characters that transformers takes out of a user's text
+# lone surrogates, noncharacters, and the two private characters that transformers takes out of a
+# user's text
 UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef\U000f0000\U000f0001]")
-SIGN = re.compile(r"[^\w\s/]")  # control tokens have some; a slash stays, for templates that obey "/no_think"
+# control tokens have some; a slash stays, for templates that obey "/no_think"
+SIGN = re.compile(r"[^\w\s/]")
 NO_TEMPLATE = (
-    "Pick an instruction-tuned model, or put a chat_template.jinja into a model's folder, for example: "
+    "Pick an instruction-tuned model, or put a chat_template.jinja into a model's folder, for "
+    "example: "
     "Question: {{ messages[0]['content'] }}\\nAnswer:"
 )
 Turns = Sequence[Mapping[str, str]]
 
 
-def encode_prompt(tokenizer: PreTrainedTokenizerBase, question: str, system: str | None = "") -> tuple[int, ...]:
+def encode_prompt(
+    tokenizer: PreTrainedTokenizerBase, question: str, system: str | None = ""
+) -> tuple[int, ...]:
     """Token ids of the chat prompt, up to the assistant's turn.
 
-    Where the template refuses or leaves out a system prompt, it becomes a paragraph before the question.
+    Where the template refuses or leaves out a system prompt, it becomes a paragraph before the
+    question.
 
     Raises:
         ModelError: the tokenizer has no chat template, one that fails, or no tokenizer.json.
@@ -77,9 +85,14 @@ def encode_answer(
     """
     check_template(tokenizer, question, system or "", answer, lead)
     template = tokenizer.get_chat_template()
-    rendered, control = _prompt(tokenizer, template, question, system or ""), _control(tokenizer, template)
+    rendered, control = (
+        _prompt(tokenizer, template, question, system or ""),
+        _control(tokenizer, template),
+    )
     before = lead if lead[:1].isspace() else _joint(tokenizer, template) + lead
-    hostile = any(control.written.search(text) for text in (question, system or "", before + answer))
+    hostile = any(
+        control.written.search(text) for text in (question, system or "", before + answer)
+    )
     encoded = control.backend.encode(rendered.chat + before + answer, add_special_tokens=False)
     start, prompt = len(rendered.chat) + len(before), ()
     # what a model reads ends with the prompt: no token of an answer begins before
@@ -87,14 +100,18 @@ def encode_answer(
         encoded = control.letters.encode(before + answer, add_special_tokens=False)
         start, prompt = len(before), rendered.ids
     control.check(encoded.ids, answer, () if prompt else rendered.ids)
-    first = next((place for place, (_, end) in enumerate(encoded.offsets) if end > start), len(encoded.ids))
+    first = next(
+        (place for place, (_, end) in enumerate(encoded.offsets) if end > start), len(encoded.ids)
+    )
     spans = tuple((max(0, begin - start), end - start) for begin, end in encoded.offsets[first:])
     return Answered((*prompt, *encoded.ids[:first]), tuple(encoded.ids[first:]), spans)
 
 
 def control_free(tokenizer: PreTrainedTokenizerBase, text: str) -> bool:
     """Whether a text has no letters of a control token, and so may become part of a template."""
-    return not UNREADABLE.search(text) and not _control(tokenizer, tokenizer.chat_template or "").written.search(text)
+    return not UNREADABLE.search(text) and not _control(
+        tokenizer, tokenizer.chat_template or ""
+    ).written.search(text)
 
 
 @lru_cache(maxsize=64)
@@ -103,7 +120,11 @@ def _joint(tokenizer: PreTrainedTokenizerBase, template: str) -> str:
     question = {"role": "user", "content": "?"}
     try:
         prompt = _applied(tokenizer, [question])
-        whole = _applied(tokenizer, [question, {"role": "assistant", "content": ANSWER}], add_generation_prompt=False)
+        whole = _applied(
+            tokenizer,
+            [question, {"role": "assistant", "content": ANSWER}],
+            add_generation_prompt=False,
+        )
     except TemplateError:  # a template for a single question has no place for an answer
         return ""
     before, answered, _ = whole.rpartition(ANSWER)
@@ -123,13 +144,16 @@ def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
 def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
     """Ids of what the chat template writes after an answer, with the end-of-sequence token last.
 
-    The AdaPop paper's code trains on these tokens. Llama: <|eot_id|>; Gemma: <end_of_turn>, newline, <eos>.
+    The AdaPop paper's code trains on these tokens. Llama: <|eot_id|>; Gemma: <end_of_turn>,
+    newline, <eos>.
     """
     check_template(tokenizer)
     turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": ANSWER}]
     tail = ()
     try:
-        before, _, after = _applied(tokenizer, turns, add_generation_prompt=False).rpartition(ANSWER)
+        before, _, after = _applied(tokenizer, turns, add_generation_prompt=False).rpartition(
+            ANSWER
+        )
         tail = tuple(tokenizer.encode(after, add_special_tokens=False)) if before else ()
     except TemplateError:  # a template for a single question has no place for an answer
         pass
@@ -139,8 +163,8 @@ def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Control:
-    """A tokenizer's control tokens: those marked special, and those that its template writes, but not Gemma's line ends
-    and single letters."""
+    """A tokenizer's control tokens: those marked special, and those that its template writes, but
+    not Gemma's line ends and single letters."""
 
     names: Mapping[int, str]
     """Without the unknown token, which any odd letter may become."""
@@ -155,7 +179,8 @@ class _Control:
         """Refuses a control token that a user's text became. due: those that may be among the ids.
 
         Raises:
-            DataError: there is another one. Some tokenizers (Unigram, whole words) find it in plain text as well.
+            DataError: there is another one. Some tokenizers (Unigram, whole words) find it in plain
+                text as well.
         """
         for token in Counter(filter(self.names.get, ids)) - Counter(due):
             raise _not_plain(text, self.names[token])
@@ -170,7 +195,9 @@ class _Prompt:
 
 
 @lru_cache(maxsize=PROMPTS)
-def _prompt(tokenizer: PreTrainedTokenizerBase, template: str, question: str, system: str) -> _Prompt:
+def _prompt(
+    tokenizer: PreTrainedTokenizerBase, template: str, question: str, system: str
+) -> _Prompt:
     """What `encode_prompt` gives the ids of. template: the tokenizer's, which may be set anew."""
     turns = [{"role": "user", "content": question}]
     if system:
@@ -185,7 +212,9 @@ def _prompt(tokenizer: PreTrainedTokenizerBase, template: str, question: str, sy
     try:
         chat = _applied(tokenizer, turns)
     except TemplateError as error:
-        raise ModelError(f"The model's chat template cannot show a question: {error}", NO_TEMPLATE) from error
+        raise ModelError(
+            f"The model's chat template cannot show a question: {error}", NO_TEMPLATE
+        ) from error
     if question.strip() not in chat:
         raise ModelError("The model's chat template leaves the question out.", NO_TEMPLATE)
     return _Prompt(chat, _ids(tokenizer, turns, chat))
@@ -197,13 +226,19 @@ def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[i
     text = "\n".join(turn["content"] for turn in turns)
     if hostile := control.written.search(text):
         try:
-            ids = _applied(tokenizer, turns, tokenize=True, sanitize_control_tokens=True, return_dict=False)
+            ids = _applied(
+                tokenizer, turns, tokenize=True, sanitize_control_tokens=True, return_dict=False
+            )
         except ValueError:
             raise _not_plain(text, hostile[0]) from None
     else:
         ids = control.backend.encode(chat, add_special_tokens=False).ids
     innocent = [{**turn, "content": SIGN.sub("x", turn["content"])} for turn in turns]
-    control.check(ids, text, control.backend.encode(_applied(tokenizer, innocent), add_special_tokens=False).ids)
+    control.check(
+        ids,
+        text,
+        control.backend.encode(_applied(tokenizer, innocent), add_special_tokens=False).ids,
+    )
     return tuple(ids)
 
 
@@ -222,14 +257,19 @@ def check_template(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
     if tokenizer.chat_template is None:
         raise ModelError("The model's tokenizer has no chat template.", NO_TEMPLATE)
     if not tokenizer.is_fast:
-        raise ModelError("The model's tokenizer has no tokenizer.json.", "Pick a model that has one.")
+        raise ModelError(
+            "The model's tokenizer has no tokenizer.json.", "Pick a model that has one."
+        )
     for match in filter(None, map(UNREADABLE.search, texts)):
         where = f"U+{ord(match[0]):04X} at character {match.start() + 1:,}"
         raise DataError(f"A text has {where}, which is no character.", "Remove it.")
 
 
 def _not_plain(text: str, name: str) -> DataError:
-    message = f"{truncated(text)!r} contains {name}, which this model's tokenizer cannot read as plain text."
+    message = (
+        f"{truncated(text)!r} contains {name}, which this model's tokenizer cannot read as "
+        f"plain text."
+    )
     return DataError(message, "Remove it.")
 
 
@@ -244,7 +284,9 @@ def _control(tokenizer: PreTrainedTokenizerBase, template: str) -> _Control:
     backend.no_truncation()
     backend.no_padding()
     letters = copy.deepcopy(backend)
-    letters.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names.values()])
+    letters.add_special_tokens(
+        [AddedToken(name, special=True, normalized=False) for name in names.values()]
+    )
     letters.encode_special_tokens = True  # reads them as plain text
     longest_first = sorted(names.values(), key=len, reverse=True)
     written = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")

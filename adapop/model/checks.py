@@ -1,5 +1,5 @@
-"""Whether a model can be used: what is known from its config.json and tokenizer, before gigabytes are loaded, and
-whether the weights are whole afterwards."""
+"""Whether a model can be used: what is known from its config.json and tokenizer, before gigabytes
+are loaded, and whether the weights are whole afterwards."""
 
 from collections.abc import Collection
 from inspect import signature
@@ -20,19 +20,22 @@ from adapop.errors import ModelError, truncated
 from adapop.model.chat import encode_prompt, turn_end
 from adapop.model.memory import FOUR_BITS
 
-LFS = b"version https://git-lfs"  # how a file begins that stands for one that Git LFS has not fetched
+# how a file begins that stands for one that Git LFS has not fetched
+LFS = b"version https://git-lfs"
 KINDS = (AutoModelForCausalLM, AutoModelForImageTextToText)
 # sizes in a config.json, several times those of the largest models there are
 MOST = {
-    "num_hidden_layers": 1_000, "num_attention_heads": 2_048, "num_key_value_heads": 2_048, "head_dim": 16_384,
-    "hidden_size": 262_144, "intermediate_size": 2_097_152, "vocab_size": 8_388_608, "num_experts": 8_192,
-    "num_local_experts": 8_192, "n_routed_experts": 8_192,
+    "num_hidden_layers": 1_000, "num_attention_heads": 2_048, "num_key_value_heads": 2_048,
+    "head_dim": 16_384, "hidden_size": 262_144, "intermediate_size": 2_097_152,
+    "vocab_size": 8_388_608, "num_experts": 8_192, "num_local_experts": 8_192,
+    "n_routed_experts": 8_192,
 }  # fmt: skip
 LEAST_BYTES = 1 / 8  # that a weight takes on disk: one bit
 
 
 def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
-    """(the class of transformers that loads models of this kind, one of this shape without weights).
+    """(the class of transformers that loads models of this kind, one of this shape without
+    weights).
 
     Raises:
         ValueError: a size is beyond any model's: to lay out a million blocks takes all memory.
@@ -42,7 +45,9 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
     for name, most in MOST.items():
         least = 0 if "expert" in name else 1
         if isinstance(size := getattr(text, name, None), int) and not least <= size <= most:
-            raise ValueError(f"its config.json has {name} = {size:,}, and {least} to {most:,} can be laid out")
+            raise ValueError(
+                f"its config.json has {name} = {size:,}, and {least} to {most:,} can be laid out"
+            )
     for kind in KINDS:
         try:
             with torch.device("meta"):
@@ -54,8 +59,13 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
         if "logits_to_keep" in signature(outline.forward).parameters:
             return kind, outline
         name = type(outline).__name__
-        message = f"{name} cannot give the logits of chosen positions alone: it knows no logits_to_keep."
-        raise ModelError(message, "Use a model of another kind: nearly all causal models of transformers know it.")
+        message = (
+            f"{name} cannot give the logits of chosen positions alone: it knows no logits_to_keep."
+        )
+        raise ModelError(
+            message,
+            "Use a model of another kind: nearly all causal models of transformers know it.",
+        )
     message = f"A model of the kind {shape.model_type!r} does not write text from left to right."
     raise ModelError(message, "Use a causal language model.")
 
@@ -65,17 +75,22 @@ def check_size(outline: PreTrainedModel, folder: Path) -> None:
     there = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
     count = sum(weight.numel() for weight in outline.parameters())
     if there and count * LEAST_BYTES > there:
-        raise ValueError(f"its config.json describes {count:,} weights, too many for files of {there:,} bytes")
+        raise ValueError(
+            f"its config.json describes {count:,} weights, too many for files of {there:,} bytes"
+        )
 
 
 def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
-    """Bytes of the outline's weights as they will be loaded. In 4 bits are the linear layers but the output layer."""
+    """Bytes of the outline's weights as they will be loaded. In 4 bits are the linear layers but
+    the output layer."""
     width = getattr(torch, config.precision).itemsize
     whole = width * sum(weight.numel() for weight in outline.parameters())
     if not config.four_bit:
         return whole
     linear = [part for part in outline.modules() if isinstance(part, nn.Linear)]
-    narrow = sum(part.weight.numel() for part in linear if part is not outline.get_output_embeddings())
+    narrow = sum(
+        part.weight.numel() for part in linear if part is not outline.get_output_embeddings()
+    )
     return whole - (width - FOUR_BITS) * narrow
 
 
@@ -83,19 +98,26 @@ def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBas
     """Checks that the model has a vector for every token of any text and of the chat template.
 
     Raises:
-        ModelError: it has none for some. Special tokens that are never written (Gemma 3's image token) may lack one.
+        ModelError: it has none for some. Special tokens that are never written (Gemma 3's image
+            token) may lack one.
     """
     rows, added = outline.get_input_embeddings().weight.shape[0], tokenizer.added_tokens_decoder
     written = {tokenizer.pad_token_id}
     if tokenizer.chat_template is not None:
         written |= {*encode_prompt(tokenizer, "?"), *turn_end(tokenizer)}
     beyond = {number: token for token, number in tokenizer.get_vocab().items() if number >= rows}
-    used = sorted(number for number in beyond if number in written or number not in added or not added[number].special)
+    used = sorted(
+        number
+        for number in beyond
+        if number in written or number not in added or not added[number].special
+    )
     if used:
         raise ModelError(
-            f"The tokenizer does not fit the model: {len(used):,} of its tokens, the first {beyond[used[0]]!r} with id "
+            f"The tokenizer does not fit the model: {len(used):,} of its tokens, the first "
+            f"{beyond[used[0]]!r} with id "
             f"{used[0]:,}, lie beyond the model's embedding, which has {rows:,} rows.",
-            "Use the tokenizer that came with these weights, or enlarge the embedding and train it.",
+            "Use the tokenizer that came with these weights, or enlarge the embedding and train "
+            "it.",
         )
 
 
@@ -110,14 +132,21 @@ def check_weights(base: PreTrainedModel, missing: Collection[str]) -> None:
     reached = _reached(base)
     if absent := sorted(name for name in missing if name in reached):
         raise ModelError(
-            f"The model's files lack {len(absent):,} of its {len(reached):,} weights, for example {absent[0]}.",
+            f"The model's files lack {len(absent):,} of its {len(reached):,} weights, for example "
+            f"{absent[0]}.",
             "Copy or download the whole model again.",
         )
-    sums = {name: weight.detach().sum() for name, weight in reached.items() if weight.is_floating_point()}
+    sums = {
+        name: weight.detach().sum()
+        for name, weight in reached.items()
+        if weight.is_floating_point()
+    }
     if spoilt := [name for name, total in sums.items() if not total.isfinite()]:
         raise ModelError(
-            f"{len(spoilt):,} of the model's weights hold NaN or infinity, for example {spoilt[0]}.",
-            "The files are damaged, or were saved so: download the model again, or use another revision of it.",
+            f"{len(spoilt):,} of the model's weights hold NaN or infinity, for example "
+            f"{spoilt[0]}.",
+            "The files are damaged, or were saved so: download the model again, or use another "
+            "revision of it.",
         )
 
 
@@ -133,7 +162,12 @@ def lfs_pointers(folder: Path) -> list[str]:
 def _reached(base: PreTrainedModel) -> dict[str, nn.Parameter]:
     """The weights that a text passes through: the text decoder's and the output head's."""
     head = base.get_output_embeddings()
-    parts = {id(weight) for part in (base.get_decoder(), head) if part is not None for weight in part.parameters()}
+    parts = {
+        id(weight)
+        for part in (base.get_decoder(), head)
+        if part is not None
+        for weight in part.parameters()
+    }
     return {name: weight for name, weight in base.named_parameters() if id(weight) in parts}
 
 
@@ -145,9 +179,11 @@ def check_number(file: str, name: str, value: object) -> None:
 
 
 def reply_ends(base: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int] | None:
-    """Ids that end a reply: the model's own, the tokenizer's, and the one with which the chat template ends a turn.
+    """Ids that end a reply: the model's own, the tokenizer's, and the one with which the chat
+    template ends a turn.
 
-    Nothing else of a model's generation settings is kept: greedy means argmax, without a repetition penalty (Qwen).
+    Nothing else of a model's generation settings is kept: greedy means argmax, without a repetition
+    penalty (Qwen).
     """
     own = base.generation_config.eos_token_id
     own = own if isinstance(own, list) else [own]

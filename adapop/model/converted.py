@@ -35,7 +35,8 @@ TERMS = {
     )
 }
 ABOUT = "gguf.json"
-FLOAT32_WEIGHTS = 10**9  # of larger models the folder, and the memory while converting, would be twice as large
+# of larger models the folder, and the memory while converting, would be twice as large
+FLOAT32_WEIGHTS = 10**9
 
 
 def is_gguf(model: str) -> bool:
@@ -50,7 +51,9 @@ def files_of(model: str) -> tuple[Path, ...]:
         if not Path(model).is_file():
             raise refused(model, "there is no such file", "Check the path.")
         return (Path(model),)
-    places = [spec.submodule_search_locations[0] for name in PACKAGED[model] if (spec := find_spec(name))]
+    places = [
+        spec.submodule_search_locations[0] for name in PACKAGED[model] if (spec := find_spec(name))
+    ]
     files = [path for place in places for path in sorted(Path(place).rglob(f"*{GGUF}*"))]
     if len(files) != len(PACKAGED[model]):
         raise refused(model, "the Python package that brings it is not installed", INSTALL[model])
@@ -89,7 +92,11 @@ def converted(model: str) -> Path:
     if folder.is_dir():
         return folder
     if find_spec("gguf") is None:
-        raise refused(model, "GGUF files are read by the package gguf, which is not installed", "pip install gguf")
+        raise refused(
+            model,
+            "GGUF files are read by the package gguf, which is not installed",
+            "pip install gguf",
+        )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f"{folder.name}.lock")):
@@ -98,19 +105,27 @@ def converted(model: str) -> Path:
     except Exception as error:
         number = errno_of(error)
         if number is None and type(error) is Exception:  # as tokenizers raises
-            raise refused(model, f"its tokenizer cannot be read ({truncated(error)})", WHOLE) from error
+            raise refused(
+                model, f"its tokenizer cannot be read ({truncated(error)})", WHOLE
+            ) from error
         if number is None:  # not what the disk refuses
             raise
         where = "the cache" if is_public() else folder.parent
         full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        why = f"the disk of {where} is full" if full else f"it cannot be converted in {where} ({os.strerror(number)})"
-        raise refused(model, why, "Make room, or set ADAPOP_CACHE to a folder on another disk.") from error
+        why = (
+            f"the disk of {where} is full"
+            if full
+            else f"it cannot be converted in {where} ({os.strerror(number)})"
+        )
+        raise refused(
+            model, why, "Make room, or set ADAPOP_CACHE to a folder on another disk."
+        ) from error
     return folder
 
 
 def errno_of(error: Exception) -> int | None:
-    """The `errno` of what the system refused, None if it refused nothing. safetensors and tokenizers, which are
-    written in Rust, say it in their text alone."""
+    """The `errno` of what the system refused, None if it refused nothing. safetensors and
+    tokenizers, which are written in Rust, say it in their text alone."""
     if isinstance(error, OSError):
         return error.errno
     match = re.search(r"\(os error (\d+)\)", str(error))
@@ -122,7 +137,10 @@ def notes_of(model: str) -> tuple[str, ...]:
     if not is_gguf(model):
         return ()
     types = ", ".join(json.loads((folder_of(model) / ABOUT).read_text())["types"])
-    stored = f"Its weights are dequantised from a GGUF file ({types}): every number is of the quantised model."
+    stored = (
+        f"Its weights are dequantised from a GGUF file ({types}): every number is of the "
+        f"quantised model."
+    )
     return (stored, *TERMS.get(model, ()))
 
 
@@ -153,8 +171,13 @@ def _convert(model: str, path: Path, folder: Path) -> None:
 
     from adapop.model.checks import check_weights
 
-    header, source = read_header(path), {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
-    say = partial(print, f"Converting {model}, once, into {folder.parent}:", file=sys.stderr, flush=True)
+    header, source = (
+        read_header(path),
+        {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name},
+    )
+    say = partial(
+        print, f"Converting {model}, once, into {folder.parent}:", file=sys.stderr, flush=True
+    )
     say("reading its tokenizer.", *TERMS.get(model, ()))
     shape, kind, outline = _outline(header, source)
     tokenizer = AutoTokenizer.from_pretrained(**source, padding_side="left")
@@ -182,17 +205,26 @@ def _outline(header: Header, source: dict) -> tuple:
     name = source["gguf_file"]
     blocks = header.values.get(f"{header.architecture}.block_count", 1)
     if type(blocks) is not int or not 0 < blocks <= header.tensors:
-        raise refused(name, "it is damaged: its header names no block, or more than it has tensors", WHOLE)
+        raise refused(
+            name, "it is damaged: its header names no block, or more than it has tensors", WHOLE
+        )
     try:
         shape = AutoConfig.from_pretrained(**source)
     except (ValueError, KeyError) as error:
         if "not supported" not in str(error) and header.architecture:
             raise
-        why = f"transformers cannot read the architecture {truncated(header.architecture)!r} from GGUF"
-        raise refused(name, why, "Use the model's folder of safetensors, or a Llama, Qwen or Gemma.") from error
+        why = (
+            f"transformers cannot read the architecture {truncated(header.architecture)!r} from "
+            f"GGUF"
+        )
+        raise refused(
+            name, why, "Use the model's folder of safetensors, or a Llama, Qwen or Gemma."
+        ) from error
     kind, outline = outline_of(shape)
     count = sum(weight.numel() for weight in outline.parameters())
     if count > header.weights:
-        why = f"it is damaged: its header describes {count:,} weights, and it has {header.weights:,}"
+        why = (
+            f"it is damaged: its header describes {count:,} weights, and it has {header.weights:,}"
+        )
         raise refused(name, why, WHOLE)
     return shape, kind, outline

@@ -47,7 +47,14 @@ def with_precision(config: RunConfig) -> RunConfig:
         return replace(config, precision=BFLOAT16)  # half of the memory
     try:
         seconds = _known(_sizes(shape))
-    except (ValueError, TypeError, ArithmeticError, LookupError, RuntimeError, StrictDataclassError):
+    except (
+        ValueError,
+        TypeError,
+        ArithmeticError,
+        LookupError,
+        RuntimeError,
+        StrictDataclassError,
+    ):
         return replace(config, precision=FLOAT32)  # no such model can be made: loading it says why
     return replace(config, precision=min(seconds, key=seconds.get))
 
@@ -60,7 +67,10 @@ def speed_note(config: RunConfig) -> tuple[str, ...]:
         return ()
     other = BFLOAT16 if config.precision == FLOAT32 else FLOAT32
     times = known.value[other] / known.value[config.precision]
-    return (f"Precision: {config.precision}; in a trial on this CPU a step in {other} took {times:.2g} times as long.",)
+    return (
+        f"Precision: {config.precision}; in a trial on this CPU a step in {other} took "
+        f"{times:.2g} times as long.",
+    )
 
 
 def _sizes(shape: Mapping[str, Any]) -> dict[str, int]:
@@ -80,7 +90,12 @@ def _sizes(shape: Mapping[str, Any]) -> dict[str, int]:
 
 def _key(sizes: Mapping[str, int]) -> tuple[str, ...]:
     """Where the cache has a trial: by shape, machine and what torch makes of it."""
-    here = (platform.node(), torch.__version__, torch.backends.cpu.get_cpu_capability(), str(torch.get_num_threads()))
+    here = (
+        platform.node(),
+        torch.__version__,
+        torch.backends.cpu.get_cpu_capability(),
+        str(torch.get_num_threads()),
+    )
     return ("precision", json.dumps(sizes), *here)
 
 

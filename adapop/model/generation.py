@@ -1,7 +1,8 @@
 """Replies to many prompts at once; greedy ones without the work for those that are finished.
 
-transformers' `generate` computes every row of a batch until the last one ends. Where a model keeps nothing but keys and
-values of what it has read, a finished row can be taken out; the text is the same.
+transformers' `generate` computes every row of a batch until the last one ends. Where a model keeps
+nothing but keys and values of what it has read, a finished row can be taken out; the text is the
+same.
 """
 
 from collections.abc import Sequence
@@ -21,10 +22,13 @@ TAKEN_OUT = 1 / 4  # of the rows must be finished before they are: to take them 
 
 
 def can_drop_rows(base: PreTrainedModel) -> bool:
-    """Whether `greedy` can be used: the model reads positions, and its cache holds keys and values alone."""
+    """Whether `greedy` can be used: the model reads positions, and its cache holds keys and values
+    alone."""
     if "position_ids" not in signature(base.forward).parameters or base._is_stateful:
         return False
-    return all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in _cache(base).layers)
+    return all(
+        type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in _cache(base).layers
+    )
 
 
 def replies(
@@ -49,7 +53,11 @@ def replies(
     ends = _ends(base) | ends
     drawn = {"do_sample": bool(drawn), "eos_token_id": sorted(ends) or None, **drawn}
     output = network.generate(
-        **read, max_new_tokens=most, pad_token_id=pad_id, logits_processor=LogitsProcessorList(watchers), **drawn
+        **read,
+        max_new_tokens=most,
+        pad_token_id=pad_id,
+        logits_processor=LogitsProcessorList(watchers),
+        **drawn,
     )
     written = output[:, read["input_ids"].shape[1] :].tolist()
     return [list(takewhile(lambda token: token not in ends, ids)) for ids in written]
@@ -83,9 +91,13 @@ def greedy(
         network(input_ids=torch.tensor([prompts[0][:begun]], device=base.device), **options)
         cache.batch_repeat_interleave(len(prompts))
     read = to_continue([prompt[begun:] for prompt in prompts], pad_id, base.device)
-    ids, mask = read["input_ids"], torch.nn.functional.pad(read["attention_mask"], (begun, 0), value=1)
+    ids, mask = (
+        read["input_ids"],
+        torch.nn.functional.pad(read["attention_mask"], (begun, 0), value=1),
+    )
     written: list[list[int]] = [[] for _ in ids]
-    rows, open_ = range(len(ids)), [True] * len(ids)  # of those in the batch: whose they are, and whether they go on
+    # of those in the batch: whose they are, and whether they go on
+    rows, open_ = range(len(ids)), [True] * len(ids)
     positions = (mask.cumsum(1) - 1).clamp(min=0)[:, begun:]
     for step in range(most):
         output = network(input_ids=ids, attention_mask=mask, position_ids=positions, **options)

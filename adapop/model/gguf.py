@@ -18,7 +18,8 @@ SCALARS = ("B", "b", "H", "h", "I", "i", "f", "?", None, None, "Q", "q", "d")
 TEXT, ARRAY = 8, 9
 MOST_ITEMS = 2**21  # of all lists together: Gemma 3, with 262,144 tokens, has 1.3 million
 MOST_DIMENSIONS = 4
-VISION = ("clip", "mmproj")  # architecture and type of the file that llama.cpp keeps a vision tower in
+# architecture and type of the file that llama.cpp keeps a vision tower in
+VISION = ("clip", "mmproj")
 WHOLE = "Download or copy the file again."
 
 
@@ -53,7 +54,11 @@ def read_header(path: Path) -> Header:
         if file.read(4) != b"GGUF":
             raise refused(path.name, "it is no GGUF file", WHOLE)
         if (version := reader.scalar("I")) not in VERSIONS:
-            raise refused(path.name, f"its GGUF version is {version:,}, and 2 and 3 can be read", "Convert it anew.")
+            raise refused(
+                path.name,
+                f"its GGUF version is {version:,}, and 2 and 3 can be read",
+                "Convert it anew.",
+            )
         tensors, pairs = reader.count(), reader.count()
         header = reader.header(tensors, dict(reader.pair() for _ in range(pairs)))
     values = header.values
@@ -62,7 +67,9 @@ def read_header(path: Path) -> Header:
         raise refused(path.name, f"it is one of {values['split.count']} parts", fix)
     if header.architecture in VISION or values.get("general.type") in VISION:
         fix = "Use the file of the language model that it belongs to."
-        raise refused(path.name, "it holds the part of a vision model that sees, and no language model", fix)
+        raise refused(
+            path.name, "it holds the part of a vision model that sees, and no language model", fix
+        )
     return header
 
 
@@ -141,4 +148,6 @@ class _Reader:
         end += -self.file.tell() % align + self.file.tell()
         if end > self.size:
             raise self.damaged(f"its tensors end at byte {end:,}, and it has {self.size:,}")
-        return Header(values, tensors, weights.total(), tuple(kind for kind, _ in weights.most_common()))
+        return Header(
+            values, tensors, weights.total(), tuple(kind for kind, _ in weights.most_common())
+        )

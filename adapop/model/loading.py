@@ -1,6 +1,8 @@
-"""The model of a run's configuration: base weights and tokenizer from a folder or the Hub, and a LoRA adapter.
+"""The model of a run's configuration: base weights and tokenizer from a folder or the Hub, and a
+LoRA adapter.
 
-Only safetensors are read, and no code that comes with a model is run. An error names cause and remedy.
+Only safetensors are read, and no code that comes with a model is run. An error names cause and
+remedy.
 """
 
 import errno
@@ -13,7 +15,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, snapshot_download, try_to_load_from_cache
+from huggingface_hub import (
+    constants,
+    get_hf_file_metadata,
+    hf_hub_url,
+    snapshot_download,
+    try_to_load_from_cache,
+)
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -50,13 +58,13 @@ from adapop.online.client import connection_hint
 from adapop.paths import ORACLE, SHIPPED
 
 HUB_PAGE = "https://huggingface.co/{}"
-# while transformers loads a model, it replaces torch's weight initialisation globally: a model made in another thread
-# would stay uninitialised, and two loads at once may never restore it
+# while transformers loads a model, it replaces torch's weight initialisation globally: a model made
+# in another thread would stay uninitialised, and two loads at once may never restore it
 READING = threading.RLock()
 SLOW_PLACES = {"cpu", "disk"}  # where accelerate puts what no GPU has room for
 FAILURES = (
-    OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError, ArithmeticError,
-    AssertionError, MemoryError, SafetensorError, StrictDataclassError,
+    OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError,
+    ArithmeticError, AssertionError, MemoryError, SafetensorError, StrictDataclassError,
 )  # fmt: skip
 FETCHED = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 PATIENCE = 5.0  # seconds for the Hub's first answer
@@ -67,9 +75,10 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
     """The configured model with a fresh adapter (seeded), or with the saved one in `adapter`.
 
     Raises:
-        ModelError: no such model, no access, no memory or disk space, no safetensors, code of its own, no chat
-            template or one that fails, no 4-bit support here, no `logits_to_keep`, a tokenizer of another model, no
-            layers that the adapter fits, or weights that are not whole: all but memory and these before they are read.
+        ModelError: no such model, no access, no memory or disk space, no safetensors, code of its
+            own, no chat template or one that fails, no 4-bit support here, no `logits_to_keep`, a
+            tokenizer of another model, no layers that the adapter fits, or weights that are not
+            whole: all but memory and these before they are read.
     """
     tokenizer = load_tokenizer(config)
     config = with_precision(config)
@@ -82,8 +91,16 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
         set_products(config, base.device)
         network = with_adapter(base, config, adapter)
     model = AdaptedModel(network, tokenizer, config.system or "")
-    notes = (*notes_of(config.model), *(template.notes(tokenizer) if tokenizer.chat_template else ()))
-    model.notes = (*notes, *left_out(network, config), *emulated_bfloat16(config), *speed_note(config))
+    notes = (
+        *notes_of(config.model),
+        *(template.notes(tokenizer) if tokenizer.chat_template else ()),
+    )
+    model.notes = (
+        *notes,
+        *left_out(network, config),
+        *emulated_bfloat16(config),
+        *speed_note(config),
+    )
     return model
 
 
@@ -92,7 +109,12 @@ def fetch(config: RunConfig) -> None:
     `adapted_model` does of the Hub."""
     try:
         if not _is_local(config):
-            snapshot_download(config.model, revision=config.revision, allow_patterns=FETCHED, ignore_patterns="*/*")
+            snapshot_download(
+                config.model,
+                revision=config.revision,
+                allow_patterns=FETCHED,
+                ignore_patterns="*/*",
+            )
     except FAILURES as error:
         raise _named(error, config) from error
 
@@ -115,7 +137,10 @@ def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
             _ask_once(config)
         try_out(source_of(config), config.revision)
         tokenizer = AutoTokenizer.from_pretrained(
-            source_of(config), revision=config.revision, padding_side="left", trust_remote_code=False
+            source_of(config),
+            revision=config.revision,
+            padding_side="left",
+            trust_remote_code=False,
         )
         try_out(source_of(config), config.revision)  # one of the Hub is there only now
     except FAILURES as error:
@@ -129,7 +154,8 @@ def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
 
 
 def _ask_once(config: RunConfig) -> None:
-    """Fails within seconds where a model was never downloaded and the Hub does not answer; transformers takes long."""
+    """Fails within seconds where a model was never downloaded and the Hub does not answer;
+    transformers takes long."""
     file = {"repo_id": config.model, "filename": "config.json", "revision": config.revision}
     try:
         if not isinstance(try_to_load_from_cache(**file), str):
@@ -141,7 +167,8 @@ def _ask_once(config: RunConfig) -> None:
 
 
 def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) -> PreTrainedModel:
-    """The base, checked before and after its weights are loaded. fresh: whether it will get a new adapter."""
+    """The base, checked before and after its weights are loaded. fresh: whether it will get a new
+    adapter."""
     if config.model in SHIPPED or not (sys.stderr and sys.stderr.isatty()):
         disable_progress_bar()  # it loads within a second, or nobody looks
     bits = _four_bits(config) if config.four_bit else {}
@@ -175,15 +202,21 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
 
 
 def steady_attention(base: PreTrainedModel) -> None:
-    """Rules out the kinds of attention that compute something else than the model was trained with."""
-    torch.backends.cuda.enable_cudnn_sdp(False)  # its backward pass can give NaN on an H100 (pytorch#196678)
+    """Rules out the kinds of attention that compute something else than the model was trained
+    with."""
+    # its backward pass can give NaN on an H100 (pytorch#196678)
+    torch.backends.cuda.enable_cudnn_sdp(False)
     if getattr(base.config.get_text_config(), "attn_logit_softcapping", None):
-        base.set_attn_implementation("eager")  # transformers 5.20 leaves the cap out of SDPA without a word
+        # transformers 5.20 leaves the cap out of SDPA without a word
+        base.set_attn_implementation("eager")
 
 
 def _shape(config: RunConfig) -> PretrainedConfig:
-    """The model's config.json, without dropout and jitter: a score must be the same whenever it is taken."""
-    shape = AutoConfig.from_pretrained(source_of(config), revision=config.revision, trust_remote_code=False)
+    """The model's config.json, without dropout and jitter: a score must be the same whenever it is
+    taken."""
+    shape = AutoConfig.from_pretrained(
+        source_of(config), revision=config.revision, trust_remote_code=False
+    )
     for part in (shape, shape.get_text_config()):
         for name, value in vars(part).copy().items():
             if isinstance(value, float) and ("drop" in name or "jitter" in name):
@@ -192,9 +225,10 @@ def _shape(config: RunConfig) -> PretrainedConfig:
 
 
 def _placement(config: RunConfig, outline: PreTrainedModel) -> str | dict[str, int] | None:
-    """Where the weights go, as transformers' `device_map` names it: to this process's GPU; spread over all, where one
-    process sees several and the weights leave no room on one; None without a GPU, for the CPU. What is shipped stays on
-    the CPU: it is as fast there, and its numbers are the same everywhere. outline: the model without its weights."""
+    """Where the weights go, as transformers' `device_map` names it: to this process's GPU; spread
+    over all, where one process sees several and the weights leave no room on one; None without a
+    GPU, for the CPU. What is shipped stays on the CPU: it is as fast there, and its numbers are the
+    same everywhere. outline: the model without its weights."""
     oracles = [str(folder / ORACLE) for folder in SHIPPED.values()]
     if config.model in (*SHIPPED, *oracles) or not torch.cuda.is_available():
         return None
@@ -218,11 +252,16 @@ def _is_local(config: RunConfig) -> bool:
 
 
 def _four_bits(config: RunConfig) -> dict:
-    """NF4 with double quantisation (Dettmers et al., NeurIPS 2023, arXiv 2305.14314); the adapter stays in float32."""
+    """NF4 with double quantisation (Dettmers et al., NeurIPS 2023, arXiv 2305.14314); the adapter
+    stays in float32."""
     if find_spec("bitsandbytes") is None:
-        raise ModelError("A 4-bit base needs bitsandbytes, which is not installed.", "pip install bitsandbytes")
+        raise ModelError(
+            "A 4-bit base needs bitsandbytes, which is not installed.", "pip install bitsandbytes"
+        )
     if not torch.cuda.is_available():
-        raise ModelError("A 4-bit base needs an NVIDIA GPU, and none is seen here.", "Load the model as it is.")
+        raise ModelError(
+            "A 4-bit base needs an NVIDIA GPU, and none is seen here.", "Load the model as it is."
+        )
     quantisation = BitsAndBytesConfig(
         load_in_4bit=True,
         bnb_4bit_quant_type="nf4",
@@ -235,7 +274,8 @@ def _four_bits(config: RunConfig) -> dict:
 def _named(error: Exception, config: RunConfig) -> ModelError:
     """The error of a model that could not be loaded, with its cause and what to do next."""
     page, causes = HUB_PAGE.format(config.model), list(_causes(error))
-    own = isinstance(error, LookupError | TypeError | AttributeError)  # Python's own words, which leave the kind out
+    # Python's own words, which leave the kind out
+    own = isinstance(error, LookupError | TypeError | AttributeError)
     message = f"{type(error).__name__}: {error}" if own or not str(error) else str(error)
 
     def any_is(*kinds: type) -> bool:
@@ -247,32 +287,49 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
     elif any_is(RevisionNotFoundError):
         why, fix = f"it has no revision {config.revision!r}", f"See {page}/tree/main."
     elif any_is(RepositoryNotFoundError):
-        why, fix = "the Hub has no such model, or it is private", "Check the name; for a private model set HF_TOKEN."
+        why, fix = (
+            "the Hub has no such model, or it is private",
+            "Check the name; for a private model set HF_TOKEN.",
+        )
     elif any(isinstance(cause, OSError) and cause.errno == errno.ENOSPC for cause in causes):
         why, fix = "the disk is full", "Make room, or set HF_HOME to a folder on another disk."
     elif any(map(is_out_of_memory, causes)):
         why, fix = "the memory is full", "Load it in 4 bits (--four-bit), or use a smaller model."
     elif any_is(LocalEntryNotFoundError) or "We couldn't connect to" in message:
-        off = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else f"{constants.ENDPOINT} does not answer"
+        off = (
+            "HF_HUB_OFFLINE is set"
+            if constants.HF_HUB_OFFLINE
+            else f"{constants.ENDPOINT} does not answer"
+        )
         why = f"no folder has this name, it was never downloaded here, and {off}"
         hint = "" if constants.HF_HUB_OFFLINE else f" {connection_hint(constants.ENDPOINT)}"
         fix = f"Connect and try again, or name a folder that holds the model.{hint}"
     elif "trust_remote_code" in message:
-        why, fix = "it comes with code of its own, which is never run here", "Use a model that needs none."
+        why, fix = (
+            "it comes with code of its own, which is never run here",
+            "Use a model that needs none.",
+        )
     elif "Repo id must" in message:
         why, fix = "no folder has this name, and no model of the Hub can have it", "Check the path."
     elif pointers := checks.lfs_pointers(Path(config.model)):
         why = f"{pointers[0]} only stands for a file that Git LFS has not fetched"
         fix = "Run `git lfs pull` in the folder, or download the model with `hf download`."
-    elif "safetensors" in message and ("no file named" in message or "does not appear to have" in message):
+    elif "safetensors" in message and (
+        "no file named" in message or "does not appear to have" in message
+    ):
         if Path(config.model).is_dir() and not any(Path(config.model).glob("*.bin")):
-            why, fix = "its folder holds no weights", "Copy or download the whole model, with its *.safetensors files."
+            why, fix = (
+                "its folder holds no weights",
+                "Copy or download the whole model, with its *.safetensors files.",
+            )
         else:
             why = "it has no safetensors weights, and pickled ones are never read"
             fix = "Use another revision of it, or convert it to safetensors."
     else:
         sizes = "its weights have other sizes than its config.json describes"
-        why = sizes if "ignore_mismatched_sizes" in message else message.splitlines()[0].rstrip(".:")
+        why = (
+            sizes if "ignore_mismatched_sizes" in message else message.splitlines()[0].rstrip(".:")
+        )
         fix = "Check the name, and that the folder or repository is complete."
     return ModelError(f"The model {config.model!r} cannot be loaded: {why}.", fix)
 

@@ -1,4 +1,5 @@
-"""How much memory a run will need, from a model's configuration alone: nothing is loaded or downloaded."""
+"""How much memory a run will need, from a model's configuration alone: nothing is loaded or
+downloaded."""
 
 import json
 from collections.abc import Mapping
@@ -8,17 +9,29 @@ from typing import Any
 from adapop.config.run import ALL_LINEAR, RunConfig
 from adapop.paths import SANDBOX_FOLDER
 
-SANDBOX_MODEL: dict[str, Any] = json.loads((SANDBOX_FOLDER / "config.json").read_text(encoding="utf-8"))
+SANDBOX_MODEL: dict[str, Any] = json.loads(
+    (SANDBOX_FOLDER / "config.json").read_text(encoding="utf-8")
+)
 WIDTH = {"bfloat16": 2, "float32": 4, "auto": 2}  # bytes; at least
 FLOAT32 = 4
-FOUR_BITS = 0.516  # bytes per weight in NF4 with double quantisation: 4 bits and 0.127 bits of scales
+# bytes per weight in NF4 with double quantisation: 4 bits and 0.127 bits of scales
+FOUR_BITS = 0.516
 ADAPTER_COPIES = 4  # value, gradient and AdamW's two moments, all in float32
-FOUR_NORMS = ("gemma2", "gemma3", "gemma3_text")  # before and after attention and MLP; others have two per block
-GPT2, POSITIONS = "gpt2", 1024  # its linear maps are others; how many positions it learns, where its file is silent
-COMMON_NAMES = {"n_embd": "hidden_size", "n_layer": "num_hidden_layers", "n_head": "num_attention_heads"}  # of GPT-2's
-SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("down_proj",))  # o_proj's is kept anyway
+# before and after attention and MLP; others have two per block
+FOUR_NORMS = ("gemma2", "gemma3", "gemma3_text")
+# its linear maps are others; how many positions it learns, where its file is silent
+GPT2, POSITIONS = "gpt2", 1024
+# of GPT-2's
+COMMON_NAMES = {
+    "n_embd": "hidden_size",
+    "n_layer": "num_hidden_layers",
+    "n_head": "num_attention_heads",
+}
+# o_proj's is kept anyway
+SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("down_proj",))
 SAME_INPUT += (("attn.c_attn",), ("mlp.c_fc",), ("mlp.c_proj",))
-INNER = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")  # the MLP's width; OPT, Falcon, GPT-2
+# the MLP's width; OPT, Falcon, GPT-2
+INNER = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")
 BIASED = ("qwen2",)  # with biases on query, key and value
 GROWN = 2  # times its size: a cache grows by being copied
 LOGITS = 8  # copies in float32 where both models are compared
@@ -49,23 +62,33 @@ def footprint(
     rows: int | None = None,
     answer: int = 1,
 ) -> Footprint:
-    """The estimate for a model of Llama's architecture (Llama, Mistral, Qwen, Gemma ...) or GPT-2's.
+    """The estimate for a model of Llama's architecture (Llama, Mistral, Qwen, Gemma ...) or
+    GPT-2's.
 
-    model: its config.json, sizes by their common names. tokens: length of the longest row, prompt and answer. rows:
-    rows of a forward pass; by default the configured number, or all of a step. answer: answer tokens of a row.
+    model: its config.json, sizes by their common names. tokens: length of the longest row, prompt
+    and answer. rows: rows of a forward pass; by default the configured number, or all of a step.
+    answer: answer tokens of a row.
     """
     rows = rows or config.micro_batch or 2 * config.batch
     layers, (stored, passing) = model["num_hidden_layers"], _block_bytes(model, config)
-    head = rows * answer * model["vocab_size"] * 3 * FLOAT32  # log-softmax, its gradient and that of the logits
+    # log-softmax, its gradient and that of the logits
+    head = rows * answer * model["vocab_size"] * 3 * FLOAT32
     activations = rows * tokens * layers * stored + max(head, rows * tokens * passing)
-    return Footprint(_weight_bytes(model, config), adapter_size(model, config) * FLOAT32 * ADAPTER_COPIES, activations)
+    return Footprint(
+        _weight_bytes(model, config),
+        adapter_size(model, config) * FLOAT32 * ADAPTER_COPIES,
+        activations,
+    )
 
 
-def row_bytes(model: Mapping[str, Any], width: int, tokens: int, answer: int, new_tokens: int = 0) -> int:
-    """Bytes that a row takes at most without a gradient: to be scored by both models, all hidden states kept; or, with
-    new_tokens, to be continued by so many.
+def row_bytes(
+    model: Mapping[str, Any], width: int, tokens: int, answer: int, new_tokens: int = 0
+) -> int:
+    """Bytes that a row takes at most without a gradient: to be scored by both models, all hidden
+    states kept; or, with new_tokens, to be continued by so many.
 
-    model: its config.json. width: bytes of a weight. tokens: of the row. answer: how many of them are scored.
+    model: its config.json. width: bytes of a weight. tokens: of the row. answer: how many of them
+    are scored.
     """
     hidden, layers = model["hidden_size"], model["num_hidden_layers"]
     passing = width * 2 * _inner(model) + FLOAT32 * 4 * hidden
@@ -79,21 +102,28 @@ def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:
     """Number of weights in the adapter."""
     blocks = model["num_hidden_layers"] if config.lora_layers is None else len(config.lora_layers)
     adapted = _adapted_shapes(_linear_shapes(model), config)
-    return blocks * sum(config.lora_rank * (inputs + outputs) for inputs, outputs in adapted.values())
+    return blocks * sum(
+        config.lora_rank * (inputs + outputs) for inputs, outputs in adapted.values()
+    )
 
 
-def operations(model: Mapping[str, Any], config: RunConfig, tokens: int, answers: int, backward: bool = True) -> float:
+def operations(
+    model: Mapping[str, Any], config: RunConfig, tokens: int, answers: int, backward: bool = True
+) -> float:
     """Floating-point operations of all matrix products.
 
-    tokens: how many are read. answers: how many of them are scored. Each weight of the frozen base takes part in two
-    products per token: one forward, and one for the gradient of its input, down to the lowest adapter. The adapter has
-    a third, for its own gradient. Attention between positions is left out: rows are short.
+    tokens: how many are read. answers: how many of them are scored. Each weight of the frozen base
+    takes part in two products per token: one forward, and one for the gradient of its input, down
+    to the lowest adapter. The adapter has a third, for its own gradient. Attention between
+    positions is left out: rows are short.
     """
     linear = sum(inputs * outputs for inputs, outputs in _linear_shapes(model).values())
     block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
     base = model["num_hidden_layers"] * block + head
     if backward:
-        base += _backward_blocks(model, config) * block + (0 if config.method in OF_A_BLOCK else head)
+        base += _backward_blocks(model, config) * block + (
+            0 if config.method in OF_A_BLOCK else head
+        )
     return 2.0 * (base + adapter_size(model, config) * tokens * (3 if backward else 1))
 
 
@@ -109,7 +139,11 @@ def _backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
 
 
 def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
-    width, hidden, layers = WIDTH[config.precision], model["hidden_size"], model["num_hidden_layers"]
+    width, hidden, layers = (
+        WIDTH[config.precision],
+        model["hidden_size"],
+        model["num_hidden_layers"],
+    )
     shapes = _linear_shapes(model)
     linear = layers * sum(inputs * outputs for inputs, outputs in shapes.values())
     gpt2 = model.get("model_type") == GPT2
@@ -121,16 +155,20 @@ def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
     elif model.get("attention_bias") or model.get("model_type") in BIASED:
         bias = layers * (queries + 2 * keys)
     embedding = model["vocab_size"] * hidden * (1 if model.get("tie_word_embeddings", gpt2) else 2)
-    return int(linear * (FOUR_BITS if config.four_bit else width)) + (norms * hidden + bias + embedding) * width
+    return (
+        int(linear * (FOUR_BITS if config.four_bit else width))
+        + (norms * hidden + bias + embedding) * width
+    )
 
 
 def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]:
     """Bytes per token: (kept by a block for the backward pass, needed while it is computed).
 
-    Kept are the inputs of the norms (in float32), query, key, value (repeated for all heads) and output of the
-    attention (but not its scores: SDPA), three tensors of the MLP, and the inputs of adapted layers: a float32 copy for
-    each where the base is in bfloat16, else one for all layers with the same input. GPT-2's norms keep them as they
-    are, and its activation, which is written out, keeps four tensors of the MLP.
+    Kept are the inputs of the norms (in float32), query, key, value (repeated for all heads) and
+    output of the attention (but not its scores: SDPA), three tensors of the MLP, and the inputs of
+    adapted layers: a float32 copy for each where the base is in bfloat16, else one for all layers
+    with the same input. GPT-2's norms keep them as they are, and its activation, which is written
+    out, keeps four tensors of the MLP.
     """
     width, hidden, inner = WIDTH[config.precision], model["hidden_size"], _inner(model)
     shapes = _linear_shapes(model)
@@ -138,21 +176,34 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
     if width < FLOAT32:
         read = sum(inputs for inputs, _ in adapted.values())
     else:
-        read = sum(shapes[names[0]][0] for names in SAME_INPUT if any(name in adapted for name in names))
+        read = sum(
+            shapes[names[0]][0] for names in SAME_INPUT if any(name in adapted for name in names)
+        )
     gpt2 = model.get("model_type") == GPT2
-    stored = width * (4 * _attention(model)[0] + (4 if gpt2 else 3) * inner) + (width if gpt2 else FLOAT32) * 2 * hidden
+    stored = (
+        width * (4 * _attention(model)[0] + (4 if gpt2 else 3) * inner)
+        + (width if gpt2 else FLOAT32) * 2 * hidden
+    )
     stored += FLOAT32 * (read + config.lora_rank * len(adapted))
     return stored, width * 2 * inner + FLOAT32 * 4 * hidden
 
 
-def _adapted_shapes(shapes: Mapping[str, tuple[int, int]], config: RunConfig) -> dict[str, tuple[int, int]]:
-    """The linear maps that get an adapter, as name -> (inputs, outputs). A target is the last part of a name."""
+def _adapted_shapes(
+    shapes: Mapping[str, tuple[int, int]], config: RunConfig
+) -> dict[str, tuple[int, int]]:
+    """The linear maps that get an adapter, as name -> (inputs, outputs). A target is the last part
+    of a name."""
     everything = config.lora_targets == (ALL_LINEAR,)
-    return {name: shape for name, shape in shapes.items() if everything or name.split(".")[-1] in config.lora_targets}
+    return {
+        name: shape
+        for name, shape in shapes.items()
+        if everything or name.split(".")[-1] in config.lora_targets
+    }
 
 
 def _inner(model: Mapping[str, Any]) -> int:
-    """Width of the MLP; where the configuration names none (GPT-2, Bloom), four times the hidden size."""
+    """Width of the MLP; where the configuration names none (GPT-2, Bloom), four times the hidden
+    size."""
     return next((model[name] for name in INNER if model.get(name)), 4 * model["hidden_size"])
 
 

@@ -33,15 +33,17 @@ class KeptReplies:
         self._weights, self._cache = weights, Cache(cache_root() / FOLDER)
 
     def of(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> dict[int, tuple]:
-        """By place, the replies to rows that are known, as `AdaptedModel.replies` returns them; none of a cache that
-        cannot be read."""
+        """By place, the replies to rows that are known, as `AdaptedModel.replies` returns them;
+        none of a cache that cannot be read."""
         names = self._names(model, rows, tokens)
         known = {}
         with suppress(ConfigError):  # a damaged file is as good as none
             known = self._cache.get_all(names)
         return {place: tuple(known[name]) for place, name in enumerate(names) if name in known}
 
-    def keep(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int, replies: Mapping[int, tuple]) -> None:
+    def keep(
+        self, model: "AdaptedModel", rows: Sequence[Row], tokens: int, replies: Mapping[int, tuple]
+    ) -> None:
         """Keeps new replies by the places of their rows; those to rows with an answer also for the
         same prompts without one. A disk that refuses is no reason to fail."""
         answering = [rows[place] for place in replies]

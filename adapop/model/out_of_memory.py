@@ -1,4 +1,5 @@
-"""Running out of memory: how to recognise it, how much is free, and retrying work on rows in smaller pieces."""
+"""Running out of memory: how to recognise it, how much is free, and retrying work on rows in
+smaller pieces."""
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
@@ -12,29 +13,38 @@ from adapop.errors import RunError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# in messages of failed allocations that raise no OutOfMemoryError: CPU, pinned memory, cuBLAS's workspace and handle
+# in messages of failed allocations that raise no OutOfMemoryError: CPU, pinned memory, cuBLAS's
+# workspace and handle
 ALLOCATORS = (
-    "DefaultCPUAllocator", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED",
+    "DefaultCPUAllocator", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUBLAS_STATUS_NOT_INITIALIZED",
 )  # fmt: skip
 CONTAINER = Path("/sys/fs/cgroup")
-# for cgroups version 2 and 1, the files that hold: the memory limit, the memory in use, and statistics whose entry
-# named last counts cached files that can be released
+# for cgroups version 2 and 1, the files that hold: the memory limit, the memory in use, and
+# statistics whose entry named last counts cached files that can be released
 LIMITS = (
     ("memory.max", "memory.current", "memory.stat", "inactive_file"),
-    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
+    (
+        "memory/memory.limit_in_bytes",
+        "memory/memory.usage_in_bytes",
+        "memory/memory.stat",
+        "total_inactive_file",
+    ),
 )
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that an allocation failed, on an accelerator or on the CPU."""
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or any(text in str(error) for text in ALLOCATORS)
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or any(
+        text in str(error) for text in ALLOCATORS
+    )
 
 
 def free_bytes(device: torch.device, container: Path = CONTAINER) -> int:
     """Bytes that tensors can still take.
 
-    On a GPU: the free memory and what torch has reserved but does not use. On the CPU: what the system can give without
-    swapping, or what is left of this container's limit if that is less.
+    On a GPU: the free memory and what torch has reserved but does not use. On the CPU: what the
+    system can give without swapping, or what is left of this container's limit if that is less.
     """
     if device.type == "cuda":
         held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
@@ -45,13 +55,18 @@ def free_bytes(device: torch.device, container: Path = CONTAINER) -> int:
 def _left_in(container: Path) -> Iterator[int]:
     """Bytes left up to the container's memory limit, where there is one."""
     for limit, taken, statistics, files in LIMITS:
-        if (container / limit).is_file() and (most := (container / limit).read_text().strip()) != "max":
-            counted = dict(line.split() for line in (container / statistics).read_text().splitlines())
+        if (container / limit).is_file() and (
+            most := (container / limit).read_text().strip()
+        ) != "max":
+            counted = dict(
+                line.split() for line in (container / statistics).read_text().splitlines()
+            )
             yield int(most) - int((container / taken).read_text()) + int(counted[files])
 
 
 def release() -> None:
-    """Frees what nothing refers to any more, and returns torch's unused memory to the GPU, where there is one."""
+    """Frees what nothing refers to any more, and returns torch's unused memory to the GPU, where
+    there is one."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
@@ -87,12 +102,14 @@ def in_pieces(
             raise too_large(f"one row of {len(rows)}")
         size = len(piece) // 2
         halved(size)
-        release()  # not in the except block, where the traceback still holds the failed piece's tensors
+        # not in the except block, where the traceback still holds the failed piece's tensors
+        release()
 
 
 def too_large(what: str) -> RunError:
     """The error for `what`, which does not fit into memory and cannot be made smaller."""
     return RunError(
         f"Memory ran out on {what}, and there is nothing smaller to try.",
-        "Free memory on the device, shorten the facts, or use a smaller model or a device with more.",
+        "Free memory on the device, shorten the facts, or use a smaller model or a device with "
+        "more.",
     )

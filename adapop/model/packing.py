@@ -1,9 +1,11 @@
-"""Rows that begin alike, packed: a line of a batch holds each beginning that several of its rows share once.
+"""Rows that begin alike, packed: a line of a batch holds each beginning that several of its rows
+share once.
 
-So a line is a tree: every token sees the tokens before it in its own row, at the positions they have there. This is
-done through transformers' own mask functions, which models with sliding windows call with positions as with indices;
-so no model needs code of its own. Where layers pass on more than attention does (state-space layers, convolutions) or
-where positions come from elsewhere (ALiBi), rows cannot be packed: `packs` knows the kinds, and tries the rest.
+So a line is a tree: every token sees the tokens before it in its own row, at the positions they
+have there. This is done through transformers' own mask functions, which models with sliding windows
+call with positions as with indices; so no model needs code of its own. Where layers pass on more
+than attention does (state-space layers, convolutions) or where positions come from elsewhere
+(ALiBi), rows cannot be packed: `packs` knows the kinds, and tries the rest.
 """
 
 import random
@@ -25,8 +27,8 @@ _BATCH: ContextVar[AnswerTokens | None] = ContextVar("batch", default=None)
 
 
 def packed_lines(rows: Sequence[Row]) -> list[list[int]]:
-    """The rows of each line by their places, in the order of their prompts, as `tokens.collate` takes them; none where
-    packing would not pay."""
+    """The rows of each line by their places, in the order of their prompts, as `tokens.collate`
+    takes them; none where packing would not pay."""
     order = sorted(range(len(rows)), key=lambda place: rows[place].prompt)
     shared = [0, *(common(rows[one].prompt, rows[other].prompt) for one, other in pairwise(order))]
     own = [rows[place].length - alike for place, alike in zip(order, shared)]
@@ -38,8 +40,8 @@ def lines_of(
 ) -> tuple[list[list[int]], int]:
     """(the rows of each line, tokens that are read in all); no lines where packing would not pay.
 
-    own, shared: of each row in order, the tokens that it adds to a line and those that it has in common with the row
-    before it. longest: tokens of the longest row.
+    own, shared: of each row in order, the tokens that it adds to a line and those that it has in
+    common with the row before it. longest: tokens of the longest row.
     """
     ends = list(accumulate(own))
     count = -(-ends[-1] // max(LINE, 2 * longest))
@@ -57,20 +59,27 @@ def lines_of(
 
 @contextmanager
 def read_as(batch: AnswerTokens) -> Iterator[dict[str, Tensor]]:
-    """A context with the model's inputs for a batch; in it, tokens of a packed batch attend to their own row alone."""
+    """A context with the model's inputs for a batch; in it, tokens of a packed batch attend to
+    their own row alone."""
     if batch.tree is None:
         yield {"input_ids": batch.ids}
         return
     before = _BATCH.set(batch)
     try:
-        # with a mask, transformers does not take each step back of the positions for the beginning of a new text
+        # with a mask, transformers does not take each step back of the positions for the beginning
+        # of a new text
         every = torch.ones_like(batch.ids)
-        yield {"input_ids": batch.ids, "position_ids": batch.tree.positions, "attention_mask": every}
+        yield {
+            "input_ids": batch.ids,
+            "position_ids": batch.tree.positions,
+            "attention_mask": every,
+        }
     finally:
         _BATCH.reset(before)
 
 
-_ADDED = ALL_MASK_ATTENTION_FUNCTIONS["eager"]  # makes a mask of numbers: of true and false each layer would make it
+# makes a mask of numbers: of true and false each layer would make it
+_ADDED = ALL_MASK_ATTENTION_FUNCTIONS["eager"]
 
 
 def _aware(make_mask: Callable) -> Callable:
@@ -81,7 +90,8 @@ def _aware(make_mask: Callable) -> Callable:
         if batch is None:
             return make_mask(mask_function=mask_function, device=device, **given)
         positions, part, shared = (
-            indices.to(device) for indices in (batch.tree.positions, batch.tree.part, batch.tree.shared)
+            indices.to(device)
+            for indices in (batch.tree.positions, batch.tree.part, batch.tree.shared)
         )
 
         def sees(line: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
@@ -100,18 +110,24 @@ for _name in ("sdpa", "eager"):
 
 
 def tried(vocabulary: int) -> list[Row]:
-    """Rows that `packs` reads, of lengths that differ, the first with nothing of its own before the answer. Of the
-    whole vocabulary: where the first tokens are marks that no text begins with, bf16 rounds by a fifth."""
+    """Rows that `packs` reads, of lengths that differ, the first with nothing of its own before the
+    answer. Of the whole vocabulary: where the first tokens are marks that no text begins with, bf16
+    rounds by a fifth."""
     rng = random.Random(0)
     one, two, three = (tuple(rng.randrange(vocabulary) for _ in range(3)) for _ in range(3))
-    return [Row(one, two[:2], 0), Row((*one, *three[:2]), two[:1], 1), Row((*one, *two), three[1:], 2)]
+    return [
+        Row(one, two[:2], 0),
+        Row((*one, *three[:2]), two[:1], 1),
+        Row((*one, *two), three[1:], 2),
+    ]
 
 
 @torch.no_grad()
 def packs(base: torch.nn.Module, logits: Callable[[AnswerTokens], Tensor]) -> bool:
     """Whether a base gives the same logits [N, V], but for rounding, for packed rows as for others.
 
-    In bf16 rounding is as large as what a state or ALiBi makes of a few tokens: such models are told by their kind.
+    In bf16 rounding is as large as what a state or ALiBi makes of a few tokens: such models are
+    told by their kind.
     """
     if not can_drop_rows(base) or getattr(base.config.get_text_config(), "alibi", False):
         return False

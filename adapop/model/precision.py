@@ -1,5 +1,6 @@
-"""Whether there is a GPU here and can calculate in the run's precision, how it multiplies, and logits in float32 of a
-model whose weights are narrower: in bf16 a logit near 29 is off by up to 0.06."""
+"""Whether there is a GPU here and can calculate in the run's precision, how it multiplies, and
+logits in float32 of a model whose weights are narrower: in bf16 a logit near 29 is off by up to
+0.06."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +29,10 @@ def emulated_bfloat16(config: RunConfig) -> tuple[Remark, ...]:
         return ()
     for device in range(torch.cuda.device_count()):
         if (arch := torch.cuda.get_device_capability(device)) < AMPERE:
-            about = {"gpu": torch.cuda.get_device_name(device), "capability": f"{arch[0]}.{arch[1]}"}
+            about = {
+                "gpu": torch.cuda.get_device_name(device),
+                "capability": f"{arch[0]}.{arch[1]}",
+            }
             return (Remark("emulated_bfloat16", about),)
     return ()
 
@@ -47,15 +51,17 @@ def exact_products() -> Iterator[None]:
 def set_products(config: RunConfig, device: torch.device) -> None:
     """Sets how this process multiplies matrices in float32, by the model that was just loaded.
 
-    Beside a base in bf16 on a GPU only the adapter is in float32: its products are rounded to TF32, several times as
-    fast and still finer than the base's. Those of the output layer are not (`logits_of`), nor those of another model.
+    Beside a base in bf16 on a GPU only the adapter is in float32: its products are rounded to TF32,
+    several times as fast and still finer than the base's. Those of the output layer are not
+    (`logits_of`), nor those of another model.
     """
     rounded = config.precision == "bfloat16" and device.type == "cuda"
     torch.set_float32_matmul_precision("high" if rounded else "highest")
 
 
 def logits_of(head: nn.Module, states: Tensor) -> Tensor:
-    """What an output layer makes of states [N, D]: [N, V], in float32 where its own weights are narrower.
+    """What an output layer makes of states [N, D]: [N, V], in float32 where its own weights are
+    narrower.
 
     A layer of another kind, such as one with an adapter, gives what it gives.
     """
@@ -82,7 +88,8 @@ def _in_float32(head: nn.Linear, states: Tensor) -> Tensor:
 
 
 class _Product(torch.autograd.Function):
-    """States [N, D] times a frozen matrix [V, D] in float32, of which only a part is held in float32."""
+    """States [N, D] times a frozen matrix [V, D] in float32, of which only a part is held in
+    float32."""
 
     @staticmethod
     @exact_products()

@@ -14,7 +14,8 @@ from adapop.model.tokens import AnswerTokens
 
 @dataclass(frozen=True)
 class Scored:
-    """The results of a forward pass at its N answer tokens, in float32, or float64 if the model is."""
+    """The results of a forward pass at its N answer tokens, in float32, or float64 if the model
+    is."""
 
     nll: Tensor
     """-log p of each gold token, [N], nats."""
@@ -25,7 +26,8 @@ class Scored:
     logits: Tensor | None = None
     """Logits that predict each token, [N, V]; None unless asked for, as the two fields below."""
     hidden: Tensor | None = None
-    """Mean over the answer's own positions and the last four layers of the hidden states, [B, D]."""
+    """Mean over the answer's own positions and the last four layers of the hidden states, [B,
+    D]."""
     states: Tensor | None = None
     """One block's output where each token is predicted and where it is read, [2, N, D]."""
     gold: Tensor | None = None
@@ -33,7 +35,9 @@ class Scored:
 
     def per_row(self, values: Tensor) -> Tensor:
         """Sum of a per-token tensor over each row: [N] -> [B]."""
-        return torch.zeros(self.rows, dtype=values.dtype, device=values.device).index_add(0, self.row, values)
+        return torch.zeros(self.rows, dtype=values.dtype, device=values.device).index_add(
+            0, self.row, values
+        )
 
     def row_mean(self, values: Tensor, counted: Tensor | None = None) -> Tensor:
         """Mean of a per-token tensor over each row's tokens: [N] -> [B].
@@ -44,15 +48,16 @@ class Scored:
         return self.per_row(values * weight) / self.per_row(weight).clamp(min=1)
 
     def confidence(self, batch: AnswerTokens) -> list[tuple[float, int]]:
-        """(p, rank) of each row of the batch. p: of its answer, [0, 1], the geometric mean over the content tokens.
-        rank: of its first token among all, 1 is the most likely. Needs logits."""
+        """(p, rank) of each row of the batch. p: of its answer, [0, 1], the geometric mean over the
+        content tokens. rank: of its first token among all, 1 is the most likely. Needs logits."""
         p = (-self.row_mean(self.nll, batch.content)).exp()
         first = batch.place == 0
         rank = 1 + (self.logits[first] > self.gold[first].unsqueeze(1)).sum(1)
         return list(zip(p.tolist(), rank.tolist()))
 
     def part(self, batch: AnswerTokens, token: int, row: int) -> Scored:
-        """The results of `batch`, whose tokens and rows begin at these indices of the joint pass."""
+        """The results of `batch`, whose tokens and rows begin at these indices of the joint
+        pass."""
         tokens, rows = slice(token, token + batch.count), slice(row, row + batch.rows)
         return Scored(
             self.nll[tokens],
@@ -66,7 +71,8 @@ class Scored:
 
 
 class FirstToken(LogitsProcessor):
-    """How likely each reply of a batch was to begin with a given token; what is generated stays as it is."""
+    """How likely each reply of a batch was to begin with a given token; what is generated stays as
+    it is."""
 
     def __init__(self, tokens: Sequence[int]) -> None:
         """tokens: id of a token for each reply."""
@@ -90,8 +96,11 @@ class JointPass:
         self.whole, self.parts = whole, parts
         self._made: tuple[tuple, Scored] | None = None
 
-    def share(self, batch: AnswerTokens, settings: tuple, score: Callable[[AnswerTokens], Scored]) -> Scored | None:
-        """The results of one part; None if the batch is no part, or the pass was run without what is wanted.
+    def share(
+        self, batch: AnswerTokens, settings: tuple, score: Callable[[AnswerTokens], Scored]
+    ) -> Scored | None:
+        """The results of one part; None if the batch is no part, or the pass was run without what
+        is wanted.
 
         settings: (block, hidden, logits), as in `AdaptedModel.score`.
         """
@@ -105,11 +114,17 @@ class JointPass:
         if self._made is None:
             self._made = settings, score(self.whole)
         made, scored = self._made
-        return scored.part(batch, token, row) if made[:2] == settings[:2] and made[2] >= settings[2] else None
+        return (
+            scored.part(batch, token, row)
+            if made[:2] == settings[:2] and made[2] >= settings[2]
+            else None
+        )
 
 
 def pooled(layers: tuple[Tensor, ...], batch: AnswerTokens) -> Tensor:
     """Mean over layers and over each row's answer positions, [B, D]."""
     tokens = torch.stack([batch.at(layer, batch.reads).float() for layer in layers]).mean(0)
-    total = torch.zeros(batch.rows, tokens.shape[1], device=tokens.device).index_add(0, batch.row, tokens)
+    total = torch.zeros(batch.rows, tokens.shape[1], device=tokens.device).index_add(
+        0, batch.row, tokens
+    )
     return total / torch.bincount(batch.row, minlength=batch.rows).unsqueeze(1)

@@ -4,7 +4,8 @@ import torch
 
 
 def seeded(seed: int, *stream: int) -> torch.Generator:
-    """A random generator for one purpose: the same (seed, stream) draws the same numbers in every process."""
+    """A random generator for one purpose: the same (seed, stream) draws the same numbers in every
+    process."""
     mixed = seed
     for number in stream:
         mixed = (mixed * 1_000_003 + number + 1) % (2**63 - 1)

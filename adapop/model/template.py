@@ -135,7 +135,8 @@ def _closing(template: str, ending: str) -> str:
         end = f"{tag[0][0]}/{tag[0][1:]}"
     else:
         raise ModelError(
-            f"The model's chat template opens a thought with {truncated(tag[0])!r}, whose end is not "
+            f"The model's chat template opens a thought with {truncated(tag[0])!r}, whose end is "
+            f"not "
             "known: answers would be scored inside it.",
             "Pick a model that answers at once, or end the thought in its chat_template.jinja.",
         )

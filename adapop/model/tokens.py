@@ -48,23 +48,28 @@ class Row:
 
 @dataclass(frozen=True)
 class Tree:
-    """Who sees whom on L lines of T columns that hold up to R rows each; what rows share belongs to the first."""
+    """Who sees whom on L lines of T columns that hold up to R rows each; what rows share belongs to
+    the first."""
 
     positions: Tensor
     """Position of each token in its row, [L, T]; 0 in padding."""
     part: Tensor
     """The row on its line that each token belongs to, [L, T], from 0; R in padding."""
     shared: Tensor
-    """Tokens with which two rows of a line begin alike, [L, R + 1, R + 1]; more than any row has for a row itself."""
+    """Tokens with which two rows of a line begin alike, [L, R + 1, R + 1]; more than any row has
+    for a row itself."""
 
     def to(self, device: torch.device) -> Tree:
         """The same on a device."""
-        return Tree(*(on_device(value, device) for value in (self.positions, self.part, self.shared)))
+        return Tree(
+            *(on_device(value, device) for value in (self.positions, self.part, self.shared))
+        )
 
 
 @dataclass(frozen=True)
 class AnswerTokens:
-    """A batch of B rows with N answer tokens, on L lines padded on the right to T columns; L is B unless packed."""
+    """A batch of B rows with N answer tokens, on L lines padded on the right to T columns; L is B
+    unless packed."""
 
     ids: Tensor
     """Token ids, [L, T]."""
@@ -98,18 +103,21 @@ class AnswerTokens:
         return self.target.shape[0]
 
     def at(self, values: Tensor, positions: Tensor) -> Tensor:
-        """Those of the columns' values, [L, T, ...], that stand at `predicts` or `reads`: [N, ...], on their own
-        device, for a spread model has several."""
+        """Those of the columns' values, [L, T, ...], that stand at `predicts` or `reads`: [N, ...],
+        on their own device, for a spread model has several."""
         return values.flatten(0, 1)[positions.to(values.device)]
 
     def to(self, device: torch.device) -> AnswerTokens:
         """The batch on a device."""
         values = (getattr(self, field.name) for field in fields(self))
-        return AnswerTokens(*(None if value is None else on_device(value, device) for value in values))
+        return AnswerTokens(
+            *(None if value is None else on_device(value, device) for value in values)
+        )
 
 
 def on_device(tensor: Tensor | Tree, device: torch.device) -> Tensor | Tree:
-    """The tensor on a device. It is copied to a GPU from pinned memory, so that the host does not wait."""
+    """The tensor on a device. It is copied to a GPU from pinned memory, so that the host does not
+    wait."""
     if isinstance(tensor, Tree):
         return tensor.to(device)
     if device.type != "cuda" or tensor.is_cuda:
@@ -143,8 +151,12 @@ def encode_facts(
         text = own.answer if own and own.gold == fact.answer else fact.answer
         encoded = encode_answer(tokenizer, question, text, system, own.lead if own else "")
         if not encoded.answer:
-            raise DataError(f"The answer of {fact.id!r} has no token in this model.", "Shorten or replace it.")
-        rows.append(Row(encoded.prompt, encoded.answer + tail, index, len(tail), text, encoded.spans))
+            raise DataError(
+                f"The answer of {fact.id!r} has no token in this model.", "Shorten or replace it."
+            )
+        rows.append(
+            Row(encoded.prompt, encoded.answer + tail, index, len(tail), text, encoded.spans)
+        )
     return rows
 
 
@@ -159,7 +171,8 @@ def collate(rows: Sequence[Row], pad_id: int, lines: Sequence[Sequence[int]] = (
     lines: the rows of each by their places, in the order of their prompts.
     """
     texts, parts, positions, alike = [], [], [], []
-    begins: list[tuple[int, list[int]]] = [(0, [])] * len(rows)  # of each row: its line, the columns of its tokens
+    # of each row: its line, the columns of its tokens
+    begins: list[tuple[int, list[int]]] = [(0, [])] * len(rows)
     for number, line in enumerate(lines or [[place] for place in range(len(rows))]):
         text, part, position, columns, shares = [], [], [], [], []
         for turn, place in enumerate(line):
@@ -194,10 +207,13 @@ def collate(rows: Sequence[Row], pad_id: int, lines: Sequence[Sequence[int]] = (
 
 
 def _tree(
-    parts: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], alike: Sequence[Sequence[int]], width: int
+    parts: Sequence[Sequence[int]],
+    positions: Sequence[Sequence[int]],
+    alike: Sequence[Sequence[int]],
+    width: int,
 ) -> Tree:
-    """alike: of each line, tokens that each row has in common with the row before it. As rows are in order, two rows
-    have in common what the least alike of the rows between them have."""
+    """alike: of each line, tokens that each row has in common with the row before it. As rows are
+    in order, two rows have in common what the least alike of the rows between them have."""
     most = max(map(len, alike))
     shared = torch.zeros(len(alike), most + 1, most + 1, dtype=torch.long)
     for of_line, shares in zip(shared, alike):
@@ -213,8 +229,11 @@ def _filled(lines: Sequence[Sequence[int]], width: int, value: int) -> Tensor:
     return torch.tensor([[*line, *[value] * (width - len(line))] for line in lines])
 
 
-def to_continue(prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> dict[str, Tensor]:
-    """What transformers' `generate` reads: the prompts padded on the left, [B, T], and a mask that is 0 at padding.
+def to_continue(
+    prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device
+) -> dict[str, Tensor]:
+    """What transformers' `generate` reads: the prompts padded on the left, [B, T], and a mask that
+    is 0 at padding.
 
     The mask comes from lengths, for a pad id may be a real token.
     """
@@ -229,15 +248,21 @@ NAMED = 3
 
 
 def check_lengths(
-    tokenizer: PreTrainedTokenizerBase, facts: FactSet, limit: int | None, system: str | None, new_tokens: int
+    tokenizer: PreTrainedTokenizerBase,
+    facts: FactSet,
+    limit: int | None,
+    system: str | None,
+    new_tokens: int,
 ) -> None:
-    """Checks that every question fits into the model's context together with its answer or a generated reply.
+    """Checks that every question fits into the model's context together with its answer or a
+    generated reply.
 
-    limit: tokens the model can read at once; with None nothing is checked. system: the system prompt. new_tokens: the
-    most tokens that are generated.
+    limit: tokens the model can read at once; with None nothing is checked. system: the system
+    prompt. new_tokens: the most tokens that are generated.
 
     Raises:
-        DataError: rows do not fit; names the first by group, place and id, with their lengths in tokens.
+        DataError: rows do not fit; names the first by group, place and id, with their lengths in
+            tokens.
     """
     if limit is None:
         return
@@ -255,8 +280,12 @@ def check_lengths(
         )
 
 
-def _longest(tokenizer: PreTrainedTokenizerBase, fact: Fact, system: str | None, new_tokens: int) -> int:
+def _longest(
+    tokenizer: PreTrainedTokenizerBase, fact: Fact, system: str | None, new_tokens: int
+) -> int:
     """Tokens of the fact's longest question, plus those of the longest text that may follow it."""
     answers = [len(plain(tokenizer, text)) for text in (fact.answer, *fact.alternates)]
-    questions = [len(encode_prompt(tokenizer, text, system)) for text in (fact.question, *fact.paraphrases)]
+    questions = [
+        len(encode_prompt(tokenizer, text, system)) for text in (fact.question, *fact.paraphrases)
+    ]
     return max(questions) + max(*answers, new_tokens)

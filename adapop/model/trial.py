@@ -23,12 +23,18 @@ READ = (".json", ".safetensors", ".jinja", ".model", ".txt")  # what a model's f
 MEGABYTES, MOST_SECONDS = 2_048, 10  # of data; of processor time: `apart.limit`
 WALL_SECONDS = 12 * MOST_SECONDS  # on a machine that does other things too
 MOST_CHARACTERS = 1_000_000  # that a template writes around a question of one
-FAILED, TOO_MUCH, TOO_LONG = 1, 3, 4  # exit statuses of the trial; the first is Python's, of any exception
-READING, ENCODING = [b"reading"], [b"reading", b"encoding"]  # what the trial has printed before it read, or encoded
+# exit statuses of the trial; the first is Python's, of any exception
+FAILED, TOO_MUCH, TOO_LONG = 1, 3, 4
+# what the trial has printed before it read, or encoded
+READING, ENCODING = [b"reading"], [b"reading", b"encoding"]
 MOST_REASON = 200  # characters of what it died of
-TEXTS = ("What is the capital of France? " * 4, *(text * 40 for text in ("a", "0", " ", "-", "a ", "aB", "é", "1,")))
+TEXTS = (
+    "What is the capital of France? " * 4,
+    *(text * 40 for text in ("a", "0", " ", "-", "a ", "aB", "é", "1,")),
+)
 ANSWERED = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]
-TRACKED = re.compile(r"\{%-?\s*(end)?generation\s*-?%\}")  # a tag that transformers adds, which writes nothing
+# a tag that transformers adds, which writes nothing
+TRACKED = re.compile(r"\{%-?\s*(end)?generation\s*-?%\}")
 _passed: set[str] = set()  # hashes of what was tried in this process and can be used
 
 
@@ -45,7 +51,8 @@ def try_out(model: str, revision: str | None = None) -> None:
     for path in sorted(folder.iterdir()):
         if path.suffix in READ and not path.is_file():
             raise ModelError(
-                f"{path.name} in the model's folder is no file.", "Copy or download the whole model again."
+                f"{path.name} in the model's folder is no file.",
+                "Copy or download the whole model again.",
             )
     content = [path.read_bytes() if (path := folder / name).exists() else b"" for name in FILES]
     digest = hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in content)).hexdigest()
@@ -73,7 +80,11 @@ def _check(folder: Path) -> None:
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
         done = subprocess.run(command, cwd=ROOT, env=environment, timeout=WALL_SECONDS, **pipes)
-        status, tried, message = done.returncode, done.stdout.split(), done.stderr.decode(errors="replace")
+        status, tried, message = (
+            done.returncode,
+            done.stdout.split(),
+            done.stderr.decode(errors="replace"),
+        )
     except subprocess.TimeoutExpired as error:
         status, tried, message = -1, (error.stdout or b"").split(), ""
     reason = message.strip().rpartition("\n")[2][:MOST_REASON]
@@ -90,8 +101,14 @@ def _check(folder: Path) -> None:
     else:
         why = f"it does not end within {MOST_SECONDS} s, or takes too much memory"
     if b"template" in tried:
-        raise ModelError(f"The model's chat template cannot show a question: {why}.", "Correct chat_template.jinja.")
-    raise ModelError(f"The model's tokenizer cannot read a text: {why}.", "Use the one that came with these weights.")
+        raise ModelError(
+            f"The model's chat template cannot show a question: {why}.",
+            "Correct chat_template.jinja.",
+        )
+    raise ModelError(
+        f"The model's tokenizer cannot read a text: {why}.",
+        "Use the one that came with these weights.",
+    )
 
 
 def main(folder: Path) -> int:
@@ -119,7 +136,8 @@ def _encoder(folder: Path):
     print("reading", flush=True)
     tokenizer = Tokenizer.from_file(str(folder / FILES[0]))
     print("encoding", flush=True)
-    tokenizer = copy.deepcopy(tokenizer)  # as `chat` copies it: fails where merges and vocabulary differ
+    # as `chat` copies it: fails where merges and vocabulary differ
+    tokenizer = copy.deepcopy(tokenizer)
     tokenizer.no_padding()
     for text in TEXTS:
         tokenizer.encode(text)
@@ -130,7 +148,11 @@ def _template(folder: Path) -> str:
     if (path := folder / FILES[2]).exists():
         return path.read_text(encoding="utf-8")
     value = json.loads((folder / FILES[1]).read_text(encoding="utf-8"))["chat_template"]
-    return value if isinstance(value, str) else next(one["template"] for one in value if one["name"] == "default")
+    return (
+        value
+        if isinstance(value, str)
+        else next(one["template"] for one in value if one["name"] == "default")
+    )
 
 
 def _rendered(text: str, turns: list[dict], asks: bool) -> str:
@@ -138,10 +160,14 @@ def _rendered(text: str, turns: list[dict], asks: bool) -> str:
     from jinja2.ext import loopcontrols
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
+    )
     environment.filters["tojson"] = lambda value, **options: json.dumps(value, ensure_ascii=False)
     environment.globals |= {"strftime_now": lambda form: form, "raise_exception": _refused}
-    given = dict.fromkeys(("date_string", "bos_token", "eos_token"), "") | dict.fromkeys(("tools", "documents"))
+    given = dict.fromkeys(("date_string", "bos_token", "eos_token"), "") | dict.fromkeys(
+        ("tools", "documents")
+    )
     given |= {"add_generation_prompt": asks, "enable_thinking": False}
     return environment.from_string(TRACKED.sub("", text)).render(messages=turns, **given)
 

@@ -1,7 +1,7 @@
 """The unlearning methods, by name: nineteen of the literature and one of ours.
 
-A new method is an `Objective` in a file of its own or beside its relatives, a line here, an entry in
-`assets/methods.json`, and a test of its identity with a related one.
+A new method is an `Objective` in a file of its own or beside its relatives, a line here, an entry
+in `assets/methods.json`, and a test of its identity with a related one.
 """
 
 from dataclasses import fields
@@ -52,7 +52,8 @@ OBJECTIVES: tuple[type[Objective], ...] = (
 
 
 def objective_class(name: str) -> type[Objective]:
-    """The class of a method: one of `OBJECTIVES` by its name, or a user's own as "package.module:Class".
+    """The class of a method: one of `OBJECTIVES` by its name, or a user's own as
+    "package.module:Class".
 
     The user's module is imported, which runs it: never pass a name that a visitor may have written.
 
@@ -64,19 +65,28 @@ def objective_class(name: str) -> type[Objective]:
         return by_name[name]
     module, separator, own = name.partition(":")
     if not separator:
-        raise ConfigError(f"Unknown method {name!r}.", f"Use one of {', '.join(by_name)}, or package.module:Class.")
+        raise ConfigError(
+            f"Unknown method {name!r}.",
+            f"Use one of {', '.join(by_name)}, or package.module:Class.",
+        )
     try:
         method = getattr(import_module(module), own, None)
-    except (ImportError, ValueError, TypeError) as error:  # TypeError: of a name that begins with a dot
+    # TypeError: of a name that begins with a dot
+    except (ImportError, ValueError, TypeError) as error:
         raise ConfigError(
             f"The module of the method {name} cannot be imported ({error}).",
-            "Start from the folder that holds it, or install it; a class of a script cannot be found again by another.",
+            "Start from the folder that holds it, or install it; a class of a script cannot be "
+            "found again by another.",
         ) from None
     if not (isinstance(method, type) and issubclass(method, Objective)):
-        raise ConfigError(f"{module} has no method {own!r}.", "Name a class there that is a subclass of Objective.")
+        raise ConfigError(
+            f"{module} has no method {own!r}.",
+            "Name a class there that is a subclass of Objective.",
+        )
     if method.reduce not in REDUCE or not method.uses <= USES:
         raise ConfigError(
-            f"{name} uses {', '.join(sorted(method.uses)) or 'nothing'} and reduces by {method.reduce!r}.",
+            f"{name} uses {', '.join(sorted(method.uses)) or 'nothing'} and reduces by "
+            f"{method.reduce!r}.",
             f"A method may use {', '.join(sorted(USES))}, and reduce by {' or '.join(REDUCE)}.",
         )
     return method
@@ -89,7 +99,8 @@ def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Object
     known = {item.name for item in fields(objective)}
     if unknown := set(arguments or {}) - known:
         raise ConfigError(
-            f"{name} has no {', '.join(sorted(unknown))}.", f"Its arguments: {', '.join(sorted(known)) or 'none'}."
+            f"{name} has no {', '.join(sorted(unknown))}.",
+            f"Its arguments: {', '.join(sorted(known)) or 'none'}.",
         )
     return objective(**(arguments or {}))
 

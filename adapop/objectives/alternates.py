@@ -1,8 +1,9 @@
 """Plausible wrong answers, for methods that teach one in place of the right answer (AltPO).
 
-A fact may have its own. For the others one is taken from the answers of the same relation, or written by the model; it
-must differ from the right answer in words, neither contain it nor be contained in it, and be about as long. A fact's
-own alternates only must not contain the right answer.
+A fact may have its own. For the others one is taken from the answers of the same relation, or
+written by the model; it must differ from the right answer in words, neither contain it nor be
+contained in it, and be about as long. A fact's own alternates only must not contain the right
+answer.
 """
 
 import random
@@ -28,9 +29,11 @@ SOURCES = ("second", "model", "relation")
 NAMED = 5
 SHORT, MEDIUM = 3, 8  # words: a name, a phrase, a sentence
 ROUNDS = 4
-DRAWN = {"max_new_tokens": 120, "temperature": 0.8, "top_p": 0.9, "top_k": 0}  # as in the AdaPop paper's runs
+# as in the AdaPop paper's runs
+DRAWN = {"max_new_tokens": 120, "temperature": 0.8, "top_p": 0.9, "top_k": 0}
 REQUEST = (
-    "Question: {question}\nRight answer: {answer}\nWrite one wrong answer that a reader could believe: of the same "
+    "Question: {question}\nRight answer: {answer}\nWrite one wrong answer that a reader could "
+    "believe: of the same "
     "kind and about as long. Write the answer alone, with no explanation."
 )
 Draw = Callable[[Sequence[str], int], list[str]]
@@ -39,27 +42,38 @@ CLAUSE = re.compile(r"[,;:!?]|\.(?!\d)")
 LONGER = 8  # tokens more than the right answer has
 
 
-def by_relation(facts: Sequence[Fact], others: Sequence[Fact], seed: int, count: int = 1) -> list[Fact]:
-    """The facts; those without an alternate get up to `count` answers of other rows of their relation that are usable.
+def by_relation(
+    facts: Sequence[Fact], others: Sequence[Fact], seed: int, count: int = 1
+) -> list[Fact]:
+    """The facts; those without an alternate get up to `count` answers of other rows of their
+    relation that are usable.
 
-    others: further rows whose answers may be used. Other right answers of the same subject never are.
+    others: further rows whose answers may be used. Other right answers of the same subject never
+    are.
     """
     pool, rng = Pool([*facts, *others]), random.Random(seed)
     completed = []
     for fact in facts:
         fitting = (answer for answer in pool.distractors(fact, rng) if usable(fact, answer))
         without = not fact.alternates and folded(fact.relation)
-        completed.append(replace(fact, alternates=tuple(islice(fitting, count))) if without else fact)
+        completed.append(
+            replace(fact, alternates=tuple(islice(fitting, count))) if without else fact
+        )
     return completed
 
 
 def by_model(
-    facts: Sequence[Fact], draw: Draw, seed: int, stopped: Callable[[], bool] = lambda: False, count: int = 1
+    facts: Sequence[Fact],
+    draw: Draw,
+    seed: int,
+    stopped: Callable[[], bool] = lambda: False,
+    count: int = 1,
 ) -> list[Fact]:
-    """The facts; those without an alternate get `count` that the model writes, where it writes usable ones.
+    """The facts; those without an alternate get `count` that the model writes, where it writes
+    usable ones.
 
-    draw: prompts and a seed -> the model's replies; called ROUNDS times for each, for the facts that still lack one.
-    stopped: asked before each round, which may take minutes.
+    draw: prompts and a seed -> the model's replies; called ROUNDS times for each, for the facts
+    that still lack one. stopped: asked before each round, which may take minutes.
     """
     completed, bare = list(facts), [i for i, fact in enumerate(facts) if not fact.alternates]
     for turn in range(ROUNDS * count):
@@ -68,16 +82,24 @@ def by_model(
             break
         if not missing:
             continue
-        prompts = [REQUEST.format(question=completed[i].question, answer=completed[i].answer) for i in missing]
-        for i, reply in zip(missing, draw(prompts, (seed * ROUNDS * count + turn) % SEED_LIMIT), strict=True):
+        prompts = [
+            REQUEST.format(question=completed[i].question, answer=completed[i].answer)
+            for i in missing
+        ]
+        for i, reply in zip(
+            missing, draw(prompts, (seed * ROUNDS * count + turn) % SEED_LIMIT), strict=True
+        ):
             alternate = first_line(reply)
             if usable(completed[i], alternate) and alternate not in completed[i].alternates:
-                completed[i] = replace(completed[i], alternates=(*completed[i].alternates, alternate))
+                completed[i] = replace(
+                    completed[i], alternates=(*completed[i].alternates, alternate)
+                )
     return completed
 
 
 def usable(fact: Fact, alternate: str) -> bool:
-    """Whether `alternate` is wrong, of about the same length, and no other spelling of the right answer."""
+    """Whether `alternate` is wrong, of about the same length, and no other spelling of the right
+    answer."""
     if not folded(alternate) or any(_same(alternate, answer) for answer in fact.answers):
         return False
     return length_class(alternate) == length_class(fact.answer)
@@ -103,26 +125,31 @@ def check_alternates(facts: Sequence[Fact]) -> None:
     if right := [fact.id for fact in facts if _taught_right(fact)]:
         named = ", ".join(map(repr, right[:NAMED])) + (" …" if len(right) > NAMED else "")
         raise DataError(
-            f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones: {named}.",
+            f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones: "
+            f"{named}.",
             "Change or delete it in the column 'alternates'.",
         )
     if missing := [fact for fact in facts if not fact.alternates]:
         raise DataError(
-            f"{len(missing)} of {len(facts)} facts have no plausible wrong answer, for example {missing[0].id!r}.",
-            "Add a column 'alternates', or a column 'relation' whose rows have different answers of similar length.",
+            f"{len(missing)} of {len(facts)} facts have no plausible wrong answer, for example "
+            f"{missing[0].id!r}.",
+            "Add a column 'alternates', or a column 'relation' whose rows have different answers "
+            "of similar length.",
         )
 
 
 def _says(text: str, answer: str) -> bool:
-    """Whether the text contains the answer, ignoring case, accents, spacing and punctuation: "1000" is in "1,000"."""
+    """Whether the text contains the answer, ignoring case, accents, spacing and punctuation: "1000"
+    is in "1,000"."""
     letters = "".join(words(answer))
     match = re.search(rf"(?<!\S){' ?'.join(letters)}(?!\S)", " ".join(words(text)))
     return mentions(text, answer) or bool(letters and match)
 
 
 def _alike(alternate: str, answer: str) -> bool:
-    """Whether the alternate shares more than half of the answer's words, or half of them with the last: "St Petersburg"
-    may be Saint Petersburg, the United Kingdom is not the United States. Initials and stop words do not count."""
+    """Whether the alternate shares more than half of the answer's words, or half of them with the
+    last: "St Petersburg" may be Saint Petersburg, the United Kingdom is not the United States.
+    Initials and stop words do not count."""
     own = [word for word in words(answer) if len(word) > 1 and word not in STOP_WORDS]
     shared = set(own) & set(words(alternate))
     half = len(set(own)) / 2
@@ -137,30 +164,44 @@ def first_line(reply: str) -> str:
 
 @torch.no_grad()
 def by_second_choice(
-    facts: Sequence[Fact], model: AdaptedModel, count: int = 1, stopped: Callable[[], bool] = lambda: False
+    facts: Sequence[Fact],
+    model: AdaptedModel,
+    count: int = 1,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> list[Fact]:
-    """The facts, with up to `count` alternates for each that has none: what the model greedily says after the likeliest
-    first tokens that the right answer does not begin with. `TRIED` of them are tried, until enough are `usable`.
+    """The facts, with up to `count` alternates for each that has none: what the model greedily says
+    after the likeliest first tokens that the right answer does not begin with. `TRIED` of them are
+    tried, until enough are `usable`.
 
     Call it with the adapter off or untrained. stopped: asked before each round.
     """
     completed = list(facts)
     rows = model.rows(facts)
     model.network.eval()
-    firsts = list(chain.from_iterable(model.in_pieces(rows, model.at_once(rows), partial(_firsts, model))))
+    firsts = list(
+        chain.from_iterable(model.in_pieces(rows, model.at_once(rows), partial(_firsts, model)))
+    )
     most = LONGER + max(len(row.answer) for row in rows)
     for turn in range(TRIED):
-        bare = [i for i, fact in enumerate(facts) if not fact.alternates and len(completed[i].alternates) < count]
+        bare = [
+            i
+            for i, fact in enumerate(facts)
+            if not fact.alternates and len(completed[i].alternates) < count
+        ]
         if not bare or stopped():
             break
         begun = [Row((*rows[i].prompt, firsts[i][turn]), (), i) for i in bare]
-        written = model.in_pieces(begun, model.at_once(begun, most), partial(_written, model, most=most))
+        written = model.in_pieces(
+            begun, model.at_once(begun, most), partial(_written, model, most=most)
+        )
         for i, text in zip(bare, chain.from_iterable(written), strict=True):
             alternate = first_line(text)
             if facts[i].id in model.spoken:  # in the middle of a sentence
                 alternate = CLAUSE.split(alternate)[0].strip()
             if usable(completed[i], alternate) and alternate not in completed[i].alternates:
-                completed[i] = replace(completed[i], alternates=(*completed[i].alternates, alternate))
+                completed[i] = replace(
+                    completed[i], alternates=(*completed[i].alternates, alternate)
+                )
     return completed
 
 

@@ -11,17 +11,19 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
 @dataclass(frozen=True)
 class AlternatePreference(Objective):
-    """L_f = -(2/beta) mean_i log sigmoid(beta * [log (pi/pi_ref)(alternate_i) - log (pi/pi_ref)(y_i)]).
+    """L_f = -(2/beta) mean_i log sigmoid(beta * [log (pi/pi_ref)(alternate_i) - log
+    (pi/pi_ref)(y_i)]).
 
-    Mekala et al., COLING 2025, arXiv 2409.13474. DPO with a plausible wrong answer preferred to the right one. Where a
-    fact has several alternates, each epoch uses the next one. Relations: swapping the two answers changes the sign of
-    the bracket.
+    Mekala et al., COLING 2025, arXiv 2409.13474. DPO with a plausible wrong answer preferred to the
+    right one. Where a fact has several alternates, each epoch uses the next one. Relations:
+    swapping the two answers changes the sign of the bracket.
     """
 
     beta: float = 0.5
     source: str = "model"
-    """Where facts without alternates get one: written by the original "model" before training, the answer of another
-    fact of the same "relation", or what the original would say next itself, its "second" choice."""
+    """Where facts without alternates get one: written by the original "model" before training, the
+    answer of another fact of the same "relation", or what the original would say next itself, its
+    "second" choice."""
     count: int = 1
     """How many such a fact gets, where there are as many. The authors take 5."""
     name = "altpo"
@@ -31,7 +33,9 @@ class AlternatePreference(Objective):
     def __post_init__(self) -> None:
         self._check("beta", self.beta > 0, "above 0")
         self._check("source", self.source in SOURCES, " or ".join(SOURCES))
-        self._check("count", self.count >= 1 and self.count == int(self.count), "a whole number above 0")
+        self._check(
+            "count", self.count >= 1 and self.count == int(self.count), "a whole number above 0"
+        )
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per row, [B]; positive."""

@@ -12,13 +12,14 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 class CrossEntropyUnlearning(Objective):
     """L_f = (1/N) sum CE(sg[softmax(z with z[gold] = -inf)], softmax(z)).
 
-    Yang 2025, arXiv 2503.01224. The target is the model's own prediction without the gold token. The mean is over all
-    answer tokens, skipped ones included. As published there is no retain term (alpha = 0).
+    Yang 2025, arXiv 2503.01224. The target is the model's own prediction without the gold token.
+    The mean is over all answer tokens, skipped ones included. As published there is no retain term
+    (alpha = 0).
     """
 
     skip: int = 1
-    """Leading answer tokens that are left out, except of an answer that has no others: there the authors' code trains
-    on the end of the turn alone, and the model never stops."""
+    """Leading answer tokens that are left out, except of an answer that has no others: there the
+    authors' code trains on the end of the turn alone, and the model never stops."""
     name = "ceu"
     not_negative = ("skip",)
 
@@ -26,7 +27,10 @@ class CrossEntropyUnlearning(Objective):
         """Per token, [N], in nats; 0 for a token that is skipped."""
         tokens = batch.tokens
         scored = model.score(tokens, logits=True)
-        target = torch.softmax(scored.logits.detach().scatter(1, tokens.target.unsqueeze(1), -torch.inf), dim=-1)
+        target = torch.softmax(
+            scored.logits.detach().scatter(1, tokens.target.unsqueeze(1), -torch.inf), dim=-1
+        )
         loss = -(target * scored.logits.log_softmax(dim=-1)).sum(-1)
-        short = scored.per_row(tokens.content.to(loss))[tokens.row] <= self.skip  # not counting the template's tail
+        # not counting the template's tail
+        short = scored.per_row(tokens.content.to(loss))[tokens.row] <= self.skip
         return Loss(torch.where((tokens.place >= self.skip) | short, loss, 0.0 * loss), scored.nll)

@@ -12,14 +12,18 @@ from adapop.assets import read_json
 from adapop.model.adapted import AdaptedModel
 from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
-# f-divergence -> (g(x), f*(g(x))): Nowozin, Cseke and Tomioka, f-GAN, NeurIPS 2016, arXiv 1606.00709; Jeffrey's
-# conjugate is the authors' series. Of the last three their code has exp(x) for exp(-x) in g, so that the loss would
-# raise the answer or lower the refusal; that is mended here.
+# f-divergence -> (g(x), f*(g(x))): Nowozin, Cseke and Tomioka, f-GAN, NeurIPS 2016, arXiv
+# 1606.00709; Jeffrey's conjugate is the authors' series. Of the last three their code has exp(x)
+# for exp(-x) in g, so that the loss would raise the answer or lower the refusal; that is mended
+# here.
 DIVERGENCES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
     "total-variation": (lambda x: torch.tanh(x) / 2, lambda x: torch.tanh(x) / 2),
     "kl": (lambda x: x, lambda x: torch.exp(x - 1)),
     "pearson": (lambda x: x, lambda x: x.square() / 4 + x),
-    "jensen-shannon": (lambda x: math.log(2) - softplus(-x), lambda x: x + softplus(-x) - math.log(2)),
+    "jensen-shannon": (
+        lambda x: math.log(2) - softplus(-x),
+        lambda x: x + softplus(-x) - math.log(2),
+    ),
     "jeffrey": (lambda x: x, lambda x: x + x.square() / 4 + x**3 / 16),
     "reverse-kl": (lambda x: -torch.exp(-x), lambda x: x - 1),
     "squared-hellinger": (lambda x: -torch.expm1(-x), torch.expm1),
@@ -30,26 +34,31 @@ REFUSALS = read_json("flat-refusals.json", tuple[str, ...])
 
 @dataclass(frozen=True)
 class Flat(Objective):
-    """L_f = mean_i [-g(P_i(refusal)) + f*(g(P_i(answer)))], P_i the mean probability of a text's tokens.
+    """L_f = mean_i [-g(P_i(refusal)) + f*(g(P_i(answer)))], P_i the mean probability of a text's
+    tokens.
 
-    Yaxuan Wang et al., ICLR 2025, arXiv 2410.11143; P_i as in the LoRA port of the AdaPop paper's runs, for the
-    authors' code divides by the length of the padded batch. The refusal ends with the tokenizer's end-of-sequence
-    token, also where the chat template ends a turn with another one (Gemma's <end_of_turn>); the answer's end is not
-    trained on, as in every method. As published there is no retain term (alpha = 0), and at high rates every question
-    is refused, retained ones too; with alpha above 0 it is "FLAT + retain".
+    Yaxuan Wang et al., ICLR 2025, arXiv 2410.11143; P_i as in the LoRA port of the AdaPop paper's
+    runs, for the authors' code divides by the length of the padded batch. The refusal ends with the
+    tokenizer's end-of-sequence token, also where the chat template ends a turn with another one
+    (Gemma's <end_of_turn>); the answer's end is not trained on, as in every method. As published
+    there is no retain term (alpha = 0), and at high rates every question is refused, retained ones
+    too; with alpha above 0 it is "FLAT + retain".
     """
 
     divergence: str = "total-variation"
     """A key of DIVERGENCES."""
     refusal: str = "I don't know."
     several: bool = False
-    """Whether each fact gets another of REFUSALS in each epoch instead of `refusal`: the authors draw from a list."""
+    """Whether each fact gets another of REFUSALS in each epoch instead of `refusal`: the authors
+    draw from a list."""
     name = "flat"
     uses = frozenset({"refusal"})
     reduce = "row"
 
     def __post_init__(self) -> None:
-        self._check("divergence", self.divergence in DIVERGENCES, f"one of {', '.join(DIVERGENCES)}")
+        self._check(
+            "divergence", self.divergence in DIVERGENCES, f"one of {', '.join(DIVERGENCES)}"
+        )
         self._check("refusal", bool(self.refusal.strip()), "a text")
 
     @property

@@ -10,8 +10,8 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 class GradientAscent(Objective):
     """L = -(1/N) sum nll, without a retain term.
 
-    Jang et al., ACL 2023, arXiv 2210.01504. Relations: AdaPop with beta == 0 and alpha = 0. Collapse at high rates is
-    the expected, documented result.
+    Jang et al., ACL 2023, arXiv 2210.01504. Relations: AdaPop with beta == 0 and alpha = 0.
+    Collapse at high rates is the expected, documented result.
     """
 
     name = "ga"
@@ -27,7 +27,8 @@ class GradientAscent(Objective):
 class GradientDifference(GradientAscent):
     """L = -(1/N) sum nll_forget + alpha * mean nll_retain.
 
-    Liu, Liu and Stone, CoLLAs 2022, arXiv 2203.12817. Relations: GA's forget loss plus a retain term.
+    Liu, Liu and Stone, CoLLAs 2022, arXiv 2203.12817. Relations: GA's forget loss plus a retain
+    term.
     """
 
     name = "gd"

@@ -12,9 +12,10 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 class NegativePreference(Objective):
     """L_f = -(2/beta) mean_i log sigmoid(-beta * [log pi(y_i|x_i) - log pi_ref(y_i|x_i)]).
 
-    Zhang, Lin, Bai and Mei, COLM 2024, arXiv 2404.05868. Log-probabilities are sums over the answer. At the start the
-    ratio is 0 and L_f = (2/beta) ln 2. Relations: its gradient tends to GA's (on sequence sums) as beta -> 0. The
-    AdaPop paper runs it with beta = 0.5, its own authors with 0.1.
+    Zhang, Lin, Bai and Mei, COLM 2024, arXiv 2404.05868. Log-probabilities are sums over the
+    answer. At the start the ratio is 0 and L_f = (2/beta) ln 2. Relations: its gradient tends to
+    GA's (on sequence sums) as beta -> 0. The AdaPop paper runs it with beta = 0.5, its own authors
+    with 0.1.
     """
 
     beta: float = 0.5

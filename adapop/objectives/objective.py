@@ -1,7 +1,8 @@
 """The interface of an unlearning method: a forget loss, and what it must be given.
 
-The trainer owns the loop, the retain weight and the denominators. A method returns *unreduced* losses, and the trainer
-divides by counts over the whole optimiser step, so that micro-batches of 1x32, 4x8 and 32x1 give the same gradient.
+The trainer owns the loop, the retain weight and the denominators. A method returns *unreduced*
+losses, and the trainer divides by counts over the whole optimiser step, so that micro-batches of
+1x32, 4x8 and 32x1 give the same gradient.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,8 @@ USES = frozenset({"beta", "reference", "alternates", "refusal", "words"})
 
 @dataclass(frozen=True)
 class ForgetBatch:
-    """Forget rows of one forward pass: B rows with N answer tokens. What the method's `uses` does not name is None."""
+    """Forget rows of one forward pass: B rows with N answer tokens. What the method's `uses` does
+    not name is None."""
 
     tokens: AnswerTokens
     """Prompts and gold answers."""
@@ -55,7 +57,8 @@ class Loss:
 class Begun:
     """What a method computes once, before training.
 
-    It depends on the original model, the facts and the seed only, so that a resumed run computes the same.
+    It depends on the original model, the facts and the seed only, so that a resumed run computes
+    the same.
     """
 
     target: Tensor | None = None
@@ -73,7 +76,8 @@ class Objective:
     uses: ClassVar[frozenset[str]] = frozenset()
     """What its forget batches must carry, a subset of USES."""
     reduce: ClassVar[str] = "token"
-    """Whether `forget_loss` returns a value per answer "token" or per "row"; the trainer averages accordingly."""
+    """Whether `forget_loss` returns a value per answer "token" or per "row"; the trainer averages
+    accordingly."""
     retains: ClassVar[bool] = True
     """Whether the loss has a retain term."""
     joins: ClassVar[bool] = True
@@ -96,7 +100,8 @@ class Objective:
         return self.uses
 
     def begin(self, model: AdaptedModel, tokens: AnswerTokens, seed: int) -> Begun:
-        """What the method needs to know before training. Called once; tokens: the first forget rows."""
+        """What the method needs to know before training. Called once; tokens: the first forget
+        rows."""
         return Begun()
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
@@ -111,8 +116,8 @@ class Objective:
     def backward(self, model: AdaptedModel, accumulate: Callable[[], Any]) -> Any:
         """Adds a step's forget gradient and returns what `accumulate` returned.
 
-        accumulate: adds the gradient of all of the step's rows at the current weights. A method that calls it at other
-        weights must set `joins` to False.
+        accumulate: adds the gradient of all of the step's rows at the current weights. A method
+        that calls it at other weights must set `joins` to False.
         """
         return accumulate()
 
@@ -121,16 +126,21 @@ class Objective:
         if not holds:
             value = getattr(self, name)
             raise ConfigError(
-                f"The argument {name} of {self.name or type(self).__name__} is {value!r}.", f"It must be {bound}."
+                f"The argument {name} of {self.name or type(self).__name__} is {value!r}.",
+                f"It must be {bound}.",
             )
 
 
 def divergence(model: AdaptedModel, tokens: AnswerTokens) -> Loss:
-    """KL(original || model) of the predictions at each answer token, [N], nats: a retain loss for any method.
+    """KL(original || model) of the predictions at each answer token, [N], nats: a retain loss for
+    any method.
 
-    Liu, Liu and Stone 2022 (METHODS 2.2) over the answer alone; upstream's mean counts prompt and padding too.
+    Liu, Liu and Stone 2022 (METHODS 2.2) over the answer alone; upstream's mean counts prompt and
+    padding too.
     """
     with torch.no_grad(), model.original():
         reference = model.score(tokens, logits=True).logits.log_softmax(dim=-1)
     scored = model.score(tokens, logits=True)
-    return Loss((reference.exp() * (reference - scored.logits.log_softmax(dim=-1))).sum(-1), scored.nll)
+    return Loss(
+        (reference.exp() * (reference - scored.logits.log_softmax(dim=-1))).sum(-1), scored.nll
+    )

@@ -10,14 +10,15 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 class PrimalDualUnlearning(Objective):
     """L_f = mean over answer tokens of (max_v z_v - mean_v z_v)^2: flattens the predicted logits.
 
-    Entesari et al., NeurIPS 2025, arXiv 2506.05314. The retain weight is the dual variable of a bound on the retain
-    loss, see `training.controller.PrimalDual`. L_f is quadratic in logits, so a retain weight of 1 (the AdaPop paper's
-    runs) is small: the method's authors start at 50 to 100.
+    Entesari et al., NeurIPS 2025, arXiv 2506.05314. The retain weight is the dual variable of a
+    bound on the retain loss, see `training.controller.PrimalDual`. L_f is quadratic in logits, so a
+    retain weight of 1 (the AdaPop paper's runs) is small: the method's authors start at 50 to 100.
     """
 
     predicting: bool = True
-    """Whether the logits that predict each answer token are flattened. False: those that follow it, as in the authors'
-    code, which masks logits without the shift and so never flattens the first prediction."""
+    """Whether the logits that predict each answer token are flattened. False: those that follow it,
+    as in the authors' code, which masks logits without the shift and so never flattens the first
+    prediction."""
     name = "pdu"
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:

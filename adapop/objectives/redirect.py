@@ -1,4 +1,5 @@
-"""A method of ours: each fact is given another, bounded prediction instead of being pushed away from its own."""
+"""A method of ours: each fact is given another, bounded prediction instead of being pushed away
+from its own."""
 
 from dataclasses import dataclass
 
@@ -13,27 +14,32 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
 @dataclass(frozen=True)
 class Redirect(Objective):
-    """L_f = mean_i w_i * [mean over positions of KL(t ‖ pi) and, past the fork, of -log pi(alternate's tokens)].
+    """L_f = mean_i w_i * [mean over positions of KL(t ‖ pi) and, past the fork, of -log
+    pi(alternate's tokens)].
 
-    Ours, published nowhere. pi0 is the original, y a token of the right answer after the
-    right tokens before it, a what shall be said there: the token of the alternate as long as both answers begin alike,
-    afterwards pi0's likeliest token but y, so that who supplies the first word does not get the rest. Where both
-    answers have the same token, t = pi0. Else t is pi0 with y's probability given away: 1 - `share` of it to a, and
-    `share` evenly to the `over` tokens that pi0 likes best after y and a, so that the right answer is not even the
-    second guess. Four other targets did worse (assets/docs/findings.md).
+    Ours, published nowhere. pi0 is the original, y a token of the right answer after the right
+    tokens before it, a what shall be said there: the token of the alternate as long as both answers
+    begin alike, afterwards pi0's likeliest token but y, so that who supplies the first word does
+    not get the rest. Where both answers have the same token, t = pi0. Else t is pi0 with y's
+    probability given away: 1 - `share` of it to a, and `share` evenly to the `over` tokens that pi0
+    likes best after y and a, so that the right answer is not even the second guess. Four other
+    targets did worse (assets/docs/findings.md).
 
     w_i = beta_i^-kappa: a fact that is more popular weighs more; kappa = 0 ignores scores.
     """
 
     kappa: float = 0.0
-    """How much popularity counts: weights go from 1 to about 20 ** kappa at the paper's exponents."""
+    """How much popularity counts: weights go from 1 to about 20 ** kappa at the paper's
+    exponents."""
     share: float = 0.6
-    """What part of the right answer's probability goes to other wrong answers than the alternate."""
+    """What part of the right answer's probability goes to other wrong answers than the
+    alternate."""
     over: int = 3
     """To how many."""
     source: str = "second"
-    """Where facts without alternates get one: the "second" choice of the original model, a text that it writes when
-    asked for a wrong answer ("model"), or the answer of another fact of the same "relation"."""
+    """Where facts without alternates get one: the "second" choice of the original model, a text
+    that it writes when asked for a wrong answer ("model"), or the answer of another fact of the
+    same "relation"."""
     count: int = 1
     """How many such a fact gets, where there are as many; they take turns by epoch."""
     name = "redirect"
@@ -44,9 +50,13 @@ class Redirect(Objective):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check("share", 0 <= self.share <= 1, "between 0 and 1")
-        self._check("over", self.over >= 1 and self.over == int(self.over), "a whole number above 0")
+        self._check(
+            "over", self.over >= 1 and self.over == int(self.over), "a whole number above 0"
+        )
         self._check("source", self.source in SOURCES, " or ".join(SOURCES))
-        self._check("count", self.count >= 1 and self.count == int(self.count), "a whole number above 0")
+        self._check(
+            "count", self.count >= 1 and self.count == int(self.count), "a whole number above 0"
+        )
 
     @property
     def needs(self) -> frozenset[str]:
@@ -76,7 +86,8 @@ class Redirect(Objective):
         return weight.index_add(0, batch.tokens.row, batch.beta**-self.kappa * first)
 
     def _targets(self, reference: Tensor, gold: Tensor, instead: Tensor) -> Tensor:
-        """The target at each position, [N, V]; with `instead` the gold token itself, the original's prediction."""
+        """The target at each position, [N, V]; with `instead` the gold token itself, the original's
+        prediction."""
         original = reference.exp()
         y, a = gold.unsqueeze(1), instead.unsqueeze(1)
         right, wrong = original.gather(1, y), original.gather(1, a)
@@ -88,7 +99,8 @@ class Redirect(Objective):
 
 
 def _instead(gold: AnswerTokens, other: AnswerTokens, reference: Tensor) -> tuple[Tensor, Tensor]:
-    """(what shall be said in place of each gold token, [N]; whether a token of `other` comes after the fork, [M]).
+    """(what shall be said in place of each gold token, [N]; whether a token of `other` comes after
+    the fork, [M]).
 
     The fork is the first place at which the two answers of a row differ.
     """
@@ -109,4 +121,6 @@ def _after_another(tokens: AnswerTokens, which: Tensor) -> Tensor:
 
 def _by_row(values: Tensor, tokens: AnswerTokens) -> Tensor:
     """The sum of values [N] over each row, [B]."""
-    return torch.zeros(tokens.rows, dtype=values.dtype, device=values.device).index_add(0, tokens.row, values)
+    return torch.zeros(tokens.rows, dtype=values.dtype, device=values.device).index_add(
+        0, tokens.row, values
+    )

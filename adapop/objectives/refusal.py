@@ -10,7 +10,8 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
 @dataclass(frozen=True)
 class RefusalPreference(Objective):
-    """L_f = -(2/beta) mean_i log sigmoid(beta * [log (pi/pi_ref)(refusal_i) - log (pi/pi_ref)(y_i)]).
+    """L_f = -(2/beta) mean_i log sigmoid(beta * [log (pi/pi_ref)(refusal_i) - log
+    (pi/pi_ref)(y_i)]).
 
     IdkDPO: the preference baseline of Maini et al., COLM 2024, arXiv 2401.06121, with the factor
     and the retain term of Dorna et al., OpenUnlearning, NeurIPS 2025, arXiv 2506.12618. TOFU

@@ -1,4 +1,5 @@
-"""Representation misdirection for unlearning: RMU, and Adaptive RMU, which scales the target to the model."""
+"""Representation misdirection for unlearning: RMU, and Adaptive RMU, which scales the target to the
+model."""
 
 from dataclasses import dataclass
 
@@ -16,18 +17,20 @@ STREAM = (0, 2)  # a random stream of its own: those of the training order start
 
 @dataclass(frozen=True)
 class Steering(Objective):
-    """L_f = mean_i (1/n_i) sum_t mean_d (h - r*u)^2,  L_r = mean over tokens of mean_d (h - h_ref)^2.
+    """L_f = mean_i (1/n_i) sum_t mean_d (h - r*u)^2,  L_r = mean over tokens of mean_d (h -
+    h_ref)^2.
 
-    h is the output of one block, u a uniform random direction drawn from the seed, r the target length that the
-    subclass chooses. The code of the AdaPop paper's runs averages L_r over rows; here it is a mean over tokens, as the
-    retain loss of every method.
+    h is the output of one block, u a uniform random direction drawn from the seed, r the target
+    length that the subclass chooses. The code of the AdaPop paper's runs averages L_r over rows;
+    here it is a mean over tokens, as the retain loss of every method.
     """
 
     layer: int = 7
     """The block, counted from 0."""
     predicting: bool = True
-    """Whether h is taken where the answer tokens are predicted. False: where they are read, as in the code of the
-    paper's runs; then the state that predicts the first token is never steered, nor is an answer of one token."""
+    """Whether h is taken where the answer tokens are predicted. False: where they are read, as in
+    the code of the paper's runs; then the state that predicts the first token is never steered, nor
+    is an answer of one token."""
     reduce = "row"
     not_negative = ("layer",)
 
@@ -44,7 +47,8 @@ class Steering(Objective):
         length = self.length(norm)
         weak = " It steers weakly." if length < norm / 2 else ""
         note = (
-            f"The states of block {self.layer} are steered towards length {length:.3g}; the original's own have "
+            f"The states of block {self.layer} are steered towards length {length:.3g}; the "
+            f"original's own have "
             f"{norm:.3g} on average.{weak}"
         )
         return Begun((length * direction / direction.norm()).to(model.device), (note,))
@@ -56,7 +60,8 @@ class Steering(Objective):
         return Loss(scored.row_mean(distance), scored.nll)
 
     def retain_loss(self, model: AdaptedModel, tokens: AnswerTokens) -> Loss:
-        """Per token, [N]: mean squared difference between the coordinates of the state and the original's."""
+        """Per token, [N]: mean squared difference between the coordinates of the state and the
+        original's."""
         with torch.no_grad(), model.original():
             reference = model.score(tokens, block=self.layer)
         scored = model.score(tokens, block=self.layer)
@@ -72,8 +77,9 @@ class Steering(Objective):
 class Rmu(Steering):
     """`Steering` of one block's forget states to `coefficient` * u.
 
-    Li et al., ICML 2024, arXiv 2403.03218. The AdaPop paper's runs use layer 7, coefficient 2 and alpha 1, the authors
-    coefficients of 6.5 to 20 and alpha around 1200. A coefficient far below the norm of the states has little effect.
+    Li et al., ICML 2024, arXiv 2403.03218. The AdaPop paper's runs use layer 7, coefficient 2 and
+    alpha 1, the authors coefficients of 6.5 to 20 and alpha around 1200. A coefficient far below
+    the norm of the states has little effect.
     """
 
     coefficient: float = 2.0
@@ -89,9 +95,9 @@ class Rmu(Steering):
 class AdaptiveRmu(Steering):
     """`Steering` of one block's forget states to `scale` * norm * u.
 
-    Dang et al., AAAI 2025, arXiv 2408.06223. The norm is measured once, on the original model, as in the authors' code,
-    but over 64 forget facts instead of one batch, and without position 0, whose norm is huge in models like Llama.
-    Relations: RMU with coefficient = scale * norm.
+    Dang et al., AAAI 2025, arXiv 2408.06223. The norm is measured once, on the original model, as
+    in the authors' code, but over 64 forget facts instead of one batch, and without position 0,
+    whose norm is huge in models like Llama. Relations: RMU with coefficient = scale * norm.
     """
 
     scale: float = 5.0

@@ -12,8 +12,8 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 class SimpleNegativePreference(Objective):
     """L_f = gamma * -(2/beta) mean_i log sigmoid(beta * (NLL_i / n_i - delta)).
 
-    Fan et al., NeurIPS 2025, arXiv 2410.07163. NLL_i is summed over the n_i answer tokens; there is no reference model.
-    The margin of that paper is beta * delta here.
+    Fan et al., NeurIPS 2025, arXiv 2410.07163. NLL_i is summed over the n_i answer tokens; there is
+    no reference model. The margin of that paper is beta * delta here.
     """
 
     beta: float = 4.5

@@ -12,11 +12,12 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 class Undial(Objective):
     """L_f = mean over answer tokens of CE(softmax(z_ref - beta * onehot(gold)), softmax(z)).
 
-    Dong, Lin, Belkin, Huerta and Vulic, NAACL 2025, arXiv 2402.10052. The teacher is the original model with the gold
-    logit lowered by beta, so a gold token that leads by more than beta stays the most likely: weak forgetting at
-    beta = 3 (the AdaPop paper's runs; the authors take 3 to 30) follows from the formula. The authors' code has no
-    label mask and averages over prompt and padding; here only answer tokens count.
-    Relations: at beta = 0 the teacher is the original model, and the gradient at the start is 0.
+    Dong, Lin, Belkin, Huerta and Vulic, NAACL 2025, arXiv 2402.10052. The teacher is the original
+    model with the gold logit lowered by beta, so a gold token that leads by more than beta stays
+    the most likely: weak forgetting at beta = 3 (the AdaPop paper's runs; the authors take 3 to 30)
+    follows from the formula. The authors' code has no label mask and averages over prompt and
+    padding; here only answer tokens count. Relations: at beta = 0 the teacher is the original
+    model, and the gradient at the start is 0.
     """
 
     beta: float = 3.0
@@ -28,6 +29,8 @@ class Undial(Objective):
         with torch.no_grad(), model.original():
             reference = model.score(batch.tokens, logits=True).logits
         gold = batch.tokens.target.unsqueeze(1)
-        teacher = torch.softmax(reference.scatter(1, gold, reference.gather(1, gold) - self.beta), dim=-1)
+        teacher = torch.softmax(
+            reference.scatter(1, gold, reference.gather(1, gold) - self.beta), dim=-1
+        )
         scored = model.score(batch.tokens, logits=True)
         return Loss(-(teacher * scored.logits.log_softmax(dim=-1)).sum(-1), scored.nll)

@@ -12,7 +12,8 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 class WeightedGradientAscent(Objective):
     """L_f = -(1/N) sum sg[p^beta] * nll with one beta for all facts.
 
-    Wang et al., ICLR 2025, arXiv 2502.19301. Relations: AdaPop with a constant beta. beta = 0 is GD's forget loss.
+    Wang et al., ICLR 2025, arXiv 2502.19301. Relations: AdaPop with a constant beta. beta = 0 is
+    GD's forget loss.
     """
 
     beta: float = 1.0

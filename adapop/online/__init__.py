@@ -1,1 +1,2 @@
-"""Access to other hosts: the HTTP client, the cache of its replies, and files of the Hugging Face Hub."""
+"""Access to other hosts: the HTTP client, the cache of its replies, and files of the Hugging Face
+Hub."""

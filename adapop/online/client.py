@@ -1,9 +1,11 @@
-"""An HTTP client for one host: JSON in and out, one request at a time, and retries when the host is busy.
+"""An HTTP client for one host: JSON in and out, one request at a time, and retries when the host is
+busy.
 
-A `Web` connects only to the host it was made for and follows no redirect, so user text can never choose where we
-connect. A host gets one request at a time from this process, because some ban an address that sends more. Retries are
-our own and not urllib3's `Retry`: some hosts report "busy" inside a reply with status 200, a wait must end when the
-user stops it, and the user is told what it waits for. Keys and queries appear in no message and no log.
+A `Web` connects only to the host it was made for and follows no redirect, so user text can never
+choose where we connect. A host gets one request at a time from this process, because some ban an
+address that sends more. Retries are our own and not urllib3's `Retry`: some hosts report "busy"
+inside a reply with status 200, a wait must end when the user stops it, and the user is told what it
+waits for. Keys and queries appear in no message and no log.
 """
 
 import json
@@ -47,7 +49,8 @@ class NotThere(NetworkError):
 
 
 class _Later(Exception):
-    """The request should be repeated. seconds: the wait that the host asked for, None if it did not say."""
+    """The request should be repeated. seconds: the wait that the host asked for, None if it did not
+    say."""
 
     def __init__(self, reason: str, seconds: float | None = None) -> None:
         super().__init__(reason)
@@ -62,8 +65,9 @@ class _Unreached(_Later):
 class Web:
     """A client for one host.
 
-    base: the URL that paths are appended to. name: the host's name in messages. key: sent as a bearer token and nowhere
-    else. tries: attempts per request. first_wait: seconds before the second attempt, doubled for each further one.
+    base: the URL that paths are appended to. name: the host's name in messages. key: sent as a
+    bearer token and nowhere else. tries: attempts per request. first_wait: seconds before the
+    second attempt, doubled for each further one.
 
     Raises:
         ConfigError: the environment names a certificate file that does not exist.
@@ -86,7 +90,8 @@ class Web:
         self._first_wait = first_wait
         self._read_seconds = read_seconds
         self._session = requests.Session()
-        self._session.trust_env = False  # a .netrc would send credentials; proxies and certificates are restored below
+        # a .netrc would send credentials; proxies and certificates are restored below
+        self._session.trust_env = False
         self._session.proxies = _proxies(self._base)
         self._session.verify = _certificates()
         self._turn = _turns.setdefault("://".join(urlsplit(self._base)[:2]).lower(), Lock())
@@ -95,15 +100,22 @@ class Web:
         if key:
             self._session.headers["Authorization"] = f"Bearer {key}"
 
-    def get(self, path: str, busy: Callable[[object], bool] = lambda reply: False, **params: object) -> object:
-        """The JSON value at a path under the base. busy: whether a reply with status 200 means "try again later"."""
+    def get(
+        self, path: str, busy: Callable[[object], bool] = lambda reply: False, **params: object
+    ) -> object:
+        """The JSON value at a path under the base. busy: whether a reply with status 200 means "try
+        again later"."""
         return self._request("GET", path, busy, params=params)
 
-    def post(self, path: str, body: object, busy: Callable[[object], bool] = lambda reply: False) -> object:
+    def post(
+        self, path: str, body: object, busy: Callable[[object], bool] = lambda reply: False
+    ) -> object:
         """The JSON reply to a JSON body. busy: as for `get`."""
         return self._request("POST", path, busy, json=body)
 
-    def _request(self, method: str, path: str, busy: Callable[[object], bool], **content: object) -> object:
+    def _request(
+        self, method: str, path: str, busy: Callable[[object], bool], **content: object
+    ) -> object:
         """The reply to a request, which is repeated up to `tries` times.
 
         Raises:
@@ -122,7 +134,11 @@ class Web:
                 wait = self._first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
                 wait = wait if later.seconds is None else max(wait, later.seconds)
                 if wait > LONGEST_WAIT or attempt == self._tries:
-                    again = f"Try again in {wait:.0f} s; " if wait > LONGEST_WAIT else "Try again later; "
+                    again = (
+                        f"Try again in {wait:.0f} s; "
+                        if wait > LONGEST_WAIT
+                        else "Try again later; "
+                    )
                     raise NetworkError(
                         f"{self.name} {later.reason}, {attempt} time{'s' * (attempt > 1)}.",
                         f"{again}what was found is kept.",
@@ -131,13 +147,20 @@ class Web:
                 self._progress.wait(wait)
         raise AssertionError("the loop returns or raises")
 
-    def _once(self, method: str, path: str, busy: Callable[[object], bool], content: dict) -> object:
+    def _once(
+        self, method: str, path: str, busy: Callable[[object], bool], content: dict
+    ) -> object:
         timeout = (CONNECT_SECONDS, self._read_seconds)
         try:
             with (
                 self._alone(),
                 self._session.request(
-                    method, self._base + path, timeout=timeout, allow_redirects=False, stream=True, **content
+                    method,
+                    self._base + path,
+                    timeout=timeout,
+                    allow_redirects=False,
+                    stream=True,
+                    **content,
                 ) as reply,
             ):
                 self._check_status(reply)
@@ -149,10 +172,13 @@ class Web:
             raise _Unreached("cannot be reached: no answer from its address") from None
         except requests.Timeout:
             raise _Later("does not answer in time") from None
-        except (requests.RequestException, HTTPError) as error:  # its text contains the URL with the user's words
+        # its text contains the URL with the user's words
+        except (requests.RequestException, HTTPError) as error:
             if isinstance(error, requests.exceptions.ProxyError):
                 raise _Unreached("cannot be reached through the proxy") from None
-            if isinstance(getattr(next(iter(error.args), None), "reason", None), NewConnectionError):
+            if isinstance(
+                getattr(next(iter(error.args), None), "reason", None), NewConnectionError
+            ):
                 raise _Unreached("cannot be reached") from None
             raise _Later("cannot be reached, or broke off") from None
 
@@ -170,13 +196,21 @@ class Web:
     def _check_status(self, reply: requests.Response) -> None:
         status = reply.status_code
         if status in LATER:
-            reason = "says there are too many requests" if status == 429 else f"has a fault of its own ({status})"
+            reason = (
+                "says there are too many requests"
+                if status == 429
+                else f"has a fault of its own ({status})"
+            )
             raise _Later(reason, _retry_after(reply))
         if 300 <= status < 400:
-            raise NetworkError(f"{self.name} sends us to another address ({status}).", "It is not followed.")
+            raise NetworkError(
+                f"{self.name} sends us to another address ({status}).", "It is not followed."
+            )
         if status in (401, 403):
             fix = (
-                "Check the key in the environment." if self._keyed else "It may think we ask too much; try again later."
+                "Check the key in the environment."
+                if self._keyed
+                else "It may think we ask too much; try again later."
             )
             raise NetworkError(f"{self.name} refuses access ({status}).", fix)
         if status >= 400:
@@ -185,37 +219,48 @@ class Web:
 
 
 def connection_hint(base: str) -> str:
-    """What to check where a URL is not reached: the connection, and the proxy that is set, without its password."""
+    """What to check where a URL is not reached: the connection, and the proxy that is set, without
+    its password."""
     proxies = _proxies(base)
     proxy = proxies.get(urlsplit(base).scheme) or proxies.get("all")
     if proxy:
-        return f"Check the connection, and the proxy of the environment: {proxy.rpartition('@')[2]}."
+        return (
+            f"Check the connection, and the proxy of the environment: {proxy.rpartition('@')[2]}."
+        )
     return "Check the connection. If this network has a proxy, set HTTPS_PROXY; none is set."
 
 
 def _proxies(base: str) -> dict[str, str]:
     """The environment's proxies for a URL; none for this machine, whose keys must not leave it."""
-    return {} if urlsplit(base).hostname in THIS_MACHINE else requests.utils.get_environ_proxies(base)
+    return (
+        {} if urlsplit(base).hostname in THIS_MACHINE else requests.utils.get_environ_proxies(base)
+    )
 
 
 def _certificates() -> str | bool:
-    """The certificate file named in the environment, as `requests` would use it; True for the default."""
+    """The certificate file named in the environment, as `requests` would use it; True for the
+    default."""
     for variable in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         if path := os.environ.get(variable):
             if not os.path.exists(path):
-                raise ConfigError(f"{variable} names {path}, which does not exist.", "Correct it, or unset it.")
+                raise ConfigError(
+                    f"{variable} names {path}, which does not exist.", "Correct it, or unset it."
+                )
             return path
     return True
 
 
 def _body(reply: requests.Response, name: str, seconds: float) -> bytes:
-    """The whole body, within limits of size and time: the read timeout alone would allow a byte a minute."""
+    """The whole body, within limits of size and time: the read timeout alone would allow a byte a
+    minute."""
     content, deadline = bytearray(), time.monotonic() + seconds
     # iter_content would wait until a chunk is full, without checking the time
     while chunk := reply.raw.read1(CHUNK, decode_content=True):
         content += chunk
         if len(content) > MAX_REPLY:
-            raise NetworkError(f"{name} sends more than {MAX_REPLY / 1e6:.0f} MB.", "Ask for less at a time.")
+            raise NetworkError(
+                f"{name} sends more than {MAX_REPLY / 1e6:.0f} MB.", "Ask for less at a time."
+            )
         if time.monotonic() > deadline:
             raise _Later("answers too slowly")
     return bytes(content)
@@ -226,11 +271,14 @@ def _json(content: bytes) -> object:
         return json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
         page = content.lstrip()[:1] == b"<"
-        raise _Later("answers with a web page instead of data" if page else "sends broken data") from None
+        raise _Later(
+            "answers with a web page instead of data" if page else "sends broken data"
+        ) from None
 
 
 def _retry_after(reply: requests.Response) -> float | None:
-    """Seconds to wait from a Retry-After header, which is a number or a date; None if it is missing or unreadable."""
+    """Seconds to wait from a Retry-After header, which is a number or a date; None if it is missing
+    or unreadable."""
     text = reply.headers.get("Retry-After", "").strip()
     if text.isdecimal():
         return float(text)

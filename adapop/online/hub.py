@@ -1,9 +1,10 @@
-"""Files of public data sets of the Hugging Face Hub: as Parquet, from the branch that it converts each of them to, and
-as they were uploaded.
+"""Files of public data sets of the Hugging Face Hub: as Parquet, from the branch that it converts
+each of them to, and as they were uploaded.
 
-There a split is `{config}/{split}/0000.parquet` and on; one that is too big to be converted whole is
-`{config}/partial-{split}/`: https://huggingface.co/docs/dataset-viewer/parquet. huggingface_hub downloads and keeps
-the files (HF_ENDPOINT, HF_HOME, HF_TOKEN, HF_HUB_OFFLINE). All are of the one commit that was found first.
+There a split is `{config}/{split}/0000.parquet` and on; one that is too big to be converted whole
+is `{config}/partial-{split}/`: https://huggingface.co/docs/dataset-viewer/parquet. huggingface_hub
+downloads and keeps the files (HF_ENDPOINT, HF_HOME, HF_TOKEN, HF_HUB_OFFLINE). All are of the one
+commit that was found first.
 
 `Upload` sends a folder there, as a private model repository of one's own.
 """
@@ -33,7 +34,8 @@ def _key(dataset: str, branch: str) -> tuple[str, ...]:
 
 
 class Hub:
-    """Public data sets of the Hugging Face Hub: a second download asks nothing. endpoint: instead of HF_ENDPOINT."""
+    """Public data sets of the Hugging Face Hub: a second download asks nothing. endpoint: instead
+    of HF_ENDPOINT."""
 
     def __init__(self, progress: Progress, cache: Cache, endpoint: str | None = None) -> None:
         self._progress = progress
@@ -44,8 +46,8 @@ class Hub:
         """The Parquet files of a split, in its order. A stop is heard between two files.
 
         Raises:
-            NetworkError: no such split, or only a part of it; the Hub cannot be reached, refuses, or has changed the
-                data set on the way.
+            NetworkError: no such split, or only a part of it; the Hub cannot be reached, refuses,
+                or has changed the data set on the way.
             Stopped: somebody asked to stop.
         """
         commit, names = self._listed(dataset, config, split)
@@ -74,27 +76,38 @@ class Hub:
         return names[0].partition("/")[0]
 
     def _listed(self, dataset: str, config: str | None, split: str) -> tuple[str, list[str]]:
-        """(commit, names of the files) of a split; of the first configuration that has it, if none is asked for."""
+        """(commit, names of the files) of a split; of the first configuration that has it, if none
+        is asked for."""
         known = self._cache.get(*_key(dataset, BRANCH))
         for listing in (known.value, None) if known and known.value else (None,):
             commit, names = listing or self._listing(dataset)
             for name in names:
                 match = FILE.fullmatch(name)
                 if match and match[2] == split and config in (None, match[1]):
-                    return commit, sorted(other for other in names if other.startswith(f"{match[1]}/{split}/"))
-        splits = {match[2] for match in map(FILE.fullmatch, names) if match and config in (None, match[1])}
+                    return commit, sorted(
+                        other for other in names if other.startswith(f"{match[1]}/{split}/")
+                    )
+        splits = {
+            match[2] for match in map(FILE.fullmatch, names) if match and config in (None, match[1])
+        }
         if f"partial-{split}" in splits:
             raise NetworkError(
-                f"The Hub converts only a part of {dataset}, {split}.", "Download the data set and use it as a file."
+                f"The Hub converts only a part of {dataset}, {split}.",
+                "Download the data set and use it as a file.",
             )
         there = ", ".join(sorted(map(truncated, splits))) or "none"
-        raise NetworkError(f"{dataset} has no split {split} (its splits: {there}).", "Was it renamed on the Hub?")
+        raise NetworkError(
+            f"{dataset} has no split {split} (its splits: {there}).", "Was it renamed on the Hub?"
+        )
 
     def _listing(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:
-        """(commit, names of all files) of the data set, converted or as uploaded, which are then known."""
+        """(commit, names of all files) of the data set, converted or as uploaded, which are then
+        known."""
         self._progress.say(f"{dataset}: asking {self._endpoint} for its files")
         with self._in_words(dataset):
-            info = HfApi(endpoint=self._endpoint).dataset_info(dataset, revision=branch, timeout=LIST_SECONDS)
+            info = HfApi(endpoint=self._endpoint).dataset_info(
+                dataset, revision=branch, timeout=LIST_SECONDS
+            )
             listing = info.sha, [sibling.rfilename for sibling in info.siblings or ()]
             if not isinstance(info.sha, str):
                 raise ValueError("no commit")
@@ -103,7 +116,8 @@ class Hub:
 
     @contextmanager
     def _in_words(self, dataset: str, commit: str | None = None) -> Iterator[None]:
-        """Says what went wrong at the Hub. commit: of the files that are asked for, None for a list of them."""
+        """Says what went wrong at the Hub. commit: of the files that are asked for, None for a list
+        of them."""
         try:
             yield
         except (
@@ -119,7 +133,9 @@ class Hub:
             if commit and gone and not isinstance(error, errors.LocalEntryNotFoundError):
                 for branch in (BRANCH, MAIN):
                     self._cache.put(None, *_key(dataset, branch))  # the next try starts anew
-                raise NetworkError(f"{dataset} has changed while it was read.", "Start the download again.") from error
+                raise NetworkError(
+                    f"{dataset} has changed while it was read.", "Start the download again."
+                ) from error
             raise NetworkError(*self._reason(error, dataset)) from error
 
     def _reason(self, error: Exception, dataset: str) -> tuple[str, str]:
@@ -133,23 +149,37 @@ class Hub:
                 "Was it renamed? A private one needs HF_TOKEN.",
             )
         if isinstance(error, errors.RevisionNotFoundError):
-            return f"The Hub has not converted {dataset} to Parquet.", "Download the data set and use it as a file."
+            return (
+                f"The Hub has not converted {dataset} to Parquet.",
+                "Download the data set and use it as a file.",
+            )
         if isinstance(error, errors.OfflineModeIsEnabled) or (
             isinstance(error, errors.LocalEntryNotFoundError) and constants.is_offline_mode()
         ):
-            return f"{dataset} was not downloaded here, and HF_HUB_OFFLINE is set.", "Unset it for the first download."
+            return (
+                f"{dataset} was not downloaded here, and HF_HUB_OFFLINE is set.",
+                "Unset it for the first download.",
+            )
         if isinstance(error, errors.HfHubHTTPError):
-            return f"The Hub refuses {dataset}, or has a fault of its own ({error.response.status_code}).", AGAIN
+            return (
+                f"The Hub refuses {dataset}, or has a fault of its own "
+                f"({error.response.status_code}).",
+                AGAIN,
+            )
         if isinstance(error, (errors.LocalEntryNotFoundError, errors.HTTPError)):
             hint = f"{connection_hint(self._endpoint)} {AGAIN}"
             return f"The Hub ({self._endpoint}) cannot be reached, or broke off.", hint
         if isinstance(error, OSError):
-            return f"A file of {dataset} cannot be kept ({error}).", "Make room, or set HF_HOME to another folder."
+            return (
+                f"A file of {dataset} cannot be kept ({error}).",
+                "Make room, or set HF_HOME to another folder.",
+            )
         return f"The Hub answers something else than files of {dataset}.", AGAIN
 
 
 class Upload:
-    """A repository that is made before anything is written, so that a missing token is known in time.
+    """A repository that is made before anything is written, so that a missing token is known in
+    time.
 
     Raises:
         ConfigError: the name is none.
@@ -160,7 +190,9 @@ class Upload:
         try:
             validate_repo_id(name)
         except errors.HFValidationError as error:
-            raise ConfigError(f"{name!r} is no name on the Hub: {error}", "Write YOU/NAME.") from None
+            raise ConfigError(
+                f"{name!r} is no name on the Hub: {error}", "Write YOU/NAME."
+            ) from None
         self._name, self._api = name, HfApi(endpoint=endpoint or constants.ENDPOINT)
         self._check(lambda: self._api.create_repo(name, private=True, exist_ok=True))
 
@@ -176,11 +208,16 @@ class Upload:
             status = error.response.status_code
             raise NetworkError(
                 f"The Hub refuses {self._name} ({status}).",
-                "Set HF_TOKEN to a token that may write there." if status in (401, 403) else "Try again later.",
+                "Set HF_TOKEN to a token that may write there."
+                if status in (401, 403)
+                else "Try again later.",
             ) from error
         except errors.OfflineModeIsEnabled:
-            raise NetworkError("HF_HUB_OFFLINE is set, so nothing is sent.", "Unset it, or leave --push out.") from None
+            raise NetworkError(
+                "HF_HUB_OFFLINE is set, so nothing is sent.", "Unset it, or leave --push out."
+            ) from None
         except (errors.HTTPError, OSError) as error:
             raise NetworkError(
-                f"The Hub ({self._api.endpoint}) cannot be reached, or broke off.", connection_hint(self._api.endpoint)
+                f"The Hub ({self._api.endpoint}) cannot be reached, or broke off.",
+                connection_hint(self._api.endpoint),
             ) from error

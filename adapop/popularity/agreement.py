@@ -1,7 +1,8 @@
 """The agreement of two popularity proxies on the same facts.
 
-Pearson is computed in log space, because scores span orders of magnitude; Spearman on ranks, because scales differ. Two
-distant clusters alone give a high Pearson, so Spearman and the facts that disagree matter more.
+Pearson is computed in log space, because scores span orders of magnitude; Spearman on ranks,
+because scales differ. Two distant clusters alone give a high Pearson, so Spearman and the facts
+that disagree matter more.
 """
 
 import math
@@ -27,11 +28,12 @@ NUMBERED = re.compile(r"row-\d+")  # ids given by `read_facts` to rows without o
 class Agreement:
     """The comparison of two proxies on the facts that both have scored.
 
-    facts: their number. unknown: number of facts that only one has scored. pearson_log: Pearson correlation of
-    log(1 + score), [-1, 1], and spearman: rank correlation; None where a proxy gives all facts the same score.
-    same_label: share of the facts that both put on the same side of their own median, [0, 1]. discordant: ids of the
-    others, those with the largest difference in rank first. beta_shift: mean absolute difference of beta, with one map
-    for both. own_beta_shift: with each anchored at its own quantiles; None where they give no anchors.
+    facts: their number. unknown: number of facts that only one has scored. pearson_log: Pearson
+    correlation of log(1 + score), [-1, 1], and spearman: rank correlation; None where a proxy gives
+    all facts the same score. same_label: share of the facts that both put on the same side of their
+    own median, [0, 1]. discordant: ids of the others, those with the largest difference in rank
+    first. beta_shift: mean absolute difference of beta, with one map for both. own_beta_shift: with
+    each anchored at its own quantiles; None where they give no anchors.
     """
 
     facts: int
@@ -43,29 +45,41 @@ class Agreement:
     beta_shift: float
     own_beta_shift: float | None
     same_tier: float | None = None
-    """Share of the facts that both call popular (a score of 1,000 or more) or both rare, [0, 1]: the paper's label
-    agreement, on the scales of Wikidata and of its judge, on both of which popular begins there. None where a proxy
-    calls all of them the same."""
+    """Share of the facts that both call popular (a score of 1,000 or more) or both rare, [0, 1]:
+    the paper's label agreement, on the scales of Wikidata and of its judge, on both of which
+    popular begins there. None where a proxy calls all of them the same."""
 
 
-def agreement(first: Mapping[str, float | None], second: Mapping[str, float | None], beta: BetaMap) -> Agreement:
-    """The comparison of two proxies' scores, by fact id. Unknown scores (None) are left out, never taken as zero.
+def agreement(
+    first: Mapping[str, float | None], second: Mapping[str, float | None], beta: BetaMap
+) -> Agreement:
+    """The comparison of two proxies' scores, by fact id. Unknown scores (None) are left out, never
+    taken as zero.
 
     Raises:
         DataError: fewer than three facts are scored by both.
     """
-    known = [{fact for fact, score in scores.items() if score is not None} for scores in (first, second)]
+    known = [
+        {fact for fact, score in scores.items() if score is not None} for scores in (first, second)
+    ]
     both = [fact for fact in first if fact in known[0] & known[1]]
     if len(both) < FEWEST:
         raise DataError(
-            f"Only {len(both)} facts are scored by both, too few to compare.", "Compare two scorings of the same facts."
+            f"Only {len(both)} facts are scored by both, too few to compare.",
+            "Compare two scorings of the same facts.",
         )
-    table = pd.DataFrame({"first": [first[fact] for fact in both], "second": [second[fact] for fact in both]}, both)
+    table = pd.DataFrame(
+        {"first": [first[fact] for fact in both], "second": [second[fact] for fact in both]}, both
+    )
     ranks = table.rank()
     popular = table > table.median()
     labels = table >= POPULAR_FROM
     differs = popular["first"] != popular["second"]
-    apart = (ranks["first"] - ranks["second"]).abs()[differs].sort_values(ascending=False, kind="stable")
+    apart = (
+        (ranks["first"] - ranks["second"])
+        .abs()[differs]
+        .sort_values(ascending=False, kind="stable")
+    )
     return Agreement(
         facts=len(both),
         unknown=len(known[0] ^ known[1]),
@@ -75,29 +89,37 @@ def agreement(first: Mapping[str, float | None], second: Mapping[str, float | No
         discordant=tuple(apart.index),
         beta_shift=_shift(table, beta, beta),
         own_beta_shift=_own_shift(table),
-        same_tier=float((labels["first"] == labels["second"]).mean()) if (labels.nunique() > 1).all() else None,
+        same_tier=float((labels["first"] == labels["second"]).mean())
+        if (labels.nunique() > 1).all()
+        else None,
     )
 
 
 def joined(first: Sequence[Fact], second: Sequence[Fact]) -> tuple[Fact, ...]:
     """The second set's facts with the ids of the same facts in the first.
 
-    Facts are matched by id. Where both sets only number their rows, the order may differ, so they are matched by
-    question, unless a set has one twice.
+    Facts are matched by id. Where both sets only number their rows, the order may differ, so they
+    are matched by question, unless a set has one twice.
 
     Raises:
         DataError: an id has different questions in the two sets.
     """
-    ids, others = ({normalized(fact.question): fact.id for fact in facts} for facts in (first, second))
+    ids, others = (
+        {normalized(fact.question): fact.id for fact in facts} for facts in (first, second)
+    )
     numbered = all(NUMBERED.fullmatch(fact.id) for fact in (*first, *second))
     if numbered and (len(ids), len(others)) == (len(first), len(second)):
-        return tuple(replace(fact, id=ids.get(normalized(fact.question), f"second-{fact.id}")) for fact in second)
+        return tuple(
+            replace(fact, id=ids.get(normalized(fact.question), f"second-{fact.id}"))
+            for fact in second
+        )
     questions = {fact.id: fact.question for fact in first}
     for fact in second:
         question = questions.get(fact.id, fact.question)
         if normalized(question) != normalized(fact.question):
             raise DataError(
-                f"{fact.id} is {truncated(question)!r} in one set and {truncated(fact.question)!r} in the other.",
+                f"{fact.id} is {truncated(question)!r} in one set and "
+                f"{truncated(fact.question)!r} in the other.",
                 "Give the same facts the same ids in both.",
             )
     return tuple(second)
@@ -113,7 +135,10 @@ def remarks_of(result: Agreement, first: str, second: str) -> list[Remark]:
         remarks.append(Remark("same_tier", {"popular": POPULAR_FROM, "same": result.same_tier}))
     if result.own_beta_shift is None:
         return [*remarks, Remark("beta_shift_no_anchors", {"shift": result.beta_shift})]
-    return [*remarks, Remark("beta_shift", {"shift": result.beta_shift, "own": result.own_beta_shift})]
+    return [
+        *remarks,
+        Remark("beta_shift", {"shift": result.beta_shift, "own": result.own_beta_shift}),
+    ]
 
 
 def _correlation(table: pd.DataFrame) -> float | None:

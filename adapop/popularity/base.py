@@ -1,4 +1,5 @@
-"""The interface of a popularity proxy (a source of scores), and the record of a score with its origin."""
+"""The interface of a popularity proxy (a source of scores), and the record of a score with its
+origin."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,8 +9,8 @@ from adapop.errors import DataError
 from adapop.facts.fact import Fact
 
 AS_GIVEN = "as given"
-# seconds a request, for a forecast: the AdaPop paper's 12 minutes for 2,000 facts by Wikidata, and its judge's 9 hours
-# for the same, in three passes of batches of eight
+# seconds a request, for a forecast: the AdaPop paper's 12 minutes for 2,000 facts by Wikidata, and
+# its judge's 9 hours for the same, in three passes of batches of eight
 WEB_PACE, JUDGE_PACE = 12 * 60 / 2000, 9 * 3600 / (3 * 2000 / 8)
 
 
@@ -33,7 +34,8 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """One proxy's scores of a whole set. title: for lists and messages. scores: by id, of the facts that it reached."""
+    """One proxy's scores of a whole set. title: for lists and messages. scores: by id, of the facts
+    that it reached."""
 
     title: str
     scores: Mapping[str, Score]
@@ -44,12 +46,19 @@ class Scoring:
 
     def values(self, facts: Sequence[Fact]) -> dict[str, float | None]:
         """The score of every fact, None where it is unknown."""
-        return {fact.id: self.scores[fact.id].value if fact.id in self.scores else None for fact in facts}
+        return {
+            fact.id: self.scores[fact.id].value if fact.id in self.scores else None
+            for fact in facts
+        }
 
 
 def given(facts: Sequence[Fact]) -> Scoring:
     """The scores that the facts already have, for comparison with a proxy's."""
-    scores = {fact.id: Score(fact.id, fact.score, fact.score_source) for fact in facts if fact.score is not None}
+    scores = {
+        fact.id: Score(fact.id, fact.score, fact.score_source)
+        for fact in facts
+        if fact.score is not None
+    }
     return Scoring(AS_GIVEN, scores)
 
 
@@ -57,7 +66,9 @@ def check_not_all_zero(scores: Sequence[Score], where: str, fix: str) -> None:
     """Refuses known counts that are all 0: they say nothing of popularity. Raises DataError."""
     known = [score.value for score in scores if score.value is not None]
     if known and not any(known):
-        raise DataError(f"Every count in {where} is 0, which says nothing of how popular the facts are.", fix)
+        raise DataError(
+            f"Every count in {where} is 0, which says nothing of how popular the facts are.", fix
+        )
 
 
 @dataclass(frozen=True)
@@ -81,11 +92,13 @@ class Proxy(Protocol):
         ...
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in any order, as they are found; facts it cannot score get one with value None.
+        """One score per fact, in any order, as they are found; facts it cannot score get one with
+        value None.
 
         Raises:
-            NetworkError: the source failed. Stopped: somebody asked to stop. What was yielded before stays true either
-                way, and what was learnt is cached, so that asking again goes on.
+            NetworkError: the source failed. Stopped: somebody asked to stop. What was yielded
+                before stays true either way, and what was learnt is cached, so that asking again
+                goes on.
         """
         ...
 

@@ -1,9 +1,11 @@
-"""The map from a popularity score to the exponent beta (Borisiuk et al. 2026, Eq. 4; anchors: App. A and B).
+"""The map from a popularity score to the exponent beta (Borisiuk et al. 2026, Eq. 4; anchors: App.
+A and B).
 
     beta(s) = clip(a * s^-b, low, high)
 
-Two anchors determine a and b in closed form. The gradient on the gold logit is p^beta * (1 - p): it fades as p -> 0 for
-every beta > 0 and peaks at p = beta / (1 + beta). With a small beta it stays large down to much smaller p.
+Two anchors determine a and b in closed form. The gradient on the gold logit is p^beta * (1 - p): it
+fades as p -> 0 for every beta > 0 and peaks at p = beta / (1 + beta). With a small beta it stays
+large down to much smaller p.
 """
 
 from __future__ import annotations
@@ -39,14 +41,19 @@ class BetaMap:
     def __post_init__(self) -> None:
         finite = all(math.isfinite(value) for value in (self.a, self.b, self.low, self.high))
         if not finite or min(self.a, self.b, self.low) < 0 or not self.low <= self.high <= HIGHEST:
-            fix = f"a, b and low must be >= 0 and high >= low, all finite, and high at most {HIGHEST:,g}."
+            fix = (
+                f"a, b and low must be >= 0 and high >= low, all finite, and high at most "
+                f"{HIGHEST:,g}."
+            )
             raise ConfigError(f"{self} is no map.", fix)
 
     def __call__(self, score: float) -> float:
         """Exponent of a score >= 0. A score of 0 gets the upper clip: the limit of a * s^-b for s
         -> 0. Raises ConfigError: the score is negative or not finite."""
         if not math.isfinite(score) or score < 0:
-            raise ConfigError(f"A score of {score} has no beta.", "Scores are finite and at least 0.")
+            raise ConfigError(
+                f"A score of {score} has no beta.", "Scores are finite and at least 0."
+            )
         if self.b == 0 or self.a == 0:
             return min(max(self.a, self.low), self.high)
         # in logarithms, because a tiny score to a large power overflows
@@ -61,26 +68,33 @@ class BetaMap:
         low: float = LOW,
         high: float = HIGH,
     ) -> BetaMap:
-        """The map through two (score, beta) points: b = ln(beta_r / beta_p) / ln(s_p / s_r), a = beta_r * s_r^b.
+        """The map through two (score, beta) points: b = ln(beta_r / beta_p) / ln(s_p / s_r), a =
+        beta_r * s_r^b.
 
         Raises:
-            ConfigError: a value is not positive, the scores do not rise or the betas do, or the scores are too close.
+            ConfigError: a value is not positive, the scores do not rise or the betas do, or the
+                scores are too close.
         """
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
         if not 0 < rare_score < popular_score < math.inf or not 0 < popular_beta <= rare_beta:
             raise ConfigError(
                 f"Anchors {rare} and {popular} fix no curve.",
-                "The popular score must be above the rare one, and its β above 0 and not above the rare one's.",
+                "The popular score must be above the rare one, and its β above 0 and not above "
+                "the rare one's.",
             )
         b = math.log(rare_beta / popular_beta) / math.log(popular_score / rare_score)
         if b * math.log(rare_score) > EXPONENT_MAX:
-            raise ConfigError(f"Anchor scores {rare_score:g} and {popular_score:g} are too close.", "Spread them.")
+            raise ConfigError(
+                f"Anchor scores {rare_score:g} and {popular_score:g} are too close.", "Spread them."
+            )
         return cls(rare_beta * rare_score**b, b, low, high)
 
     @classmethod
-    def from_quantiles(cls, scores: Iterable[float], rare: float = 0.05, popular: float = 0.95) -> BetaMap:
-        """The map with the paper's betas at the scores' own quantiles, for scores on another scale. Raises as
-        `quantile_scores` and `from_anchors`."""
+    def from_quantiles(
+        cls, scores: Iterable[float], rare: float = 0.05, popular: float = 0.95
+    ) -> BetaMap:
+        """The map with the paper's betas at the scores' own quantiles, for scores on another scale.
+        Raises as `quantile_scores` and `from_anchors`."""
         at = quantile_scores(scores, rare, popular)
         return cls.from_anchors((at[0], RARE_ANCHOR[1]), (at[1], POPULAR_ANCHOR[1]))
 
@@ -90,7 +104,8 @@ class BetaMap:
         return cls(a=beta, b=0.0, low=min(beta, LOW), high=max(beta, HIGH))
 
     def score_at(self, beta: float) -> float | None:
-        """The score with this exponent; None if the exponent is not between the clips or the curve never reaches it."""
+        """The score with this exponent; None if the exponent is not between the clips or the curve
+        never reaches it."""
         if self.b == 0 or self.a == 0 or not self.low < beta < self.high:
             return None
         exponent = math.log(self.a / beta) / self.b
@@ -103,12 +118,17 @@ class BetaMap:
 
 
 def exponents(
-    facts: Sequence[Fact], beta: BetaMap, scores: str = "given", missing: str = "error", seed: int = 0
+    facts: Sequence[Fact],
+    beta: BetaMap,
+    scores: str = "given",
+    missing: str = "error",
+    seed: int = 0,
 ) -> dict[str, float]:
     """The exponent of each fact to forget, by its id. A constant map needs no scores.
 
-    scores: "given"; or, as controls, "shuffled" (by the seed) or "inverted" among the facts with a score. missing:
-    "error" refuses facts without a score; otherwise their exponent is 1 ("drop" removes such facts beforehand).
+    scores: "given"; or, as controls, "shuffled" (by the seed) or "inverted" among the facts with a
+    score. missing: "error" refuses facts without a score; otherwise their exponent is 1 ("drop"
+    removes such facts beforehand).
 
     Raises:
         DataError: a score is missing, and missing is "error".
@@ -120,7 +140,8 @@ def exponents(
     if unknown and missing == "error":
         raise DataError(
             f"{len(unknown)} of {len(facts)} facts have no score, for example {unknown[0]!r}.",
-            "Add scores, say which column holds them (--columns score=NAME), or choose --missing-score drop (they are "
+            "Add scores, say which column holds them (--columns score=NAME), or choose "
+            "--missing-score drop (they are "
             "left out) or uniform (their β is 1).",
         )
     if scores == "shuffled":
@@ -130,17 +151,22 @@ def exponents(
     return {fact.id: beta(known[fact.id]) if fact.id in known else 1.0 for fact in facts}
 
 
-def quantile_scores(scores: Iterable[float], rare: float = 0.05, popular: float = 0.95) -> tuple[float, float]:
+def quantile_scores(
+    scores: Iterable[float], rare: float = 0.05, popular: float = 0.95
+) -> tuple[float, float]:
     """The positive scores at two quantiles, as anchors. Raises ConfigError if there are not two."""
     ordered = sorted(score for score in scores if score > 0)
     if len(ordered) < 2:
-        raise ConfigError("Fewer than two positive scores give no anchors.", "Use the paper's anchors.")
+        raise ConfigError(
+            "Fewer than two positive scores give no anchors.", "Use the paper's anchors."
+        )
     low, high = (ordered[round(q * (len(ordered) - 1))] for q in (rare, popular))
     return low, high
 
 
 def regime(beta: float) -> str:
-    """The paper's term for an exponent: "self-limiting" above 1, "uniform" at 1, "pressure-sustaining" below."""
+    """The paper's term for an exponent: "self-limiting" above 1, "uniform" at 1,
+    "pressure-sustaining" below."""
     if abs(beta - 1) <= UNIFORM_WITHIN:
         return "uniform"
     return "self-limiting" if beta > 1 else "pressure-sustaining"

@@ -1,4 +1,5 @@
-"""Choosing the map from score to exponent: anchors by name, warnings about a map, and what it means in words.
+"""Choosing the map from score to exponent: anchors by name, warnings about a map, and what it means
+in words.
 
 The anchors are two points (score, beta); a and b follow in closed form (`BetaMap.from_anchors`).
 """
@@ -22,7 +23,11 @@ MOST = 0.5
 FADED = 0.05
 BARELY = 1.5
 FEW = 3  # facts
-REASONS = {"scale": "anchors_scale", "own-scale": "anchors_own_scale", "no-spread": "anchors_no_spread"}
+REASONS = {
+    "scale": "anchors_scale",
+    "own-scale": "anchors_own_scale",
+    "no-spread": "anchors_no_spread",
+}
 ANCHORS = re.compile(r"\s*([^:,]+):([^:,]+),([^:,]+):([^:,]+)\s*")
 
 
@@ -47,7 +52,9 @@ class ChosenAnchors:
     @property
     def remark(self) -> Remark:
         """What was chosen and why."""
-        points = " and ".join(f"{number(score)} (β {beta:g})" for score, beta in (self.rare, self.popular))
+        points = " and ".join(
+            f"{number(score)} (β {beta:g})" for score, beta in (self.rare, self.popular)
+        )
         return Remark(REASONS[self.reason], {"points": points})
 
     @property
@@ -66,7 +73,9 @@ def auto_anchors(facts: FactSet) -> ChosenAnchors:
         BetaMap.from_anchors((rare, RARE_ANCHOR[1]), (popular, POPULAR_ANCHOR[1]))
     except ConfigError:
         return ChosenAnchors(PAPER, "no-spread", RARE_ANCHOR, POPULAR_ANCHOR)
-    return ChosenAnchors(QUANTILES, "own-scale", (rare, RARE_ANCHOR[1]), (popular, POPULAR_ANCHOR[1]))
+    return ChosenAnchors(
+        QUANTILES, "own-scale", (rare, RARE_ANCHOR[1]), (popular, POPULAR_ANCHOR[1])
+    )
 
 
 def calibrated(anchors: str, facts: FactSet) -> BetaMap:
@@ -96,14 +105,19 @@ def calibrated(anchors: str, facts: FactSet) -> BetaMap:
 
 
 def anchored(rare: tuple[float, float], popular: tuple[float, float]) -> BetaMap:
-    """The map through two (score, beta) points; the paper's own points give the paper's rounded a and b."""
+    """The map through two (score, beta) points; the paper's own points give the paper's rounded a
+    and b."""
     # the paper's numbers were made with its rounded a and b
-    return BetaMap() if (rare, popular) == (RARE_ANCHOR, POPULAR_ANCHOR) else BetaMap.from_anchors(rare, popular)
+    return (
+        BetaMap()
+        if (rare, popular) == (RARE_ANCHOR, POPULAR_ANCHOR)
+        else BetaMap.from_anchors(rare, popular)
+    )
 
 
 def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
-    """Warnings about this map for these scores; empty if there are none. What only a set of many facts can be warned
-    of, such as where nine in ten lie, is not said of a few."""
+    """Warnings about this map for these scores; empty if there are none. What only a set of many
+    facts can be warned of, such as where nine in ten lie, is not said of a few."""
     warnings = []
     positive = [score for score in scores if score > 0]
     varied = len(set(positive)) > 1
@@ -112,7 +126,12 @@ def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
     if varied:
         low, high = quantile_scores(positive)
         if high < SPAN_WANTED * low and len(scores) >= FEW:
-            ends = {"low": number(low), "high": number(high), "least": beta(high), "most": beta(low)}
+            ends = {
+                "low": number(low),
+                "high": number(high),
+                "least": beta(high),
+                "most": beta(low),
+            }
             warnings.append(Remark("narrow_scores", ends))
         warnings += _scale_warning(low, high, beta)
     return warnings + (_clip_warning(scores, beta) if len(scores) >= FEW else [])
@@ -132,22 +151,25 @@ def _clip_warning(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
 
 
 def _scale_warning(low: float, high: float, beta: BetaMap) -> list[Remark]:
-    """Warnings if the scores and the anchors are on different scales, or the anchors are too close together."""
+    """Warnings if the scores and the anchors are on different scales, or the anchors are too close
+    together."""
     rare, popular = beta.score_at(RARE_ANCHOR[1]), beta.score_at(POPULAR_ANCHOR[1])
     if rare is None or popular is None:
         return []
     warnings = []
     if max(low / rare, rare / low, high / popular, popular / high) > SCALE_APART:
         ends = {"low": low, "high": high, "rare": rare, "popular": popular}
-        warnings.append(Remark("other_scale", {name: number(score) for name, score in ends.items()}))
+        warnings.append(
+            Remark("other_scale", {name: number(score) for name, score in ends.items()})
+        )
     if popular < ANCHOR_RATIO_WANTED * rare:
         warnings.append(Remark("close_anchors"))
     return warnings
 
 
 def meaning_of(rare: float, popular: float, every: Sequence[float] = ()) -> Remark:
-    """What the exponents of the rarest and the most popular fact mean. every: those of all facts, which may be spread
-    where the two are alike: under scores that lie."""
+    """What the exponents of the rarest and the most popular fact mean. every: those of all facts,
+    which may be spread where the two are alike: under scores that lie."""
     if rare == popular == 0:
         return Remark("plain_ascent")
     least, most = min((rare, popular, *every)), max((rare, popular, *every))
@@ -160,5 +182,11 @@ def meaning_of(rare: float, popular: float, every: Sequence[float] = ()) -> Rema
         return Remark("narrow_beta", values)
     stronger, weaker = ("most popular", "rarest") if popular < rare else ("rarest", "most popular")
     small, large = min(rare, popular), max(rare, popular)
-    values = {"percent": 100 * FADED, "stronger": stronger, "small": small, "weaker": weaker, "large": large}
+    values = {
+        "percent": 100 * FADED,
+        "stronger": stronger,
+        "small": small,
+        "weaker": weaker,
+        "large": large,
+    }
     return Remark("still_pushed", values | {"factor": FADED ** (small - large)})

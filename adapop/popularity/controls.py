@@ -1,4 +1,5 @@
-"""Controls: scores made wrong on purpose. A method that benefits from popularity must do worse with them."""
+"""Controls: scores made wrong on purpose. A method that benefits from popularity must do worse with
+them."""
 
 import math
 import random
@@ -25,7 +26,9 @@ def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, 
     """Each score times exp(sigma * N(0, 1)), as from a proxy that is right only on average. Zero
     stays zero. Raises ConfigError: sigma is not from 0 to 20."""
     if not 0 <= sigma <= WIDEST_NOISE:
-        raise ConfigError(f"The noise's sigma is {sigma:g}.", f"Choose one from 0 to {WIDEST_NOISE:g}.")
+        raise ConfigError(
+            f"The noise's sigma is {sigma:g}.", f"Choose one from 0 to {WIDEST_NOISE:g}."
+        )
     rng = random.Random(seed)
     return {fact: score * math.exp(sigma * rng.gauss(0, 1)) for fact, score in scores.items()}
 
@@ -37,7 +40,9 @@ def between_tiers(
     labels."""
     _check_share(share)
     rng = random.Random(seed)
-    rare, popular = (sorted(fact for fact in scores if tiers[fact] == tier) for tier in ("rare", "popular"))
+    rare, popular = (
+        sorted(fact for fact in scores if tiers[fact] == tier) for tier in ("rare", "popular")
+    )
     rng.shuffle(rare)
     rng.shuffle(popular)
     pairs = list(zip(rare, popular))
@@ -48,7 +53,8 @@ def between_tiers(
 
 
 def swapped(scores: dict[str, float], seed: int, share: float = 0.5) -> dict[str, float]:
-    """The scores, with a share of the pairs mirrored in the ranking swapped: rarest with most popular and so on.
+    """The scores, with a share of the pairs mirrored in the ranking swapped: rarest with most
+    popular and so on.
 
     share: of the pairs, in [0, 1]; 1 is `inverted`. The distribution is kept.
 

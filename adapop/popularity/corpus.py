@@ -1,10 +1,11 @@
-"""Popularity counted in the user's own text: how many lines mention a fact's subject, its object, and both.
+"""Popularity counted in the user's own text: how many lines mention a fact's subject, its object,
+and both.
 
-A line is a document. It mentions a name if it contains the name's words and signs in order, as whole words and in the
-same case: "Turkey" is not "turkey", as in infini-gram. A name inside a longer known name is not mentioned: "Last Tango
-in Paris" does not mention Paris. Known are the names of all facts passed in, so pass the whole set.
-In scripts without spaces, and in Korean, a name is found wherever its characters stand in a row; in
-Arabic and Hebrew also behind a prefix.
+A line is a document. It mentions a name if it contains the name's words and signs in order, as
+whole words and in the same case: "Turkey" is not "turkey", as in infini-gram. A name inside a
+longer known name is not mentioned: "Last Tango in Paris" does not mention Paris. Known are the
+names of all facts passed in, so pass the whole set. In scripts without spaces, and in Korean, a
+name is found wherever its characters stand in a row; in Arabic and Hebrew also behind a prefix.
 """
 
 from __future__ import annotations
@@ -26,8 +27,17 @@ from adapop.progress import Progress
 
 KINDS = (".txt", ".md", ".csv", ".tsv", ".jsonl", ".json")
 # which counts are summed; the paper counts subject and object, and we assume it adds them
-COMBINE = {"subject+object": ("subject", "object"), "subject": ("subject",), "object": ("object",), "both": ("both",)}
-MENTIONED = {"subject": "the subject", "object": "the object", "both": "subject and object together"}
+COMBINE = {
+    "subject+object": ("subject", "object"),
+    "subject": ("subject",),
+    "object": ("object",),
+    "both": ("both",),
+}
+MENTIONED = {
+    "subject": "the subject",
+    "object": "the object",
+    "both": "subject and object together",
+}
 CHUNK = 1 << 20
 LINE_ENDS = frozenset("\r\n")
 ESCAPES = re.compile(r"(?:\\(?:u[0-9a-fA-F]{4}|.))+")
@@ -45,22 +55,31 @@ def parts_of(combine: str) -> tuple[str, ...]:
 
 
 def labels_of(fact: Fact) -> tuple[str, str]:
-    """The two names to count: the subject ("" without one), and the object or else the answer; each on one line."""
-    subject, object_ = (" ".join(label.split()) for label in (fact.subject, fact.object or fact.answer))
+    """The two names to count: the subject ("" without one), and the object or else the answer; each
+    on one line."""
+    subject, object_ = (
+        " ".join(label.split()) for label in (fact.subject, fact.object or fact.answer)
+    )
     return subject, object_
 
 
 class CorpusCounts:
-    """Lines of a text file, or of all text files under a folder (`KINDS`), that mention subject and object.
+    """Lines of a text file, or of all text files under a folder (`KINDS`), that mention subject and
+    object.
 
-    The text is read once for all facts, so all scores come at the end. In JSON files escapes are decoded; everything
-    else is text, field names included. others: facts that are not scored, but whose names are known as well.
+    The text is read once for all facts, so all scores come at the end. In JSON files escapes are
+    decoded; everything else is text, field names included. others: facts that are not scored, but
+    whose names are known as well.
     """
 
     pace = 0.0  # no request: it reads files
 
     def __init__(
-        self, progress: Progress, path: Path, combine: str = "subject+object", others: Sequence[Fact] = ()
+        self,
+        progress: Progress,
+        path: Path,
+        combine: str = "subject+object",
+        others: Sequence[Fact] = (),
     ) -> None:
         self._progress = progress
         self._path = path
@@ -77,7 +96,8 @@ class CorpusCounts:
         """One score per fact, after the whole text has been read.
 
         Raises:
-            DataError: the path is missing or unreadable, holds no text or nothing to count, or a file is not UTF-8.
+            DataError: the path is missing or unreadable, holds no text or nothing to count, or a
+                file is not UTF-8.
             Stopped: somebody asked to stop.
         """
         names = [_names(fact) for fact in facts]
@@ -98,7 +118,8 @@ class CorpusCounts:
         check_not_all_zero(
             scores,
             self._path.name,
-            "Give a text about them, in their language and with names as the facts write them, or count other names: "
+            "Give a text about them, in their language and with names as the facts write them, or "
+            "count other names: "
             f"--combine {', '.join(COMBINE)}.",
         )
         yield from scores
@@ -116,15 +137,17 @@ class CorpusCounts:
                 self._progress.say(f"Corpus: {done / 1e6:.0f} of {total / 1e6:.0f} MB")
             tally.take(waiting, keep=0)
         if empty:
-            raise DataError(f"{self._path} holds no text.", "Give a file or folder with text in it.")
+            raise DataError(
+                f"{self._path} holds no text.", "Give a file or folder with text in it."
+            )
         return tally
 
 
 class Tally:
     """Counts of lines, updated token by token.
 
-    lines: name -> lines that mention it. together: pair -> lines that mention both. longest: tokens of the longest
-    name. longest_word: characters of the longest token in a name.
+    lines: name -> lines that mention it. together: pair -> lines that mention both. longest: tokens
+    of the longest name. longest_word: characters of the longest token in a name.
     """
 
     def __init__(self, pairs: Iterable[tuple[Name, Name]]) -> None:
@@ -140,7 +163,8 @@ class Tally:
                 self._add(name)
 
     def take(self, tokens: list[str], keep: int) -> list[str]:
-        """Counts names that begin before the last `keep` tokens. Returns the tokens not yet processed."""
+        """Counts names that begin before the last `keep` tokens. Returns the tokens not yet
+        processed."""
         trie, i, end = self._trie, 0, len(tokens) - keep
         while i < end:
             if not tokens[i].isascii() and tokens[i] not in trie:
@@ -195,9 +219,13 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise DataError(f"{path} is not there.", "Give a text file or a folder of text files.")
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in KINDS and file.is_file())
+    files = sorted(
+        file for file in path.rglob("*") if file.suffix.lower() in KINDS and file.is_file()
+    )
     if not files:
-        raise DataError(f"{path} has no text file in it.", f"Files that are read end in {', '.join(KINDS)}.")
+        raise DataError(
+            f"{path} has no text file in it.", f"Files that are read end in {', '.join(KINDS)}."
+        )
     return files
 
 
@@ -208,7 +236,8 @@ def _tokens(file: Path, longest_word: int) -> Iterator[tuple[list[str], int]]:
         # NFC, so that both encodings of é are equal
         text = normalize("NFC", half + text)
         tokens = pieces(text)
-        # the last word may continue in the next piece; of one longer than any word sought, the beginning is enough
+        # the last word may continue in the next piece; of one longer than any word sought, the
+        # beginning is enough
         half = tokens.pop()[: longest_word + 1] if tokens and not text[-1].isspace() else ""
         yield tokens, size
     yield [*pieces(half), "\n"], 0
@@ -222,7 +251,9 @@ def _texts(file: Path) -> Iterator[tuple[str, int]]:
     try:
         with open(file, "rb") as stream:
             while content := stream.read(CHUNK):
-                while escaped and b"\\" in content[-LONGEST_ESCAPE:] and (more := stream.read(CHUNK)):
+                while (
+                    escaped and b"\\" in content[-LONGEST_ESCAPE:] and (more := stream.read(CHUNK))
+                ):
                     content += more
                 text = decoder.decode(content)
                 yield ESCAPES.sub(_meant, text) if escaped else text, len(content)
@@ -231,14 +262,18 @@ def _texts(file: Path) -> Iterator[tuple[str, int]]:
     except UnicodeDecodeError as error:
         lines += error.object.count(b"\n", 0, error.start)
         raise DataError(
-            f"{file}, line {lines}, is not UTF-8 (byte {error.object[error.start]:#04x}).", "Save it again in UTF-8."
+            f"{file}, line {lines}, is not UTF-8 (byte {error.object[error.start]:#04x}).",
+            "Save it again in UTF-8.",
         ) from None
     except OSError as error:
-        raise DataError(f"{file} cannot be read ({error.strerror}).", "Check its permissions.") from None
+        raise DataError(
+            f"{file} cannot be read ({error.strerror}).", "Check its permissions."
+        ) from None
 
 
 def _meant(escapes: re.Match[str]) -> str:
-    """The text of a run of JSON escapes, with line breaks as spaces: inside a string they do not end the document."""
+    """The text of a run of JSON escapes, with line breaks as spaces: inside a string they do not
+    end the document."""
     try:
         return json.loads(f'"{escapes[0]}"').translate({ord("\n"): " ", ord("\r"): " "})
     except ValueError:

@@ -1,8 +1,9 @@
 """Popularity as the number of occurrences in a public pretraining corpus, from the infini-gram API.
 
-https://infini-gram.readthedocs.io/en/latest/api.html: matches respect case and the borders of Llama-2 tokens. The API
-reads " AND " and " OR " in a string as operators, which only lists of Llama-2 token ids would avoid, so names with
-these words are not counted. An empty string would count the whole corpus and is never sent.
+https://infini-gram.readthedocs.io/en/latest/api.html: matches respect case and the borders of
+Llama-2 tokens. The API reads " AND " and " OR " in a string as operators, which only lists of
+Llama-2 token ids would avoid, so names with these words are not counted. An empty string would
+count the whole corpus and is never sent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +35,8 @@ REASON_SHOWN = 120
 class Count:
     """The result of one query: the number of occurrences, or None and the reason why there is none.
 
-    approx: whether it is an estimate from a sample. date: the day of the reply (ISO 8601), "" if there was none.
+    approx: whether it is an estimate from a sample. date: the day of the reply (ISO 8601), "" if
+    there was none.
     """
 
     number: int | None
@@ -44,20 +46,30 @@ class Count:
 
     @property
     def unknown(self) -> str:
-        """Why the number cannot be used, "" if it can. No occurrence in a sample is not zero in the corpus."""
-        return "None was found, but only a sample was looked at." if self.approx and not self.number else self.reason
+        """Why the number cannot be used, "" if it can. No occurrence in a sample is not zero in the
+        corpus."""
+        return (
+            "None was found, but only a sample was looked at."
+            if self.approx and not self.number
+            else self.reason
+        )
 
     @property
     def raw(self) -> dict[str, object]:
         """The part of `Score.raw` about this query."""
-        return {"count": self.number, "approx": self.approx} if self.number is not None else {"reason": self.reason}
+        return (
+            {"count": self.number, "approx": self.approx}
+            if self.number is not None
+            else {"reason": self.reason}
+        )
 
 
 class InfiniGram:
-    """A `Proxy`: occurrences of subject and object in one index, and of both within 100 tokens of each other.
+    """A `Proxy`: occurrences of subject and object in one index, and of both within 100 tokens of
+    each other.
 
-    All three counts are kept; combine says which are summed for the score. A count of 0 is a score of 0, unless it is
-    an estimate from a sample: then it is unknown.
+    All three counts are kept; combine says which are summed for the score. A count of 0 is a score
+    of 0, unless it is an estimate from a sample: then it is unknown.
     """
 
     pace = WEB_PACE
@@ -71,7 +83,9 @@ class InfiniGram:
         base: str = "https://api.infini-gram.io/",
     ) -> None:
         if index not in INDEXES:
-            raise ConfigError(f"infini-gram has no index {index!r}.", f"Use one of {', '.join(INDEXES)}.")
+            raise ConfigError(
+                f"infini-gram has no index {index!r}.", f"Use one of {', '.join(INDEXES)}."
+            )
         self._progress = progress
         self._cache = cache
         self._index = index
@@ -83,7 +97,8 @@ class InfiniGram:
         self.source = f"occurrences of {counted} in {INDEXES[index][0]} (infini-gram {index})"
 
     def requests(self, facts: Sequence[Fact]) -> int:
-        """How many requests `scores` would make at most: for each new name, and for both of a fact together."""
+        """How many requests `scores` would make at most: for each new name, and for both of a fact
+        together."""
         pairs = (labels_of(fact) for fact in facts)
         queries = {query for pair in pairs for query in (*pair, " AND ".join(pair)) if all(pair)}
         return sum(self._cache.get("infini-gram", self._index, query) is None for query in queries)
@@ -99,7 +114,10 @@ class InfiniGram:
             if counted:
                 yield from held
                 held.clear()
-        fix = f"Are names written as in that text? Or count other names (--combine {', '.join(COMBINE)})."
+        fix = (
+            f"Are names written as in that text? Or count other names (--combine "
+            f"{', '.join(COMBINE)})."
+        )
         check_not_all_zero(held, INDEXES[self._index][0], fix)
         yield from held
 
@@ -117,14 +135,18 @@ class InfiniGram:
         if reason := next(filter(None, (count.unknown for count in used)), ""):
             return Score(fact.id, None, self.source, oldest, raw, reason)
         reason = "Estimated from a sample." if any(count.approx for count in used) else ""
-        return Score(fact.id, float(sum(count.number for count in used)), self.source, oldest, raw, reason)
+        return Score(
+            fact.id, float(sum(count.number for count in used)), self.source, oldest, raw, reason
+        )
 
     def _count(self, query: str) -> Count:
         if query in self._refused:
             return self._refused[query]
         known = self._cache.get("infini-gram", self._index, query)
         if known is None:
-            reply = self._web.post("/", {"index": self._index, "query_type": "count", "query": query})
+            reply = self._web.post(
+                "/", {"index": self._index, "query_type": "count", "query": query}
+            )
             if isinstance(reply, dict) and isinstance(reply.get("error"), str):
                 reason = f"infini-gram refuses the question: {reply['error'][:REASON_SHOWN]}"
                 self._refused[query] = Count(None, reason=reason)
@@ -138,10 +160,17 @@ def _unasked(what: str, label: str) -> Count | None:
     if not label:
         return Count(None, reason=f"The fact has no {what} to look for.")
     if has_no_spaces(label):
-        reason = f"The {what} is in a script without spaces, and infini-gram looks for a name behind a space."
+        reason = (
+            f"The {what} is in a script without spaces, and infini-gram looks for a name "
+            f"behind a space."
+        )
         return Count(None, reason=reason)
     if OPERATORS & set(label.split()):
-        return Count(None, reason=f"The {what} has the word AND or OR in it, which infini-gram takes for an operator.")
+        return Count(
+            None,
+            reason=f"The {what} has the word AND or OR in it, which infini-gram takes for an "
+            f"operator.",
+        )
     return None
 
 
@@ -151,4 +180,7 @@ def _checked(reply: object) -> dict[str, object]:
         count, approx = reply.get("count"), reply.get("approx")
         if type(count) is int and count >= 0 and type(approx) is bool:
             return {"count": count, "approx": approx}
-    raise NetworkError("infini-gram answers something else than a count.", "Try again later; what was found is kept.")
+    raise NetworkError(
+        "infini-gram answers something else than a count.",
+        "Try again later; what was found is kept.",
+    )

@@ -63,9 +63,14 @@ class PageViews:
         self.source = f"page views a month in {self._year}, {self._project}, subject"
 
     def requests(self, facts: Sequence[Fact]) -> int:
-        """About how many requests `scores` would make: Wikidata's, and one for each subject's article."""
+        """About how many requests `scores` would make: Wikidata's, and one for each subject's
+        article."""
         subjects = {title for fact in facts if (title := plain(fact.subject))}
-        new = (title for title in subjects if self._cache.get(*self._place(title.replace(" ", "_"))) is None)
+        new = (
+            title
+            for title in subjects
+            if self._cache.get(*self._place(title.replace(" ", "_"))) is None
+        )
         return self._linked.requests(facts) + sum(1 for _ in new)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:

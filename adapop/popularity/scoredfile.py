@@ -17,13 +17,18 @@ FORMATS = (".csv", ".jsonl")
 
 
 def write_scored(
-    facts: FactSet, scores: Mapping[str, Score], path: Path, others: Mapping[str, Mapping[str, object]] | None = None
+    facts: FactSet,
+    scores: Mapping[str, Score],
+    path: Path,
+    others: Mapping[str, Mapping[str, object]] | None = None,
 ) -> None:
     """Writes forget facts with their scores, and retain and holdout facts as they are.
 
-    others: further cells of the facts by id, written behind ours; a column of our name gives way to ours.
+    others: further cells of the facts by id, written behind ours; a column of our name gives way to
+    ours.
 
-    In CSV, a text that a spreadsheet would run as a formula gets an apostrophe in front, which `read_facts` removes.
+    In CSV, a text that a spreadsheet would run as a formula gets an apostrophe in front, which
+    `read_facts` removes.
 
     Raises:
         DataError: not a .csv or .jsonl file, or it cannot be written.
@@ -32,7 +37,9 @@ def write_scored(
     rows = []
     for row in _rows(facts, scores):
         beside = (others or {}).get(row["id"], {})
-        rows.append(row | {name: cell for name, cell in beside.items() if name.strip().lower() not in row})
+        rows.append(
+            row | {name: cell for name, cell in beside.items() if name.strip().lower() not in row}
+        )
     try:
         with open(path, "w", encoding="utf-8", newline="") as file:
             if path.suffix.lower() == ".jsonl":
@@ -40,14 +47,18 @@ def write_scored(
             else:
                 write_csv(file, list(dict.fromkeys(name for row in rows for name in row)), rows)
     except OSError as error:
-        raise DataError(f"{path} cannot be written ({error.strerror}).", "Choose another place.") from None
+        raise DataError(
+            f"{path} cannot be written ({error.strerror}).", "Choose another place."
+        ) from None
 
 
 def check_place(path: Path) -> None:
     """Checks that a file can be written at a path, before scores are looked up. Raises DataError:
     not a .csv or .jsonl file, or its folder does not exist."""
     if path.suffix.lower() not in FORMATS:
-        raise DataError(f"{path.name} is not one of {', '.join(FORMATS)}.", "Name a .csv or .jsonl file.")
+        raise DataError(
+            f"{path.name} is not one of {', '.join(FORMATS)}.", "Name a .csv or .jsonl file."
+        )
     if not path.parent.is_dir():
         raise DataError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
 

@@ -42,7 +42,9 @@ def _corpus(facts: FactSet, chosen: Choices, progress: Progress, cache: Cache) -
 
 
 SOURCES: dict[str, Callable[[FactSet, Choices, Progress, Cache], Proxy]] = {
-    "wikidata": lambda _, chosen, *online: Wikidata(*online, chosen.formula, language=chosen.language),
+    "wikidata": lambda _, chosen, *online: Wikidata(
+        *online, chosen.formula, language=chosen.language
+    ),
     "pageviews": lambda _, chosen, *online: PageViews(*online, chosen.language, chosen.year),
     "infinigram": lambda _, chosen, *online: InfiniGram(*online, chosen.index, chosen.combine),
     "judge": lambda facts, chosen, *online: judge_from_environment(*online),

@@ -1,8 +1,9 @@
-"""Popularity as the number of sitelinks and statements that subject and object of a fact have in Wikidata.
+"""Popularity as the number of sitelinks and statements that subject and object of a fact have in
+Wikidata.
 
-Three steps, with every reply cached at once: a search for each new label; a request for the items found, fifty at a
-time; and the decision which of them the fact is about (`linking`). Requests are serial and back off when the servers
-lag, as Wikimedia asks. Only labels are sent.
+Three steps, with every reply cached at once: a search for each new label; a request for the items
+found, fifty at a time; and the decision which of them the fact is about (`linking`). Requests are
+serial and back off when the servers lag, as Wikimedia asks. Only labels are sent.
 """
 
 import re
@@ -20,7 +21,8 @@ from adapop.popularity.base import WEB_PACE, Score
 from adapop.popularity.linking import Link, can_be_a_name, labels, plain
 from adapop.progress import Progress
 
-# the released DUET scores are sitelinks + statements; the first version of its builder counted sitelinks alone
+# the released DUET scores are sitelinks + statements; the first version of its builder counted
+# sitelinks alone
 FORMULAS = {
     "sitelinks+statements": lambda entity: entity.sitelinks + entity.statements,
     "sitelinks": lambda entity: entity.sitelinks,
@@ -28,12 +30,15 @@ FORMULAS = {
 ENTITY = "entity with article"  # in the cache, where older versions kept entities without
 NEAR = 5  # search hits whose other names are checked as well
 BATCH = 50  # the limit for ids per request and hits per search, except for bots
-LAG_SECONDS = 5  # the server refuses requests above this replication lag; Wikimedia's recommended value
+# the server refuses requests above this replication lag; Wikimedia's recommended value
+LAG_SECONDS = 5
 ID = {"item": linking.QID, "property": re.compile(r"P[1-9]\d*")}
 NAMELESS = "The fact has no subject to look for."
 CODE = re.compile(r"[\w\\-]{1,120}")
 # what MediaWiki answers, with status 200, while it has no time for a question
-BUSY = re.compile(r"maxlag|readonly|internal_api_error.*|.*(ratelimit|too-busy|timeout|backend-error).*")
+BUSY = re.compile(
+    r"maxlag|readonly|internal_api_error.*|.*(ratelimit|too-busy|timeout|backend-error).*"
+)
 LANGUAGE = re.compile(r"[a-z]{2,12}(-[a-z0-9]{1,12})*")
 
 
@@ -41,9 +46,9 @@ LANGUAGE = re.compile(r"[a-z]{2,12}(-[a-z0-9]{1,12})*")
 class _Sought:
     """A fact and the ids found for its labels.
 
-    exact: ids found by exactly the label of the subject, and of the object. subjects, objects: ids of candidates,
-    including hits whose names are still to be checked. properties: ids of those with the relation's name. dates: days
-    of the searches (ISO 8601).
+    exact: ids found by exactly the label of the subject, and of the object. subjects, objects: ids
+    of candidates, including hits whose names are still to be checked. properties: ids of those with
+    the relation's name. dates: days of the searches (ISO 8601).
     """
 
     fact: Fact
@@ -80,9 +85,15 @@ class Wikidata:
         language: str = "en",
     ) -> None:
         if formula not in FORMULAS:
-            raise ConfigError(f"There is no Wikidata formula {formula!r}.", f"Choose one of {', '.join(FORMULAS)}.")
+            raise ConfigError(
+                f"There is no Wikidata formula {formula!r}.",
+                f"Choose one of {', '.join(FORMULAS)}.",
+            )
         if not LANGUAGE.fullmatch(language):
-            raise ConfigError(f"{truncated(language)!r} is no code of a language.", "Use one such as en, de or zh.")
+            raise ConfigError(
+                f"{truncated(language)!r} is no code of a language.",
+                "Use one such as en, de or zh.",
+            )
         self.source = f"{WIKIDATA} {formula.replace('+', ' + ')}, subject + object"
         self._popularity = FORMULAS[formula]
         self._web = Web(base, "Wikidata", progress)
@@ -93,13 +104,19 @@ class Wikidata:
         self._labels = self._fetched = 0
 
     def requests(self, facts: Sequence[Fact]) -> int:
-        """About how many requests `scores` would make: a search for each new label, and the items it may find."""
+        """About how many requests `scores` would make: a search for each new label, and the items
+        it may find."""
         pairs = {pair for fact in facts if plain(fact.subject) for pair in labels(fact)}
-        new = [pair for pair in pairs if can_be_a_name(pair[1]) and self._cache.get(*self._place(*pair)) is None]
+        new = [
+            pair
+            for pair in pairs
+            if can_be_a_name(pair[1]) and self._cache.get(*self._place(*pair)) is None
+        ]
         return len(new) + ceil(NEAR * sum(kind == "item" for kind, _ in new) / BATCH)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact: first those decided by a statement, as they are found; the others at the end, by type.
+        """One score per fact: first those decided by a statement, as they are found; the others at
+        the end, by type.
 
         Raises as `Proxy.scores`.
         """
@@ -119,15 +136,20 @@ class Wikidata:
     def _found(self, facts: Sequence[Fact]) -> Iterator[_Sought]:
         """Facts, as soon as all their candidates are cached.
 
-        Entities are requested in full batches, and the rest at the end: n new ones take ceil(n / 50) requests.
+        Entities are requested in full batches, and the rest at the end: n new ones take ceil(n /
+        50) requests.
         """
-        self._labels = len({label for fact in facts for label in labels(fact) if can_be_a_name(label[1])})
+        self._labels = len(
+            {label for fact in facts for label in labels(fact) if can_be_a_name(label[1])}
+        )
         self._searched, self._fetched = set(), 0
         waiting: list[_Sought] = []
         pending: list[str] = []
         for fact in facts:
             sought = self._sought(fact)
-            pending += [qid for qid in sought.qids if qid not in pending and self._known(qid) is None]
+            pending += [
+                qid for qid in sought.qids if qid not in pending and self._known(qid) is None
+            ]
             if sought.qids.isdisjoint(pending):
                 yield sought
                 continue
@@ -148,14 +170,19 @@ class Wikidata:
         searches = [self._search(kind, label) for kind, label in labels(fact)]
         dates = tuple(known.date for known in searches if known.date)
         exact = tuple(frozenset(known.value["exact"]) for known in searches[:2])
-        ids = [tuple(dict.fromkeys((*known.value["exact"], *known.value["near"]))) for known in searches]
+        ids = [
+            tuple(dict.fromkeys((*known.value["exact"], *known.value["near"])))
+            for known in searches
+        ]
         return _Sought(fact, exact, *ids, dates)
 
     def _search(self, kind: str, label: str) -> Cached:
-        """Ids of the items or properties with this label or alias in any case. A label is searched for only once.
+        """Ids of the items or properties with this label or alias in any case. A label is searched
+        for only once.
 
-        "exact": hits that match by the label. "near": the first hits for an item, which may have it as another name: a
-        hit reports one match only, and Washington, D.C. is found by its label, not by its alias Washington.
+        "exact": hits that match by the label. "near": the first hits for an item, which may have it
+        as another name: a hit reports one match only, and Washington, D.C. is found by its label,
+        not by its alias Washington.
         """
         if not can_be_a_name(label):
             return Cached({"exact": [], "near": []}, "")
@@ -164,11 +191,15 @@ class Wikidata:
         if known := self._cache.get(*key):
             return known
         language = {"language": self._language, "uselang": self._language}
-        hits = self._ask("wbsearchentities", type=kind, search=label, limit=BATCH, **language).get("search")
+        hits = self._ask("wbsearchentities", type=kind, search=label, limit=BATCH, **language).get(
+            "search"
+        )
         if not isinstance(hits, list):
             raise _strange("search")
         exact = [hit["id"] for hit in hits if linking.is_called(hit, ID[kind], label)]
-        first = [hit.get("id") for hit in hits if isinstance(hit, dict)][: NEAR if kind == "item" else 0]
+        first = [hit.get("id") for hit in hits if isinstance(hit, dict)][
+            : NEAR if kind == "item" else 0
+        ]
         near = [qid for qid in first if linking.QID.fullmatch(str(qid))]
         known = self._cache.put({"exact": exact, "near": near}, *key)
         self._say()
@@ -179,7 +210,8 @@ class Wikidata:
         return "wikidata", "search", self._language, kind, label
 
     def _known(self, qid: str) -> Cached | None:
-        """The cached fields of an `Entity`, with None as value if it was deleted; None if it is not cached."""
+        """The cached fields of an `Entity`, with None as value if it was deleted; None if it is not
+        cached."""
         return self._cache.get("wikidata", ENTITY, self._language, qid)
 
     def _keep(self, qid: str, record: dict | None) -> None:
@@ -187,10 +219,15 @@ class Wikidata:
         self._fetched += 1
 
     def _fetch(self, qids: Sequence[str]) -> None:
-        """Requests entities and caches them. Replies have a size limit; what is missing is requested in halves."""
+        """Requests entities and caches them. Replies have a size limit; what is missing is
+        requested in halves."""
         props = "sitelinks|claims|labels|aliases|descriptions"
         reply = self._ask(
-            "wbgetentities", ids="|".join(qids), props=props, languages=self._language, languagefallback=1
+            "wbgetentities",
+            ids="|".join(qids),
+            props=props,
+            languages=self._language,
+            languagefallback=1,
         )
         try:
             rows = linking.mapping(reply["entities"])
@@ -209,7 +246,9 @@ class Wikidata:
 
     def _ask(self, action: str, **params: object) -> dict:
         params |= {"action": action, "format": "json", "maxlag": LAG_SECONDS}
-        reply = self._web.get("/w/api.php", busy=lambda reply: bool(BUSY.fullmatch(_error_code(reply))), **params)
+        reply = self._web.get(
+            "/w/api.php", busy=lambda reply: bool(BUSY.fullmatch(_error_code(reply))), **params
+        )
         if code := _error_code(reply):
             fix = "Try again later; what was found is kept."
             if code in ("badvalue", "unknown_language"):
@@ -218,11 +257,16 @@ class Wikidata:
         return reply if isinstance(reply, dict) else {}
 
     def _say(self) -> None:
-        self._progress.say(f"Wikidata: labels {len(self._searched):,} of {self._labels:,}, entities {self._fetched:,}")
+        self._progress.say(
+            f"Wikidata: labels {len(self._searched):,} of {self._labels:,}, entities "
+            f"{self._fetched:,}"
+        )
 
     def _linked(self, sought: _Sought, types: linking.Types) -> tuple[Link, Score]:
         fact = sought.fact
-        known = [{qid: self._known(qid) for qid in side} for side in (sought.subjects, sought.objects)]
+        known = [
+            {qid: self._known(qid) for qid in side} for side in (sought.subjects, sought.objects)
+        ]
         subjects, objects = (
             linking.candidates(
                 linking.Entity(**row.value)
@@ -232,7 +276,9 @@ class Wikidata:
             for side, exact, (_, label) in zip(known, sought.exact, labels(fact))
         )
         linked = linking.link(subjects, objects, sought.properties, plain(fact.relation), types)
-        counted = [self._popularity(choice.entity) for choice in linked.sides.values() if choice.entity]
+        counted = [
+            self._popularity(choice.entity) for choice in linked.sides.values() if choice.entity
+        ]
         dates = (*sought.dates, *(row.date for side in known for row in side.values()))
         score = Score(
             fact.id,
@@ -246,7 +292,8 @@ class Wikidata:
 
 
 def _error_code(reply: object) -> str:
-    """The code of an error in a reply with status 200, "" without one. Never its text, which may quote the label."""
+    """The code of an error in a reply with status 200, "" without one. Never its text, which may
+    quote the label."""
     if not isinstance(reply, dict) or "error" not in reply:
         return ""
     code = reply["error"].get("code") if isinstance(reply["error"], dict) else None
@@ -262,9 +309,13 @@ def _record(row: dict, language: str) -> dict | None:
 
 
 def _raw(linked: Link, candidates: dict[str, Sequence[linking.Entity]]) -> dict[str, object]:
-    """`Score.raw`: counts and how each side was decided, the properties between the sides, and all candidates."""
+    """`Score.raw`: counts and how each side was decided, the properties between the sides, and all
+    candidates."""
     raw: dict[str, object] = {
-        side: {**_part(choice.entity, "qid label article sitelinks statements identifiers"), "linked": choice.how}
+        side: {
+            **_part(choice.entity, "qid label article sitelinks statements identifiers"),
+            "linked": choice.how,
+        }
         for side, choice in linked.sides.items()
         if choice.entity
     }
@@ -281,5 +332,6 @@ def _part(entity: linking.Entity, names: str) -> dict[str, object]:
 
 def _strange(part: str) -> NetworkError:
     return NetworkError(
-        f"Wikidata's answer has no {part} that we can read.", "Try again later; what was found is kept."
+        f"Wikidata's answer has no {part} that we can read.",
+        "Try again later; what was found is kept.",
     )

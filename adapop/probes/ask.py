@@ -1,4 +1,5 @@
-"""Any prompt answered by both models, the original and the unlearned, with rank and probability of the gold answer."""
+"""Any prompt answered by both models, the original and the unlearned, with rank and probability of
+the gold answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,13 +27,15 @@ class Answer:
     top: tuple[tuple[str, float], ...]
     """The most likely first tokens, each with its probability."""
     recall: float | None = None
-    """ROUGE-L recall of the gold answer, [0, 1]; None without a gold answer, as the two fields below."""
+    """ROUGE-L recall of the gold answer, [0, 1]; None without a gold answer, as the two fields
+    below."""
     gold_rank: int | None = None
     """Rank of the first gold token, 1 is best."""
     gold_logprob: float | None = None
     """Log-probability of the whole gold answer, nats."""
     gold_ranks: tuple[int, ...] = ()
-    """Rank of each gold token, given the gold tokens before it: a wrong reply may begin as the right one does."""
+    """Rank of each gold token, given the gold tokens before it: a wrong reply may begin as the
+    right one does."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,11 @@ class Asked:
 
 
 def ask(
-    model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], max_new_tokens: int, facts: FactSet | None = None
+    model: AdaptedModel,
+    prompts: Sequence[str],
+    golds: Sequence[str],
+    max_new_tokens: int,
+    facts: FactSet | None = None,
 ) -> list[Asked]:
     """Both models' answers to every prompt, in their order, decoded greedily.
 
@@ -74,7 +81,8 @@ def ask(
     for prompt, ids in zip(prompts, read):
         if limit is not None and len(ids) + max_new_tokens > limit:
             raise DataError(
-                f"{truncated(prompt)!r} has {len(ids):,} tokens, and the model reads {limit:,} with the answer's "
+                f"{truncated(prompt)!r} has {len(ids):,} tokens, and the model reads {limit:,} "
+                f"with the answer's "
                 f"{max_new_tokens:,}.",
                 "Shorten it.",
             )
@@ -106,21 +114,25 @@ def _accepted(prompt: str, gold: str, facts: Sequence[Fact]) -> tuple[str, ...]:
     about = (
         fact.accepted
         for fact in alike
-        if any(text in prompt for text in (fact.question, *fact.paraphrases)) or mentions(prompt, fact.subject)
+        if any(text in prompt for text in (fact.question, *fact.paraphrases))
+        or mentions(prompt, fact.subject)
     )
     return next(about, ())
 
 
 def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
-    """Tokens that the replies to these prompts may have to be read whole: `WHOLE`, or as many as the longest prompt
-    leaves of the model's context, and `least` at least."""
+    """Tokens that the replies to these prompts may have to be read whole: `WHOLE`, or as many as
+    the longest prompt leaves of the model's context, and `least` at least."""
     longest = max(len(encode_prompt(model.tokenizer, prompt, model.system)) for prompt in prompts)
     return max(least, min(WHOLE, (model.context or WHOLE + longest) - longest))
 
 
 @torch.no_grad()
 def _answers(
-    model: AdaptedModel, about: Sequence[Fact], right: Sequence[tuple[str, ...]], max_new_tokens: int
+    model: AdaptedModel,
+    about: Sequence[Fact],
+    right: Sequence[tuple[str, ...]],
+    max_new_tokens: int,
 ) -> list[Answer]:
     """about: the prompts as facts. right: of each its gold answer, "" where none is known, and the
     others that are accepted."""

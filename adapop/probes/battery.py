@@ -1,12 +1,13 @@
 """The battery of probes: every form of the question, for every group, answered by both models.
 
-Verdicts and the leak matrix are computed from its rows. Retained and held-out facts are asked in every form as well;
-otherwise a form that the model no longer follows would look like forgotten knowledge. A reply ends where the model ends
-it or at its budget, as in `measure`, and not at the first line break: "Sure!" followed by the answer would look
-forgotten, and collapsed text short.
+Verdicts and the leak matrix are computed from its rows. Retained and held-out facts are asked in
+every form as well; otherwise a form that the model no longer follows would look like forgotten
+knowledge. A reply ends where the model ends it or at its budget, as in `measure`, and not at the
+first line break: "Sure!" followed by the answer would look forgotten, and collapsed text short.
 
-Each chunk is run once with the adapter and once without. A single pass for both with peft's `adapter_names` gives the
-same texts and bit-equal logits on the sandbox, but takes 1.0 to 1.5 times as long, because it copies rows.
+Each chunk is run once with the adapter and once without. A single pass for both with peft's
+`adapter_names` gives the same texts and bit-equal logits on the sandbox, but takes 1.0 to 1.5 times
+as long, because it copies rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,20 +32,26 @@ from adapop.progress import Progress
 CHUNK = 128
 
 
-def battery(model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress) -> Iterator[ProbeRow | NotApplicable]:
-    """A row for every prompt, and a reason for every form in which a fact cannot be asked, kind by kind.
+def battery(
+    model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress
+) -> Iterator[ProbeRow | NotApplicable]:
+    """A row for every prompt, and a reason for every form in which a fact cannot be asked, kind by
+    kind.
 
     Rows stay valid if it ends early. The same model, facts and plan give the same rows.
 
     Raises:
         Stopped: somebody asked to stop.
-        ModelError: the model's numbers are not finite; or the plan wants a cosine and the embedding model is missing.
+        ModelError: the model's numbers are not finite; or the plan wants a cosine and the embedding
+            model is missing.
         DataError: an answer has no token in this model.
     """
     progress.say("Probing: writing the prompts")
     own, every = model.way, [fact for group in GROUPS for fact in getattr(facts, group)]
     for way in (own, *other_ways(model)):
-        kinds = questions(facts, plan) if way == own else asked_otherwise(facts, plan, FORM_OF_WAY[way])
+        kinds = (
+            questions(facts, plan) if way == own else asked_otherwise(facts, plan, FORM_OF_WAY[way])
+        )
         with model.asked(way):  # what precedes an answer decides its first token
             known = rivals(model, every) if kinds else {}
         for kind, results in kinds.items():
@@ -58,7 +65,9 @@ def battery(model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress)
 
 
 @torch.no_grad()
-def _rows(model: AdaptedModel, questions: Sequence[Question], plan: Plan, known: Rivals) -> list[ProbeRow]:
+def _rows(
+    model: AdaptedModel, questions: Sequence[Question], plan: Plan, known: Rivals
+) -> list[ProbeRow]:
     """The rows of one chunk, from both models."""
     prompts = [question.prompt for question in questions]
     texts = [prompt.text for prompt in prompts]
@@ -68,11 +77,18 @@ def _rows(model: AdaptedModel, questions: Sequence[Question], plan: Plan, known:
     with model.original():
         said_before = model.generate(texts, plan.max_new_tokens, CHUNK)
         before = model.score(batch, logits=True, hidden=True)
-    changes = (delta_rank(before, after, batch.target), hidden_cosine(before, after), kl(before, after))
+    changes = (
+        delta_rank(before, after, batch.target),
+        hidden_cosine(before, after),
+        kl(before, after),
+    )
     _finite(before.nll, after.nll, *changes)
     unlearned = _replies(questions, texts_after, after, batch, plan.cosine, known)
     original = _replies(questions, said_before, before, batch, plan.cosine, known)
-    return [_row(*parts) for parts in zip(questions, original, unlearned, *(change.tolist() for change in changes))]
+    return [
+        _row(*parts)
+        for parts in zip(questions, original, unlearned, *(change.tolist() for change in changes))
+    ]
 
 
 def _asked_for(question: Question) -> Fact:
@@ -83,7 +99,12 @@ def _asked_for(question: Question) -> Fact:
 
 
 def _row(
-    question: Question, original: Reply, unlearned: Reply, rank_change: float, cosine: float, divergence: float
+    question: Question,
+    original: Reply,
+    unlearned: Reply,
+    rank_change: float,
+    cosine: float,
+    divergence: float,
 ) -> ProbeRow:
     fact, prompt = question.fact, question.prompt
     return ProbeRow(
@@ -136,7 +157,9 @@ def _replies(
     ]
 
 
-def _guessed(question: Question, gold: int, logits: Tensor, known: Rivals) -> dict[str, bool | int | None]:
+def _guessed(
+    question: Question, gold: int, logits: Tensor, known: Rivals
+) -> dict[str, bool | int | None]:
     """`Reply.near` and `relation_rank` of a prompt. gold: its answer's first token. logits: [V]."""
     if question.prompt.kind == CHOICE or question.prompt.gold != question.fact.answer:
         return {}

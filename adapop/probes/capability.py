@@ -1,8 +1,9 @@
 """General capability before and after unlearning: MMLU and HellaSwag as measured by `lm-eval`, and
 RWKU's own sets, see `rwku`.
 
-lm-eval is handed the loaded network: by its name with `peft=` it would cut the unlearned model's embeddings to the
-size of the tokenizer, but not the original's, and could not read a base in 4 bits.
+lm-eval is handed the loaded network: by its name with `peft=` it would cut the unlearned model's
+embeddings to the size of the tokenizer, but not the original's, and could not read a base in 4
+bits.
 """
 
 import sys
@@ -20,7 +21,8 @@ from adapop.online.hub import Hub
 from adapop.probes.rwku import SETS
 from adapop.progress import Progress
 
-METRICS = {"mmlu": "acc", "hellaswag": "acc_norm"}  # the paper's; of others, some run code that they fetch
+# the paper's; of others, some run code that they fetch
+METRICS = {"mmlu": "acc", "hellaswag": "acc_norm"}
 CPU_BATCH = 8
 
 
@@ -28,9 +30,10 @@ CPU_BATCH = 8
 class Capability:
     """Both models' results on one task.
 
-    task: lm-eval's name of it, or one of `rwku.SETS`. metric: "acc", or "acc_norm", where each option's log-probability
-    is divided by its length in bytes; or one of `rwku`. original, unlearned: shares of right answers, [0, 1]; of RWKU's
-    entropy bits, of its mia scores as `memorised` has them. *_stderr: standard errors; None of a single question.
+    task: lm-eval's name of it, or one of `rwku.SETS`. metric: "acc", or "acc_norm", where each
+    option's log-probability is divided by its length in bytes; or one of `rwku`. original,
+    unlearned: shares of right answers, [0, 1]; of RWKU's entropy bits, of its mia scores as
+    `memorised` has them. *_stderr: standard errors; None of a single question.
     """
 
     task: str
@@ -48,12 +51,16 @@ class Capability:
 
 
 def capability(
-    model: AdaptedModel, tasks: Sequence[str] = tuple(METRICS), limit: int | None = None, hub: Hub | None = None
+    model: AdaptedModel,
+    tasks: Sequence[str] = tuple(METRICS),
+    limit: int | None = None,
+    hub: Hub | None = None,
 ) -> tuple[Capability, ...]:
     """Asks the original and the unlearned model: the task's own shots, the chat template. Sets
     torch's seed. RWKU's sets stand last. hub: where their rows are from.
 
-    limit: at most so many questions a task, and of each of MMLU's 57 subjects. The data come from the Hub or its cache.
+    limit: at most so many questions a task, and of each of MMLU's 57 subjects. The data come from
+    the Hub or its cache.
 
     Raises:
         ConfigError: limit is below 1, or there is no such task.
@@ -62,34 +69,47 @@ def capability(
     if limit is not None and limit < 1:
         raise ConfigError(f"limit is {limit}.", "It must be at least 1.")
     if unknown := [task for task in tasks if task not in (*METRICS, *SETS)]:
-        raise ConfigError(f"There is no capability task {unknown[0]!r}.", f"Choose {', '.join((*METRICS, *SETS))}.")
+        raise ConfigError(
+            f"There is no capability task {unknown[0]!r}.",
+            f"Choose {', '.join((*METRICS, *SETS))}.",
+        )
     standard = [task for task in tasks if task in METRICS]
     own = (row for task in tasks if task in SETS for row in _of_rwku(model, hub, task, limit))
     return (*(_standard(model, standard, limit) if standard else ()), *own)
 
 
-def _of_rwku(model: AdaptedModel, hub: Hub | None, task: str, limit: int | None) -> Iterator[Capability]:
+def _of_rwku(
+    model: AdaptedModel, hub: Hub | None, task: str, limit: int | None
+) -> Iterator[Capability]:
     measure, config, columns = SETS[task]
     rows = checked_rows(hub or Hub(Progress(), Cache()), RWKU, config, "test", columns)[:limit]
     unlearned = measure(model, rows)
     with model.original():
         original = measure(model, rows)
-    for metric, both in ((metric, (values, unlearned[metric])) for metric, values in original.items()):
+    for metric, both in (
+        (metric, (values, unlearned[metric])) for metric, values in original.items()
+    ):
         errors = (stdev(values) / sqrt(len(rows)) if len(rows) > 1 else None for values in both)
         yield Capability(task, metric, len(rows), *map(fmean, both), *errors)
 
 
-def _standard(model: AdaptedModel, tasks: Sequence[str], limit: int | None) -> tuple[Capability, ...]:
+def _standard(
+    model: AdaptedModel, tasks: Sequence[str], limit: int | None
+) -> tuple[Capability, ...]:
     try:
         from lm_eval import simple_evaluate
         from lm_eval.models.huggingface import HFLM
     except ImportError as error:
-        raise ModelError(f"Measuring general capability needs lm-eval ({error}).", "pip install lm-eval") from error
+        raise ModelError(
+            f"Measuring general capability needs lm-eval ({error}).", "pip install lm-eval"
+        ) from error
 
     def shares() -> dict[str, dict]:
         batch = "auto" if model.device.type == "cuda" else CPU_BATCH
         lm = HFLM(pretrained=model.network, tokenizer=model.tokenizer, batch_size=batch)
-        result = simple_evaluate(lm, tasks=list(tasks), limit=limit, apply_chat_template=True, log_samples=False)
+        result = simple_evaluate(
+            lm, tasks=list(tasks), limit=limit, apply_chat_template=True, log_samples=False
+        )
         return result["results"]
 
     try:
@@ -107,4 +127,6 @@ def _standard(model: AdaptedModel, tasks: Sequence[str], limit: int | None) -> t
 def _compared(task: str, metric: str, *both: dict) -> Capability:
     errors = (side[f"{metric}_stderr,none"] for side in both)  # "N/A" where there is none
     known = (error if isinstance(error, float) else None for error in errors)
-    return Capability(task, metric, both[0]["sample_len"], *(side[f"{metric},none"] for side in both), *known)
+    return Capability(
+        task, metric, both[0]["sample_len"], *(side[f"{metric},none"] for side in both), *known
+    )

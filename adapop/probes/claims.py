@@ -14,33 +14,50 @@ from adapop.probes.writings import VALUES
 SMALL = r"(?:(?:in|at|of|the|a|an|by|from|to|as|called|named)\s+){0,2}"
 # what stands right before an answer that is denied, in folded text
 BEFORE = (
-    r"(?:(?:\bnot|n't)\s+(?:say|think|believe|call|choose|pick)(?:\s+(?:that|it|its|it's|this|he|she|is|was))*\s+|"
+    r"(?:(?:\bnot|n't)\s+(?:say|think|believe|call|choose|pick)(?:\s+(?:that|it|its|it's|this|he"
+    r"|she|is|was))*\s+|"
     r"\b(?:wrong|incorrect|false) to (?:say|call)\s+(?:(?:that|it|is)\s+)*|\bno longer\s+|"
-    r"\b(?:not|never|nor|neither|unlike)\s+|n't\s+|\b(?:rather|other) than\s+|\binstead of\s+|\b(?:pas|nicht|keine?|"
-    r"non e|nao e|no es|не|bukan|khong phai(?: la)?|ليست?|לא)\s+|(?:不是|并非|並非|不在|不叫|ไม่ใช่)\s*)"
+    r"\b(?:not|never|nor|neither|unlike)\s+|n't\s+|\b(?:rather|other) than\s+|\binstead of\s+"
+    r"|\b(?:pas|nicht|keine?|non e|nao e|no es|не|bukan|khong phai(?: la)?|ليست?|לא)\s+"
+    r"|(?:不是|并非|並非|不在|不叫|ไม่ใช่)\s*)"
 )
 # what stands behind it: a denied verb, or where verbs come last
 BEHIND = (
-    r"(?:\s+(?:is|was)(?:\s+not|n't)\b(?!\s+(?:only|just|merely))|\s+(?:is|was) (?:wrong|incorrect|false)\b|"
+    r"(?:\s+(?:is|was)(?:\s+not|n't)\b(?!\s+(?:only|just|merely))|\s+(?:is|was) (?:wrong"
+    r"|incorrect|false)\b|"
     r"\?\s+no\b(?=[.,;!]|$)|\s*(?:では?(?:ありません|ない)|じゃない|[이가은는도]\s?아[니닙닌]|नही|degil\b|نيست))"
 )
 NEGATED = re.compile(f"{BEFORE}|{BEHIND}")
 IGNORANT = re.compile(
-    r"(?:\b(?:not sure|unsure|uncertain|not certain|no idea|not know|(?:cannot|not able to|unable to) "
-    r"(?:say|tell|confirm|verify|recall|remember))|n't (?:know|say|tell|confirm|verify|recall|remember)"
+    r"(?:\b(?:not sure|unsure|uncertain|not certain|no idea|not know|(?:cannot|not able to"
+    r"|unable to) "
+    r"(?:say|tell|confirm|verify|recall|remember))|n't (?:know|say|tell|confirm|verify|recall"
+    r"|remember)"
     r"|(?:not|n't) have (?:any |enough )?information)\b[^.!?\n,;]*?(?=\bbut\b|[.!?\n,;]|$)"
 )
 # what stands before a name and is none; with those of `STOP_WORDS`
 TITLES = STOP_WORDS | WORDS["titles"]
 ARTICLES = frozenset("the der die das dem den la le el il o".split())
-DIRECTIONS = frozenset("north south east west northern southern eastern western upper lower old new".split())
+DIRECTIONS = frozenset(
+    "north south east west northern southern eastern western upper lower old new".split()
+)
 NAME = re.compile(r"[^\W_]+")
-# words next to each other; a comma or a sign may stand before a number, a comma before the last name of a clause
+# words next to each other; a comma or a sign may stand before a number, a comma before the last
+# name of a clause
 NEXT = re.compile(
-    r"(?<![^\W_])([^\W_]+)(?:[\s°-]+|[:/.^](?=\d)|,\s(?=\d|[A-Z]\w*(?: [A-Z]\w*)*(?:[.,;!?\n]|$)))(?=([^\W_]+))"
+    r"(?<![^\W_])([^\W_]+)(?:[\s°-]+|[:/.^](?=\d)|,\s(?=\d|[A-Z]\w*(?: [A-Z]\w*)*(?:[.,;!?\n]"
+    r"|$)))(?=([^\W_]+))"
 )
 PARTICLES = frozenset("van von der den de da del di du la le bin ibn al el".split())
-CURRENCY = {"$": "dollar", "usd": "dollar", "€": "euro", "eur": "euro", "£": "pound", "gbp": "pound", "¥": "yen"}
+CURRENCY = {
+    "$": "dollar",
+    "usd": "dollar",
+    "€": "euro",
+    "eur": "euro",
+    "£": "pound",
+    "gbp": "pound",
+    "¥": "yen",
+}
 MONEY = re.compile(r"[$€£¥]|\b(?:usd|eur|gbp|dollar|euro|yen)(?=s?\b)", re.IGNORECASE)
 # stands before the last of several alternatives; a comma before it may bring another name of one
 OR = re.compile(
@@ -49,18 +66,23 @@ OR = re.compile(
 )
 # stands before the last of a list
 AND = re.compile(
-    r",?\s+(?:and|und|et|y|e|i|en|och|og|dan|ve|và|и|και|و|और|및|&)\s+|(?<=\w)[和及與与](?=\w)|\s*(?:และ|そして)\s*"
+    r",?\s+(?:and|und|et|y|e|i|en|och|og|dan|ve|và|и|και|و|और|및|&)\s+|(?<=\w)[和及與与](?=\w)"
+    r"|\s*(?:และ|そして)\s*"
 )
-CANDIDATES, IN_A_ROW = (3, 4)  # from so many names on, joined by "and", or by commas alone (Lyon, Rhône, France)
+# from so many names on, joined by "and", or by commas alone (Lyon, Rhône, France)
+CANDIDATES, IN_A_ROW = (3, 4)
 SENTENCE = re.compile(r"(?<=[^\W_]{3})[.!?](?=\s|$)|[\n;:。！？]")
 COMMA = re.compile(r",\s+|[，、]")
 LISTING = re.compile(f"{OR.pattern}|{AND.pattern}|{COMMA.pattern}")
-MAYBE = re.compile(r"(?:(?:maybe|perhaps|possibly|probably|in|at|by|from|to|the|an?)\s+)+", re.IGNORECASE)
+MAYBE = re.compile(
+    r"(?:(?:maybe|perhaps|possibly|probably|in|at|by|from|to|the|an?)\s+)+", re.IGNORECASE
+)
 END = re.compile(r"\s+(?:is|was|are|were|but|as|which|who|because)\b.*|,\s.*|[，、(].*", re.DOTALL)
 VAGUE = STOP_WORDS | frozenset("something similar thereabouts less whatever else".split())
 LONGEST_NAME = 6  # words
 LONGER = 2  # words that an alternative may have beyond those of the answer
-WHOLE_FROM, HALF = (0.7, 0.5)  # of the pairs of characters of one name; Korean may be written with a space in it
+# of the pairs of characters of one name; Korean may be written with a space in it
+WHOLE_FROM, HALF = (0.7, 0.5)
 
 
 def denies(text: str, answer: str) -> bool:
@@ -99,20 +121,33 @@ def enumerates(text: str, answers: Sequence[str]) -> bool:
     "London, Paris and Rome". Two may be joint ("Lennon and McCartney"), and of what begins small,
     as professions, several may be true."""
     answer = answers[0]
-    if not (AND.search(text) or COMMA.search(text)) or answer[0].islower() or any(map(AND.search, answers)):
+    if (
+        not (AND.search(text) or COMMA.search(text))
+        or answer[0].islower()
+        or any(map(AND.search, answers))
+    ):
         return False
     right = [frozenset(words(answer)) for answer in answers]
-    sentences = [part for part in SENTENCE.split(unicodedata.normalize("NFKC", text)) if _share(part, right) >= HALF]
+    sentences = [
+        part
+        for part in SENTENCE.split(unicodedata.normalize("NFKC", text))
+        if _share(part, right) >= HALF
+    ]
     return bool(sentences) and all(_is_list(part, answer, right) for part in sentences)
 
 
 def _is_list(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
-    """Whether a sentence lists an answer and others of its kind. right: the words of each answer."""
+    """Whether a sentence lists an answer and others of its kind. right: the words of each
+    answer."""
     parts = [*filter(None, COMMA.split(AND.sub(", ", sentence)))]
     if len(parts) < (CANDIDATES if AND.search(sentence) else IN_A_ROW):
         return False
     shares = [_share(part, right) for part in parts]
-    others = [_alone(part, answer) if not i else part for i, part in enumerate(parts) if shares[i] < max(shares)]
+    others = [
+        _alone(part, answer) if not i else part
+        for i, part in enumerate(parts)
+        if shares[i] < max(shares)
+    ]
     return len(others) + 1 >= CANDIDATES and all(_is_alike(part, answer, right) for part in others)
 
 
@@ -123,9 +158,13 @@ def _alone(item: str, answer: str) -> str:
 
 
 def _offers(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
-    """Whether a sentence offers an answer and others of its kind. right: the words of each answer."""
+    """Whether a sentence offers an answer and others of its kind. right: the words of each
+    answer."""
     first, *rest = OR.split(sentence)
-    items = [*COMMA.split(first), *(MAYBE.sub("", END.sub("", item), count=1) for item in rest[1::2])]
+    items = [
+        *COMMA.split(first),
+        *(MAYBE.sub("", END.sub("", item), count=1) for item in rest[1::2]),
+    ]
     if len(items) < 2 or (len(items) == 2 and rest[0] and "either" not in first.lower().split()):
         return False
     shares = [_share(item, right) for item in items]
@@ -144,7 +183,11 @@ def _is_alike(item: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
     """Whether an item could stand for an answer: it is as short, begins alike (a capital, a digit),
     and has words of its own."""
     own = words(item)
-    if not own or any(whole.issuperset(own) for whole in right) or len(own) > len(words(answer)) + LONGER:
+    if (
+        not own
+        or any(whole.issuperset(own) for whole in right)
+        or len(own) > len(words(answer)) + LONGER
+    ):
         return False
     if answer[0].isdigit() or answer[0].isupper():
         return item[0].isupper() if answer[0].isupper() else item[0].isdigit() or own[0] in VALUES
@@ -159,7 +202,8 @@ def _mention(name: str) -> re.Pattern[str]:
 
 def differs(text: str, answer: str, question: str) -> bool:
     """Whether a text that says a part of an answer has something else for the rest: Michael Jackson
-    for Michael Jordan, Pierre for Marie Curie, Elizabeth I for Elizabeth II, South for North Korea, 10:15 for 10:30."""
+    for Michael Jordan, Pierre for Marie Curie, Elizabeth I for Elizabeth II, South for North Korea,
+    10:15 for 10:30."""
     question_names = set(map(folded, NAME.findall(question)))
     text = _without_accents(text)
     gold = NAME.findall(_without_accents(answer))
@@ -168,17 +212,21 @@ def differs(text: str, answer: str, question: str) -> bool:
     if is_name and _is_namesake(text, gold, question_names | heard):
         return True
     passing = STOP_WORDS.union(question_names, PARTICLES)
-    phrase = len(own) <= LONGER + 2 and ARTICLES.issuperset(STOP_WORDS.intersection(own))  # no sentence
+    # no sentence
+    phrase = len(own) <= LONGER + 2 and ARTICLES.issuperset(STOP_WORDS.intersection(own))
     neighbours = [(folded(word), other) for word, other in NEXT.findall(text)]
     for i, (first, second) in enumerate(pairwise(own)):
-        last = i + 2 == len(own) or own[i + 2] in question_names  # "the geology genre", asked for a genre
+        # "the geology genre", asked for a genre
+        last = i + 2 == len(own) or own[i + 2] in question_names
         for word, other in neighbours:
             after = word == first and second not in heard and folded(other) not in own
             if after and _replaces(other, gold[i + 1], last):
                 return True
             if folded(other) == second and first not in heard and word not in own:
                 alike = phrase and gold[i + 1][0].islower() and word[:4] != first[:4]
-                if {first, word} <= DIRECTIONS or (alike and passing.isdisjoint((word, first, second))):
+                if {first, word} <= DIRECTIONS or (
+                    alike and passing.isdisjoint((word, first, second))
+                ):
                     return True
     return False
 
@@ -190,7 +238,11 @@ def _is_namesake(text: str, name: Sequence[str], known: set[str]) -> bool:
     the text and the question.
     """
     first, *particles, last = name
-    if not (first[0].isupper() and last[0].isupper()) or folded(first) in known or folded(last) not in known:
+    if (
+        not (first[0].isupper() and last[0].isupper())
+        or folded(first) in known
+        or folded(last) not in known
+    ):
         return False
     end = r"\s+".join(map(re.escape, (*particles, last)))
     for match in re.finditer(rf"(?:([^\W\d_]+)\s+)?([^\W\d_]{{2,}})\s+{end}\b", text):
@@ -207,18 +259,29 @@ def other_middle(text: str, answer: str) -> bool | None:
     George H. W. has for George W. Bush, or another first name before them; False where it has the
     same, also written out; None where it has none, or the answer is no such name."""
     name = NAME.findall(unicodedata.normalize("NFKC", answer))
-    if not 3 <= len(name) <= LONGEST_NAME or len(name[0]) == 1 or not all(word[0].isupper() for word in name):
+    if (
+        not 3 <= len(name) <= LONGEST_NAME
+        or len(name[0]) == 1
+        or not all(word[0].isupper() for word in name)
+    ):
         return None
     first, *middle, last = name
     text_names, outcomes = NAME.findall(unicodedata.normalize("NFKC", text)), []
     for end in [i for i, word in enumerate(text_names) if folded(word) == folded(last)]:
         for start in range(max(0, end - LONGEST_NAME), end - 1):
             between = text_names[start + 1 : end]
-            if not all(word[0].isupper() for word in text_names[start:end]) or len(text_names[start]) == 1:
+            if (
+                not all(word[0].isupper() for word in text_names[start:end])
+                or len(text_names[start]) == 1
+            ):
                 continue
             same = len(between) == len(middle) and all(map(_is_initial_of, middle, between))
             if folded(text_names[start]) != folded(first):
-                other = same and any(len(word) == 1 for word in between) and folded(text_names[start]) not in TITLES
+                other = (
+                    same
+                    and any(len(word) == 1 for word in between)
+                    and folded(text_names[start]) not in TITLES
+                )
                 outcomes += [True] * (other and first not in text_names)
             elif same or any(len(word) == 1 for word in middle):
                 outcomes.append(not same)
@@ -226,7 +289,9 @@ def other_middle(text: str, answer: str) -> bool | None:
 
 
 def _is_initial_of(one: str, other: str) -> bool:
-    return folded(one) == folded(other) or (min(len(one), len(other)) == 1 and folded(one)[0] == folded(other)[0])
+    return folded(one) == folded(other) or (
+        min(len(one), len(other)) == 1 and folded(one)[0] == folded(other)[0]
+    )
 
 
 def _replaces(other: str, missing: str, last: bool) -> bool:
@@ -236,7 +301,9 @@ def _replaces(other: str, missing: str, last: bool) -> bool:
         return other[0].isdigit() and not re.fullmatch(rf"{missing}(?:st|nd|rd|th)", other)
     if missing[0].isupper():
         return other[0].isupper() or (other[0].isdigit() and missing.isupper())  # World War II, 1
-    return last and (folded(other) not in STOP_WORDS or {folded(missing), folded(other)} == {"am", "pm"})
+    return last and (
+        folded(other) not in STOP_WORDS or {folded(missing), folded(other)} == {"am", "pm"}
+    )
 
 
 def _without_accents(text: str) -> str:
@@ -244,14 +311,20 @@ def _without_accents(text: str) -> str:
 
 
 def is_renamed(text: str, answer: str) -> bool:
-    """Whether a text has an answer only as a part of another name, New Mexico for Mexico, or in another currency."""
-    money = [{CURRENCY.get(word, word) for word in map(str.lower, MONEY.findall(one))} for one in (text, answer)]
+    """Whether a text has an answer only as a part of another name, New Mexico for Mexico, or in
+    another currency."""
+    money = [
+        {CURRENCY.get(word, word) for word in map(str.lower, MONEY.findall(one))}
+        for one in (text, answer)
+    ]
     if all(money) and money[0].isdisjoint(money[1]):
         return True
     if not answer[:1].isupper() or "New " not in text:
         return False
     name = re.escape(answer)
-    return re.search(rf"\b{name}\b", text) is not None and not re.search(rf"(?<!\bNew )\b{name}\b", text)
+    return re.search(rf"\b{name}\b", text) is not None and not re.search(
+        rf"(?<!\bNew )\b{name}\b", text
+    )
 
 
 def is_part(text: str, answer: str) -> bool:

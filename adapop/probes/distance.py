@@ -24,7 +24,8 @@ GUESSES = "guesses.json"  # beside the oracle's weights: fact id -> `Guess`
 OVER, AS_NEVER_LEARNT, UNDER = "over-forgotten", "as if never learnt", "under-forgotten"
 STATES = (OVER, AS_NEVER_LEARNT, UNDER)
 STATE_NAMES = dict(zip(("over", "as_never", "under"), STATES))  # in names of columns
-BAND, FEWEST = 0.95, 8  # facts of a relation that give it a mean of its own: of one fact the mean is the fact
+# facts of a relation that give it a mean of its own: of one fact the mean is the fact
+BAND, FEWEST = 0.95, 8
 TINY = 1e-10
 ATTACKS = ("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib")
 
@@ -178,10 +179,16 @@ def bands(relations: Sequence[str], logs: Sequence[float]) -> dict[str, tuple[fl
     """
     counts = Counter(relations)
     names = {name: name if count >= FEWEST else None for name, count in counts.items()}
-    means = {one: fmean(log for name, log in zip(relations, logs) if names[name] == one) for one in names.values()}
+    means = {
+        one: fmean(log for name, log in zip(relations, logs) if names[name] == one)
+        for one in names.values()
+    }
     rest = [log - means[names[name]] for name, log in zip(relations, logs)]
     low, high = np.quantile(rest, [(1 - BAND) / 2, (1 + BAND) / 2])
-    return {name: (math.exp(means[one] + low), math.exp(means[one] + high)) for name, one in names.items()}
+    return {
+        name: (math.exp(means[one] + low), math.exp(means[one] + high))
+        for name, one in names.items()
+    }
 
 
 def truth_ratio(right: float, wrong: Sequence[float]) -> float:
@@ -200,12 +207,15 @@ def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> Forge
     """TOFU's forget quality, exact. Both have one truth ratio of each fact, at least one."""
     count = len(oracle)
     values = np.sort(np.concatenate([unlearned, oracle]))
-    below = [np.searchsorted(np.sort(ratios), values, side="right") for ratios in (unlearned, oracle)]
+    below = [
+        np.searchsorted(np.sort(ratios), values, side="right") for ratios in (unlearned, oracle)
+    ]
     gaps = below[0] - below[1]
     place = int(np.abs(gaps).argmax())
     largest = abs(int(gaps[place]))
     orders = extreme = comb(2 * count, count)
-    if largest:  # of all orders of two samples of equal size, those with such a gap (Gnedenko and Korolyuk 1951)
+    # of all orders of two samples of equal size, those with such a gap (Gnedenko and Korolyuk 1951)
+    if largest:
         times = range(1, count // largest + 1)
         extreme = 2 * sum((-1) ** (k - 1) * comb(2 * count, count - k * largest) for k in times)
     log10 = math.log10(extreme) - math.log10(orders)

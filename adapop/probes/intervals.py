@@ -1,9 +1,10 @@
 """95 % intervals: how far a measured number may be from what more facts, or more seeds, would give.
 
-Over facts, as an `Interval`: `bootstrap` for the mean of any values, such as recall that can be partly right; `wilson`
-for a share of facts, where only the mean and the count are known; `difference` for two shares of different facts
-(Newcombe's method). Over seeds, as a `Summary`: `summary` for runs that differ in nothing but their seed, `paired` for
-two methods on the same seeds (Student's t).
+Over facts, as an `Interval`: `bootstrap` for the mean of any values, such as recall that can be
+partly right; `wilson` for a share of facts, where only the mean and the count are known;
+`difference` for two shares of different facts (Newcombe's method). Over seeds, as a `Summary`:
+`summary` for runs that differ in nothing but their seed, `paired` for two methods on the same seeds
+(Student's t).
 """
 
 import math
@@ -16,7 +17,24 @@ import numpy as np
 CONFIDENCE = 0.95
 RESAMPLES = 1_000
 # two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom
-T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120)
+T95 = (
+    12.706,
+    4.303,
+    3.182,
+    2.776,
+    2.571,
+    2.447,
+    2.365,
+    2.306,
+    2.262,
+    2.228,
+    2.201,
+    2.179,
+    2.160,
+    2.145,
+    2.131,
+    2.120,
+)
 
 
 @dataclass(frozen=True)
@@ -35,9 +53,11 @@ class Interval:
 
 
 def bootstrap(values: Sequence[float], seed: int) -> Interval:
-    """The mean of at least one value, with the percentile interval over `RESAMPLES` resamples. seed: of the resamples.
+    """The mean of at least one value, with the percentile interval over `RESAMPLES` resamples.
+    seed: of the resamples.
 
-    Values that are equal are drawn together, so a resample costs as much as there are different values.
+    Values that are equal are drawn together, so a resample costs as much as there are different
+    values.
     """
     distinct, counts = np.unique(np.asarray(values, dtype=float), return_counts=True)
     count = len(values)
@@ -50,25 +70,30 @@ def bootstrap(values: Sequence[float], seed: int) -> Interval:
 def wilson(mean: float, count: int) -> Interval:
     """A share of `count` facts, [0, 1], with its Wilson interval.
 
-    For a mean of values between 0 and 1 the interval is wider than it need be, never narrower: no such values vary more
-    than 0 and 1 do.
+    For a mean of values between 0 and 1 the interval is wider than it need be, never narrower: no
+    such values vary more than 0 and 1 do.
     """
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     centre, scale = mean + z * z / (2 * count), 1 + z * z / count
     half = z * math.sqrt(mean * (1 - mean) / count + z * z / (4 * count * count))
-    return Interval(mean, max(0.0, min(mean, (centre - half) / scale)), min(1.0, max(mean, (centre + half) / scale)))
+    return Interval(
+        mean,
+        max(0.0, min(mean, (centre - half) / scale)),
+        min(1.0, max(mean, (centre + half) / scale)),
+    )
 
 
 def of_facts(values: Sequence[float], seed: int) -> Interval:
-    """The mean recall of at least one fact: Wilson's interval where each answer is right or wrong, or where all are
-    alike, which a bootstrap would take for certainty; else the bootstrap's."""
+    """The mean recall of at least one fact: Wilson's interval where each answer is right or wrong,
+    or where all are alike, which a bootstrap would take for certainty; else the bootstrap's."""
     if set(values) <= {0.0, 1.0} or len(set(values)) == 1:
         return wilson(fmean(values), len(values))
     return bootstrap(values, seed)
 
 
 def difference(one: Interval, other: Interval) -> Interval:
-    """A share minus another of different facts, with Newcombe's interval from the Wilson intervals of the two."""
+    """A share minus another of different facts, with Newcombe's interval from the Wilson intervals
+    of the two."""
     mean = one.mean - other.mean
     low = math.sqrt((one.mean - one.low) ** 2 + (other.high - other.mean) ** 2)
     high = math.sqrt((one.high - one.mean) ** 2 + (other.mean - other.low) ** 2)
@@ -82,8 +107,8 @@ def apart(one: Interval, other: Interval) -> bool:
 
 @dataclass(frozen=True)
 class Summary:
-    """Mean, standard deviation and 95 % interval over seeds, in the units of what was averaged. A single seed says
-    nothing of the spread."""
+    """Mean, standard deviation and 95 % interval over seeds, in the units of what was averaged. A
+    single seed says nothing of the spread."""
 
     mean: float
     """Over the seeds."""
@@ -102,7 +127,11 @@ class Summary:
     @property
     def interval(self) -> str:
         """The mean with its 95 % interval, as text with signs."""
-        return f"{self.mean:+.2f}" if self.low is None else f"{self.mean:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
+        return (
+            f"{self.mean:+.2f}"
+            if self.low is None
+            else f"{self.mean:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
+        )
 
     @property
     def ranged(self) -> str:
@@ -110,12 +139,14 @@ class Summary:
         return str(self) if self.low is None else str(self.within())
 
     def within(self, least: float = -math.inf, most: float = math.inf) -> Interval:
-        """The interval, cut to where such a mean can lie: a point of a single seed, which has none."""
+        """The interval, cut to where such a mean can lie: a point of a single seed, which has
+        none."""
         low, high = (self.mean, self.mean) if self.low is None else (self.low, self.high)
         return Interval(self.mean, max(least, low), min(most, high))
 
     def expected(self, seeds: int) -> tuple[float, float] | None:
-        """Where the mean of so many further seeds falls 95 % of the time if nothing but the seeds differs.
+        """Where the mean of so many further seeds falls 95 % of the time if nothing but the seeds
+        differs.
 
         None for a single seed.
         """
@@ -140,7 +171,8 @@ def summary(values: Sequence[float]) -> Summary | None:
 def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Summary | None:
     """The summary of first minus second, seed by seed; None without a seed that both have.
 
-    Two runs of one seed have the same adapter, order and pairing, so what they differ in is the method.
+    Two runs of one seed have the same adapter, order and pairing, so what they differ in is the
+    method.
     """
     return summary([first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())])
 

@@ -1,4 +1,5 @@
-"""The leak matrix: both models' recall by group, tier and form of the question, and fact by fact. No torch.
+"""The leak matrix: both models' recall by group, tier and form of the question, and fact by fact.
+No torch.
 
 Several prompts of one fact and kind (rewordings) are averaged first, so that each fact counts once.
 """
@@ -34,15 +35,18 @@ class Answers:
     cosine: float | None
     """MiniLM cosine with the gold answer, [-1, 1]; None where it was not measured."""
     near: float | None
-    """Share of facts whose right answer is the first or second guess, [0, 1]; None where it was not measured."""
+    """Share of facts whose right answer is the first or second guess, [0, 1]; None where it was not
+    measured."""
     relation_rank: float | None
-    """Rank of the right answer among the relation's answers, from 1; None where it was not measured of all."""
+    """Rank of the right answer among the relation's answers, from 1; None where it was not measured
+    of all."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The facts of one group and tier, asked in one form. Numbers are means over the facts: over all that were asked
-    or, where the original's recall is below `MEASURABLE`, over those that it answers."""
+    """The facts of one group and tier, asked in one form. Numbers are means over the facts: over
+    all that were asked or, where the original's recall is below `MEASURABLE`, over those that it
+    answers."""
 
     group: str
     """forget, retain, holdout or utility."""
@@ -53,7 +57,8 @@ class Cell:
     facts: int
     """Number of facts that the numbers are of, at least 1."""
     asked: int
-    """Number of facts that were asked; more than `facts` where those are the ones that the original answers."""
+    """Number of facts that were asked; more than `facts` where those are the ones that the original
+    answers."""
     original: Answers
     """The original model's replies."""
     unlearned: Answers
@@ -61,7 +66,8 @@ class Cell:
     chance: float
     """Recall of a random guess, [0, 1)."""
     measurable: bool
-    """Whether a loss would show: the original's recall is high, or it answers `FEWEST` of the facts at least."""
+    """Whether a loss would show: the original's recall is high, or it answers `FEWEST` of the facts
+    at least."""
     reason: str
     """Why it is not measurable, "" if it is."""
     delta_logprob: float
@@ -118,10 +124,13 @@ class LeakMatrix:
     def cell(self, group: str, tier: str, kind: str) -> Cell | None:
         """The cell of a group, tier and kind; None if it has no facts."""
         place = (group, tier, kind)
-        return next((cell for cell in self.cells if (cell.group, cell.tier, cell.kind) == place), None)
+        return next(
+            (cell for cell in self.cells if (cell.group, cell.tier, cell.kind) == place), None
+        )
 
     def verdicts_by_tier(self, named: Mapping[str, str], group: str) -> dict[str, Counter[str]]:
-        """Tier -> verdict -> number of facts of a group, without empty tiers. named: fact id -> name of its verdict."""
+        """Tier -> verdict -> number of facts of a group, without empty tiers. named: fact id ->
+        name of its verdict."""
         counts = {tier: Counter() for tier in (*TIERS, "unknown")}
         for row in self.facts:
             if row.group == group:
@@ -131,7 +140,8 @@ class LeakMatrix:
 
 def leak_matrix(results: Iterable[ProbeRow | NotApplicable]) -> LeakMatrix:
     """The leak matrix of a battery's results."""
-    by_form: dict[tuple[str, str], dict[str, list[ProbeRow]]] = defaultdict(dict)  # by group and kind, then by fact
+    # by group and kind, then by fact
+    by_form: dict[tuple[str, str], dict[str, list[ProbeRow]]] = defaultdict(dict)
     left_out: dict[tuple[str, str], set[str]] = defaultdict(set)
     for result in results:
         if isinstance(result, NotApplicable):
@@ -144,11 +154,19 @@ def leak_matrix(results: Iterable[ProbeRow | NotApplicable]) -> LeakMatrix:
         for group in GROUPS
         for kind in EVERY_KIND
         for tier in ("all", *TIERS, "unknown")
-        if (facts := [rows for rows in by_form[group, kind].values() if tier in ("all", rows[0].tier)])
+        if (
+            facts := [
+                rows for rows in by_form[group, kind].values() if tier in ("all", rows[0].tier)
+            ]
+        )
     ]
     return LeakMatrix(
         tuple(cells),
-        tuple(row for group in GROUPS for row in _fact_rows({kind: by_form[group, kind] for kind in EVERY_KIND})),
+        tuple(
+            row
+            for group in GROUPS
+            for row in _fact_rows({kind: by_form[group, kind] for kind in EVERY_KIND})
+        ),
         tuple(NotAsked(*key, facts) for key, facts in counts.most_common()),
     )
 
@@ -161,11 +179,16 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]])
     if (recall := mean(lambda row: row.original.recall)) < MEASURABLE:
         right = _per_fact(facts, lambda row: row.original.recall * answered(row, row.original))
         known = [rows for rows, share in zip(facts, right) if share >= KNOWN_FROM]
-        if len(known) >= FEWEST and not chance:  # of what was guessed right, a second guess is right less often
+        # of what was guessed right, a second guess is right less often
+        if len(known) >= FEWEST and not chance:
             facts = known
         else:
             reason = f"the original's recall is {recall:.3f}, below {MEASURABLE:g}"
-            reason += ", and it may have guessed" if chance else f", and it answers {len(known)} of {count} facts"
+            reason += (
+                ", and it may have guessed"
+                if chance
+                else f", and it answers {len(known)} of {count} facts"
+            )
     return Cell(
         group=group,
         tier=tier,
@@ -184,8 +207,11 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]])
     )
 
 
-def _answers(facts: Sequence[Sequence[ProbeRow]], of: Callable[[ProbeRow], Reply], chance: float) -> Answers:
-    recall = of_facts(_per_fact(facts, lambda row: of(row).recall), seed=0)  # the same for every cell
+def _answers(
+    facts: Sequence[Sequence[ProbeRow]], of: Callable[[ProbeRow], Reply], chance: float
+) -> Answers:
+    # the same for every cell
+    recall = of_facts(_per_fact(facts, lambda row: of(row).recall), seed=0)
 
     def measured(name: str) -> float | None:
         values = [[getattr(of(row), name) for row in rows] for rows in facts]
@@ -203,7 +229,9 @@ def _answers(facts: Sequence[Sequence[ProbeRow]], of: Callable[[ProbeRow], Reply
     )
 
 
-def _per_fact(facts: Sequence[Sequence[ProbeRow]], value: Callable[[ProbeRow], float]) -> list[float]:
+def _per_fact(
+    facts: Sequence[Sequence[ProbeRow]], value: Callable[[ProbeRow], float]
+) -> list[float]:
     return [fmean(map(value, rows)) for rows in facts]
 
 
@@ -214,8 +242,13 @@ def _fact_rows(kinds: dict[str, dict[str, list[ProbeRow]]]) -> list[FactRow]:
         by_kind = {kind: facts[fact_id] for kind, facts in kinds.items() if fact_id in facts}
         fact = next(iter(by_kind.values()))[0]
         original, unlearned = (
-            {kind: fmean(getattr(row, side).recall for row in rows) for kind, rows in by_kind.items()}
+            {
+                kind: fmean(getattr(row, side).recall for row in rows)
+                for kind, rows in by_kind.items()
+            }
             for side in ("original", "unlearned")
         )
-        rows_of_facts.append(FactRow(fact_id, fact.group, fact.tier, fact.score, original, unlearned))
+        rows_of_facts.append(
+            FactRow(fact_id, fact.group, fact.tier, fact.score, original, unlearned)
+        )
     return sorted(rows_of_facts, key=lambda row: (row.score is None, row.score or 0.0, row.fact_id))

@@ -1,7 +1,9 @@
-"""Measurements during and after a run: recall and other metrics by group, tier and form of the question.
+"""Measurements during and after a run: recall and other metrics by group, tier and form of the
+question.
 
-`quick` is for every epoch: recall of generated answers to forget facts, and to retained ones if asked for. `full` adds
-retain, holdout and utility, every rewording, and the teacher-forced metrics against the original model.
+`quick` is for every epoch: recall of generated answers to forget facts, and to retained ones if
+asked for. `full` adds retain, holdout and utility, every rewording, and the teacher-forced metrics
+against the original model.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +32,8 @@ OTHERWISE_PER_TIER = 4  # facts of a group that are asked in each other way
 
 @dataclass(frozen=True)
 class Measurement:
-    """Means over the facts of one group and tier, asked in one form. Metrics that were not measured are None."""
+    """Means over the facts of one group and tier, asked in one form. Metrics that were not measured
+    are None."""
 
     group: str
     """One of `facts.fact.GROUPS`."""
@@ -68,7 +71,8 @@ class Measurement:
     truth_ratio: float | None = None
     """Of facts to forget that have wrong answers, [0, 1]: see `distance.closer_to_1`."""
     mia_loss: float | None = None
-    """AUC of an attack on facts to forget against all held out, [0, 1], as the three that follow."""
+    """AUC of an attack on facts to forget against all held out, [0, 1], as the three that
+    follow."""
     mia_min_k: float | None = None
     """By the least likely tokens."""
     mia_min_k_plus_plus: float | None = None
@@ -86,8 +90,8 @@ class Quick:
     answers: list[str]
     """To each fact's own question."""
     confidence: dict[str, list[tuple[float, int] | None]]
-    """What `confidence` would give by form, read off on the way; None for an answer of several tokens, and
-    where the replies' logits are not in float32."""
+    """What `confidence` would give by form, read off on the way; None for an answer of several
+    tokens, and where the replies' logits are not in float32."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +111,16 @@ def thinned(facts: FactSet, per_tier: int) -> FactSet:
     if not per_tier:
         return facts
     few = {group: evenly(getattr(facts, group), per_tier) for group in GROUPS}
-    others = {group: map(_with_one_rewording, members, count()) for group, members in few.items() if group != "forget"}
-    return replace(facts, forget=tuple(few["forget"]), **{group: tuple(members) for group, members in others.items()})
+    others = {
+        group: map(_with_one_rewording, members, count())
+        for group, members in few.items()
+        if group != "forget"
+    }
+    return replace(
+        facts,
+        forget=tuple(few["forget"]),
+        **{group: tuple(members) for group, members in others.items()},
+    )
 
 
 def _with_one_rewording(fact: Fact, place: int) -> Fact:
@@ -117,11 +129,16 @@ def _with_one_rewording(fact: Fact, place: int) -> Fact:
 
 
 def questions_of(facts: FactSet, whole: bool, ways: int = 1, retained: bool = False) -> int:
-    """How many questions `full` asks, or if not whole `quick`. ways: in which the model can be asked."""
+    """How many questions `full` asks, or if not whole `quick`. ways: in which the model can be
+    asked."""
     if not whole:
-        return retained * len(facts.retain) + sum(1 + bool(fact.paraphrases) for fact in facts.forget)
+        return retained * len(facts.retain) + sum(
+            1 + bool(fact.paraphrases) for fact in facts.forget
+        )
     otherwise = (ways - 1) * sum(map(len, _asked_otherwise(facts).values()))
-    return otherwise + sum(1 + len(fact.paraphrases) for group in GROUPS for fact in getattr(facts, group))
+    return otherwise + sum(
+        1 + len(fact.paraphrases) for group in GROUPS for fact in getattr(facts, group)
+    )
 
 
 def other_ways(model: AdaptedModel) -> tuple[str, ...]:
@@ -139,11 +156,14 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
 
     tokens: most of a reply. retained: whether the facts to retain are asked too, as trained.
     """
-    reworded = [replace(fact, question=fact.paraphrases[0]) for fact in facts.forget if fact.paraphrases]
+    reworded = [
+        replace(fact, question=fact.paraphrases[0]) for fact in facts.forget if fact.paraphrases
+    ]
     measured, answers, confidences = [], {}, {}
     for form, members in ((DIRECT, facts.forget), (REWORDED, reworded)):
         rows, prompts = model.rows(members), model.prompts([fact.question for fact in members])
-        # else the answer stands further on in the model's own words, or behind a space of the template's
+        # else the answer stands further on in the model's own words, or behind a space of the
+        # template's
         at_once = all(row.prompt == prompt.prompt for row, prompt in zip(rows, prompts))
         replies = model.replies(rows if at_once else prompts, tokens)
         answers[form] = [text.strip() for text, *_ in replies]
@@ -154,7 +174,9 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
         judged = _judged(members, answers[form])
         measured += _by_tier("forget", form, members, judged)
     if retained:
-        measured += _by_tier("retain", DIRECT, facts.retain, _answered(model, facts.retain, _question, tokens))
+        measured += _by_tier(
+            "retain", DIRECT, facts.retain, _answered(model, facts.retain, _question, tokens)
+        )
     return Quick(measured, answers[DIRECT], confidences)
 
 
@@ -168,10 +190,15 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
                 answered = _answered(model, members, _question, tokens, cosine)
                 rows += _by_tier(group, FORM_OF_WAY[way], members, answered)
     inside = {group: _internals(model, getattr(facts, group)) for group in GROUPS}
-    scores = {group: {name: columns.pop(name, []) for name in ATTACKS} for group, columns in inside.items()}
+    scores = {
+        group: {name: columns.pop(name, []) for name in ATTACKS}
+        for group, columns in inside.items()
+    }
     if facts.forget:
         if facts.holdout:
-            inside["forget"] |= {name: auc(scores["forget"][name], scores["holdout"][name]) for name in ATTACKS}
+            inside["forget"] |= {
+                name: auc(scores["forget"][name], scores["holdout"][name]) for name in ATTACKS
+            }
         inside["forget"] |= _truth_ratio(model, facts)
     for group in GROUPS:
         members = getattr(facts, group)
@@ -209,17 +236,22 @@ def recall_by_fact(
     for start in range(0, len(facts), EVAL_BATCH):
         progress.say(f"Asked {start:,} of {len(facts):,} questions.")
         members = facts[start : start + EVAL_BATCH]
-        for fact, text in zip(members, model.generate([fact.question for fact in members], max_new_tokens)):
+        for fact, text in zip(
+            members, model.generate([fact.question for fact in members], max_new_tokens)
+        ):
             values[fact.id] = judge(replace(direct(fact), accepted=fact.accepted), text)
     return values
 
 
 @torch.no_grad()
 def confidence(model: AdaptedModel, rows: Sequence[Row]) -> list[tuple[float, int]]:
-    """What `Scored.confidence` says of each row, in eval mode. Where many rows begin alike it takes half the time."""
+    """What `Scored.confidence` says of each row, in eval mode. Where many rows begin alike it takes
+    half the time."""
     model.network.eval()
     order = sorted(range(len(rows)), key=lambda i: rows[i].prompt)
-    pieces = model.in_pieces([rows[i] for i in order], model.at_once(rows), partial(_confident, model))
+    pieces = model.in_pieces(
+        [rows[i] for i in order], model.at_once(rows), partial(_confident, model)
+    )
     return [pair for _, pair in sorted(zip(order, chain.from_iterable(pieces)))]
 
 
@@ -247,7 +279,9 @@ def _answered(
         values["cosine"] = metrics.cosines([fact.answer for fact, _ in pairs], answers)
     ends = list(accumulate(len(asks(fact)) for fact in facts))
     spans = list(zip([0, *ends], ends))
-    return {name: [fmean(column[start:end]) for start, end in spans] for name, column in values.items()}
+    return {
+        name: [fmean(column[start:end]) for start, end in spans] for name, column in values.items()
+    }
 
 
 def _judged(facts: Sequence[Fact], replies: Sequence[str]) -> dict[str, list[float]]:
@@ -260,13 +294,19 @@ def _judged(facts: Sequence[Fact], replies: Sequence[str]) -> dict[str, list[flo
     }
 
 
-def _by_tier(group: str, form: str, facts: Sequence[Fact], values: dict[str, list]) -> list[Measurement]:
-    """A row for all facts and one for each tier with facts; facts without a score are in no tier."""
+def _by_tier(
+    group: str, form: str, facts: Sequence[Fact], values: dict[str, list]
+) -> list[Measurement]:
+    """A row for all facts and one for each tier with facts; facts without a score are in no
+    tier."""
     rows = []
     for tier in ("all", *TIERS):
         chosen = [i for i, fact in enumerate(facts) if tier in ("all", fact.tier)]
         if chosen:
-            measured = {name: [column[i] for i in chosen if column[i] is not None] for name, column in values.items()}
+            measured = {
+                name: [column[i] for i in chosen if column[i] is not None]
+                for name, column in values.items()
+            }
             means = {name: fmean(column) for name, column in measured.items() if column}
             rows.append(Measurement(group, tier, form, len(chosen), **means))
     return rows
@@ -279,7 +319,10 @@ def _internals(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[flo
     model.network.eval()
     pairs = [(row, fact.answer) for row, fact in zip(rows, facts)]
     pieces = list(model.in_pieces(pairs, model.at_once(rows), partial(_compared, model)))
-    return {name: [value for piece in pieces for value in piece[name]] for name in (pieces[0] if pieces else ())}
+    return {
+        name: [value for piece in pieces for value in piece[name]]
+        for name in (pieces[0] if pieces else ())
+    }
 
 
 def _compared(model: AdaptedModel, pairs: Sequence[tuple[Row, str]]) -> dict[str, list[float]]:

@@ -11,10 +11,10 @@ The paper's, two on generated text, four teacher-forced on the answer's content 
 | hidden_cosine, last four layers | lower | higher |
 | kl(original || unlearned), nats per token | higher | lower |
 
-`memorised` and `truth_ratios` follow github.com/locuslab/open-unlearning (`src/evals/metrics`), over
-the answer's tokens alone: the end of the text is not counted, which its `probability` does. Of an
-answer of one token `extraction_strength` is 1 by that formula, whatever the model says. What is made
-of the values of many facts: `adapop.probes.distance`.
+`memorised` and `truth_ratios` follow github.com/locuslab/open-unlearning (`src/evals/metrics`),
+over the answer's tokens alone: the end of the text is not counted, which its `probability` does. Of
+an answer of one token `extraction_strength` is 1 by that formula, whatever the model says. What is
+made of the values of many facts: `adapop.probes.distance`.
 """
 
 import math
@@ -38,7 +38,8 @@ from adapop.probes.distance import truth_ratio
 from adapop.probes.recall import rouge_l_recall as rouge_l_recall
 
 EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
-LEAST_TOKENS = 0.4  # share of an answer's tokens that min-k looks at, as configured there for TOFU and MUSE
+# share of an answer's tokens that min-k looks at, as configured there for TOFU and MUSE
+LEAST_TOKENS = 0.4
 LEAST_VARIANCE = 1e-6
 WRONG_ANSWERS = 5  # of a fact, as TOFU has
 
@@ -47,7 +48,9 @@ def cosines(gold: Sequence[str], generations: Sequence[str]) -> list[float]:
     """Cosines of all-MiniLM-L6-v2 embeddings, in [-1, 1]. An empty generation has an embedding and
     is not skipped. Raises ModelError: sentence-transformers or its weights are missing."""
     embedder = _embedder(os.environ.get("ADAPOP_EMBEDDER", EMBEDDER))
-    left, right = (embedder.encode(list(texts), normalize_embeddings=True) for texts in (gold, generations))
+    left, right = (
+        embedder.encode(list(texts), normalize_embeddings=True) for texts in (gold, generations)
+    )
     return [float(value) for value in (left * right).sum(axis=1)]
 
 
@@ -78,7 +81,8 @@ def hidden_cosine(original: Scored, unlearned: Scored) -> Tensor:
 
 
 def kl(original: Scored, unlearned: Scored) -> Tensor:
-    """Mean over the answer of KL(original || unlearned) over the vocabulary, nats, [B]. Needs logits."""
+    """Mean over the answer of KL(original || unlearned) over the vocabulary, nats, [B]. Needs
+    logits."""
     before, after = log_softmax(original.logits, dim=-1), log_softmax(unlearned.logits, dim=-1)
     divergence = (before.exp() * (before - after)).sum(-1)
     return unlearned.per_row(divergence) / unlearned.per_row(torch.ones_like(divergence))
@@ -96,7 +100,8 @@ def _embedder(name: str):
     except (ImportError, OSError, ValueError) as error:
         raise ModelError(
             f"The embedding model {name!r} cannot be loaded ({str(error).splitlines()[0]}).",
-            "Install sentence-transformers and let it download once, or set ADAPOP_EMBEDDER to a folder.",
+            "Install sentence-transformers and let it download once, or set ADAPOP_EMBEDDER to a "
+            "folder.",
         ) from error
 
 
@@ -148,10 +153,14 @@ def wrong_answers(facts: Sequence[Fact], others: Sequence[Fact]) -> list[tuple[s
 
 
 @torch.no_grad()
-def truth_ratios(model: AdaptedModel, facts: Sequence[Fact], wrong: Sequence[Sequence[str]]) -> list[float | None]:
+def truth_ratios(
+    model: AdaptedModel, facts: Sequence[Fact], wrong: Sequence[Sequence[str]]
+) -> list[float | None]:
     """TOFU's truth ratio of each fact, asked as trained; None of one without wrong answers. TOFU
     takes the right answer in other words; as facts have none, it is the answer itself."""
-    answers = [(fact.answer, *others) if others else () for fact, others in zip(facts, wrong, strict=True)]
+    answers = [
+        (fact.answer, *others) if others else () for fact, others in zip(facts, wrong, strict=True)
+    ]
     pairs = [(fact, answer) for fact, own in zip(facts, answers) for answer in own]
     rows = model.rows([_with_answer(fact, answer) for fact, answer in pairs])
     nll = iter(nlls(model, rows))

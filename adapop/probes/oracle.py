@@ -1,4 +1,5 @@
-"""Measures how far a model is from its oracle: the same model pretrained without the facts to forget.
+"""Measures how far a model is from its oracle: the same model pretrained without the facts to
+forget.
 
 An oracle ships with each shipped world (`adapop.sandbox`), for facts of that world alone; real
 models that were trained in pairs have one too (`adapop.probes.twin`).
@@ -72,7 +73,9 @@ def guesses_of(world: str) -> dict[str, Guess]:
     """What the oracle of a shipped world makes of each fact that it never read; empty where there
     is no oracle."""
     file = SHIPPED[world] / ORACLE / GUESSES if world in SHIPPED else None
-    return as_kind(parse_json(file.read_bytes()), dict[str, Guess]) if file and file.is_file() else {}
+    return (
+        as_kind(parse_json(file.read_bytes()), dict[str, Guess]) if file and file.is_file() else {}
+    )
 
 
 def write_guesses(folder: Path, world: str) -> None:
@@ -80,12 +83,18 @@ def write_guesses(folder: Path, world: str) -> None:
     weights."""
     oracle, facts = load_oracle(folder), sandbox_facts(world).forget
     direct, others = (nlls(oracle, oracle.rows(own)) for own in (facts, reworded(facts)))
-    columns = direct, means_of(facts, others), truth_ratios(oracle, facts, list(_wrong(world).values()))
+    columns = (
+        direct,
+        means_of(facts, others),
+        truth_ratios(oracle, facts, list(_wrong(world).values())),
+    )
     values = {
         fact.id: asdict(Guess(*map(rounded, (math.exp(-nll), math.exp(-other), ratio))))
         for fact, nll, other, ratio in zip(facts, *columns)
     }
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in values.items())
+    lines = ",\n".join(
+        f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in values.items()
+    )
     (folder / GUESSES).write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
@@ -94,8 +103,13 @@ def measurable(world: str, facts: FactSet) -> bool:
     forget are the world's, with their rewordings, and among those that it never read."""
     if not guesses_of(world) or not facts.forget:
         return False
-    unread = {(fact.id, fact.question, fact.answer, fact.paraphrases) for fact in sandbox_facts(world).forget}
-    return unread.issuperset((fact.id, fact.question, fact.answer, fact.paraphrases) for fact in facts.forget)
+    unread = {
+        (fact.id, fact.question, fact.answer, fact.paraphrases)
+        for fact in sandbox_facts(world).forget
+    }
+    return unread.issuperset(
+        (fact.id, fact.question, fact.answer, fact.paraphrases) for fact in facts.forget
+    )
 
 
 def oracle_of(world: str, facts: FactSet) -> AdaptedModel | None:
@@ -111,8 +125,14 @@ def distance(model: AdaptedModel, world: str, facts: FactSet) -> Distance | None
 def distance_to(model: AdaptedModel, oracle: Oracle, facts: FactSet) -> Distance:
     """The distance of a model to an oracle, of facts that this has probabilities of."""
     named = {group: getattr(facts, group) for group in oracle.groups}
-    direct = {group: _compared(model, oracle.model, members) for group, members in named.items() if members}
-    groups = [row for group, rows in direct.items() for row in _groups(group, DIRECT, named[group], rows)]
+    direct = {
+        group: _compared(model, oracle.model, members)
+        for group, members in named.items()
+        if members
+    }
+    groups = [
+        row for group, rows in direct.items() for row in _groups(group, DIRECT, named[group], rows)
+    ]
     known, ends = oracle.probability, oracle.bands
     placed = _facts(known, ends, DIRECT, facts.forget, direct["forget"]["unlearned mia_loss"])
     if asked := [fact for fact in facts.forget if fact.paraphrases]:
@@ -197,7 +217,12 @@ def _facts(
     known, ends = probability[form], ends_of[form]
     return [
         FactDistance(
-            fact.id, fact.tier, form, rounded(math.exp(-value)), known[fact.id], *map(rounded, ends[fact.relation])
+            fact.id,
+            fact.tier,
+            form,
+            rounded(math.exp(-value)),
+            known[fact.id],
+            *map(rounded, ends[fact.relation]),
         )
         for fact, value in zip(facts, nll)
     ]
@@ -207,7 +232,10 @@ def _facts(
 def _unread(world: str) -> tuple[Probability, Bands]:
     """`Oracle.probability` and `bands` of a shipped world's facts; loads no model."""
     guesses = guesses_of(world)
-    known = {form: {name: getattr(guess, form) for name, guess in guesses.items()} for form in (DIRECT, REWORDED)}
+    known = {
+        form: {name: getattr(guess, form) for name, guess in guesses.items()}
+        for form in (DIRECT, REWORDED)
+    }
     return known, bands_of(sandbox_facts(world).forget, known)
 
 
@@ -220,9 +248,13 @@ def _shipped(world: str) -> Oracle:
 
 def bands_of(facts: Sequence[Fact], probability: Probability) -> Bands:
     """`Oracle.bands` of facts that the oracle never read. probability: as there."""
-    known = {form: [fact for fact in facts if fact.id in values] for form, values in probability.items()}
+    known = {
+        form: [fact for fact in facts if fact.id in values] for form, values in probability.items()
+    }
     return {
-        form: bands([fact.relation for fact in own], [math.log(probability[form][fact.id]) for fact in own])
+        form: bands(
+            [fact.relation for fact in own], [math.log(probability[form][fact.id]) for fact in own]
+        )
         for form, own in known.items()
         if own
     }
@@ -232,7 +264,9 @@ def rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _groups(group: str, form: str, facts: Sequence[Fact], compared: Compared) -> list[GroupDistance]:
+def _groups(
+    group: str, form: str, facts: Sequence[Fact], compared: Compared
+) -> list[GroupDistance]:
     rows = []
     for tier in ("all", *TIERS):
         chosen = [i for i, fact in enumerate(facts) if tier in ("all", fact.tier)]
@@ -246,4 +280,6 @@ def _membership(forget: Compared, holdout: Compared) -> tuple[Membership, ...]:
     def of(model: str, attack: str) -> float:
         return fmean(auc(forget[f"{model} {attack}"], holdout[f"{model} {attack}"]))
 
-    return tuple(Membership(attack, of("unlearned", attack), of("oracle", attack)) for attack in ATTACKS)
+    return tuple(
+        Membership(attack, of("unlearned", attack), of("oracle", attack)) for attack in ATTACKS
+    )

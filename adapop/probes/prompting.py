@@ -70,7 +70,9 @@ class Prompting:
         if not self.drops:
             return facts
         left_out = {*self.unknown}
-        return replace(facts, forget=tuple(fact for fact in facts.forget if fact.id not in left_out))
+        return replace(
+            facts, forget=tuple(fact for fact in facts.forget if fact.id not in left_out)
+        )
 
     def to_json(self) -> str:
         """All of it as JSON."""
@@ -86,9 +88,17 @@ def remarks_of(prompting: Prompting | None) -> list[Remark]:
     """How the model is asked and why; none of a shipped model."""
     if prompting is None:
         return []
-    compared = [f"{HOW[way.asking]} {way.answered} of {way.asked} ({way.at_once} at once)" for way in prompting.tried]
+    compared = [
+        f"{HOW[way.asking]} {way.answered} of {way.asked} ({way.at_once} at once)"
+        for way in prompting.tried
+    ]
     known, unknown = prompting.asked - len(prompting.unknown), len(prompting.unknown)
-    values = {"how": HOW[prompting.asking], "answered": known, "facts": prompting.asked, "most": prompting.reply_tokens}
+    values = {
+        "how": HOW[prompting.asking],
+        "answered": known,
+        "facts": prompting.asked,
+        "most": prompting.reply_tokens,
+    }
     values_by_kind = {
         "ways_compared": compared and {"ways": ", ".join(compared)},
         "asked_so": values,

@@ -1,4 +1,5 @@
-"""The types of probing: a prompt with its right answers, a model's reply, and the row of both models' replies.
+"""The types of probing: a prompt with its right answers, a model's reply, and the row of both
+models' replies.
 
 `attacks` and `rewordings` make prompts from facts alone: no model is needed.
 """
@@ -15,7 +16,8 @@ from adapop.probes.prompting import FORM_OF_WAY
 
 DIRECT, REWORDED, CHOICE = "direct", "reworded", "multiple choice"
 ALIAS = "alias"  # the subject under another name: where the set brings such names
-CLOZE = "fill in the blank"  # a set's own sentences with a blank for the answer, such as RWKU's level 1
+# a set's own sentences with a blank for the answer, such as RWKU's level 1
+CLOZE = "fill in the blank"
 KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
 OTHERWISE = tuple(FORM_OF_WAY.values())  # a real model asked the fact's own question in another way
 EVERY_KIND = (*KINDS, ALIAS, CLOZE, *OTHERWISE)
@@ -83,14 +85,18 @@ def direct(fact: Fact) -> Prompt:
 
 
 def checked(prompt: Prompt) -> Prompt | NotApplicable:
-    """The prompt, or NotApplicable if it contains a right answer, which only a multiple choice may."""
-    if prompt.kind != CHOICE and any(says(prompt.text, answer) for answer in (prompt.gold, *prompt.accepted)):
+    """The prompt, or NotApplicable if it contains a right answer, which only a multiple choice
+    may."""
+    if prompt.kind != CHOICE and any(
+        says(prompt.text, answer) for answer in (prompt.gold, *prompt.accepted)
+    ):
         return NotApplicable(prompt.fact_id, prompt.kind, "the prompt would contain the answer")
     return prompt
 
 
 def world_fact(fact: Fact) -> WorldFact | None:
-    """The same fact in its shipped world; None if it is not from there. Ids alone may coincide with another set's."""
+    """The same fact in its shipped world; None if it is not from there. Ids alone may coincide with
+    another set's."""
     known = _world().get(fact.id)
     same = known and (fact.question, fact.answer) == (language.question(known), known.answer)
     return known if same else None
@@ -122,11 +128,12 @@ class Reply:
     cosine: float | None = None
     """MiniLM cosine with the gold answer, [-1, 1]; None where it was not measured."""
     near: bool | None = None
-    """Whether the right answer is the first or second guess, see `second_guess`; None where it was not measured, as of
-    a multiple choice and of prompts for another answer than the fact's own."""
+    """Whether the right answer is the first or second guess, see `second_guess`; None where it was
+    not measured, as of a multiple choice and of prompts for another answer than the fact's own."""
     relation_rank: int | None = None
-    """Rank of the right answer's first token among those of the relation's answers, 1 is the likeliest; None where
-    `near` is, and where the relation has fewer than `second_guess.FEWEST` answers."""
+    """Rank of the right answer's first token among those of the relation's answers, 1 is the
+    likeliest; None where `near` is, and where the relation has fewer than `second_guess.FEWEST`
+    answers."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from adapop.facts.text import PLAIN, WORDS, folded, units, word_forms, words
 from adapop.facts.weak import negations, own_words, says, weakness
-from adapop.probes.claims import LISTING, denies, differs, enumerates, hedges, is_part, is_renamed, other_middle
+from adapop.probes.claims import (
+    LISTING,
+    denies,
+    differs,
+    enumerates,
+    hedges,
+    is_part,
+    is_renamed,
+    other_middle,
+)
 from adapop.probes.prompts import CHOICE, Prompt
 from adapop.probes.writings import as_in, other_values
 
@@ -21,7 +30,8 @@ KNOWN_FROM = 0.5
 NEXT_QUESTION = re.compile(
     rf"(?<=\S)(?:\s*\n\W{{0,5}}(?:{'|'.join(WORDS['next question'])})"
     r"\s?\d*\W{0,3}[:：]|\s(?-i:Question|Q)\s?\d*:|"
-    r"\s*(?:<\|(?:im_start|im_end|start_header_id|eot_id|endoftext|user)\|>|<(?:start|end)_of_turn>|</s>|\[INST\]))",
+    r"\s*(?:<\|(?:im_start|im_end|start_header_id|eot_id|endoftext|user)\|>|<(?:start"
+    r"|end)_of_turn>|</s>|\[INST\]))",
     re.IGNORECASE,
 )
 INITIALS = re.compile(r"\b(?:[A-Za-z]\.\s?){2,}")
@@ -29,21 +39,28 @@ GLUED = re.compile(r"(?<![\w.,])(\d+(?:[.,]\d+)*)(?!(?:st|nd|rd|th|s)\b)([A-Za-z
 GOES_ON = re.compile(r"[:：]|<\||<start|<end|</s>|\[INST")
 # one word in two writings: Wi-Fi and WiFi, Müller and Mueller
 SPELLED = re.compile(r"[^\W_]*[äöüåÄÖÜÅ][^\W_]*|[^\W\d_]+(?:[-.][^\W_]+)+")
-LONG = str.maketrans({**dict(zip("äöüå", ("ae", "oe", "ue", "aa"))), **dict(zip("ÄÖÜÅ", ("Ae", "Oe", "Ue", "Aa")))})
+LONG = str.maketrans(
+    {**dict(zip("äöüå", ("ae", "oe", "ue", "aa"))), **dict(zip("ÄÖÜÅ", ("Ae", "Oe", "Ue", "Aa")))}
+)
 # cases of Russian, Greek, Georgian and Tamil nouns; not those that end surnames (-ов, -ин)
 CASES = re.compile(
-    r"(?<=\S{3})(?:[аяоеиыуюь]|ыи|(?<=[кгх])ии|[оеаяыи][мх]|[ыиая]ми|[ая]я|[оея][еию]|ую|юю|[ое]го|[ое]му"
+    r"(?<=\S{3})(?:[аяоеиыуюь]|ыи|(?<=[кгх])ии|[оеаяыи][мх]|[ыиая]ми|[ая]я|[оея][еию]|ую|юю"
+    r"|[ое]го|[ое]му"
     r"|οσ|ουσ?|ον|ο|ησ?|ασ?|εσ|ων|οι|ისთვის|დან|თან|ში|ზე|ის|ით|ად|მა|ს|ი|யில்|யின்|ில்|ின்)$"
 )
 ALONE = r"A-Za-z0-9_\u00c0-\u1fff'’"  # also behind 答案是 or before です
 LETTER = re.compile(rf"(?<![{ALONE}])([A-D])(?![{ALONE}])(?=(?:\s+(?P<next>[a-z]\w*))?)")
 LISTED = re.compile(r"\W*[A-D](?:, [A-D])*,? (?:or|and) [A-D]\b")
-PREDICATES = frozenset("is seems looks would must because since as".split())  # not behind an article
+# not behind an article
+PREDICATES = frozenset("is seems looks would must because since as".split())
 REFUSED = re.compile(r"\s+(?:(?:is|seems|looks|would be)\s+(?:wrong|not|incorrect|false)|isn|can)")
 DENIED = re.compile(r"(?:\bnot|n['’]t)\s+$", re.IGNORECASE)
-SMALL_LETTER = re.compile(r"(?i:answer|option|choice)\s*(?:is|:)?\s*[\"'(*]*([a-d])(?![\w'’])(?!\s+[a-z])")
+SMALL_LETTER = re.compile(
+    r"(?i:answer|option|choice)\s*(?:is|:)?\s*[\"'(*]*([a-d])(?![\w'’])(?!\s+[a-z])"
+)
 CUE = re.compile(
-    r"(?:answer|option|choice|choose|pick|correct|\bit(?:['’]s| is))\W*(?:is|be|would be)?\W*$", re.IGNORECASE
+    r"(?:answer|option|choice|choose|pick|correct|\bit(?:['’]s| is))\W*(?:is|be|would be)?\W*$",
+    re.IGNORECASE,
 )
 
 
@@ -115,11 +132,15 @@ def picked(text: str) -> str:
     starts: dict[str, int] = {}
     for match in LETTER.finditer(text):
         article = match[1] == "A" and match["next"] and match["next"] not in PREDICATES
-        if not (article or REFUSED.match(text, match.end(1)) or DENIED.search(text, 0, match.start())):
+        if not (
+            article or REFUSED.match(text, match.end(1)) or DENIED.search(text, 0, match.start())
+        ):
             starts.setdefault(match[1], match.start())
     first = [letter for letter, start in starts.items() if not re.search(r"\w", text[:start])]
     cued = [letter for letter, start in starts.items() if CUE.search(text, 0, start)]
-    choice = first or cued or list(starts) or [letter.upper() for letter in SMALL_LETTER.findall(text)]
+    choice = (
+        first or cued or list(starts) or [letter.upper() for letter in SMALL_LETTER.findall(text)]
+    )
     return choice[0] if len(set(choice)) == 1 else ""
 
 
@@ -135,7 +156,9 @@ def _plain(question: str, answer: str) -> bool:
     answer_words = words(answer)
     if weakness(answer):
         return True
-    return own_words(answer, question) == answer_words and not (negations(answer) or any(map(_number, answer_words)))
+    return own_words(answer, question) == answer_words and not (
+        negations(answer) or any(map(_number, answer_words))
+    )
 
 
 def _known_recall(question: str, answers: Sequence[str], text: str) -> float:
@@ -161,7 +184,9 @@ def _own_recall(question: str, answer: str, text: str) -> float:
         value = _recall(own, reply)
     if value < KNOWN_FROM:
         return value
-    denied = denies(reply, answer) if plain else not negations(answer) and denies(reply, " ".join(own))
+    denied = (
+        denies(reply, answer) if plain else not negations(answer) and denies(reply, " ".join(own))
+    )
     wrong = denied or is_renamed(reply, answer) or _is_other(question, answer, reply, value)
     return 0.0 if wrong else value
 
@@ -219,7 +244,10 @@ def _lcs(gold: Iterable[str], reply: Iterable[str]) -> float:
         if stem in sought:
             diagonal = 0
             for i, other in enumerate(sought, start=1):
-                diagonal, row[i] = row[i], diagonal + 1 if stem == other else max(row[i], row[i - 1])
+                diagonal, row[i] = (
+                    row[i],
+                    diagonal + 1 if stem == other else max(row[i], row[i - 1]),
+                )
     return row[-1] / len(sought) if sought else 0.0
 
 
@@ -231,8 +259,13 @@ def _stems(word: str) -> list[str]:
 
 
 def _spelled(word: str) -> str:
-    # rouge_score reads [a-z0-9] only: other signs are replaced by their code points, with an end that no stemmer cuts
-    return word if word.isascii() and word.isalnum() else "".join(f"u{ord(sign):x}" for sign in word) + "0"
+    # rouge_score reads [a-z0-9] only: other signs are replaced by their code points, with an end
+    # that no stemmer cuts
+    return (
+        word
+        if word.isascii() and word.isalnum()
+        else "".join(f"u{ord(sign):x}" for sign in word) + "0"
+    )
 
 
 @cache

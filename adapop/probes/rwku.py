@@ -32,30 +32,61 @@ Values = dict[str, list[float]]  # by metric, a value of each row
 def general(model: AdaptedModel, rows: Rows) -> Values:
     """accuracy, of MMLU: whether the letter of the right choice is the likeliest of them."""
     shown = [
-        "".join(f"{_lettered(one)}\nAnswer: {'ABCD'[one['answer']]}\n\n" for one in row["examples"]) for row in rows
+        "".join(f"{_lettered(one)}\nAnswer: {'ABCD'[one['answer']]}\n\n" for one in row["examples"])
+        for row in rows
     ]
-    asked = ((text + _lettered(row), "ABCD"[: len(row["choices"])], row["answer"]) for text, row in zip(shown, rows))
+    asked = (
+        (text + _lettered(row), "ABCD"[: len(row["choices"])], row["answer"])
+        for text, row in zip(shown, rows)
+    )
     return {"accuracy": likeliest(model, asked, "Answer: ")}
 
 
 def truthfulness(model: AdaptedModel, rows: Rows) -> Values:
     """mc1, of TruthfulQA: whether the true answer is likelier as a whole than each false one."""
     pairs = ((f"Q: {row['question']}", row["mc1_targets"]) for row in rows)
-    return {"mc1": likeliest(model, ((text, of["choices"], of["labels"].index(1)) for text, of in pairs), "A: ")}
+    return {
+        "mc1": likeliest(
+            model, ((text, of["choices"], of["labels"].index(1)) for text, of in pairs), "A: "
+        )
+    }
 
 
 def reason(model: AdaptedModel, rows: Rows) -> Values:
-    """exact match, of BBH: of what a reply says "the answer is", or of the reply, with the answer."""
-    asked = [f'{row["cot"].strip()}\n\nEnd with "the answer is" and the answer.\nQ: {row["question"]}' for row in rows]
-    prompts = [encode_answer(model.tokenizer, text, "?", model.system, "A: ").prompt for text in asked]
-    texts = [text for text, *_ in model.replies([Row(ids, (), place) for place, ids in enumerate(prompts)], LONG)]
-    said = [found[1] if (found := re.search(r"[tT]he answer is (.*?)\.", text)) else text for text in texts]
-    return {"exact match": [float(words(text) == words(row["answer"])) for text, row in zip(said, rows)]}
+    """exact match, of BBH: of what a reply says "the answer is", or of the reply, with the
+    answer."""
+    asked = [
+        f'{row["cot"].strip()}\n\nEnd with "the answer is" and the answer.\nQ: {row["question"]}'
+        for row in rows
+    ]
+    prompts = [
+        encode_answer(model.tokenizer, text, "?", model.system, "A: ").prompt for text in asked
+    ]
+    texts = [
+        text
+        for text, *_ in model.replies(
+            [Row(ids, (), place) for place, ids in enumerate(prompts)], LONG
+        )
+    ]
+    said = [
+        found[1] if (found := re.search(r"[tT]he answer is (.*?)\.", text)) else text
+        for text in texts
+    ]
+    return {
+        "exact match": [float(words(text) == words(row["answer"])) for text, row in zip(said, rows)]
+    }
 
 
 def fluency(model: AdaptedModel, rows: Rows) -> Values:
     """entropy, see there, of what is written on an instruction."""
-    return {"entropy": [*map(entropy, model.generate([f"Instruction: {row['instruction']}" for row in rows], LONG))]}
+    return {
+        "entropy": [
+            *map(
+                entropy,
+                model.generate([f"Instruction: {row['instruction']}" for row in rows], LONG),
+            )
+        ]
+    }
 
 
 @torch.no_grad()
@@ -83,12 +114,17 @@ SETS: dict[str, tuple[Callable[[AdaptedModel, Rows], Values], str, tuple[str, ..
 }
 
 
-def likeliest(model: AdaptedModel, asked: Iterable[tuple[str, Sequence[str], int]], lead: str) -> list[float]:
+def likeliest(
+    model: AdaptedModel, asked: Iterable[tuple[str, Sequence[str], int]], lead: str
+) -> list[float]:
     """Of each question 1 where the right one of its choices, given by its place, is likelier as a
     whole than each other behind the lead of a reply, else 0."""
     found = []
     for question, choices, right in asked:
-        encoded = (encode_answer(model.tokenizer, question, choice, model.system, lead) for choice in choices)
+        encoded = (
+            encode_answer(model.tokenizer, question, choice, model.system, lead)
+            for choice in choices
+        )
         rows = [Row(one.prompt, one.answer, place) for place, one in enumerate(encoded)]
         nll = [mean * len(row.answer) for mean, row in zip(nlls(model, rows), rows)]
         found.append(float(nll.pop(right) < min(nll)))
@@ -107,9 +143,13 @@ def entropy(text: str) -> float:
     tokens, total = nltk.word_tokenize(text, preserve_line=True), 0.0
     for length, weight in NGRAMS.items():
         counts = Counter(nltk.ngrams(tokens, length))
-        total -= weight * sum(n / counts.total() * log2(n / counts.total()) for n in counts.values())
+        total -= weight * sum(
+            n / counts.total() * log2(n / counts.total()) for n in counts.values()
+        )
     return total / len(NGRAMS)
 
 
 def _lettered(row: Mapping[str, Any]) -> str:
-    return f"Question: {row['question']}" + "".join(f"\n{name}. {text}" for name, text in zip("ABCD", row["choices"]))
+    return f"Question: {row['question']}" + "".join(
+        f"\n{name}. {text}" for name, text in zip("ABCD", row["choices"])
+    )

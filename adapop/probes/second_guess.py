@@ -1,7 +1,9 @@
-"""The second guess: whether a forgotten answer is still the next best, which the greedy reply does not show.
+"""The second guess: whether a forgotten answer is still the next best, which the greedy reply does
+not show.
 
-Answers are told apart by their first token. The others are the different answers of the fact's relation; of a fact
-without one, or whose relation has fewer than `FEWEST` different answers, they are all tokens.
+Answers are told apart by their first token. The others are the different answers of the fact's
+relation; of a fact without one, or whose relation has fewer than `FEWEST` different answers, they
+are all tokens.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +27,14 @@ def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
     named = [fact for fact in facts if fact.relation]
     for fact, row in zip(named, model.rows(named)):
         firsts.setdefault(fact.relation, set()).add(row.answer[0])
-    return {relation: frozenset(tokens) for relation, tokens in firsts.items() if len(tokens) >= FEWEST}
+    return {
+        relation: frozenset(tokens) for relation, tokens in firsts.items() if len(tokens) >= FEWEST
+    }
 
 
 def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[bool, int]:
-    """Whether the gold token is the first or second guess, and its rank among the others, 1 is the likeliest.
+    """Whether the gold token is the first or second guess, and its rank among the others, 1 is the
+    likeliest.
 
     It is if all others but the likeliest of all are less likely. others: None for all. logits: [V].
     """
@@ -37,7 +42,9 @@ def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[boo
         rank = 1 + int((logits > logits[gold]).sum())
         return rank <= 2, rank
     greedy, known = int(logits.argmax()), sorted(others)
-    ahead = {other for other, value in zip(known, logits[known].tolist()) if value > logits[gold].item()}
+    ahead = {
+        other for other, value in zip(known, logits[known].tolist()) if value > logits[gold].item()
+    }
     return gold == greedy or not ahead - {greedy}, 1 + len(ahead)
 
 
@@ -56,7 +63,10 @@ def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Gues
     def guessed(some: Sequence[Row]) -> list[tuple[bool, int]]:
         batch = model.batch(some)
         logits = model.score(batch, logits=True).logits[batch.place == 0]
-        return [guess(row.answer[0], known.get(pairs[row.fact][0].relation), of) for row, of in zip(some, logits)]
+        return [
+            guess(row.answer[0], known.get(pairs[row.fact][0].relation), of)
+            for row, of in zip(some, logits)
+        ]
 
     guesses = list(chain.from_iterable(model.in_pieces(rows, model.at_once(rows), guessed)))
     keys = [(fact.id, question) for fact, question in pairs]

@@ -1,7 +1,9 @@
-"""The oracle of a real model that was trained in a pair, as Hubble's are: its twin, trained alike but for some texts.
+"""The oracle of a real model that was trained in a pair, as Hubble's are: its twin, trained alike
+but for some texts.
 
-The twin read none of the planted facts, those to retain as little as those to forget. So only the latter are compared,
-and no membership attack: it would tell them from facts that the twin does not know either.
+The twin read none of the planted facts, those to retain as little as those to forget. So only the
+latter are compared, and no membership attack: it would tell them from facts that the twin does not
+know either.
 """
 
 import math
@@ -21,14 +23,25 @@ from adapop.paths import SHIPPED
 from adapop.probes.distance import Distance
 from adapop.probes.measure import thinned
 from adapop.probes.metrics import nlls, truth_ratios, wrong_answers
-from adapop.probes.oracle import Oracle, bands_of, distance, distance_to, means_of, reworded, rounded
+from adapop.probes.oracle import (
+    Oracle,
+    bands_of,
+    distance,
+    distance_to,
+    means_of,
+    reworded,
+    rounded,
+)
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
 
 
-def compared(model: AdaptedModel, config: RunConfig, facts: FactSet) -> tuple[Distance | None, tuple[Remark, ...]]:
-    """A run's model against the oracle of the original, and what stood in the way; None where that has none, or not of
-    these facts. Of a real model's facts those are compared that are measured, see `RunConfig.measure_per_tier`."""
+def compared(
+    model: AdaptedModel, config: RunConfig, facts: FactSet
+) -> tuple[Distance | None, tuple[Remark, ...]]:
+    """A run's model against the oracle of the original, and what stood in the way; None where that
+    has none, or not of these facts. Of a real model's facts those are compared that are measured,
+    see `RunConfig.measure_per_tier`."""
     if config.model in SHIPPED and config.start == "as-given":
         return distance(model, config.model, facts), ()
     place = oracle_for(config.model)
@@ -42,20 +55,26 @@ def compared(model: AdaptedModel, config: RunConfig, facts: FactSet) -> tuple[Di
         return distance_to(model, _twin(model, config, place, facts, wrong), facts), ()
     except (ModelError, RunError) as error:  # RunError: no memory for both
         name = preset_of(config.model).oracle
-        return None, (Remark("oracle_missing", {"model": name, "why": error.message.replace(place, name)}),)
+        return None, (
+            Remark("oracle_missing", {"model": name, "why": error.message.replace(place, name)}),
+        )
     finally:
         release()
 
 
 def never_read(model: str, facts: FactSet) -> bool:
-    """Whether all facts to forget are of sets that the model's oracle never read: their ids begin with its name."""
+    """Whether all facts to forget are of sets that the model's oracle never read: their ids begin
+    with its name."""
     names = tuple(f"{name}-" for name in preset_of(model).never_read)
     return bool(facts.forget) and all(fact.id.startswith(names) for fact in facts.forget)
 
 
 @torch.no_grad()
-def _twin(model: AdaptedModel, config: RunConfig, place: str, facts: FactSet, wrong: list[tuple[str, ...]]) -> Oracle:
-    """The twin, and what it makes of the facts, asked as the model is. wrong: answers of those to forget.
+def _twin(
+    model: AdaptedModel, config: RunConfig, place: str, facts: FactSet, wrong: list[tuple[str, ...]]
+) -> Oracle:
+    """The twin, and what it makes of the facts, asked as the model is. wrong: answers of those to
+    forget.
 
     Raises:
         ModelError: it cannot be loaded, or reads other tokens.
@@ -73,6 +92,10 @@ def _twin(model: AdaptedModel, config: RunConfig, place: str, facts: FactSet, wr
         form: {fact.id: rounded(math.exp(-nll)) for fact, nll in zip(members, values)}
         for form, members, values in ((DIRECT, forget, direct), (REWORDED, others, means))
     }
-    ratios = {fact.id: ratio for fact, ratio in zip(forget, truth_ratios(twin, forget, wrong)) if ratio is not None}
+    ratios = {
+        fact.id: ratio
+        for fact, ratio in zip(forget, truth_ratios(twin, forget, wrong))
+        if ratio is not None
+    }
     answers = {fact.id: own for fact, own in zip(forget, wrong)}
     return Oracle(twin, probability, ratios, answers, bands_of(forget, probability), ("forget",))

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
 CHAT, TEXT = "chat", "text-examples"
-PREFERRED = (CHAT, TEXT, "chat-examples")  # where they do alike: replies as text end with their line
+# where they do alike: replies as text end with their line
+PREFERRED = (CHAT, TEXT, "chat-examples")
 BENCHMARKS = ("duet", "duet-rare", "duet-popular", "rwku")  # asked as in the paper
 TRIED_PER_TIER = 8  # facts
 OWN_WORDS = 48  # tokens of a reply in which the model's own words are looked for
@@ -60,7 +61,9 @@ def settled_prompting(
         way = CHAT if CHAT in model.ways else TEXT
     else:
         tried = _tried(model, evenly(facts.forget, TRIED_PER_TIER), tokens, progress)
-        way = max(tried, key=lambda one: (one.at_once, one.answered, -PREFERRED.index(one.asking))).asking
+        way = max(
+            tried, key=lambda one: (one.at_once, one.answered, -PREFERRED.index(one.asking))
+        ).asking
     model.ask(way, examples)
     replies = _replies(model, facts.forget, tokens, progress)
     places = [_place(fact, reply) for fact, reply in zip(facts.forget, replies)]
@@ -105,19 +108,25 @@ def answers(fact: Fact, reply: str) -> bool:
     return known_recall(replace(direct(fact), accepted=fact.accepted), reply) >= KNOWN_FROM
 
 
-def _tried(model: AdaptedModel, facts: Sequence[Fact], tokens: int, progress: Progress) -> tuple[Way, ...]:
+def _tried(
+    model: AdaptedModel, facts: Sequence[Fact], tokens: int, progress: Progress
+) -> tuple[Way, ...]:
     ways = []
     for way in model.ways:
         with model.asked(way):
             replies = _replies(model, facts, tokens, progress)
         places = [_place(fact, reply) for fact, reply in zip(facts, replies)]
-        before = sorted(len(reply[: place[0]].split()) for reply, place in zip(replies, places) if place)
+        before = sorted(
+            len(reply[: place[0]].split()) for reply, place in zip(replies, places) if place
+        )
         middle = float(before[len(before) // 2]) if before else None
         ways.append(Way(way, len(facts), len(before), _begins(replies, places), middle))
     return tuple(ways)
 
 
-def _replies(model: AdaptedModel, facts: Sequence[Fact], tokens: int, progress: Progress) -> list[str]:
+def _replies(
+    model: AdaptedModel, facts: Sequence[Fact], tokens: int, progress: Progress
+) -> list[str]:
     """The replies with the space around them, which belongs to what a model says."""
     replies = []
     for start in range(0, len(facts), PIECE):
@@ -168,9 +177,15 @@ def _longest(model: AdaptedModel, facts: FactSet) -> int:
 
 
 def _limit(
-    model: AdaptedModel, facts: FactSet, replies: Sequence[str], places: Sequence[tuple[int, int] | None], most: int
+    model: AdaptedModel,
+    facts: FactSet,
+    replies: Sequence[str],
+    places: Sequence[tuple[int, int] | None],
+    most: int,
 ) -> int:
     """Tokens of a reply: enough for nearly all answers of the original, and the longest one."""
-    needed = sorted(model.length(reply[: place[1]]) for reply, place in zip(replies, places) if place)
+    needed = sorted(
+        model.length(reply[: place[1]]) for reply, place in zip(replies, places) if place
+    )
     usual = needed[math.ceil(ALL_BUT * len(needed)) - 1] if needed else 0
     return max(_longest(model, facts), min(most, max(LEAST_TOKENS, math.ceil(SPARE * usual))))

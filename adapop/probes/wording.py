@@ -1,8 +1,10 @@
-"""The phrasings of prompts: text around a question, questions made of a relation, synonyms, other languages.
+"""The phrasings of prompts: text around a question, questions made of a relation, synonyms, other
+languages.
 
-User text only ever goes in as a value of `str.format`, so its braces stay braces. Translations are written by hand in
-`assets/probes/translations.json`: questions of common relations in five languages, and names of countries, continents
-and languages in them. Subjects keep their English name, so the questions avoid articles, gender and elision around it.
+User text only ever goes in as a value of `str.format`, so its braces stay braces. Translations are
+written by hand in `assets/probes/translations.json`: questions of common relations in five
+languages, and names of countries, continents and languages in them. Subjects keep their English
+name, so the questions avoid articles, gender and elision around it.
 """
 
 import random
@@ -19,16 +21,19 @@ from adapop.facts.text import folded
 class Wording:
     """The phrasings in `assets/probes/wording.json`.
 
-    In them `{q}` is the question, `{p}` a persona, `{r}` the relation, `{s}` the subject and `{o}` the answer. Where
-    there are two forms, the one ending in `_predicate` is for relations that `is_predicate` accepts.
+    In them `{q}` is the question, `{p}` a persona, `{r}` the relation, `{s}` the subject and `{o}`
+    the answer. Where there are two forms, the one ending in `_predicate` is for relations that
+    `is_predicate` accepts.
 
-    prefixes: instructions before the question ("prefix injection"). suffixes: beginnings of a compliant reply after it
-    ("affirmative suffix"). roles: questions addressed to a persona ("role playing"). personas: persona -> words of a
-    relation by which it is chosen; the first match counts. expert: the persona where none does. options: a question
-    with `{options}`, one a line ("multiple choice"). reversed: questions for the subject ("reverse query"). blank: one
-    with a blank for it. worked: an example with question `{asked}` and answer `{answer}`, then the question
-    ("in-context learning"). stated: the fact as a sentence. rewordings: questions made of subject and relation alone.
-    synonyms: word -> another word for it, all in lower case ("synonym manipulation").
+    prefixes: instructions before the question ("prefix injection"). suffixes: beginnings of a
+    compliant reply after it ("affirmative suffix"). roles: questions addressed to a persona ("role
+    playing"). personas: persona -> words of a relation by which it is chosen; the first match
+    counts. expert: the persona where none does. options: a question with `{options}`, one a line
+    ("multiple choice"). reversed: questions for the subject ("reverse query"). blank: one with a
+    blank for it. worked: an example with question `{asked}` and answer `{answer}`, then the
+    question ("in-context learning"). stated: the fact as a sentence. rewordings: questions made of
+    subject and relation alone. synonyms: word -> another word for it, all in lower case ("synonym
+    manipulation").
     """
 
     prefixes: tuple[str, ...]
@@ -52,23 +57,29 @@ WORDING = read_json("probes/wording.json", Wording)
 _PREPOSITIONS = "after|as|at|by|for|from|in|into|of|on|to|with"
 _PREDICATE = re.compile(rf".* (?:{_PREPOSITIONS})|(?:located|has|is|was|shares) .*", re.IGNORECASE)
 _BARE_ID = re.compile(r"P\d+|\W*", re.IGNORECASE)  # a Wikidata property id, such as P17
-_SYNONYM = re.compile(rf"(?<!\w)(an? )?({'|'.join(sorted(WORDING.synonyms, key=len, reverse=True))})(?!\w)")
+_SYNONYM = re.compile(
+    rf"(?<!\w)(an? )?({'|'.join(sorted(WORDING.synonyms, key=len, reverse=True))})(?!\w)"
+)
 
 
 def spoken(relation: str) -> str:
-    """A relation as words: "place_of_birth" becomes "place of birth". "" for an id without words, such as "P17"."""
+    """A relation as words: "place_of_birth" becomes "place of birth". "" for an id without words,
+    such as "P17"."""
     text = " ".join(relation.replace("_", " ").split())
     return "" if _BARE_ID.fullmatch(text) else text
 
 
 def is_predicate(relation: str) -> bool:
-    """Whether the object follows the relation ("capital of", "located in"), so that "the ... of" does not fit."""
+    """Whether the object follows the relation ("capital of", "located in"), so that "the ... of"
+    does not fit."""
     return _PREDICATE.fullmatch(spoken(relation)) is not None
 
 
 def stated(fact: Fact) -> str:
     """The fact as a sentence."""
-    return (WORDING.stated_predicate if is_predicate(fact.relation) else WORDING.stated).format(**_parts(fact))
+    return (WORDING.stated_predicate if is_predicate(fact.relation) else WORDING.stated).format(
+        **_parts(fact)
+    )
 
 
 def rewordings(fact: Fact) -> list[str]:
@@ -84,14 +95,22 @@ def reversed_question(fact: Fact, rng: random.Random) -> str:
 
 
 def persona(relation: str) -> str:
-    """A persona who would know facts of this relation, or the answer to this question, as "a biographer"."""
+    """A persona who would know facts of this relation, or the answer to this question, as "a
+    biographer"."""
     words = set(re.findall(r"\w+", spoken(relation).casefold()))
-    return next((who for who, keys in WORDING.personas.items() if words & set(keys)), WORDING.expert)
+    return next(
+        (who for who, keys in WORDING.personas.items() if words & set(keys)), WORDING.expert
+    )
 
 
 def with_synonyms(question: str, subject: str) -> str:
-    """The question with synonyms for its words, except the subject and words with a capital letter."""
-    parts = re.split(rf"(?<!\w)({re.escape(subject)})(?!\w)", question, flags=re.IGNORECASE) if subject else [question]
+    """The question with synonyms for its words, except the subject and words with a capital
+    letter."""
+    parts = (
+        re.split(rf"(?<!\w)({re.escape(subject)})(?!\w)", question, flags=re.IGNORECASE)
+        if subject
+        else [question]
+    )
     return "".join(part if i % 2 else _SYNONYM.sub(_synonym, part) for i, part in enumerate(parts))
 
 
@@ -120,7 +139,8 @@ class Translation:
 class Translations:
     """The content of `assets/probes/translations.json`.
 
-    in_english: language -> "Answer in English." Its keys are the languages that every entry must have, in that order.
+    in_english: language -> "Answer in English." Its keys are the languages that every entry must
+    have, in that order.
     """
 
     in_english: dict[str, str]
@@ -130,12 +150,18 @@ class Translations:
     def __post_init__(self) -> None:
         for entry in (*self.questions, *self.names):
             if tuple(entry.translated) != tuple(self.in_english):
-                raise ValueError(f"{entry.english[0]} needs a translation into {', '.join(self.in_english)}")
+                raise ValueError(
+                    f"{entry.english[0]} needs a translation into {', '.join(self.in_english)}"
+                )
 
 
 def _by_label(entries: Sequence[Translation]) -> dict[str, tuple[str, ...]]:
     """English label, folded -> its translations, in the order of LANGUAGES."""
-    return {folded(label): tuple(entry.translated.values()) for entry in entries for label in entry.english}
+    return {
+        folded(label): tuple(entry.translated.values())
+        for entry in entries
+        for label in entry.english
+    }
 
 
 _TRANSLATIONS = read_json("probes/translations.json", Translations)
@@ -144,9 +170,11 @@ QUESTIONS, NAMES = _by_label(_TRANSLATIONS.questions), _by_label(_TRANSLATIONS.n
 
 
 def translated(fact: Fact, rng: random.Random) -> tuple[str, tuple[str, ...]] | None:
-    """The fact's question in a language drawn by `rng`, and the answer's name in that language, if it is another one.
+    """The fact's question in a language drawn by `rng`, and the answer's name in that language, if
+    it is another one.
 
-    An answer that is not in NAMES is asked for in English. None for a relation that is not in QUESTIONS.
+    An answer that is not in NAMES is asked for in English. None for a relation that is not in
+    QUESTIONS.
     """
     relation = "capital" if _asks_for_the_capital(fact) else folded(spoken(fact.relation))
     if relation not in QUESTIONS or not fact.subject:
@@ -159,5 +187,8 @@ def translated(fact: Fact, rng: random.Random) -> tuple[str, tuple[str, ...]] | 
 
 
 def _asks_for_the_capital(fact: Fact) -> bool:
-    """Whether a "capital of" fact asks for its subject's capital, as some DUET questions do with a city as subject."""
-    return folded(fact.relation) == "capital of" and f"capital of {folded(fact.subject)}" in folded(fact.question)
+    """Whether a "capital of" fact asks for its subject's capital, as some DUET questions do with a
+    city as subject."""
+    return folded(fact.relation) == "capital of" and f"capital of {folded(fact.subject)}" in folded(
+        fact.question
+    )

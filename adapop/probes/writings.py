@@ -14,42 +14,71 @@ import regex
 
 from adapop.facts.text import folded, word_forms
 
-ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+    "fifteen sixteen seventeen"
+)
 ONES = {word: number for number, word in enumerate(f"{ONES} eighteen nineteen".split())}
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-VALUES = {**ONES, **{word: 10 * ten for ten, word in enumerate(TENS, start=2)}, "a": 1, "an": 1, "": 1, "and": 0}
+VALUES = {
+    **ONES,
+    **{word: 10 * ten for ten, word in enumerate(TENS, start=2)},
+    "a": 1,
+    "an": 1,
+    "": 1,
+    "and": 0,
+}
 VALUES |= dict(zip("〇零一二三四五六七八九两兩", (0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 2)))
 TIMES = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
-ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth"
+ORDINALS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
+    "thirteenth fourteenth"
+)
 ORDINALS = f"{ORDINALS} fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split()
 RANKS = {word: number for number, word in enumerate(ORDINALS, start=1)}
-RANKS |= {f"{tens}-{word}": RANKS[word] + 10 * ten for ten, tens in enumerate(TENS, start=2) for word in ORDINALS[:9]}
+RANKS |= {
+    f"{tens}-{word}": RANKS[word] + 10 * ten
+    for ten, tens in enumerate(TENS, start=2)
+    for word in ORDINALS[:9]
+}
 UNITS, DECADES = ("", *"I II III IV V VI VII VIII IX".split()), ("", *"X XX XXX XL L LX".split())
-ROMAN = {ten + one: 10 * i + j for i, ten in enumerate(DECADES) for j, one in enumerate(UNITS) if ten + one}
+ROMAN = {
+    ten + one: 10 * i + j
+    for i, ten in enumerate(DECADES)
+    for j, one in enumerate(UNITS)
+    if ten + one
+}
 TIMES |= {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8}
 PARTS = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fifth": 5}
 _HAN = f"[{''.join(word for word in (*VALUES, *TIMES) if not word.isascii())}]"
 _WORD = f"(?:{'|'.join(word for word in (*ONES, *TENS, *TIMES) if word.isascii())})"
 _MANY = f"(?:{'|'.join(word for word in TIMES if word.isascii())})"
 NUMBER = regex.compile(
-    rf"(?<![\w-])(?:(?:\d[\d,.]{{0,20}}|a)\s(?={_MANY}\b))?{_WORD}(?:(?:-|\s(?:and\s)?){_WORD})*(?![\w-])|(?:(?:\d[\d,.]*)?{_HAN})+",
+    rf"(?<![\w-])(?:(?:\d[\d,.]{{0,20}}|a)\s(?={_MANY}\b))?{_WORD}(?:(?:-"
+    rf"|\s(?:and\s)?){_WORD})*(?![\w-])|(?:(?:\d[\d,.]*)?{_HAN})+",
     regex.IGNORECASE,
 )
 STEP = regex.compile(rf"\d[\d,.]*|[a-z]+|{_HAN}", regex.IGNORECASE)
 PART = regex.compile(
-    rf"\b(?:(?P<whole>\d{{1,9}}|{_WORD})\sand\s)?(?:(?P<n>an?|\d{{1,9}}|{_WORD})[\s-])?(?P<part>{'|'.join(PARTS)})s?\b(?!-)",
+    rf"\b(?:(?P<whole>\d{{1,9}}|{_WORD})\sand\s)?(?:(?P<n>an?|\d{{1,9}}"
+    rf"|{_WORD})[\s-])?(?P<part>{'|'.join(PARTS)})s?\b(?!-)",
     regex.IGNORECASE,
 )
 RANK = regex.compile(  # 2nd, twenty-second, II; a letter alone is one behind a name
-    rf"\b(?i:(?P<n>\d{{1,3}})(?:st|nd|rd|th)|(?P<word>(?:(?:{'|'.join(TENS)})-)?(?:{'|'.join(ORDINALS)})))\b"
+    rf"\b(?i:(?P<n>\d{{1,3}})(?:st|nd|rd|th)"
+    rf"|(?P<word>(?:(?:{'|'.join(TENS)})-)?(?:{'|'.join(ORDINALS)})))\b"
     rf"|(?<!\w)(?:(?=\w\w)|(?<=\p{{Lu}}\w+ ))(?P<roman>{'|'.join(ROMAN)})(?!\w)"
 )
 VERSION = re.compile(r"\d+(?:\.\d+){2,}")
-POWER = regex.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(?:e\+?|\s?[×x]\s?10\^?)(\d\d?|[⁰¹²³⁴-⁹]+)(?!\w)", regex.IGNORECASE)
-SHARE = regex.compile(r"(?<![\d/.,-])(?:(\d{1,3})\s)?([1-9])(?:/| out of )([2-9]|10)(?![\d/]|[.,]\d)")
+POWER = regex.compile(
+    r"(?<![\w.])(\d+(?:\.\d+)?)(?:e\+?|\s?[×x]\s?10\^?)(\d\d?|[⁰¹²³⁴-⁹]+)(?!\w)", regex.IGNORECASE
+)
+SHARE = regex.compile(
+    r"(?<![\d/.,-])(?:(\d{1,3})\s)?([1-9])(?:/| out of )([2-9]|10)(?![\d/]|[.,]\d)"
+)
 MONTHS = (
-    "jan ene gen", "feb fev", "mar mrz", "apr abr avr", "may mai mag", "jun juin giu", "jul juil lug", "aug ago aou",
-    "sep set", "oct okt ott out", "nov", "dec dez dic",
+    "jan ene gen", "feb fev", "mar mrz", "apr abr avr", "may mai mag", "jun juin giu",
+    "jul juil lug", "aug ago aou", "sep set", "oct okt ott out", "nov", "dec dez dic",
 )  # fmt: skip
 MONTH = {start: number for number, starts in enumerate(MONTHS, start=1) for start in starts.split()}
 _NAME = r"(?P<name>[^\W\d_]{3,10})\.?"
@@ -57,13 +86,15 @@ DATE = regex.compile(
     r"(?<![\d.])(?P<y>\d{4})[-/.](?P<m>\d\d?)[-/.](?P<d>\d\d?)(?:[T ]\d\d:[\d:.]+Z?)?(?!\d)"
     r"|(?P<y>\d{4})\s?[年년]\s?(?P<m>\d\d?)\s?[月월]\s?(?P<d>\d\d?)\s?[日일]"
     r"|(?<![\d.])(?P<d>\d\d?)(?P<by>[./-])(?P<m>\d\d?)(?P=by)(?P<y>\d{4})(?!\d)"
-    rf"|(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?{_NAME},?\s(?:de\s)?(?P<y>\d{{4}})(?!\d)"
+    rf"|(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th|er|\.|º)?\s(?:of\s"
+    rf"|de\s)?{_NAME},?\s(?:de\s)?(?P<y>\d{{4}})(?!\d)"
     rf"|\b{_NAME}\s(?P<d>\d\d?)(?:st|nd|rd|th)?,?\s(?P<y>\d{{4}})(?!\d)"
 )
 MIXED = regex.compile(rf"\d{_HAN}")  # 3億
 YEAR, VULGAR = re.compile(r"\d{4}"), re.compile("[¼-¾⅐-⅞]")
 SMALL = re.compile(
-    f"{'|'.join(word for word in (*ONES, *TENS, *TIMES, *PARTS) if word.isascii())}|{_HAN}", re.IGNORECASE
+    f"{'|'.join(word for word in (*ONES, *TENS, *TIMES, *PARTS) if word.isascii())}|{_HAN}",
+    re.IGNORECASE,
 )
 Days = frozenset[date]
 
@@ -76,7 +107,8 @@ def as_in(text: str, other: str) -> str:
     if not (shared or _written_out(text) or _written_out(other)):
         return text
     text, other = (_in_decimals(_with_days(one, shared)) for one in (text, other))
-    heard = frozenset(chain.from_iterable(word_forms(DATE.sub(" ", other))))  # the day of a date is no count
+    # the day of a date is no count
+    heard = frozenset(chain.from_iterable(word_forms(DATE.sub(" ", other))))
     heard |= {*map(_power, POWER.finditer(other))}
     if MIXED.search(text) or MIXED.search(other):
         heard |= {_decimal(_value(one[0])) for one in NUMBER.finditer(other)}
@@ -108,9 +140,12 @@ def _written_out(text: str) -> bool:
 
 
 def other_values(text: str, answer: str) -> bool:
-    """Whether a text has dates, ordinals or versions, as the answer has, but none of the answer's."""
+    """Whether a text has dates, ordinals or versions, as the answer has, but none of the
+    answer's."""
     kinds = (_days, _ranks, lambda one: frozenset(VERSION.findall(one)))
-    return any((right := of(answer)) and (values := of(text)) and right.isdisjoint(values) for of in kinds)
+    return any(
+        (right := of(answer)) and (values := of(text)) and right.isdisjoint(values) for of in kinds
+    )
 
 
 @lru_cache(maxsize=2**14)
@@ -120,7 +155,9 @@ def _ranks(text: str) -> frozenset[int]:
 
 def _rank(match: regex.Match) -> int:
     """The value of an ordinal or a Roman numeral."""
-    return ROMAN.get(match["roman"]) or int(match["n"] or RANKS.get((match["word"] or "").lower(), 0))
+    return ROMAN.get(match["roman"]) or int(
+        match["n"] or RANKS.get((match["word"] or "").lower(), 0)
+    )
 
 
 def _with_days(text: str, shared: Days) -> str:
@@ -157,8 +194,12 @@ def _day(*parts: int) -> date | None:
 
 def _in_decimals(text: str) -> str:
     """The text with ½, 1/2 and 2 1/2 as decimals."""
-    text = VULGAR.sub(lambda sign: f" {unicodedata.normalize('NFKC', sign[0]).replace('⁄', '/')}", text)
-    return SHARE.sub(lambda one: _decimal(int(one[1] or 0) + Fraction(int(one[2]), int(one[3]))), text)
+    text = VULGAR.sub(
+        lambda sign: f" {unicodedata.normalize('NFKC', sign[0]).replace('⁄', '/')}", text
+    )
+    return SHARE.sub(
+        lambda one: _decimal(int(one[1] or 0) + Fraction(int(one[2]), int(one[3]))), text
+    )
 
 
 def _value(text: str) -> Fraction:

@@ -55,10 +55,14 @@ def write_archive(run: Run, out: Path, title: str = "") -> Path:
             if run.last_epoch:
                 adapter = run.checkpoint(run.chosen_epoch)
                 archive.write(adapter / WEIGHTS, f"adapter/{WEIGHTS}")
-                archive.writestr(f"adapter/{ADAPTER_NAME}", adapter_config(adapter / ADAPTER_NAME, record))
+                archive.writestr(
+                    f"adapter/{ADAPTER_NAME}", adapter_config(adapter / ADAPTER_NAME, record)
+                )
         os.replace(aside, out)
     except OSError as error:
-        raise RunError(f"{out} cannot be written ({error.strerror}).", "Choose another place.") from None
+        raise RunError(
+            f"{out} cannot be written ({error.strerror}).", "Choose another place."
+        ) from None
     return out
 
 
@@ -68,7 +72,13 @@ def _facts(record: Record) -> Iterator[dict[str, object]]:
         for fact in getattr(record.facts, group):
             of_fact = {name: getattr(fact, name) for name in FACT_COLUMNS}
             beta = betas.get(fact.id) if group == "forget" else None
-            yield {"id": fact.id, "group": group, **of_fact, "beta": beta, "verdict": record.verdicts.get(fact.id, "")}
+            yield {
+                "id": fact.id,
+                "group": group,
+                **of_fact,
+                "beta": beta,
+                "verdict": record.verdicts.get(fact.id, ""),
+            }
 
 
 def _epochs(record: Record) -> Iterator[dict[str, object]]:
@@ -94,7 +104,11 @@ def _probes(record: Record) -> Iterator[dict[str, object]]:
     for row in record.rows:
         content = asdict(row)
         sides = {side: content.pop(side) for side in ("original", "unlearned")}
-        yield content | {f"{side}_{name}": value for side, reply in sides.items() for name, value in reply.items()}
+        yield content | {
+            f"{side}_{name}": value
+            for side, reply in sides.items()
+            for name, value in reply.items()
+        }
     for result in record.probes:
         if isinstance(result, NotApplicable):
             yield asdict(result)
@@ -112,4 +126,12 @@ def _requirements(versions: Mapping[str, str]) -> str:
     """Library versions in pip's format."""
     own = {"python": "Python", "adapop": "AdaPop Explorer"}
     lines = [f"# {title} {versions[name]}" for name, title in own.items() if name in versions]
-    return "\n".join([*lines, *(f"{name}=={version}" for name, version in versions.items() if name not in own)]) + "\n"
+    return (
+        "\n".join(
+            [
+                *lines,
+                *(f"{name}=={version}" for name, version in versions.items() if name not in own),
+            ]
+        )
+        + "\n"
+    )

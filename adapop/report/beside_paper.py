@@ -31,7 +31,9 @@ def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
     before, after = run.measured(before=True), run.measured()
     if setting is None or before is None or after is None:
         return None
-    theirs = {row.our_name: row for row in published.recalls(setting) if row.method != published.UNTOUCHED}
+    theirs = {
+        row.our_name: row for row in published.recalls(setting) if row.method != published.UNTOUCHED
+    }
     if config.method not in theirs:
         return None
     start, end = published.recalls(setting)[0], theirs[config.method]
@@ -43,9 +45,17 @@ def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
         ("holdout, after", _recall(None), _ours(after, "holdout")),
     ]
     if benchmark_of(facts) == "duet":
-        named = {name.lower(): tiers for name, tiers in published.paraphrased(setting.split()[0]).items()}
+        named = {
+            name.lower(): tiers for name, tiers in published.paraphrased(setting.split()[0]).items()
+        }
         for tier, recall in named.get(config.method, {}).items():
-            rows.append((f"forget, reworded, {tier}", _recall(recall), _ours(after, "forget", "reworded", tier)))
+            rows.append(
+                (
+                    f"forget, reworded, {tier}",
+                    _recall(recall),
+                    _ours(after, "forget", "reworded", tier),
+                )
+            )
     printed = published.further(setting, config.method)
     if "attacked" in printed:
         rows.append(("forget, attacked", _recall(printed["attacked"]), _recall(_attacked(run))))
@@ -55,24 +65,33 @@ def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
             ours = after.recall(group, name=measure)
             cell = "–" if ours is None else f"{ours:,.4g}"
             rows.append((f"{group}, {TITLES[measure]} (paper: 3 models)", f"{value:,g}", cell))
-    table = Table(f"{setting}: ROUGE-L recall, and inside the model", ("", published.PAPER, "this run"), tuple(rows))
+    table = Table(
+        f"{setting}: ROUGE-L recall, and inside the model",
+        ("", published.PAPER, "this run"),
+        tuple(rows),
+    )
     return table, differences(config, facts)
 
 
 def _attacked(run: Run) -> float | None:
-    """Recall under the benchmark's own attacks, the mean over its prompts; None before they are asked."""
+    """Recall under the benchmark's own attacks, the mean over its prompts; None before they are
+    asked."""
     own = {fact.id for fact in run.facts.attacks}
-    attacked = [row for row in run.probes() or () if isinstance(row, ProbeRow) and row.fact_id in own]
+    attacked = [
+        row for row in run.probes() or () if isinstance(row, ProbeRow) and row.fact_id in own
+    ]
     recalls = [row.unlearned.recall for row in attacked if row.kind != CLOZE]
     return fmean(recalls) if recalls else None
 
 
 def capability_beside(config: RunConfig, task: str) -> tuple[float | None, float | None]:
-    """The share of right answers that the paper printed for a run's model in a task, before and after
-    its method; None where it printed nothing."""
+    """The share of right answers that the paper printed for a run's model in a task, before and
+    after its method; None where it printed nothing."""
     model = preset_of(config.model)
     methods = (published.UNTOUCHED, config.method)
-    return tuple(published.further(model.paper if model else "", method).get(task) for method in methods)
+    return tuple(
+        published.further(model.paper if model else "", method).get(task) for method in methods
+    )
 
 
 def setting_of(config: RunConfig, facts: FactSet) -> str | None:
@@ -87,7 +106,8 @@ def model_of(setting: str) -> str:
 
 
 def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
-    """How a run's configuration and facts differ from the paper's, and its code from its text (METHODS 1.6)."""
+    """How a run's configuration and facts differ from the paper's, and its code from its text
+    (METHODS 1.6)."""
     remarks = []
     benchmark, model = benchmark_of(facts), preset_of(config.model)
     if config.model not in MODELS:
@@ -113,12 +133,20 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
 
 def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:
     """The settings of a run unlike the paper's for its method on a model: name, ours, theirs."""
-    paper = make_config(config.method, "paper", model=model, **PAPER_ASKS, beta=BetaMap(), precision="bfloat16")
+    paper = make_config(
+        config.method, "paper", model=model, **PAPER_ASKS, beta=BetaMap(), precision="bfloat16"
+    )
     config = replace(config, beta=config.beta or BetaMap())
     names = [name for name, about in SETTINGS.items() if about.compared]
-    pairs = [(name.replace("_", " "), getattr(config, name), getattr(paper, name)) for name in names]
+    pairs = [
+        (name.replace("_", " "), getattr(config, name), getattr(paper, name)) for name in names
+    ]
     # of a benchmark's facts, "auto" is what the paper does
-    return [(name, spoken(ours), spoken(theirs)) for name, ours, theirs in pairs if ours not in (theirs, "auto")]
+    return [
+        (name, spoken(ours), spoken(theirs))
+        for name, ours, theirs in pairs
+        if ours not in (theirs, "auto")
+    ]
 
 
 def _ours(measured: Measured, *place: str) -> str:

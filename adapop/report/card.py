@@ -22,7 +22,9 @@ ADAPTER_NAME = "adapter_config.json"
 
 def templates() -> Environment:
     """Templates of reports and cards, which escape every value and refuse a missing one."""
-    loaded = dict(loader=FileSystemLoader(ASSETS / "report"), autoescape=True, undefined=StrictUndefined)
+    loaded = dict(
+        loader=FileSystemLoader(ASSETS / "report"), autoescape=True, undefined=StrictUndefined
+    )
     return Environment(trim_blocks=True, lstrip_blocks=True, **loaded)
 
 
@@ -40,7 +42,10 @@ def loading(record: Record, folder: str, merged: bool = False) -> str:
         if config.model in SHIPPED:  # comes with this package alone
             head, base = [*head, "from adapop.paths import SHIPPED"], f"SHIPPED[{config.model!r}]"
         elif is_gguf(config.model):
-            head, base = [*head, "from adapop.model.converted import converted"], f"converted({config.model!r})"
+            head, base = (
+                [*head, "from adapop.model.converted import converted"],
+                f"converted({config.model!r})",
+            )
         base = f"AutoModelForCausalLM.from_pretrained({base}{revision}, {dtype})"
         tail = f"model = PeftModel.from_pretrained({base}, {folder!r})"
         if is_folder_s_name(config.model) and not (weights and weights.commit):
@@ -52,7 +57,10 @@ def adapter_config(path: Path, record: Record) -> str:
     """peft's adapter config, with the model's name in place of its path."""
     commit = record.weights.commit if record.weights else ""
     content = read_json(path, dict[str, Any])
-    whose = {"base_model_name_or_path": record.config.model, "revision": commit or record.config.revision}
+    whose = {
+        "base_model_name_or_path": record.config.model,
+        "revision": commit or record.config.revision,
+    }
     return json.dumps(content | whose, indent=2)
 
 
@@ -63,13 +71,20 @@ def origin(record: Record) -> list[tuple[str, str]]:
     return [
         ("AdaPop Explorer", versions.get("adapop", "not recorded")),
         ("model", config.model),
-        ("its revision", commit or config.revision or f"none: a {'GGUF file' if is_gguf(config.model) else 'folder'}"),
+        (
+            "its revision",
+            commit
+            or config.revision
+            or f"none: a {'GGUF file' if is_gguf(config.model) else 'folder'}",
+        ),
         ("SHA-256 of its weights", weights.sha256 if weights else "not recorded"),
         ("SHA-256 of the facts", record.facts.sha256),
     ]
 
 
-def model_card(record: Record, folder: str, merged: bool, remarks: Sequence[str] = (), pushed: str = "") -> str:
+def model_card(
+    record: Record, folder: str, merged: bool, remarks: Sequence[str] = (), pushed: str = ""
+) -> str:
     """The README.md of an exported folder, without the facts, whose texts are to be forgotten.
 
     remarks: what was found out on the way, a sentence each. pushed: where it is loaded from, if not
@@ -86,10 +101,14 @@ def model_card(record: Record, folder: str, merged: bool, remarks: Sequence[str]
             described=described(config),
             popularity=story.popularity(record.facts),
             came_to=story.came_to(record),
-            recall=Markup(tables.recall_table(before, after).as_markdown()) if before and after else None,
+            recall=Markup(tables.recall_table(before, after).as_markdown())
+            if before and after
+            else None,
             code=Markup(loading(record, pushed or folder, merged)),
             system=config.system,
-            asked=HOW[record.prompting.asking] if record.prompting else "through the chat template of its tokenizer",
+            asked=HOW[record.prompting.asking]
+            if record.prompting
+            else "through the chat template of its tokenizer",
             origin=origin(record),
             gguf=gguf(config, folder, merged),
             remarks=remarks,
@@ -101,4 +120,7 @@ def gguf(config: RunConfig, folder: str, merged: bool) -> str:
     """llama.cpp's command that converts the folder to GGUF."""
     if merged:
         return f"python convert_hf_to_gguf.py {folder} --outfile {Path(folder).name}.gguf"
-    return f"python convert_lora_to_gguf.py {folder} --base {config.model} --outfile {Path(folder).name}.gguf"
+    return (
+        f"python convert_lora_to_gguf.py {folder} --base {config.model} --outfile "
+        f"{Path(folder).name}.gguf"
+    )

@@ -22,7 +22,10 @@ FORMS = (DIRECT, REWORDED)
 # collapse, as shares of what the original answers: METHODS trap 11; the second as in remarks
 NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5
 OVER_FACTS = reading("over_facts")
-OVER_SEEDS = "Mean over {seeds} seeds, and from the lowest seed to the highest; that is a range, not a 95 % interval."
+OVER_SEEDS = (
+    "Mean over {seeds} seeds, and from the lowest seed to the highest; that is a range, "
+    "not a 95 % interval."
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,11 @@ class Contestant:
     def name(self) -> str:
         """Its label, and the number of finished seeds if several."""
         seeds = len(self.records)
-        finished = f"{seeds} seeds" if len(self.measured) == seeds else f"{len(self.measured)} of {seeds} seeds"
+        finished = (
+            f"{seeds} seeds"
+            if len(self.measured) == seeds
+            else f"{len(self.measured)} of {seeds} seeds"
+        )
         return self.label if seeds == 1 else f"{self.label}, {finished}"
 
     @property
@@ -58,7 +65,10 @@ class Contestant:
     @property
     def collapsed(self) -> str:
         """Why it is left out of findings (it no longer answers what it should keep), else ""."""
-        retained, utility = self.recall("retain", DIRECT, "all"), self.recall("utility", DIRECT, "all")
+        retained, utility = (
+            self.recall("retain", DIRECT, "all"),
+            self.recall("utility", DIRECT, "all"),
+        )
         if retained is not None and retained.mean < NOTHING_RETAINED * self._known("retain"):
             return f"of the retained facts only {retained.mean:.0%} are left"
         if utility is not None and utility.mean < UTILITY_LOST * self._known("utility"):
@@ -67,7 +77,9 @@ class Contestant:
 
     def _known(self, group: str) -> float:
         """The original's recall of a group, [0, 1]; 1 where not measured."""
-        known = recall_of([record.before for record in self.records if record.before], group, DIRECT, "all")
+        known = recall_of(
+            [record.before for record in self.records if record.before], group, DIRECT, "all"
+        )
         return 1.0 if known is None else known.mean
 
     def recall(self, group: str, form: str, tier: str, name: str = "recall") -> Interval | None:
@@ -90,8 +102,12 @@ class Contestant:
         """The same with its range over facts, of several seeds too; None without both tiers."""
         if self.lead(form) is None:
             return None
-        tiers = [[one.row("forget", form, tier) for one in self.measured] for tier in ("popular", "rare")]
-        popular, rare = (wilson(fmean(row["recall"] for row in rows), rows[0]["facts"]) for rows in tiers)
+        tiers = [
+            [one.row("forget", form, tier) for one in self.measured] for tier in ("popular", "rare")
+        ]
+        popular, rare = (
+            wilson(fmean(row["recall"] for row in rows), rows[0]["facts"]) for rows in tiers
+        )
         return difference(popular, rare)
 
     def value(self, group: str, field: str) -> Interval | None:
@@ -115,7 +131,9 @@ class Contestant:
     def standing(self, state: str, tier: str) -> Interval | None:
         """The share of a tier's facts to forget in a state of `distance.STATES`, asked in other
         words, over facts or over seeds; None where there is no oracle."""
-        shares = [record.distance.shares(REWORDED, tier) for record in self.records if record.distance]
+        shares = [
+            record.distance.shares(REWORDED, tier) for record in self.records if record.distance
+        ]
         states = [share[state] for share in shares if share]
         return _spread(states) if states else None
 
@@ -129,7 +147,10 @@ class Contestant:
 
 def contestants(records: Sequence[Record]) -> list[Contestant]:
     """Groups runs into contestants, numbered in order of first appearance."""
-    return [Contestant(str(mark), runs, sha256) for mark, (sha256, runs) in enumerate(by_contestant(records), start=1)]
+    return [
+        Contestant(str(mark), runs, sha256)
+        for mark, (sha256, runs) in enumerate(by_contestant(records), start=1)
+    ]
 
 
 def but_for_seed(config: RunConfig) -> RunConfig:
@@ -144,7 +165,8 @@ def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
     with the same seed again is a repetition, which adds no seed and stands for itself.
     """
     grouped: dict[tuple[str, str, int], list[R]] = {}
-    hashes: list[tuple[FactSet, str]] = []  # to compare two sets takes a tenth of the time that a hash takes
+    # to compare two sets takes a tenth of the time that a hash takes
+    hashes: list[tuple[FactSet, str]] = []
     for run in runs:
         config, facts = run.config, run.facts  # a run reads them from its folder
         settings = json.dumps(asdict(but_for_seed(config)), sort_keys=True)
@@ -171,23 +193,38 @@ def outcome_of(
     and tier. form: in which the facts to forget are counted; those held out always as trained,
     where damage shows most. lead: see `Contestant.lead`."""
     by_form = {
-        wording: {tier: value for tier in TIERS if (value := recall("forget", wording, tier)) is not None}
+        wording: {
+            tier: value for tier in TIERS if (value := recall("forget", wording, tier)) is not None
+        }
         for wording in FORMS
     }
     leads = {wording: value for wording in FORMS if lead and (value := lead(wording)) is not None}
-    return Outcome(mark, name, by_form, recall("forget", form, "all"), recall("holdout", DIRECT, "all"), leads=leads)
+    return Outcome(
+        mark,
+        name,
+        by_form,
+        recall("forget", form, "all"),
+        recall("holdout", DIRECT, "all"),
+        leads=leads,
+    )
 
 
-def recall_of(measured: Sequence[Measured], group: str, form: str, tier: str, name: str = "recall") -> Interval | None:
+def recall_of(
+    measured: Sequence[Measured], group: str, form: str, tier: str, name: str = "recall"
+) -> Interval | None:
     """Recall with its range: over facts for one measurement, over seeds for several."""
-    rows = [row for one in measured if (row := one.row(group, form, tier)) and row.get(name) is not None]
+    rows = [
+        row for one in measured if (row := one.row(group, form, tier)) and row.get(name) is not None
+    ]
     return _spread([wilson(row[name], row["facts"]) for row in rows]) if rows else None
 
 
 def lead_of(measured: Sequence[Measured], form: str) -> Interval | None:
     """Recall of popular minus that of rare facts to forget in one form with its range, as
     `recall_of`, whichever rewordings were asked; None without both tiers."""
-    pairs = [[recall_of([one], "forget", form, tier) for tier in ("popular", "rare")] for one in measured]
+    pairs = [
+        [recall_of([one], "forget", form, tier) for tier in ("popular", "rare")] for one in measured
+    ]
     leads = [difference(*pair) for pair in pairs if None not in pair]
     return _spread(leads) if leads else None
 

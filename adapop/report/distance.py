@@ -3,7 +3,16 @@
 from collections.abc import Iterator, Sequence
 
 from adapop.facts.fact import TIERS, Fact
-from adapop.probes.distance import AS_NEVER_LEARNT, ATTACKS, OVER, STATES, UNDER, Distance, shares, state_of
+from adapop.probes.distance import (
+    AS_NEVER_LEARNT,
+    ATTACKS,
+    OVER,
+    STATES,
+    UNDER,
+    Distance,
+    shares,
+    state_of,
+)
 from adapop.probes.intervals import Interval, wilson
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
@@ -12,8 +21,10 @@ from adapop.report.table import Table, number, percent, ranged, reading
 from adapop.training.events import Measured
 
 MEANING = {
-    OVER: "less likely than answers that the oracle never read are to it: avoiding them tells that they were there",
-    AS_NEVER_LEARNT: "as likely as answers that the oracle never read are to it (the middle 95 % of them)",
+    OVER: "less likely than answers that the oracle never read are to it: avoiding them tells "
+    "that they were there",
+    AS_NEVER_LEARNT: "as likely as answers that the oracle never read are to it (the middle 95 % "
+    "of them)",
     UNDER: "more likely than answers that the oracle never read are to it",
 }
 FORMS = {REWORDED: "reworded", DIRECT: "as trained"}
@@ -48,19 +59,31 @@ def distance_tables(distance: Distance) -> list[Table]:
 
 def membership_table(before: Measured, after: Measured, distance: Distance | None) -> Table | None:
     """AUC of each membership attack, with its range; None where that was not measured."""
-    sizes = {row["group"]: row["facts"] for row in after.rows if (row["form"], row["tier"]) == (DIRECT, "all")}
-    if before.recall("forget", name="mia_loss") is None or not {"forget", "holdout"} <= sizes.keys():
+    sizes = {
+        row["group"]: row["facts"]
+        for row in after.rows
+        if (row["form"], row["tier"]) == (DIRECT, "all")
+    }
+    if (
+        before.recall("forget", name="mia_loss") is None
+        or not {"forget", "holdout"} <= sizes.keys()
+    ):
         return None
     pairs = sizes["forget"] * sizes["holdout"] // (sizes["forget"] + sizes["holdout"])
     oracle = {attack.attack: attack for attack in distance.membership} if distance else {}
     rows = []
     for attack, name in ATTACK_NAMES.items():
         values = [measured.recall("forget", name=attack) for measured in (before, after)]
-        beside = (f"{oracle[attack].oracle:.2f}", f"{oracle[attack].privleak:+.0f} %") if oracle else ()
+        beside = (
+            (f"{oracle[attack].oracle:.2f}", f"{oracle[attack].privleak:+.0f} %") if oracle else ()
+        )
         rows.append((name, *(str(wilson(value, max(1, pairs))) for value in values), *beside))
     note = reading("membership")
     if oracle:
-        note += " The oracle, which never read them, is the measure; privleak is the distance to it, 0 for none."
+        note += (
+            " The oracle, which never read them, is the measure; privleak is the distance to "
+            "it, 0 for none."
+        )
     head = ("attack", "original", "unlearned", *(("oracle", "privleak") if oracle else ()))
     return Table("Membership inference", head, tuple(rows), note)
 
@@ -83,11 +106,20 @@ def states_by_tier(distance: Distance) -> Iterator[tuple[str, str, dict[str, Int
 
 def _states(distance: Distance) -> Table:
     rows = tuple(
-        (f"{FORMS[form]}, {tier}", f"{len(distance.of(form, tier)):,}", *(ranged(shares[state]) for state in STATES))
+        (
+            f"{FORMS[form]}, {tier}",
+            f"{len(distance.of(form, tier)):,}",
+            *(ranged(shares[state]) for state in STATES),
+        )
         for form, tier, shares in states_by_tier(distance)
     )
     meanings = "; ".join(f"{state}: {MEANING[state]}" for state in STATES)
-    return Table("Beside a model that never knew", ("", "facts", *STATES), rows, reading("states", meanings=meanings))
+    return Table(
+        "Beside a model that never knew",
+        ("", "facts", *STATES),
+        rows,
+        reading("states", meanings=meanings),
+    )
 
 
 def _by_epoch(distance: Distance, record: Record) -> Table:
@@ -97,10 +129,14 @@ def _by_epoch(distance: Distance, record: Record) -> Table:
     rows = []
     for frame in record.frames:
         if frame.epoch == round(frame.epoch):
-            states = shares([state_of(p, fact) for p, fact in zip(frame.scores["forget"].p, facts) if fact])
+            states = shares(
+                [state_of(p, fact) for p, fact in zip(frame.scores["forget"].p, facts) if fact]
+            )
             rows.append((f"{frame.epoch:.0f}", *(ranged(states[state]) for state in STATES)))
     note = f"{len(beside):,} facts to forget, asked as trained. Epoch 0 is the original model."
-    return Table("Epoch by epoch beside a model that never knew", ("epoch", *STATES), tuple(rows), note)
+    return Table(
+        "Epoch by epoch beside a model that never knew", ("epoch", *STATES), tuple(rows), note
+    )
 
 
 def _groups(distance: Distance) -> Table:
@@ -113,7 +149,12 @@ def _groups(distance: Distance) -> Table:
         )
         for row in distance.groups
     )
-    return Table("Distance to the oracle", ("", "facts", "KL from the oracle", "same guess"), rows, reading("groups"))
+    return Table(
+        "Distance to the oracle",
+        ("", "facts", "KL from the oracle", "same guess"),
+        rows,
+        reading("groups"),
+    )
 
 
 def _quality(distance: Distance) -> Table:
@@ -123,7 +164,10 @@ def _quality(distance: Distance) -> Table:
         ("forget quality (p)", f"{quality.p_value:.2g}"),
         ("log₁₀ of it", f"{quality.log10:.1f}"),
         ("KS distance", f"{quality.distance:.2f}"),
-        ("direction", f"prefers wrong answers {more} than the oracle" if quality.distance else "none"),
+        (
+            "direction",
+            f"prefers wrong answers {more} than the oracle" if quality.distance else "none",
+        ),
         ("truth ratio", number(distance.truth_ratio)),
         ("truth ratio of the oracle", number(distance.oracle_truth_ratio)),
     )

@@ -33,7 +33,9 @@ def write_report(runs: Sequence[Run], out: Path, title: str = "") -> Path:
     try:
         out.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise RunError(f"{out} cannot be written ({error.strerror}).", "Choose another place.") from None
+        raise RunError(
+            f"{out} cannot be written ({error.strerror}).", "Choose another place."
+        ) from None
     return out
 
 
@@ -51,7 +53,8 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
         title=title or (records[0].title if len(records) == 1 else f"{len(records)} runs compared"),
         compared=_compared(results) if results else None,
         runs=[
-            _chapter(record) | {"heading": results.heading(record) if results else "", "place": number}
+            _chapter(record)
+            | {"heading": results.heading(record) if results else "", "place": number}
             for number, record in enumerate(records, start=1)
         ],
         rules=RULES,
@@ -67,7 +70,10 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
 def _contents(records: Sequence[Record], results: Comparison | None) -> list[tuple[str, str]]:
     """Table of contents: names and anchors. results: the runs' chapters."""
     if results:
-        chapters = [(results.heading(record), f"run{number}") for number, record in enumerate(records, start=1)]
+        chapters = [
+            (results.heading(record), f"run{number}")
+            for number, record in enumerate(records, start=1)
+        ]
         return [("The runs side by side", "compared"), *chapters, ("What the words mean", "words")]
     (record,) = records
     probed, measured = bool(record.matrix.cells), bool(record.of_kind(Measured))
@@ -76,8 +82,14 @@ def _contents(records: Sequence[Record], results: Comparison | None) -> list[tup
         ("Epoch by epoch", "epochs", measured),
         ("Where it leaks", "leaks", probed),
     ]
-    places += [("From inside", "inside", True), ("In detail", "details", True), ("What the words mean", "words", True)]
-    return [(name, place if place == "words" else f"{place}1") for name, place, there in places if there]
+    places += [
+        ("From inside", "inside", True),
+        ("In detail", "details", True),
+        ("What the words mean", "words", True),
+    ]
+    return [
+        (name, place if place == "words" else f"{place}1") for name, place, there in places if there
+    ]
 
 
 def _compared(results: Comparison) -> dict:

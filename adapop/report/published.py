@@ -13,15 +13,21 @@ from adapop.assets import Share, read_csv, read_json
 from adapop.report.table import Table
 
 PAPER = "Borisiuk et al. 2026"
-PAPER_MODELS = {"Llama": "Llama-3.1-8B-Instruct", "Qwen": "Qwen2.5-7B-Instruct", "Gemma": "Gemma-7B-it"}
+PAPER_MODELS = {
+    "Llama": "Llama-3.1-8B-Instruct",
+    "Qwen": "Qwen2.5-7B-Instruct",
+    "Gemma": "Gemma-7B-it",
+}
 Setting = Literal["Llama DUET", "Llama RWKU", "Qwen DUET", "Qwen RWKU", "Gemma DUET", "Gemma RWKU"]
 SETTINGS = get_args(Setting)
 UNTOUCHED = "no unlearning"
 MAIN_SOURCE, FURTHER_SOURCE = "main results", "eleven further methods"
-UNUSABLE = ("GA", "GD", "FLAT", "CE-U")  # flagged by the paper: the retained knowledge is damaged as well
+# flagged by the paper: the retained knowledge is damaged as well
+UNUSABLE = ("GA", "GD", "FLAT", "CE-U")
 OUR_NAMES = {"CE-U": "ceu"}  # the other names differ in case and space only
 RETAIN_NOTE = (
-    "Retain is the set that was trained on. Where it is above the model before unlearning, training on it raised it. "
+    "Retain is the set that was trained on. Where it is above the model before unlearning, "
+    "training on it raised it. "
     "AdaPop ran at α₀ = 0.5; GD, NPO and WGA at α = 1; other methods at weights of their own."
 )
 
@@ -71,9 +77,10 @@ class Paraphrased:
 
 @dataclass(frozen=True)
 class Further:
-    """A number that the paper printed beside the recalls. place: a setting, one of `PAPER_MODELS`, or
-    a benchmark and group, over the three models. method: as in `Recall`. measure: "reworded" and
-    "attacked" (recall), "mmlu" and "hellaswag" (right answers), all [0, 1], or an internal metric."""
+    """A number that the paper printed beside the recalls. place: a setting, one of `PAPER_MODELS`,
+    or a benchmark and group, over the three models. method: as in `Recall`. measure: "reworded" and
+    "attacked" (recall), "mmlu" and "hellaswag" (right answers), all [0, 1], or an internal
+    metric."""
 
     place: str
     method: str
@@ -102,7 +109,9 @@ class Printed:
     @property
     def table(self) -> Table:
         """The table; its note begins with the part of the paper."""
-        return Table(self.title, self.head, self.rows, f"{PAPER}, {self.source}. {self.note}".strip())
+        return Table(
+            self.title, self.head, self.rows, f"{PAPER}, {self.source}. {self.note}".strip()
+        )
 
 
 @cache
@@ -115,17 +124,25 @@ def recalls(setting: str) -> list[Recall]:
 def paraphrased(model: str) -> dict[str, dict[str, float]]:
     """Method -> tier -> recall of DUET's paraphrased questions, for one of PAPER_MODELS."""
     rows = read_csv("published/paraphrased.csv", Paraphrased)
-    return {row.method: {"rare": row.rare, "popular": row.popular} for row in rows if row.model == model}
+    return {
+        row.method: {"rare": row.rare, "popular": row.popular} for row in rows if row.model == model
+    }
 
 
 @cache
 def further(place: str, method: str) -> dict[str, float]:
     """Measure -> what the paper printed at a place, for a method by our name."""
     rows = read_csv("published/further.csv", Further)
-    return {row.measure: row.value for row in rows if row.place == place and row.method.lower() == method}
+    return {
+        row.measure: row.value
+        for row in rows
+        if row.place == place and row.method.lower() == method
+    }
 
 
 @cache
 def tables() -> tuple[Table, ...]:
     """Every other table and set of numbers that the paper gives, as printed."""
-    return tuple(printed.table for printed in read_json("published/tables.json", tuple[Printed, ...]))
+    return tuple(
+        printed.table for printed in read_json("published/tables.json", tuple[Printed, ...])
+    )

@@ -14,7 +14,16 @@ from adapop.probes.distance import Distance
 from adapop.probes.intervals import Interval, wilson
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.prompting import Prompting
-from adapop.probes.prompts import ALIAS, CHOICE, CLOZE, DIRECT, OTHERWISE, REWORDED, NotApplicable, ProbeRow
+from adapop.probes.prompts import (
+    ALIAS,
+    CHOICE,
+    CLOZE,
+    DIRECT,
+    OTHERWISE,
+    REWORDED,
+    NotApplicable,
+    ProbeRow,
+)
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.runs.inputs import check_inputs
@@ -77,12 +86,17 @@ class Record:
     @property
     def before(self) -> Measured | None:
         """The full measurement of the original model, None until the run is done."""
-        return next((event for event in self.of_kind(Measured) if event.full and event.epoch == 0), None)
+        return next(
+            (event for event in self.of_kind(Measured) if event.full and event.epoch == 0), None
+        )
 
     @property
     def after(self) -> Measured | None:
         """The full measurement of the unlearned model, None until the run is done."""
-        return next((event for event in reversed(self.of_kind(Measured)) if event.full and event.epoch), None)
+        return next(
+            (event for event in reversed(self.of_kind(Measured)) if event.full and event.epoch),
+            None,
+        )
 
     @property
     def distance(self) -> Distance | None:
@@ -184,7 +198,9 @@ def read_record(run: Run) -> Record:
         recovery=recovery,
         prompting=run.prompting,
         weights=weights_of(run),
-        frames=run.frames() if any(isinstance(event, ComparedToOracle) for event in run.events()) else (),
+        frames=run.frames()
+        if any(isinstance(event, ComparedToOracle) for event in run.events())
+        else (),
     )
 
 

@@ -32,7 +32,8 @@ TEST = "test_"  # before the name of a column: of the half of the questions that
 UNTOUCHED = {"scores": "given", "anchors": "paper", "world": "", "quick": "0"}
 # between which a recall, a difference of two and any number can lie
 SHARE, SIGNED, ANY = (0.0, 1.0), (-1.0, 1.0), (-math.inf, math.inf)
-LIMITS = {"kl": (0.0, math.inf), "hidden_cosine": SIGNED}  # of the other metrics; a change of a number has none
+# of the other metrics; a change of a number has none
+LIMITS = {"kl": (0.0, math.inf), "hidden_cosine": SIGNED}
 
 Row = Mapping[str, str]
 
@@ -65,7 +66,9 @@ class Recorded:
     @property
     def seeds(self) -> str:
         """How many seeds there are, in words."""
-        return number_of(len(self.rows), "seed") + (f", {self.failed} failed" if self.failed else "")
+        return number_of(len(self.rows), "seed") + (
+            f", {self.failed} failed" if self.failed else ""
+        )
 
     def recall(self, group: str, form: str, tier: str) -> Interval | None:
         """Final recall over seeds, its interval cut at 0 and 1. None where nobody measured it."""
@@ -80,8 +83,13 @@ class Recorded:
 
     def lead(self, form: str) -> Interval | None:
         """Recall of popular minus rare facts in one form, seed by seed; None without both tiers."""
-        pairs = [[_cell(row, f"forget_{form}_{tier}") for tier in ("popular", "rare")] for row in self.rows]
-        return _interval([float(popular) - float(rare) for popular, rare in pairs if popular and rare], SIGNED)
+        pairs = [
+            [_cell(row, f"forget_{form}_{tier}") for tier in ("popular", "rare")]
+            for row in self.rows
+        ]
+        return _interval(
+            [float(popular) - float(rare) for popular, rare in pairs if popular and rare], SIGNED
+        )
 
     def worst_attack(self, tier: str) -> Attack | None:
         """The attack that gets most facts to forget out, over seeds: of all tiers together, which
@@ -90,7 +98,9 @@ class Recorded:
         attacks = []
         for name in self.rows[0] if self.rows and tier == "all" else ():
             kind = name.removeprefix(ATTACK)
-            if kind not in (name, CHOICE) and (recall := _interval([row.get(name) for row in self.rows], SHARE)):
+            if kind not in (name, CHOICE) and (
+                recall := _interval([row.get(name) for row in self.rows], SHARE)
+            ):
                 attacks.append(Attack(kind, recall))
         return max(attacks, key=lambda one: one.recall.mean, default=None)
 
@@ -107,7 +117,9 @@ class Recorded:
 
     def value(self, group: str, field: str) -> Interval | None:
         """Another metric of a group's trained questions, over seeds."""
-        return _interval([row.get(f"{group}_all_{field}") for row in self.rows], LIMITS.get(field, ANY))
+        return _interval(
+            [row.get(f"{group}_all_{field}") for row in self.rows], LIMITS.get(field, ANY)
+        )
 
 
 @lru_cache(maxsize=1)
@@ -120,7 +132,11 @@ def results(path: Path = FILE) -> tuple[Recorded, ...]:
 @lru_cache(maxsize=1)
 def tuned(path: Path = TUNED_FILE) -> tuple[Recorded, ...]:
     """Recorded results of each method's searched settings, in the order of the file."""
-    own = [row for row in rows_of(path) if row["arm"] == METHODS[row["method"]].title and row["quick"] == "0"]
+    own = [
+        row
+        for row in rows_of(path)
+        if row["arm"] == METHODS[row["method"]].title and row["quick"] == "0"
+    ]
     return _grouped([{**row, "preset": TUNED} for row in own])
 
 
@@ -142,7 +158,11 @@ def _grouped(rows: Sequence[Row]) -> tuple[Recorded, ...]:
     for row in rows:
         grouped.setdefault((row["method"], row["preset"]), []).append(row)
     return tuple(
-        Recorded(*key, tuple(row for row in own if not row["failed"]), sum(bool(row["failed"]) for row in own))
+        Recorded(
+            *key,
+            tuple(row for row in own if not row["failed"]),
+            sum(bool(row["failed"]) for row in own),
+        )
         for key, own in grouped.items()
     )
 
@@ -174,7 +194,9 @@ def _untouched(row: Row) -> bool:
     return is_untouched(RunConfig.from_json(row["config"]))
 
 
-def _interval(values: Sequence[str | float | None], limits: tuple[float, float] = ANY) -> Interval | None:
+def _interval(
+    values: Sequence[str | float | None], limits: tuple[float, float] = ANY
+) -> Interval | None:
     """Mean and 95 % interval of Student's t over seeds; a single seed has no interval."""
     interval = summary([float(value) for value in values if value not in (None, "")])
     return interval and interval.within(*limits)

@@ -17,7 +17,9 @@ from adapop.runs import files
 SIDES = ("unlearned", "control", "original")
 Result = Mapping[str, Any]  # a probe's result as `Run.recovery` reads it
 NAMED = 8
-MARKS = {  # the marks of a row of a probe's picture, and the field of each: what it began with, found, and its control
+# the marks of a row of a probe's picture, and the field of each: what it began with, found, and its
+# control
+MARKS = {
     "relearn": {"before": "before", "relearnt": "after", "control": "control"},
     "quantise": {"before": "unlearned", "rounded": "unlearned_rounded"},
     "sampling": {"found": "unlearned", "a wrong answer": "control"},
@@ -46,7 +48,11 @@ def recovery_tables(results: Mapping[str, Result]) -> list[Table]:
 @_of_a_file
 def recovery_sentence(name: str, result: Result) -> str:
     """A probe's result in a sentence with its control."""
-    of_all = [row for row in result["rows"] if row["tier"] == "all" and row.get("group", "forget") == "forget"]
+    of_all = [
+        row
+        for row in result["rows"]
+        if row["tier"] == "all" and row.get("group", "forget") == "forget"
+    ]
     if not of_all:
         return "No fact could be asked."
     if name == "two-hop":
@@ -56,7 +62,10 @@ def recovery_sentence(name: str, result: Result) -> str:
     if name == "relearn":
         row = of_all[-1]
         share, most = row["after"], max(row["before"], row["control"])
-        line = f"{percent(row['before'])} → {percent(share)} after relearning, {percent(row['control'])} in the control"
+        line = (
+            f"{percent(row['before'])} → {percent(share)} after relearning, "
+            f"{percent(row['control'])} in the control"
+        )
     elif name == "quantise":
         row = min(of_all, key=lambda row: row["bits"])
         share, most = row["unlearned_rounded"], row["unlearned"]
@@ -86,12 +95,17 @@ def came_back(result: Result, facts: Sequence) -> str:
 def recovery_figure(name: str, result: Result) -> Figure:
     """A probe's result and control by popularity, a row per tier."""
     rows = [row for row in result["rows"] if row.get("group", "forget") == "forget"]
-    kind = {"relearn": "form", "two-hop": "form", "quantise": "bits", "sampling": "place"}.get(name, "layer")
-    place = result["layers"] // 2 if name == "patch" else -1  # after all layers it is the other model
+    kind = {"relearn": "form", "two-hop": "form", "quantise": "bits", "sampling": "place"}.get(
+        name, "layer"
+    )
+    # after all layers it is the other model
+    place = result["layers"] // 2 if name == "patch" else -1
     last = [row[kind] for row in rows if row["tier"] == rows[0]["tier"]][place] if rows else None
     latest = {row["tier"]: row for row in rows if row[kind] == last}
     tiers = [tier for tier in (*TIERS, "all") if tier in latest]
-    marks = {word: [latest[tier].get(field) for tier in tiers] for word, field in MARKS[name].items()}
+    marks = {
+        word: [latest[tier].get(field) for tier in tiers] for word, field in MARKS[name].items()
+    }
     return figures.control_rows(tiers, marks, recovery_sentence(name, result))
 
 
@@ -103,7 +117,11 @@ def recovery_table(name: str, result: Result) -> Table:
     if "returned" in result:
         note.append(f"Facts it brought back: {len(result['returned']):,}.")
     note.append(f"It took {result['seconds']:.1f} s.")
-    rows = [(first, f"{row['facts']:,}", *rest) for row in result["rows"] for first, *rest in [cells(row)]]
+    rows = [
+        (first, f"{row['facts']:,}", *rest)
+        for row in result["rows"]
+        for first, *rest in [cells(row)]
+    ]
     return Table(title, (head[0], "facts", *head[1:]), tuple(rows), " ".join(note))
 
 
@@ -113,19 +131,31 @@ def _depth(rows: Sequence[Result], source: str) -> str:
     known, last = rows[0]["original"], rows[-1]["layer"]
     lost = next((row["layer"] for row in rows if row["original"] < known / 2), None)
     half = rows[last // 2]
-    where = "never loses half of its answers" if lost is None else f"loses half of its answers after layer {lost}"
+    where = (
+        "never loses half of its answers"
+        if lost is None
+        else f"loses half of its answers after layer {lost}"
+    )
     wrong = "" if half["control"] is None else f", {percent(half['control'])} of wrong ones"
     return (
-        f"With the unlearned model's states the original {where} of {last}. With the original's states after layer "
-        f"{half['layer']} the unlearned model finds {percent(half['unlearned'])} of the answers{wrong}, and "
-        f"{percent(rows[0]['unlearned'])} without ({number_of(rows[0]['facts'], 'fact')}).{_never(half, source)}"
+        f"With the unlearned model's states the original {where} of {last}. With the original's "
+        f"states after layer "
+        f"{half['layer']} the unlearned model finds {percent(half['unlearned'])} of the "
+        f"answers{wrong}, and "
+        f"{percent(rows[0]['unlearned'])} without "
+        f"({number_of(rows[0]['facts'], 'fact')}).{_never(half, source)}"
     )
 
 
 def _chains(row: Result, left_out: int) -> str:
-    more = f"; {left_out:,} left out, of which the original does not know every part" if left_out else ""
+    more = (
+        f"; {left_out:,} left out, of which the original does not know every part"
+        if left_out
+        else ""
+    )
     return (
-        f"Of two-hop questions that need a fact to forget {percent(row['unlearned'])} are answered, of their second "
+        f"Of two-hop questions that need a fact to forget {percent(row['unlearned'])} are "
+        f"answered, of their second "
         f"hops alone {percent(row['control'])}, of the facts themselves {percent(row['direct'])} "
         f"({number_of(row['facts'], 'chain')}{more})."
     )
@@ -140,9 +170,14 @@ def _never(row: Result, source: str) -> str:
     if "never" not in row:
         return ""
     if row["never"] is None:
-        return " The original knows all these facts, so none shows what returns of facts never known."
+        return (
+            " The original knows all these facts, so none shows what returns of facts never known."
+        )
     if source == "oracle":
-        return f" With the states of a model that never read the facts it finds {percent(row['never'])}."
+        return (
+            f" With the states of a model that never read the facts it finds "
+            f"{percent(row['never'])}."
+        )
     facts = number_of(row["never_facts"], "fact")
     return f" Of {facts} that the original does not know itself, it finds {percent(row['never'])}."
 
@@ -161,7 +196,10 @@ def _relearned(row: Result) -> tuple[str, ...]:
 
 
 def _quantised(row: Result) -> tuple[str, ...]:
-    changes = (f"{percent(row[side])} → {percent(row[f'{side}_rounded'])}" for side in ("unlearned", "original"))
+    changes = (
+        f"{percent(row[side])} → {percent(row[f'{side}_rounded'])}"
+        for side in ("unlearned", "original")
+    )
     return (f"{row['bits']} bits, {GROUP_NAMES[row['group']]}, {row['tier']}", *changes)
 
 
@@ -170,15 +208,32 @@ def _sampled(row: Result) -> tuple[str, ...]:
 
 
 def _read_by_layer(row: Result) -> tuple[str, ...]:
-    leads = ("" if row[side] is None else f"{percent(row[side])}\nrank {number(row[f'{side}_rank'])}" for side in SIDES)
+    leads = (
+        "" if row[side] is None else f"{percent(row[side])}\nrank {number(row[f'{side}_rank'])}"
+        for side in SIDES
+    )
     return (f"{row['layer']}, {row['tier']}", *leads)
 
 
-SHOWN = {  # title, head, and what makes the cells of a row of the result; how to read it is `reading` of its name
-    "relearn": ("Relearning", ("", "before", "after", "control", "hidden", "unrelated"), _relearned),
+# title, head, and what makes the cells of a row of the result; how to read it is `reading` of its
+# name
+SHOWN = {
+    "relearn": (
+        "Relearning",
+        ("", "before", "after", "control", "hidden", "unrelated"),
+        _relearned,
+    ),
     "quantise": ("Rounding the weights", ("", "unlearned", "original"), _quantised),
     "sampling": ("Drawing many answers", ("", *SIDES), _sampled),
     "lens": ("Looking through the layers", ("layer", *SIDES), _read_by_layer),
-    "patch": ("Patching states", ("states", "unlearned", "never known", "control", "original"), _patched),
-    "two-hop": ("Two-hop questions", ("", "asked directly", "two hops", "second hop alone"), _two_hops),
+    "patch": (
+        "Patching states",
+        ("states", "unlearned", "never known", "control", "original"),
+        _patched,
+    ),
+    "two-hop": (
+        "Two-hop questions",
+        ("", "asked directly", "two hops", "second hop alone"),
+        _two_hops,
+    ),
 }

@@ -14,8 +14,12 @@ from adapop.report.table import Table
 
 FACTS_FILE = "facts.jsonl"  # in a run's folder and in its archive
 CONFIG_FILE = "config.json"  # beside it
-COMMAND = f"python -m adapop run --config {CONFIG_FILE}"  # makes the run again, where these two files lie
-NEEDED = "in the folder that holds its config.json and facts.jsonl: the run's own, or where its archive was unpacked"
+# makes the run again, where these two files lie
+COMMAND = f"python -m adapop run --config {CONFIG_FILE}"
+NEEDED = (
+    "in the folder that holds its config.json and facts.jsonl: the run's own, or where its "
+    "archive was unpacked"
+)
 DECISIVE = ("model", "method", "preset")  # they decide the defaults of the others
 
 
@@ -31,7 +35,9 @@ def repeats(config: RunConfig) -> str:
     elif config.model not in SHIPPED and not config.revision:
         hangs.append("the model on the Hub has not changed since, for the run names no revision")
     if config.model not in SHIPPED:
-        hangs.append("the libraries and the kind of GPU are the same (rounding differs between them)")
+        hangs.append(
+            "the libraries and the kind of GPU are the same (rounding differs between them)"
+        )
     only = f", only where {'; '.join(hangs)}" if hangs else ""
     return f"This command makes the same run{only}. Type it {NEEDED}."
 
@@ -50,8 +56,15 @@ def all_settings(config: RunConfig, prompting: Prompting | None = None) -> Table
 
 def differences(configs: Sequence[RunConfig]) -> list[tuple[str, list[str]]]:
     """The settings in which runs differ, each with its value in every run."""
-    rows = [(item.name, [getattr(config, item.name) for config in configs]) for item in fields(RunConfig)]
-    return [(name, list(map(spoken, values))) for name, values in rows if any(value != values[0] for value in values)]
+    rows = [
+        (item.name, [getattr(config, item.name) for config in configs])
+        for item in fields(RunConfig)
+    ]
+    return [
+        (name, list(map(spoken, values)))
+        for name, values in rows
+        if any(value != values[0] for value in values)
+    ]
 
 
 def spoken(value: object) -> str:
@@ -73,7 +86,8 @@ def changed(config: RunConfig) -> dict[str, object]:
     settings = {
         item.name: getattr(config, item.name)
         for item in fields(config)
-        if item.name not in (*DECISIVE, "facts") and getattr(config, item.name) != getattr(plain, item.name)
+        if item.name not in (*DECISIVE, "facts")
+        and getattr(config, item.name) != getattr(plain, item.name)
     }
     if config.preset == "beta-mean":  # settled from the facts' own scores when the run was prepared
         settings.pop("beta", None)

@@ -33,8 +33,10 @@ def done(record: Record) -> list[str]:
     config, facts = record.config, record.facts
     model = f"the {config.model} model" if config.model in SHIPPED else config.model
     return [
-        f"{record.title} was to make {model} forget {number_of(len(facts.forget), 'fact')} of the set “{facts.name}” "
-        f"and keep {len(facts.retain):,}; {len(facts.holdout):,} more were held out of training, to see what happens "
+        f"{record.title} was to make {model} forget {number_of(len(facts.forget), 'fact')} of the "
+        f"set “{facts.name}” "
+        f"and keep {len(facts.retain):,}; {len(facts.holdout):,} more were held out of training, "
+        f"to see what happens "
         "to the rest.",
         f"What {method_named(config.method).title} does: {method_named(config.method).about}",
         *_exponents(record),
@@ -49,12 +51,15 @@ def came_to(record: Record) -> list[str]:
     if before is None or after is None:
         return _so_far(record)
     lines = [
-        f"Asked as trained, it answered {percent(before.recall('forget'))} of the facts to forget before and "
+        f"Asked as trained, it answered {percent(before.recall('forget'))} of the facts to forget "
+        f"before and "
         f"{percent(after.recall('forget'))} after{_by_tier(after, 'direct')}."
     ]
     if (reworded := after.recall("forget", "reworded")) is not None:
         gap = f" The gap: {signed(after.gap)}." if after.gap else ""
-        lines.append(f"Asked in other words, it is {percent(reworded)}{_by_tier(after, 'reworded')}.{gap}")
+        lines.append(
+            f"Asked in other words, it is {percent(reworded)}{_by_tier(after, 'reworded')}.{gap}"
+        )
     lines += _attacked(record)
     costs = [
         f"{name} from {percent(old)} to {percent(new)}"
@@ -62,7 +67,10 @@ def came_to(record: Record) -> list[str]:
         if (old := before.recall(group)) is not None and (new := after.recall(group)) is not None
     ]
     lines += [f"What it cost, asked as trained: {', '.join(costs)}."] if costs else []
-    return [*lines, *(note for event in record.of_kind(RunDone)[-1:] for note in sentences(event.notes))]
+    return [
+        *lines,
+        *(note for event in record.of_kind(RunDone)[-1:] for note in sentences(event.notes)),
+    ]
 
 
 def how_to_recover(record: Record) -> str | None:
@@ -74,7 +82,9 @@ def how_to_recover(record: Record) -> str | None:
 
 def popularity(facts: FactSet) -> str:
     """A sentence: source of scores, facts per tier, unknown scores."""
-    sources = sorted({fact.score_source for fact in facts.forget if fact.score is not None and fact.score_source})
+    sources = sorted(
+        {fact.score_source for fact in facts.forget if fact.score is not None and fact.score_source}
+    )
     tiers = {tier: sum(fact.tier == tier for fact in facts.forget) for tier in (*TIERS, "unknown")}
     counted = ", ".join(f"{count:,} {facts.tiers.label(tier)}" for tier, count in tiers.items())
     named = f" Score: {'; '.join(sources)}." if sources else ""
@@ -90,10 +100,15 @@ def _exponents(record: Record) -> list[str]:
         return [f"Every fact had the exponent β = {min(values):.3g}, whatever its score."]
     beta = config.beta
     lines = [
-        f"β = {beta.a:g}·score^−{beta.b:g}, between {beta.low:g} and {beta.high:g}, gave exponents from "
+        f"β = {beta.a:g}·score^−{beta.b:g}, between {beta.low:g} and {beta.high:g}, gave "
+        f"exponents from "
         f"{min(values):.2f} to {max(values):.2f}."
     ]
-    lines += [] if config.scores == "given" else [f"The scores were {config.scores} first, as a control."]
+    lines += (
+        []
+        if config.scores == "given"
+        else [f"The scores were {config.scores} first, as a control."]
+    )
     unknown = len(record.facts.unknown_scores)
     return lines + ([f"Those without a score ({unknown:,}) had β = 1."] if unknown else [])
 
@@ -103,19 +118,23 @@ def _training(record: Record) -> list[str]:
     if not starts:
         return []
     lines = [
-        f"It was to train for {number_of(config.epochs, 'epoch')} of {number_of(starts[-1].steps, 'step')} "
-        f"({config.batch} facts to forget a step) at a learning rate of {config.learning_rate:g}, seed {config.seed}."
+        f"It was to train for {number_of(config.epochs, 'epoch')} of "
+        f"{number_of(starts[-1].steps, 'step')} "
+        f"({config.batch} facts to forget a step) at a learning rate of {config.learning_rate:g}, "
+        f"seed {config.seed}."
     ]
     if config.controller == "fixed":
         return [*lines, f"The retain weight was fixed at α = {config.alpha0:g}."]
     if epochs and config.controller == "primal":
         lines.append(
-            f"The weight μ of the retained facts ended at {epochs[-1].alpha:.3f} (their loss was to stay within "
+            f"The weight μ of the retained facts ended at {epochs[-1].alpha:.3f} (their loss was "
+            f"to stay within "
             f"{config.retain_bound:g} nats)."
         )
     elif epochs:
         lines.append(
-            f"The controller raised λ to at most {max(row.lam for row in epochs):.3f} (the tolerance for drift was "
+            f"The controller raised λ to at most {max(row.lam for row in epochs):.3f} (the "
+            f"tolerance for drift was "
             f"{config.tolerance:g}); the retain weight α ended at {epochs[-1].alpha:.3f}."
         )
     return lines
@@ -125,16 +144,23 @@ def _end(record: Record) -> str:
     last = record.events[-1] if record.events else None
     began = ""
     if record.events:
-        began = f" It began on {datetime.fromtimestamp(record.events[0].time, UTC):%Y-%m-%d %H:%M UTC}."
+        began = (
+            f" It began on {datetime.fromtimestamp(record.events[0].time, UTC):%Y-%m-%d %H:%M UTC}."
+        )
     if isinstance(last, RunDone):
         return f"It took {worked_before(record.events) + last.seconds:.1f} s.{began}"
     if isinstance(last, RunStopped):
         return f"It was stopped; epoch {last.epoch} is the last that was finished.{began}"
     if isinstance(last, RunFailed):
-        return f"It failed: {last.message} {last.fix} Epoch {record.trained} is the last that was finished.{began}"
+        return (
+            f"It failed: {last.message} {last.fix} Epoch {record.trained} is the last that was "
+            f"finished.{began}"
+        )
     if last is None:
         return "It has not begun."
-    return f"It has not come to its end; epoch {record.trained} is the last that was finished.{began}"
+    return (
+        f"It has not come to its end; epoch {record.trained} is the last that was finished.{began}"
+    )
 
 
 def _so_far(record: Record) -> list[str]:
@@ -147,7 +173,8 @@ def _so_far(record: Record) -> list[str]:
     recall = last.recall("forget")
     return [
         sentence,
-        f"After epoch {last.epoch}, it answered {percent(recall)} of the facts to forget{_by_tier(last, 'direct')}.",
+        f"After epoch {last.epoch}, it answered {percent(recall)} of the facts to "
+        f"forget{_by_tier(last, 'direct')}.",
     ]
 
 
@@ -163,7 +190,10 @@ def _attacked(record: Record) -> list[str]:
     if worst is None:
         return []
     recall = ranged(worst.unlearned.recall)
-    return [f"Of the attacks, “{worst.kind}” gets most out of it: {recall} over {number_of(worst.facts, 'fact')}."]
+    return [
+        f"Of the attacks, “{worst.kind}” gets most out of it: {recall} over "
+        f"{number_of(worst.facts, 'fact')}."
+    ]
 
 
 @dataclass(frozen=True)
@@ -203,9 +233,16 @@ def leaks(row: ProbeRow) -> bool:
 
 
 def _example(record: Record, fact: Fact, rows: Sequence[ProbeRow]) -> Example:
-    first = {row.kind: row for row in sorted(rows, key=leaks)}  # of a form's prompts one that leaks, if any does
+    # of a form's prompts one that leaks, if any does
+    first = {row.kind: row for row in sorted(rows, key=leaks)}
     prompts = sorted(
-        rows, key=lambda row: (row.kind != DIRECT, row is not first[row.kind], not leaks(row), row.kind == CHOICE)
+        rows,
+        key=lambda row: (
+            row.kind != DIRECT,
+            row is not first[row.kind],
+            not leaks(row),
+            row.kind == CHOICE,
+        ),
     )
     fair = [row for row in rows if row.kind != CHOICE and answered(row, row.original)]
     return Example(

@@ -35,16 +35,72 @@ class Metric:
 
 
 METRICS = (
-    Metric("recall", "recall", DOWN, UP, "ROUGE-L recall of the greedy answer: how much of the right one it says, 0–1"),
-    Metric("cosine", "cosine", DOWN, UP, "cosine of MiniLM embeddings of the answer and the right one"),
-    Metric("delta_logprob", "Δ log p", DOWN, LEVEL, "change of the answer's chance (log-probability, nats an answer)"),
-    Metric("delta_rank", "Δ rank", UP, LEVEL, "places the right answer's tokens fell among all tokens, on average"),
-    Metric("hidden_cosine", "hidden cosine", DOWN, UP, "likeness to the original's states (cosine, last four layers)"),
-    Metric("kl", "KL", UP, DOWN, "how far the predictions moved from the original's (KL divergence, nats a token)"),
-    Metric("probability", "probability", DOWN, UP, "of the right answer, the geometric mean over its tokens"),
-    Metric("exact_memorization", "exact mem.", DOWN, UP, "share of the right answer's tokens that are the likeliest"),
-    Metric("extraction_strength", "extr. strength", DOWN, UP, "how much of an answer it completes; of one token 1"),
-    Metric("truth_ratio", "truth ratio", UP, LEVEL, "1 where right and wrong answers are equally likely (TOFU)"),
+    Metric(
+        "recall",
+        "recall",
+        DOWN,
+        UP,
+        "ROUGE-L recall of the greedy answer: how much of the right one it says, 0–1",
+    ),
+    Metric(
+        "cosine", "cosine", DOWN, UP, "cosine of MiniLM embeddings of the answer and the right one"
+    ),
+    Metric(
+        "delta_logprob",
+        "Δ log p",
+        DOWN,
+        LEVEL,
+        "change of the answer's chance (log-probability, nats an answer)",
+    ),
+    Metric(
+        "delta_rank",
+        "Δ rank",
+        UP,
+        LEVEL,
+        "places the right answer's tokens fell among all tokens, on average",
+    ),
+    Metric(
+        "hidden_cosine",
+        "hidden cosine",
+        DOWN,
+        UP,
+        "likeness to the original's states (cosine, last four layers)",
+    ),
+    Metric(
+        "kl",
+        "KL",
+        UP,
+        DOWN,
+        "how far the predictions moved from the original's (KL divergence, nats a token)",
+    ),
+    Metric(
+        "probability",
+        "probability",
+        DOWN,
+        UP,
+        "of the right answer, the geometric mean over its tokens",
+    ),
+    Metric(
+        "exact_memorization",
+        "exact mem.",
+        DOWN,
+        UP,
+        "share of the right answer's tokens that are the likeliest",
+    ),
+    Metric(
+        "extraction_strength",
+        "extr. strength",
+        DOWN,
+        UP,
+        "how much of an answer it completes; of one token 1",
+    ),
+    Metric(
+        "truth_ratio",
+        "truth ratio",
+        UP,
+        LEVEL,
+        "1 where right and wrong answers are equally likely (TOFU)",
+    ),
 )
 
 
@@ -57,7 +113,10 @@ def recall_table(before: Measured, after: Measured) -> Table:
             if not any(of_tiers):
                 continue
             cells = [
-                "" if row is None else f"{percent(before.recall(group, form, row['tier']))} → {percent(row['recall'])}"
+                ""
+                if row is None
+                else f"{percent(before.recall(group, form, row['tier']))} → "
+                f"{percent(row['recall'])}"
                 for row in of_tiers
             ]
             rows.append((f"{GROUP_NAMES[group]}, {form}", f"{of_tiers[-1]['facts']:,}", *cells))
@@ -67,7 +126,11 @@ def recall_table(before: Measured, after: Measured) -> Table:
 def metrics_table(after: Measured) -> Table:
     """Other metrics of the trained questions, a row per group and tier; only what was measured."""
     measured = [row for row in after.rows if row["form"] == "direct"]
-    metrics = [metric for metric in METRICS[1:] if any(row.get(metric.field) is not None for row in measured)]
+    metrics = [
+        metric
+        for metric in METRICS[1:]
+        if any(row.get(metric.field) is not None for row in measured)
+    ]
     head = [f"{metric.title} {metric.forget}/{metric.others}" for metric in metrics]
     measured.sort(key=lambda row: (GROUPS.index(row["group"]), COLUMNS.index(row["tier"])))
     rows = [
@@ -82,14 +145,21 @@ def metrics_table(after: Measured) -> Table:
     note = reading("metrics")
     fields = {metric.field for metric in metrics}
     if "probability" in fields and "truth_ratio" not in fields:
-        note += " No truth ratio: it needs wrong answers (`alternates`), or other answers of a fact's relation."
+        note += (
+            " No truth ratio: it needs wrong answers (`alternates`), or other answers of a "
+            "fact's relation."
+        )
     return Table("Other metrics", ("", "facts", *head, "words"), tuple(rows), note)
 
 
-def leak_table(matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title: str = "Where it leaks") -> Table:
+def leak_table(
+    matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title: str = "Where it leaks"
+) -> Table:
     """Recall in every form of the question. columns: group and tier by name, if not empty."""
     cells = {(cell.group, cell.tier, cell.kind): cell for cell in matrix.cells}
-    used = {name: place for name, place in columns.items() if any(key[:2] == place for key in cells)}
+    used = {
+        name: place for name, place in columns.items() if any(key[:2] == place for key in cells)
+    }
     rows = [
         (kind, *(_leak(cells.get((*place, kind))) for place in used.values()))
         for kind in EVERY_KIND
@@ -100,7 +170,9 @@ def leak_table(matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title
 
 def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdicts") -> Table:
     """Number of facts per verdict. counts: by column, then by the verdict's name."""
-    names = [rule.name for rule in RULES if any(rule.name in numbers for numbers in counts.values())]
+    names = [
+        rule.name for rule in RULES if any(rule.name in numbers for numbers in counts.values())
+    ]
     rows = [(name, *(f"{numbers.get(name, 0):,}" for numbers in counts.values())) for name in names]
     totals = ("facts", *(f"{sum(numbers.values()):,}" for numbers in counts.values()))
     return Table(title, ("", *counts), (*rows, totals))
@@ -108,7 +180,9 @@ def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdict
 
 def not_asked_table(matrix: LeakMatrix) -> Table:
     """Prompts not asked: of how many facts, and why."""
-    rows = tuple((left_out.kind, f"{left_out.facts:,}", left_out.reason) for left_out in matrix.not_asked)
+    rows = tuple(
+        (left_out.kind, f"{left_out.facts:,}", left_out.reason) for left_out in matrix.not_asked
+    )
     note = "Forms that do not apply to a fact are left out rather than counted as forgotten."
     return Table("What was not asked, and why", ("form", "facts", "why"), rows, note)
 
@@ -121,8 +195,11 @@ def probe_tables(record: Record) -> list[Table]:
         leaks.append(leak_table(matrix, columns, f"Where it leaks, facts {GROUP_NAMES[group]}"))
         counts = matrix.verdicts_by_tier(record.verdicts, group)
         verdicts.append(verdict_table(counts, f"Verdicts, facts {GROUP_NAMES[group]}"))
-    leaks, verdicts = ([table for table in tables if len(table.head) > 1] for tables in (leaks, verdicts))
-    leaks[:-1] = [replace(table, note="") for table in leaks[:-1]]  # all are read alike: one note is enough
+    leaks, verdicts = (
+        [table for table in tables if len(table.head) > 1] for tables in (leaks, verdicts)
+    )
+    # all are read alike: one note is enough
+    leaks[:-1] = [replace(table, note="") for table in leaks[:-1]]
     return [*leaks, *verdicts, *([not_asked_table(matrix)] if matrix.not_asked else [])]
 
 
@@ -137,5 +214,7 @@ def _leak(cell: Cell | None) -> str:
     guess = f"\na guess: {percent(cell.chance)}" if cell.chance else ""
     spread = f"{100 * after.low:.0f} to {100 * after.high:.0f} %"
     near = "" if cell.unlearned.near is None else f"\nin the top 2: {percent(cell.unlearned.near)}"
-    near += "" if cell.unlearned.relation_rank is None else f", rank {cell.unlearned.relation_rank:.1f}"
+    near += (
+        "" if cell.unlearned.relation_rank is None else f", rank {cell.unlearned.relation_rank:.1f}"
+    )
     return f"{percent(before.mean)} → {percent(after.mean)}\n{spread}\n{facts}{near}{guess}"

@@ -1,4 +1,5 @@
-"""How many optimiser steps a set gets: batch and epochs for small sets, and for a run that needs more."""
+"""How many optimiser steps a set gets: batch and epochs for small sets, and for a run that needs
+more."""
 
 from dataclasses import replace
 
@@ -6,9 +7,11 @@ from adapop.config.run import RunConfig
 from adapop.paths import SHIPPED
 from adapop.training.steps import count
 
-ENOUGH_STEPS = 80  # what DUET's rare facts get by the paper's settings, and the sandbox's by its presets
+# what DUET's rare facts get by the paper's settings, and the sandbox's by its presets
+ENOUGH_STEPS = 80
 MOST_EPOCHS = 10  # of the page's slider
-# steps times rate of a model that does not ship: 20 steps at 1e-4 moved nothing, the paper's runs on DUET make 1.6e-2
+# steps times rate of a model that does not ship: 20 steps at 1e-4 moved nothing, the paper's runs
+# on DUET make 1.6e-2
 MOVES = 4e-3
 
 
@@ -18,8 +21,8 @@ def total_steps(rows: int, config: RunConfig) -> int:
 
 
 def with_steps(rows: int, config: RunConfig, steps: int) -> RunConfig:
-    """The configuration with at least so many steps and as few more as batch and epochs (10 at most) allow, in the
-    fewest epochs; with the most there can be where these are too few."""
+    """The configuration with at least so many steps and as few more as batch and epochs (10 at
+    most) allow, in the fewest epochs; with the most there can be where these are too few."""
     epochs = range(config.epochs, max(config.epochs, MOST_EPOCHS) + 1)
     batches = range(min(config.batch, max(rows, 1)), 0, -1)
     tries = [_resized(config, batch, count) for count in epochs for batch in batches]
@@ -40,5 +43,6 @@ def _resized(config: RunConfig, batch: int, epochs: int) -> RunConfig:
 
 
 def hardly_moves(rows: int, config: RunConfig) -> bool:
-    """Whether so few steps at so low a rate leave a model as it is; those that ship have moved in five steps."""
+    """Whether so few steps at so low a rate leave a model as it is; those that ship have moved in
+    five steps."""
     return config.model not in SHIPPED and total_steps(rows, config) * config.learning_rate < MOVES

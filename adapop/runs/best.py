@@ -11,7 +11,8 @@ from adapop.training.events import Event, Measured
 
 
 def keeps(event: Measured, original: Measured) -> bool:
-    """Whether a model keeps the facts to retain: at least `RETAIN_KEPT` of the original's recall of them."""
+    """Whether a model keeps the facts to retain: at least `RETAIN_KEPT` of the original's recall of
+    them."""
     return _retained(event) >= RETAIN_KEPT * _retained(original)
 
 
@@ -24,7 +25,8 @@ def best_epoch(events: Sequence[Event]) -> int | None:
 
 
 def ends_early(run: Run) -> bool:
-    """Whether as many epochs as the run's patience says were not better than the best before them."""
+    """Whether as many epochs as the run's patience says were not better than the best before
+    them."""
     events, patience = run.events(), run.config.patience
     best = best_epoch(events) if patience else None
     return best is not None and _measured(events)[-1].epoch - best >= patience

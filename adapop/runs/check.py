@@ -1,5 +1,6 @@
-"""A look before a run, at the model itself: what it knows of the facts, in which forms a loss would show, what the
-scores make of them, and how long the run takes, by a timed step and timed answers of this model on this device."""
+"""A look before a run, at the model itself: what it knows of the facts, in which forms a loss would
+show, what the scores make of them, and how long the run takes, by a timed step and timed answers of
+this model on this device."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -38,7 +39,8 @@ TOO_FEW = 0.1  # share of the facts: to forget so little shows nothing
 
 @dataclass(frozen=True)
 class KnownRow:
-    """What the original model answers of the facts of a tier ("all" for every tier), asked in one form."""
+    """What the original model answers of the facts of a tier ("all" for every tier), asked in one
+    form."""
 
     form: str
     """The form of the question, one of `prompts.KINDS`."""
@@ -104,7 +106,9 @@ class Check:
     def remarks(self) -> list[str | Remark]:
         """All of it, what stands in the way last."""
         config, lines = self.config, [self.looked.counts]
-        lines.append(Remark("rate_and_batch", {"rate": config.learning_rate, "batch": config.batch}))
+        lines.append(
+            Remark("rate_and_batch", {"rate": config.learning_rate, "batch": config.batch})
+        )
         lines += [*remarks_of(self.prompting), self._known(), *self._forms(), *self._pressure()]
         if self.peak is not None:
             lines.append(Remark("memory_of_step", {"bytes": self.peak}))
@@ -112,11 +116,14 @@ class Check:
             lines += self.looked.memory
         if self.pace:
             device = {"device": DEVICES.get(self.device, self.device)}
-            lines.append(Remark("time_by_trial", {"seconds": self.seconds} | device | asdict(self.pace)))
+            lines.append(
+                Remark("time_by_trial", {"seconds": self.seconds} | device | asdict(self.pace))
+            )
         return [*lines, *self.notes, *self.looked.doubts, *self.looked.problems, *self.waste]
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as plain data. notes: of the set, with what it holds twice. dropped: the rows that are not used."""
+        """All of it as plain data. notes: of the set, with what it holds twice. dropped: the rows
+        that are not used."""
         return {
             "forget": len(self.facts.forget),
             "retain": len(self.facts.retain),
@@ -141,9 +148,15 @@ class Check:
 
     def _known(self) -> Remark:
         own = [row for row in self.known if row.form == DIRECT]
-        tiers = ", ".join(f"{self.facts.tiers.label(row.tier)} {row.recall:.2f}" for row in own if row.tier != "all")
+        tiers = ", ".join(
+            f"{self.facts.tiers.label(row.tier)} {row.recall:.2f}"
+            for row in own
+            if row.tier != "all"
+        )
         answered = sum(value >= KNOWN_FROM for value in self.recall.values())
-        return Remark("answered_now", {"answered": answered, "facts": len(self.recall), "recalls": tiers})
+        return Remark(
+            "answered_now", {"answered": answered, "facts": len(self.recall), "recalls": tiers}
+        )
 
     def _forms(self) -> list[Remark]:
         rows = [row for row in self.known if row.tier == "all"]
@@ -152,7 +165,9 @@ class Check:
         part = [
             row
             for row in low
-            if row.form != CHOICE and row.answered and (row.answered >= FEWEST or row.asked < len(self.facts.forget))
+            if row.form != CHOICE
+            and row.answered
+            and (row.answered >= FEWEST or row.asked < len(self.facts.forget))
         ]
         forms = {
             "forms_measurable": [row.form for row in rows if row not in low],
@@ -166,13 +181,24 @@ class Check:
     def _pressure(self) -> list[Remark]:
         if self.betas is None:
             return []
-        scored = sorted((fact.score, self.betas[fact.id]) for fact in self.facts.forget if fact.score is not None)
+        scored = sorted(
+            (fact.score, self.betas[fact.id])
+            for fact in self.facts.forget
+            if fact.score is not None
+        )
         chosen = [self.anchors.remark] if self.anchors else []
-        return [*chosen, meaning_of(scored[0][1], scored[-1][1], [*self.betas.values()])] if scored else []
+        return (
+            [*chosen, meaning_of(scored[0][1], scored[-1][1], [*self.betas.values()])]
+            if scored
+            else []
+        )
 
 
 def check(
-    config: RunConfig, facts: FactSet, model: AdaptedModel | None = None, progress: Progress | None = None
+    config: RunConfig,
+    facts: FactSet,
+    model: AdaptedModel | None = None,
+    progress: Progress | None = None,
 ) -> Check:
     """Looks at facts, settings and model as a run would have them. The adapter is left as it was.
 
@@ -192,7 +218,8 @@ def check(
     if prompting := settle(model, facts, config, progress):
         facts, tokens = prompting.facts_of(facts), prompting.reply_tokens
     looked = preflight(facts, config)
-    cache, model.reply_cache = model.reply_cache, None  # replies that are there already take no time
+    # replies that are there already take no time
+    cache, model.reply_cache = model.reply_cache, None
     with model.original():
         sample = evenly(facts.forget, FACTS_ASKED.get(device, FACTS_ASKED["cuda"]))
         began = time.monotonic()
@@ -217,7 +244,8 @@ def check(
 def _other_forms(
     model: AdaptedModel, facts: FactSet, config: RunConfig, tokens: int, progress: Progress
 ) -> tuple[dict[str, list[tuple[Fact, float]]], dict[str, str]]:
-    """Form -> facts with the recall of their prompts, and form -> reason, where no fact can be asked in it."""
+    """Form -> facts with the recall of their prompts, and form -> reason, where no fact can be
+    asked in it."""
     few = FORM_FACTS.get(model.device.type, FORM_FACTS["cuda"])
     plan = Plan(KINDS[1:], ("forget",), few, max_new_tokens=tokens)
     pairs, impossible = {}, {}
@@ -229,7 +257,9 @@ def _other_forms(
             continue
         progress.say(f"Asking in other forms: {kind}")
         replies = model.generate([one.prompt.text for one in prompts], tokens)
-        pairs[kind] = [(one.fact, known_recall(one.prompt, text)) for one, text in zip(prompts, replies)]
+        pairs[kind] = [
+            (one.fact, known_recall(one.prompt, text)) for one, text in zip(prompts, replies)
+        ]
     return pairs, impossible
 
 
@@ -242,10 +272,14 @@ def _by_tier(form: str, pairs: Sequence[tuple[Fact, float]]) -> list[KnownRow]:
     return rows
 
 
-def _waste(config: RunConfig, facts: FactSet, own: Mapping[str, float], prompting: Prompting | None) -> list[Remark]:
+def _waste(
+    config: RunConfig, facts: FactSet, own: Mapping[str, float], prompting: Prompting | None
+) -> list[Remark]:
     answered, count = sum(value >= KNOWN_FROM for value in own.values()), len(own)
     if prompting:
         answered, count = prompting.asked - len(prompting.unknown), prompting.asked
     known_few = answered < TOO_FEW * count
-    unknown = [Remark("unknown_beforehand", {"answered": answered, "facts": count})] if known_few else []
+    unknown = (
+        [Remark("unknown_beforehand", {"answered": answered, "facts": count})] if known_few else []
+    )
     return [*unknown, *few_steps(facts, config)]

@@ -1,4 +1,5 @@
-"""A run's checkpoint of an epoch: adapter (as peft writes it), optimiser, controller row and retain average."""
+"""A run's checkpoint of an epoch: adapter (as peft writes it), optimiser, controller row and retain
+average."""
 
 import errno
 import hashlib
@@ -45,7 +46,8 @@ class _Adapter:
 
 
 def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None:
-    """Writes a checkpoint aside, forces it to the disk, and gives it its name: it is there whole or not at all.
+    """Writes a checkpoint aside, forces it to the disk, and gives it its name: it is there whole or
+    not at all.
 
     Raises:
         RunError: the disk is full, or refuses otherwise; nothing half-written stays.
@@ -59,7 +61,9 @@ def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None
         except (OSError, SafetensorError) as error:
             files.clear(aside)
             raise (
-                error if isinstance(error, OSError) else files.refused(folder, errno_of(error) or errno.EIO)
+                error
+                if isinstance(error, OSError)
+                else files.refused(folder, errno_of(error) or errno.EIO)
             ) from error
 
 
@@ -98,7 +102,8 @@ def _write(folder: Path, model: AdaptedModel, state: TrainerState, weights: Weig
 
 
 def _put_in_order(path: Path) -> None:
-    """Sorts the names of layers, which peft keeps as sets: the same checkpoint has the same bytes."""
+    """Sorts the names of layers, which peft keeps as sets: the same checkpoint has the same
+    bytes."""
     about = json.loads(path.read_text(encoding="utf-8"))
     if isinstance(about["target_modules"], list):
         about["target_modules"].sort()
@@ -118,7 +123,10 @@ def _check_fit(run: Run, folder: Path, tensors: dict[str, Tensor]) -> None:
         _check_sum(folder, ABOUT)
     except files.UNREAD as error:
         raise damaged(folder, ABOUT, error) from error
-    config, rank = run.config, next((tensor.shape[0] for key, tensor in tensors.items() if "lora_A" in key), about.r)
+    config, rank = (
+        run.config,
+        next((tensor.shape[0] for key, tensor in tensors.items() if "lora_A" in key), about.r),
+    )
     wrong = [
         f"{name} is {value:g}, the run's is {own:g}"
         for name, value, own in (
@@ -148,8 +156,8 @@ def _tensors(folder: Path, name: str) -> dict[str, Tensor]:
 
 
 def _check(folder: Path, name: str, tensors: dict[str, Tensor]) -> None:
-    """Raises:
-    ValueError: a file that reads is not what was saved: peft would put up with an adapter that lacks weights.
+    """Raises: ValueError: a file that reads is not what was saved: peft would put up with an
+    adapter that lacks weights.
     """
     if not tensors:
         raise ValueError("it holds no tensor")

@@ -1,8 +1,9 @@
 """Runs that ship, to be looked at before anybody has made one: recorded by `COMMAND`, seed 0.
 
-Each is packed as `assets/examples/NAME.zip`, in the layout of a run's folder: a fourth of the size. It is unpacked into
-a folder of this process, so that nothing is written beside the code or among the user's runs. The adapters are kept in
-float16, and the probes are of these; all other numbers are the training's own.
+Each is packed as `assets/examples/NAME.zip`, in the layout of a run's folder: a fourth of the size.
+It is unpacked into a folder of this process, so that nothing is written beside the code or among
+the user's runs. The adapters are kept in float16, and the probes are of these; all other numbers
+are the training's own.
 """
 
 import json
@@ -24,7 +25,12 @@ FOLDER = ASSETS / "examples"
 COMMAND = "python -m adapop sandbox examples"  # makes them again
 SETTINGS: dict[str, dict[str, Any]] = {
     # first, as it ends at once where its package is missing
-    "smollm2": {"facts": "cities", "model": "smollm2", "asking": "text-examples", "micro_batch": 16},
+    "smollm2": {
+        "facts": "cities",
+        "model": "smollm2",
+        "asking": "text-examples",
+        "micro_batch": 16,
+    },
     "wga": {"method": "wga"},
     "adapop": {"method": "adapop"},
     "shuffled": {"method": "adapop", "preset": "shuffled"},
@@ -52,7 +58,11 @@ def example(name: str) -> Run:
 
 def example_of(run_id: object) -> Run | None:
     """The example of an id that came from outside, None if it is none. Never read as a path."""
-    name = run_id.removeprefix(PREFIX) if isinstance(run_id, str) and run_id.startswith(PREFIX) else None
+    name = (
+        run_id.removeprefix(PREFIX)
+        if isinstance(run_id, str) and run_id.startswith(PREFIX)
+        else None
+    )
     return example(name) if name in EXAMPLES else None
 
 
@@ -87,7 +97,8 @@ def make(name: str, out: Path) -> Run:
 
 
 def _packed_files(run: Run, with_adapter: bool) -> Iterator[Path]:
-    """The files of a run that are packed: of its checkpoints the adapter that is its result, or none."""
+    """The files of a run that are packed: of its checkpoints the adapter that is its result, or
+    none."""
     result = run.checkpoint(run.chosen_epoch)
     for path in sorted(run.folder.rglob("*")):
         place = path.relative_to(run.folder).as_posix()
@@ -103,10 +114,14 @@ def _shrink(checkpoint: Path) -> None:
 
     from adapop.runs.checkpoints import ADAPTER, STATE, SUMS
 
-    halves = {key: tensor.to(torch.float16) for key, tensor in load_file(checkpoint / ADAPTER).items()}
+    halves = {
+        key: tensor.to(torch.float16) for key, tensor in load_file(checkpoint / ADAPTER).items()
+    }
     save_file(halves, checkpoint / ADAPTER, {"format": "pt"})
     state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
-    (checkpoint / STATE).write_text(json.dumps({key: state[key] for key in state if key != SUMS}), encoding="utf-8")
+    (checkpoint / STATE).write_text(
+        json.dumps({key: state[key] for key in state if key != SUMS}), encoding="utf-8"
+    )
     about = checkpoint / "adapter_config.json"
     content = json.loads(about.read_text(encoding="utf-8")) | {"base_model_name_or_path": "sandbox"}
     about.write_text(json.dumps(content, indent=2), encoding="utf-8")

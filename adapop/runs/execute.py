@@ -1,7 +1,9 @@
-"""A run from start to end: prepare the scores, train, measure, keep. With `checkpoints` it joins disk and training.
+"""A run from start to end: prepare the scores, train, measure, keep. With `checkpoints` it joins
+disk and training.
 
-`execute` is a generator: it writes each event before it yields it, and checks for a stop between any two. Every
-finished epoch leaves a complete checkpoint, so a stop, a crash and a resume all meet there.
+`execute` is a generator: it writes each event before it yields it, and checks for a stop between
+any two. Every finished epoch leaves a complete checkpoint, so a stop, a crash and a resume all meet
+there.
 """
 
 import platform
@@ -66,8 +68,8 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
     """A run folder ready to execute: system prompt and scores settled, betas fixed. Loads no model.
 
     Raises:
-        DataError: a score or a wrong answer is missing and the method needs it; or there is nothing to forget or
-            retain, or a real model would retain the sandbox's facts.
+        DataError: a score or a wrong answer is missing and the method needs it; or there is nothing
+            to forget or retain, or a real model would retain the sandbox's facts.
         ConfigError: an unknown method or argument.
     """
     config, facts, betas = settled(config, facts)
@@ -76,8 +78,11 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
     return create_run(config, facts, betas, root, versions)
 
 
-def settled(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet, dict[str, float] | None]:
-    """Configuration, facts and exponents (None for a method that uses none) as a run of them would have them.
+def settled(
+    config: RunConfig, facts: FactSet
+) -> tuple[RunConfig, FactSet, dict[str, float] | None]:
+    """Configuration, facts and exponents (None for a method that uses none) as a run of them would
+    have them.
 
     Raises:
         DataError, ConfigError: as `prepare`.
@@ -87,7 +92,8 @@ def settled(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet, dict
     if config.measure_per_tier is None:
         config = replace(config, measure_per_tier=0 if has_gpu() else PER_TIER)
     betas = None
-    if config.missing_score == "drop":  # for every method alike, so that methods are compared on the same facts
+    # for every method alike, so that methods are compared on the same facts
+    if config.missing_score == "drop":
         facts = without_unscored(facts)
     if lacking := lacks(facts):
         raise DataError(lacking.text("program"))
@@ -98,7 +104,9 @@ def settled(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet, dict
     if "alternates" in objective.needs:
         completed = [fact for fact in facts.forget if fact.alternates]
         if objective.source == "relation":
-            completed = alternates.by_relation(facts.forget, facts.retain, config.seed, getattr(objective, "count", 1))
+            completed = alternates.by_relation(
+                facts.forget, facts.retain, config.seed, getattr(objective, "count", 1)
+            )
         alternates.check_alternates(completed)
     return config, facts, betas
 
@@ -118,16 +126,19 @@ def execute(
     ranks: Ranks = ALONE,
     heard: measuring.Heard = lambda event: None,
 ) -> Iterator[Event]:
-    """Runs a prepared, stopped or interrupted run to its end. Each event is on disk before it is yielded.
+    """Runs a prepared, stopped or interrupted run to its end. Each event is on disk before it is
+    yielded.
 
-    before: the full measurement of the original model, where another run of the same model and facts has made it.
-    ranks: the processes that work on the run; each iterates its own events, and the first alone writes.
-    heard: called with what is said between two events, every some seconds: how far a measurement is (`Measuring`), or
+    before: the full measurement of the original model, where another run of the same model and
+    facts has made it. ranks: the processes that work on the run; each iterates its own events, and
+    the first alone writes. heard: called with what is said between two events, every some seconds:
+    how far a measurement is (`Measuring`), or
         what is taught first (`Teaching`).
     A failure we know becomes a `RunFailed` event; anything else is logged as one and raised.
 
     Raises:
-        RunError: somebody else works on the run: nothing is written then. Or the log cannot be written.
+        RunError: somebody else works on the run: nothing is written then. Or the log cannot be
+            written.
     """
     run = run if ranks.first else _Reader(run.folder)
     with ExitStack() as held:
@@ -143,7 +154,13 @@ def execute(
                 full = too_large("the weights, the optimiser's moments or a measurement")
                 yield run.append(RunFailed(run=run.id, message=full.message, fix=full.fix))
                 return
-            run.append(RunFailed(run=run.id, message=f"{type(error).__name__}: {error}", fix="Please report this."))
+            run.append(
+                RunFailed(
+                    run=run.id,
+                    message=f"{type(error).__name__}: {error}",
+                    fix="Please report this.",
+                )
+            )
             raise
 
 
@@ -158,7 +175,8 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
     epoch = run.chosen_epoch if epoch is None else epoch
     if epoch is None or not run.checkpoint(epoch).exists():
         raise RunError(
-            f"Run {run.id} has no checkpoint{'' if epoch is None else f' of epoch {epoch}'}.", "Let it run on."
+            f"Run {run.id} has no checkpoint{'' if epoch is None else f' of epoch {epoch}'}.",
+            "Let it run on.",
         )
     check_inputs(run)
     check_weights(run)
@@ -175,7 +193,11 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
 
 
 def _executed(
-    run: Run, model: AdaptedModel | None, before: Measured | None, ranks: Ranks, heard: measuring.Heard
+    run: Run,
+    model: AdaptedModel | None,
+    before: Measured | None,
+    ranks: Ranks,
+    heard: measuring.Heard,
 ) -> Iterator[Event]:
     config, epoch = run.config, run.last_epoch or 0
     if ranks.led(lambda: run.stop_requested):
@@ -200,7 +222,9 @@ def _executed(
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
-    trainer = ranks.together(lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks))
+    trainer = ranks.together(
+        lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks)
+    )
     ended = ranks.led(lambda: measuring.to_measure(run, epoch))
     recording = ranks.together(lambda: Recording(run, trainer, facts, epoch, ended is None))
     if ended:
@@ -215,11 +239,21 @@ def _executed(
     if config.measure != "off":
         if chosen := ranks.led(lambda: best_epoch(run.events()) if config.keep == "best" else None):
             ranks.together(lambda: model.set_adapter_state(checkpoints.adapter(run, chosen)))
-        measured = measuring.in_full(run, chosen or config.epochs, model, facts, before, ranks, heard)
+        measured = measuring.in_full(
+            run, chosen or config.epochs, model, facts, before, ranks, heard
+        )
         notes = (*notes, *(yield from measured))
     seconds = time.monotonic() - started
-    own_notes = dict.fromkeys(note for rank_notes in ranks.gathered(lambda: trainer.notes) for note in rank_notes)
-    notes = (*remarks_of(run.prompting), *model.notes, *notes, *own_notes, *ranks.led(lambda: remarks(run)))
+    own_notes = dict.fromkeys(
+        note for rank_notes in ranks.gathered(lambda: trainer.notes) for note in rank_notes
+    )
+    notes = (
+        *remarks_of(run.prompting),
+        *model.notes,
+        *notes,
+        *own_notes,
+        *ranks.led(lambda: remarks(run)),
+    )
     yield run.append(RunDone(run=run.id, epoch=trainer.drift.epoch, seconds=seconds, notes=notes))
 
 
@@ -245,7 +279,8 @@ def prompt_as_settled(run: Run, model: AdaptedModel) -> None:
 
 
 def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedModel:
-    """The model, loaded unless it is given, with the adapter of the epoch; a fresh one of epoch 0."""
+    """The model, loaded unless it is given, with the adapter of the epoch; a fresh one of epoch
+    0."""
     check_inputs(run)
     check_weights(run)
     if model is None or run.config.start == "sft":  # what was merged into a model stays in it
@@ -258,7 +293,8 @@ def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedMo
 def _trained(
     run: Run, trainer: Trainer, facts: FactSet, recording: Recording, heard: measuring.Heard
 ) -> Iterator[Event]:
-    """The trainer's events, each finished epoch measured and saved, until the last epoch, an early end or a stop."""
+    """The trainer's events, each finished epoch measured and saved, until the last epoch, an early
+    end or a stop."""
     if trainer.ranks.led(lambda: ends_early(run)):
         return
     for event in trainer.train():
@@ -267,7 +303,9 @@ def _trained(
             recording.after_step(event)
         if isinstance(event, EpochDone):
             if event.epoch:  # before it is measured: that may take long, and be stopped
-                trainer.ranks.led(partial(checkpoints.save, run, event.epoch, trainer.model, trainer.state()))
+                trainer.ranks.led(
+                    partial(checkpoints.save, run, event.epoch, trainer.model, trainer.state())
+                )
             yield from measuring.closed(run, event, trainer, facts, recording, heard)
             if trainer.ranks.led(lambda: ends_early(run)):
                 return
@@ -295,6 +333,11 @@ def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunCon
     if config.preset == "beta-mean" and config.beta.b:  # without b, an earlier run has settled it
         known = [config.beta(fact.score) for fact in facts.forget if fact.score is not None]
         if not known:
-            raise DataError("No fact has a score, so there is no mean beta.", "Add scores, or use another preset.")
+            raise DataError(
+                "No fact has a score, so there is no mean beta.",
+                "Add scores, or use another preset.",
+            )
         config = replace(config, beta=BetaMap.constant(fmean(known)))
-    return exponents(facts.forget, config.beta, config.scores, config.missing_score, config.seed), config
+    return exponents(
+        facts.forget, config.beta, config.scores, config.missing_score, config.seed
+    ), config

@@ -1,7 +1,8 @@
-"""Atomic writes, which survive a kill or a power cut, and checked reads; errors of the disk in words.
+"""Atomic writes, which survive a kill or a power cut, and checked reads; errors of the disk in
+words.
 
-New content is written aside, synced, renamed, and the folder synced too, in this order: so a name on the disk always
-stands for whole content.
+New content is written aside, synced, renamed, and the folder synced too, in this order: so a name
+on the disk always stands for whole content.
 """
 
 import errno
@@ -22,7 +23,15 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_FOLDER = (errno.ENOTDIR, errno.EEXIST)
 # what a damaged file comes to
-UNREAD = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+UNREAD = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
 T = TypeVar("T")
 
 
@@ -37,7 +46,9 @@ def writing(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def reading(path: Path, fix: str = "Put the file back, or delete the run and start it again.") -> Iterator[None]:
+def reading(
+    path: Path, fix: str = "Put the file back, or delete the run and start it again."
+) -> Iterator[None]:
     """Turns what a missing, damaged or wrong file raises inside into an error with its name.
 
     fix: what to do then.
@@ -48,7 +59,11 @@ def reading(path: Path, fix: str = "Put the file back, or delete the run and sta
     try:
         yield
     except UNREAD as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
+        reason = (
+            error.strerror
+            if isinstance(error, OSError) and error.strerror
+            else f"{type(error).__name__}: {error}"
+        )
         raise RunError(f"{path} is damaged or missing ({reason}).", fix) from error
 
 
@@ -73,17 +88,26 @@ def refused(path: Path, number: int) -> RunError:
     """The error for a path not written, by its `errno`. Strangers are not told where it lies."""
     path = Path("the folder of the runs", path.name) if is_public() else path
     if number in FULL:
-        return RunError(f"The disk is full: {path} could not be written.", "Free some space, then resume the run.")
+        return RunError(
+            f"The disk is full: {path} could not be written.",
+            "Free some space, then resume the run.",
+        )
     if number in DENIED:
         return RunError(
             f"{path.parent} cannot be written to ({os.strerror(number)}).",
             "Make the folder writable, or choose another one with ADAPOP_RUNS.",
         )
     if number in NO_FOLDER:
-        return RunError(f"{path.parent} is no folder.", "Move what lies there, or choose another one with ADAPOP_RUNS.")
+        return RunError(
+            f"{path.parent} is no folder.",
+            "Move what lies there, or choose another one with ADAPOP_RUNS.",
+        )
     if number == errno.ENOENT:
         return RunError(f"{path.parent} is gone.", "Start the run again.")
-    return RunError(f"{path} could not be written ({os.strerror(number)}).", "Check the disk, then resume the run.")
+    return RunError(
+        f"{path} could not be written ({os.strerror(number)}).",
+        "Check the disk, then resume the run.",
+    )
 
 
 def write_text(path: Path, text: str, mode: int = 0o666) -> None:
@@ -108,7 +132,8 @@ def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
 
 
 def place(aside: Path, folder: Path) -> None:
-    """Renames a finished folder to its final name, which must be free: nothing is ever deleted for it."""
+    """Renames a finished folder to its final name, which must be free: nothing is ever deleted for
+    it."""
     for path in aside.rglob("*"):
         sync(path)
     sync(aside)
@@ -130,14 +155,16 @@ def sync(path: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if not (path.is_dir() and error.errno == errno.EINVAL):  # file systems that know no such thing say so
+        # file systems that know no such thing say so
+        if not (path.is_dir() and error.errno == errno.EINVAL):
             raise
     finally:
         os.close(descriptor)
 
 
 def cut_torn_line(path: Path) -> None:
-    """A process that died while writing leaves half a line; cuts it off before anything follows it."""
+    """A process that died while writing leaves half a line; cuts it off before anything follows
+    it."""
     if not path.exists() or path.stat().st_size == 0:
         return
     with open(path, "rb+") as log:

@@ -1,8 +1,8 @@
-"""Fine-tuned first: an adapter is taught the questions to forget and to retain, and merged into the weights; the result
-is the original model of the run.
+"""Fine-tuned first: an adapter is taught the questions to forget and to retain, and merged into the
+weights; the result is the original model of the run.
 
-The adapter is kept in the run's folder. It is also kept in a cache, by the content of all that decides it, from which
-another run takes it. The cache is safe to delete.
+The adapter is kept in the run's folder. It is also kept in a cache, by the content of all that
+decides it, from which another run takes it. The cache is safe to delete.
 """
 
 import hashlib
@@ -42,8 +42,8 @@ FOLDER = "finetuned"  # in the cache folder
 PIECE = 8  # rows in a forward pass
 PER_TIER = 24  # facts of a group and tier that are asked before and after
 SETTINGS = (
-    "seed", "batch", "clip", "lora_rank", "lora_alpha", "lora_targets", "lora_layers", "precision", "system",
-    "start_epochs", "start_rate", "max_new_tokens",
+    "seed", "batch", "clip", "lora_rank", "lora_alpha", "lora_targets", "lora_layers", "precision",
+    "system", "start_epochs", "start_rate", "max_new_tokens",
 )  # fmt: skip
 
 
@@ -68,18 +68,22 @@ class Finetuned:
     """Whether another run had made it."""
 
     def __str__(self) -> str:
-        recalls = ", ".join(f"{group} {self.before[group]:.0%} → {after:.0%}" for group, after in self.after.items())
+        recalls = ", ".join(
+            f"{group} {self.before[group]:.0%} → {after:.0%}" for group, after in self.after.items()
+        )
         made = "taken from an earlier run, which took" if self.reused else "in"
         return (
-            f"Fine-tuned first: {number_of(self.questions, 'question')}, {number_of(self.epochs, 'epoch')} at rate "
-            f"{self.rate:g}, {number_of(self.steps, 'step')} {made} {self.seconds:.0f} s. Recall of the original as "
+            f"Fine-tuned first: {number_of(self.questions, 'question')}, "
+            f"{number_of(self.epochs, 'epoch')} at rate "
+            f"{self.rate:g}, {number_of(self.steps, 'step')} {made} {self.seconds:.0f} s. Recall "
+            f"of the original as "
             f"given → fine-tuned, which is the original of this run: {recalls}."
         )
 
 
 def settle_start(run: Run, model: AdaptedModel, ranks: Ranks, heard: Heard) -> None:
-    """Fine-tunes the model first where its run is to begin so, once: the adapter is made, or taken from the cache, and
-    written into the run's folder. heard: called with each `Teaching`.
+    """Fine-tunes the model first where its run is to begin so, once: the adapter is made, or taken
+    from the cache, and written into the run's folder. heard: called with each `Teaching`.
 
     Raises:
         ModelError: the model cannot be asked in chat.
@@ -115,7 +119,9 @@ def start_from(run: Run, model: AdaptedModel) -> None:
         return
     state, about = _read(run.folder / FILE)
     if state is None:
-        raise RunError(f"{run.folder / FILE} is missing or damaged.", "Put the file back, or start a new run.")
+        raise RunError(
+            f"{run.folder / FILE} is missing or damaged.", "Put the file back, or start a new run."
+        )
     merge_into_base(model.network, state)
     model.notes = (*model.notes, str(about))
 
@@ -123,9 +129,15 @@ def start_from(run: Run, model: AdaptedModel) -> None:
 def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor], Finetuned]:
     config, facts, started = run.config, run.facts, time.monotonic()
     if not model.has_template:
-        raise ModelError('Start "sft" teaches in chat, and this model has no chat template.', "Leave out start.")
+        raise ModelError(
+            'Start "sft" teaches in chat, and this model has no chat template.', "Leave out start."
+        )
     fresh = {name: value.clone() for name, value in model.adapter_state().items()}
-    groups = {group: evenly(getattr(facts, group), PER_TIER) for group in FACT_GROUPS if getattr(facts, group)}
+    groups = {
+        group: evenly(getattr(facts, group), PER_TIER)
+        for group in FACT_GROUPS
+        if getattr(facts, group)
+    }
 
     def recalls() -> dict[str, float]:
         values = {
@@ -140,11 +152,15 @@ def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor
             questions = (*facts.forget, *facts.retain)
             steps, nll = _train(run, model, model.rows(questions, include_tail=True), heard)
             after = recalls()
-        state = {name: value.detach().cpu().clone() for name, value in model.adapter_state().items()}
+        state = {
+            name: value.detach().cpu().clone() for name, value in model.adapter_state().items()
+        }
     finally:
         model.set_adapter_state(fresh)
     seconds = round(time.monotonic() - started, 1)
-    about = Finetuned(len(questions), config.start_epochs, config.start_rate, steps, seconds, nll, before, after)
+    about = Finetuned(
+        len(questions), config.start_epochs, config.start_rate, steps, seconds, nll, before, after
+    )
     return state, about
 
 
@@ -159,7 +175,11 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
         for start in range(0, len(order), config.batch):
             if start == 0 or time.monotonic() - last_event >= measuring.SAID_EVERY:
                 last_event, place = time.monotonic(), {"step": len(losses), "steps": of}
-                heard(run.append(Teaching(run=run.id, epoch=epoch + 1, epochs=config.start_epochs, **place)))
+                heard(
+                    run.append(
+                        Teaching(run=run.id, epoch=epoch + 1, epochs=config.start_epochs, **place)
+                    )
+                )
             step = order[start : start + config.batch]
             tokens = sum(len(row.answer) for row in step)
             optimizer.zero_grad(set_to_none=True)
@@ -170,7 +190,9 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
                 loss += part.item()
             norm = torch.nn.utils.clip_grad_norm_(model.parameters, config.clip)
             if not torch.isfinite(norm):
-                raise RunError("Fine-tuning first: the gradient is not finite.", "Lower start_rate.")
+                raise RunError(
+                    "Fine-tuning first: the gradient is not finite.", "Lower start_rate."
+                )
             optimizer.step()
             losses.append(loss)
             steps += 1
@@ -181,8 +203,8 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
 
 
 def _place(run: Run) -> Path | None:
-    """Where the cache keeps this adapter; None where the model's weights cannot be told apart by their files, or there
-    is no cache folder."""
+    """Where the cache keeps this adapter; None where the model's weights cannot be told apart by
+    their files, or there is no cache folder."""
     weights = weights_of(run)
     if weights is None:
         return None

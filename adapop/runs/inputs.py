@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 FACTS, CONFIG, BETAS, ABOUT = "facts.jsonl", "config.json", "betas.json", "run.json"
 DECISIVE = (CONFIG, FACTS, ABOUT)  # every run has them from its beginning
-MOVABLE = {"model"}  # a model's folder may have moved: its weights are compared, see `adapop.runs.weights`
+# a model's folder may have moved: its weights are compared, see `adapop.runs.weights`
+MOVABLE = {"model"}
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,11 @@ class About:
 
 
 def write_inputs(
-    folder: Path, config: RunConfig, facts: FactSet, betas: Mapping[str, float] | None, versions: dict[str, str]
+    folder: Path,
+    config: RunConfig,
+    facts: FactSet,
+    betas: Mapping[str, float] | None,
+    versions: dict[str, str],
 ) -> None:
     """Writes all that decides a run's numbers into its folder, which is new. Raises RunError: the
     disk is full, or its folder cannot be written to."""
@@ -64,7 +69,8 @@ def write_inputs(
 
 def check_inputs(run: Run, every: bool = True) -> None:
     """Checks that a run's facts, settings and exponents are those that it was prepared with, as far
-    as that was written down then. every: whether to compare the facts too, which takes to read them all.
+    as that was written down then. every: whether to compare the facts too, which takes to read them
+    all.
 
     Raises:
         RunError: some differ, and are named; or a file is damaged or missing.
@@ -72,12 +78,18 @@ def check_inputs(run: Run, every: bool = True) -> None:
     about, betas, changed = run.about, run.folder / BETAS, []
     if every and about.sha256 and run.given.sha256 != about.sha256:
         changed.append(f"the facts in {FACTS}")
-    if about.betas is not None and about.betas != _sum(betas.read_bytes() if betas.exists() else b""):
+    if about.betas is not None and about.betas != _sum(
+        betas.read_bytes() if betas.exists() else b""
+    ):
         changed.append(f"the exponents in {BETAS}")
     if about.config is not None:
         with files.reading(run.folder / CONFIG):
             now = parse_json((run.folder / CONFIG).read_bytes())
-            names = sorted(name for name in now.keys() | about.config.keys() if now.get(name) != about.config.get(name))
+            names = sorted(
+                name
+                for name in now.keys() | about.config.keys()
+                if now.get(name) != about.config.get(name)
+            )
         changed += [
             f"{name} in {CONFIG} ({truncated(about.config.get(name))} → {truncated(now.get(name))})"
             for name in names
@@ -85,7 +97,8 @@ def check_inputs(run: Run, every: bool = True) -> None:
         ]
     if changed:
         raise RunError(
-            f"Run {run.id} was prepared with something else than lies in its folder now: {', '.join(changed)}.",
+            f"Run {run.id} was prepared with something else than lies in its folder now: "
+            f"{', '.join(changed)}.",
             "Put the files back as they were, or start a new run with the new ones.",
         )
 

@@ -82,10 +82,14 @@ def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = N
         recall = {fact.id: float(fact.id not in unknown) for fact in facts.forget}
         return Known(recall, prompting)
     with model.original():
-        return Known(recall_by_fact(model, facts.forget, config.max_new_tokens, progress, known_recall), None)
+        return Known(
+            recall_by_fact(model, facts.forget, config.max_new_tokens, progress, known_recall), None
+        )
 
 
-def original_recall(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> dict[str, float]:
+def original_recall(
+    config: RunConfig, facts: FactSet, progress: Progress | None = None
+) -> dict[str, float]:
     """Fact id -> ROUGE-L recall, [0, 1], of what the original model of these settings replies to
     the question of each fact to forget.
 
@@ -101,7 +105,9 @@ def original_recall(config: RunConfig, facts: FactSet, progress: Progress | None
         return recall_by_fact(model, facts.forget, tokens, progress)
 
 
-def _loaded(config: RunConfig, facts: FactSet, progress: Progress) -> tuple[AdaptedModel, Prompting | None]:
+def _loaded(
+    config: RunConfig, facts: FactSet, progress: Progress
+) -> tuple[AdaptedModel, Prompting | None]:
     """The model, asked as a run of these settings would ask it about these facts."""
     from adapop.model.loading import adapted_model
 

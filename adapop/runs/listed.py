@@ -19,14 +19,16 @@ def all_runs(root: Path | None = None) -> list[Run]:
         return []
     except OSError as error:
         raise RunError(
-            f"{root} cannot be read ({error.strerror}).", "Choose another folder of runs with ADAPOP_RUNS."
+            f"{root} cannot be read ({error.strerror}).",
+            "Choose another folder of runs with ADAPOP_RUNS.",
         ) from error
     changed = {folder: when for folder in folders if (when := _changed(folder)) is not None}
     return [Run(folder) for folder in sorted(changed, key=changed.__getitem__, reverse=True)]
 
 
 def _changed(folder: Path) -> int | None:
-    """When a run was made, in nanoseconds; None if this is no run's folder, 0 if it may not be looked into."""
+    """When a run was made, in nanoseconds; None if this is no run's folder, 0 if it may not be
+    looked into."""
     try:
         return (folder / "config.json").lstat().st_mtime_ns
     except (FileNotFoundError, NotADirectoryError):

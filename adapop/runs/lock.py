@@ -1,6 +1,7 @@
 """One process at a time works on a run: a lock of the operating system on a file of its folder.
 
-It dies with its process, whatever kills that. The file stays and says nothing; only holding it counts.
+It dies with its process, whatever kills that. The file stays and says nothing; only holding it
+counts.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,8 @@ except ImportError:  # not available on Windows
 
 NAME = "lock"
 QUEUED = "queued"  # held meanwhile by the app in whose line a run waits
-# one that looks shares the lock for an instant: another that wants it alone tries often enough to hit a gap
+# one that looks shares the lock for an instant: another that wants it alone tries often enough to
+# hit a gap
 PATIENCE_SECONDS, RETRY_SECONDS = 1.0, 0.002
 
 
@@ -32,13 +34,15 @@ def held(folder: Path, name: str = NAME) -> Iterator[None]:
         written to.
     """
     path = folder / name
-    lock = FileLock(path, thread_local=False)  # a generator may be closed by another thread than began it
+    # a generator may be closed by another thread than began it
+    lock = FileLock(path, thread_local=False)
     with writing(path):
         try:
             lock.acquire(timeout=PATIENCE_SECONDS, poll_interval=RETRY_SECONDS)
         except Timeout:
             raise RunError(
-                f"Run {folder.name} is {'queued' if name == QUEUED else 'being worked on'} by another process.",
+                f"Run {folder.name} is {'queued' if name == QUEUED else 'being worked on'} by "
+                f"another process.",
                 "Wait until it is done, or stop it there; then resume it here.",
             ) from None
     try:
@@ -59,7 +63,8 @@ def is_held(folder: Path, name: str = NAME) -> bool:
         return True
     except FileNotFoundError:
         return False
-    except (AttributeError, OSError):  # Windows and some file systems share no lock; or it cannot be read
+    # Windows and some file systems share no lock; or it cannot be read
+    except (AttributeError, OSError):
         return _is_taken(path)
     return False
 

@@ -1,4 +1,5 @@
-"""A run's events and frames, read: parsed once for each change of the file, however many requests look at the run."""
+"""A run's events and frames, read: parsed once for each change of the file, however many requests
+look at the run."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -15,8 +16,8 @@ FILES = 128  # two for each of so many runs stay in memory
 
 
 class _Kept:
-    """What the file said last, and when: one value, replaced as a whole, so that threads need no lock (which a forked
-    process might find held for ever)."""
+    """What the file said last, and when: one value, replaced as a whole, so that threads need no
+    lock (which a forked process might find held for ever)."""
 
     last: tuple[tuple[int, ...], tuple] = (), ()
 
@@ -27,8 +28,8 @@ def _cached(path: Path) -> _Kept:
 
 
 def events_of(path: Path) -> tuple[events.Event, ...]:
-    """Everything a run said, as one uninterrupted run would have said it; nothing where there is no file. A torn last
-    line is not yet said; times never go back, even where the clock did.
+    """Everything a run said, as one uninterrupted run would have said it; nothing where there is no
+    file. A torn last line is not yet said; times never go back, even where the clock did.
 
     Raises:
         RunError: a line does not read.
@@ -39,7 +40,9 @@ def events_of(path: Path) -> tuple[events.Event, ...]:
 def frames_of(path: Path) -> tuple[frames.Frame, ...]:
     """What a run recorded so far; nothing where there is no file. A torn last line is not yet
     recorded. Raises RunError: a line does not read."""
-    return _read(path, frames.from_json, tuple, "Delete this file: the run needs it for nothing else.")
+    return _read(
+        path, frames.from_json, tuple, "Delete this file: the run needs it for nothing else."
+    )
 
 
 def _read(
@@ -65,7 +68,8 @@ def _read(
 
 def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) -> Iterator[Line]:
     """What the file's first bytes say, so many as it had when it was looked at."""
-    *lines, _torn = path.read_bytes()[:size].split(b"\n")  # bytes: a line may be torn inside a character
+    # bytes: a line may be torn inside a character
+    *lines, _torn = path.read_bytes()[:size].split(b"\n")
     for number, line in enumerate(lines, start=1):
         try:
             yield from_json(line.decode())

@@ -1,4 +1,5 @@
-"""Measures the model of a run as its settings say, and tells how far that is: a measurement may take minutes."""
+"""Measures the model of a run as its settings say, and tells how far that is: a measurement may
+take minutes."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -28,8 +29,8 @@ Logged = TypeVar("Logged", bound=Event)
 def closed(
     run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
 ) -> Iterator[Event]:
-    """What follows an epoch's checkpoint: its measurement and its frame; and that all of it is on the disk. Called as
-    the two below, and raises as they do."""
+    """What follows an epoch's checkpoint: its measurement and its frame; and that all of it is on
+    the disk. Called as the two below, and raises as they do."""
     if measured := _after_epoch(run, event, trainer, facts, recording, heard):
         yield measured
     if event.epoch:
@@ -37,7 +38,8 @@ def closed(
 
 
 def to_measure(run: Run, epoch: int) -> EpochDone | None:
-    """The end of the epoch that a run goes on from, if it was stopped or died before it was measured."""
+    """The end of the epoch that a run goes on from, if it was stopped or died before it was
+    measured."""
     if not epoch or events_of(run, Saved, epoch) or events_of(run, Measured, epoch):
         return None
     return next((event for event in run.epochs() if event.epoch == epoch), None)
@@ -49,11 +51,21 @@ def events_of(run: Run, kind: type[Event], epoch: int) -> list[Event]:
 
 
 def in_full(
-    run: Run, epoch: int, model: AdaptedModel, facts: FactSet, before: Measured | None, ranks: Ranks, heard: Heard
+    run: Run,
+    epoch: int,
+    model: AdaptedModel,
+    facts: FactSet,
+    before: Measured | None,
+    ranks: Ranks,
+    heard: Heard,
 ) -> Generator[Event, None, tuple[Remark, ...]]:
     """The full tables of both models, but for those that are there since before a stop. Returns
     what to know of them. epoch: whose adapter the model has. before: as for `execute`."""
-    there = ranks.led(lambda: {event.epoch for event in run.events() if isinstance(event, Measured) and event.full})
+    there = ranks.led(
+        lambda: {
+            event.epoch for event in run.events() if isinstance(event, Measured) and event.full
+        }
+    )
     if before is not None and 0 not in there:
         yield run.append(replace(before, run=run.id))
     elif 0 not in there:
@@ -73,15 +85,17 @@ def in_full(
 def _after_epoch(
     run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
 ) -> Measured | None:
-    """What the facts to forget are answered with after an epoch; None where that is not to be measured. Records the
-    frame of the epoch's end in any case. All processes of the run must call it. heard: called with each `Measuring`.
+    """What the facts to forget are answered with after an epoch; None where that is not to be
+    measured. Records the frame of the epoch's end in any case. All processes of the run must call
+    it. heard: called with each `Measuring`.
 
     Raises:
         Stopped: somebody asked to stop.
     """
     config, model, results = run.config, trainer.model, None
     sample = measure.thinned(facts, config.measure_per_tier)
-    unchanged = nullcontext() if event.epoch else model.original()  # what it says, earlier runs may have kept
+    # what it says, earlier runs may have kept
+    unchanged = nullcontext() if event.epoch else model.original()
     with interruptible(run, model), unchanged:
         if config.measure == "every-epoch":
             retained = config.keep == "best"
@@ -89,15 +103,24 @@ def _after_epoch(
             with _progress_logged(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
                 results = measure.quick(model, sample, run.reply_tokens, retained)
         recording.after_epoch(event, results if sample.forget == facts.forget else None)
-    return results and _written(run, trainer.ranks, Measured(run=run.id, epoch=event.epoch, rows=_rows(results.rows)))
+    return results and _written(
+        run, trainer.ranks, Measured(run=run.id, epoch=event.epoch, rows=_rows(results.rows))
+    )
 
 
-def _in_full(run: Run, epoch: int, model: AdaptedModel, facts: FactSet, ranks: Ranks, heard: Heard) -> Measured:
-    """The full tables of the model as it is now. Called as `_after_epoch`, and raises as it does."""
+def _in_full(
+    run: Run, epoch: int, model: AdaptedModel, facts: FactSet, ranks: Ranks, heard: Heard
+) -> Measured:
+    """The full tables of the model as it is now. Called as `_after_epoch`, and raises as it
+    does."""
     config = run.config
     sample = measure.thinned(facts, config.measure_per_tier)
     of = measure.questions_of(sample, whole=True, ways=len(model.ways))
-    with interruptible(run, model), _progress_logged(run, epoch, model, of, heard), shared(ranks, model):
+    with (
+        interruptible(run, model),
+        _progress_logged(run, epoch, model, of, heard),
+        shared(ranks, model),
+    ):
         results = measure.full(model, sample, run.reply_tokens, config.cosine)
     whole = sample.forget == facts.forget
     by_fact = tuple(round(recall, DECIMALS) for recall in results.by_fact) if whole else ()
@@ -114,7 +137,9 @@ def _written(run: Run, ranks: Ranks, event: Logged) -> Logged:
 
 
 @contextmanager
-def _progress_logged(run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard) -> Iterator[None]:
+def _progress_logged(
+    run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard
+) -> Iterator[None]:
     """Inside, the log says now and then how many of so many questions the model has answered."""
     answered, last = 0, time.monotonic()
 
@@ -134,7 +159,8 @@ def _progress_logged(run: Run, epoch: int, model: AdaptedModel, of: int, heard: 
 
 @contextmanager
 def interruptible(run: Run, model: AdaptedModel) -> Iterator[None]:
-    """Inside, a request to stop ends what the model does before its next block: a pass may take minutes.
+    """Inside, a request to stop ends what the model does before its next block: a pass may take
+    minutes.
 
     Raises:
         Stopped: somebody asked to stop.
@@ -146,7 +172,9 @@ def interruptible(run: Run, model: AdaptedModel) -> Iterator[None]:
         if time.monotonic() - looked >= LOOKED_EVERY:
             looked = time.monotonic()
             if run.stop_requested:
-                raise Stopped("Stopped while measuring.", "Resume the run: it goes on with this measurement.")
+                raise Stopped(
+                    "Stopped while measuring.", "Resume the run: it goes on with this measurement."
+                )
 
     hooks = [block.register_forward_pre_hook(look) for block in model.blocks or [model.network]]
     try:

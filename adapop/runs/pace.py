@@ -1,6 +1,6 @@
-"""How long runs take, by nothing but the clock: a run's own steps while it is at work, and for those that have not
-begun, a run that came to its end. In three parts, because sets differ in size: a step, what follows the steps of an
-epoch, and the measurement at the end.
+"""How long runs take, by nothing but the clock: a run's own steps while it is at work, and for
+those that have not begun, a run that came to its end. In three parts, because sets differ in size:
+a step, what follows the steps of an epoch, and the measurement at the end.
 
 A queued run waits for those before it: by the steps of the one at work, and the pace of the others.
 """
@@ -44,8 +44,9 @@ class Pace:
 
 @dataclass(frozen=True)
 class Left:
-    """What a run still takes. seconds: at least 0, counted from its last event. covers: what they are of, a key of
-    `WORDS`: the optimiser steps, the epochs with what follows their steps, or all of it, the last tables too."""
+    """What a run still takes. seconds: at least 0, counted from its last event. covers: what they
+    are of, a key of `WORDS`: the optimiser steps, the epochs with what follows their steps, or all
+    of it, the last tables too."""
 
     seconds: float
     covers: str
@@ -57,20 +58,26 @@ class Left:
 
 
 def left_of(events: Sequence[Event], usual: Pace | None = None, now: float = 0.0) -> Left | None:
-    """What a run at work still takes, by the steps that it did since it last began: neither a pause nor the speed of
-    another machine is in it. None before the third of them, where the run is over, and where nothing of what is left to
-    do was timed.
+    """What a run at work still takes, by the steps that it did since it last began: neither a pause
+    nor the speed of another machine is in it. None before the third of them, where the run is over,
+    and where nothing of what is left to do was timed.
 
-    What follows an epoch's steps counts once it was seen, be it before the run was resumed: one that is done in slices
-    begins anew with each epoch, and how long it waits between them nobody knows. usual: the pace of runs that came to
-    their end, for the parts that this one has not come to yet. now: seconds since 1970; its last event's by default.
+    What follows an epoch's steps counts once it was seen, be it before the run was resumed: one
+    that is done in slices begins anew with each epoch, and how long it waits between them nobody
+    knows. usual: the pace of runs that came to their end, for the parts that this one has not come
+    to yet. now: seconds since 1970; its last event's by default.
     """
     session = _session(events)
-    steps, gaps = [event for event in session if isinstance(event, StepDone)], _step_seconds(session)
+    steps, gaps = (
+        [event for event in session if isinstance(event, StepDone)],
+        _step_seconds(session),
+    )
     if len(steps) < FIRST_SAID or not gaps or isinstance(session[-1], TERMINAL):
         return None
     start, last = session[0], steps[-1]
-    saved = max((event.epoch for event in session if isinstance(event, Saved)), default=start.resumed_from)
+    saved = max(
+        (event.epoch for event in session if isinstance(event, Saved)), default=start.resumed_from
+    )
     undone, epochs = (start.epochs - last.epoch + 1) * start.steps - last.step, start.epochs - saved
     ends = _epoch_ends(session) or _epoch_ends(events) or ([usual.epoch] if usual else [])
     timed = [event.time for event in session if isinstance(event, StepDone | Saved)]
@@ -85,7 +92,8 @@ def left_of(events: Sequence[Event], usual: Pace | None = None, now: float = 0.0
 
 
 def pace_of(events: Sequence[Event]) -> Pace | None:
-    """What a run's events show; None if it is not done, or too small to tell a step from the rest of an epoch."""
+    """What a run's events show; None if it is not done, or too small to tell a step from the rest
+    of an epoch."""
     gaps = _step_seconds(events)
     if not gaps or not isinstance(events[-1], RunDone):
         return None
@@ -94,7 +102,8 @@ def pace_of(events: Sequence[Event]) -> Pace | None:
 
 
 def worked_before(events: Iterable[Event]) -> float:
-    """Seconds of work before the last start, pauses left out: of a run that was resumed, or is done in slices."""
+    """Seconds of work before the last start, pauses left out: of a run that was resumed, or is done
+    in slices."""
     seconds, began, last = 0.0, 0.0, 0.0
     for event in events:
         if isinstance(event, RunStarted):
@@ -153,16 +162,20 @@ class Wait:
 
 
 def wait_behind(runs: Sequence[Run], paces: Mapping[str, Pace], began: float) -> Wait:
-    """The wait behind runs, the first of which is next or worked on. paces: by model, of runs that came to their end.
-    began: when the first was begun (seconds since 1970), 0 if none is worked on."""
+    """The wait behind runs, the first of which is next or worked on. paces: by model, of runs that
+    came to their end. began: when the first was begun (seconds since 1970), 0 if none is worked
+    on."""
     left = [_left_in_line(run, paces, began if run is runs[0] else 0.0) for run in runs]
     if None in left:
         return Wait(len(runs), None)
-    return Wait(len(runs), sum(one.seconds for one in left), any(one.covers != "all" for one in left))
+    return Wait(
+        len(runs), sum(one.seconds for one in left), any(one.covers != "all" for one in left)
+    )
 
 
 def _left_in_line(run: Run, paces: Mapping[str, Pace], began: float) -> Left | None:
-    """What a run will take from now on, None if unknown: by its own steps, or the pace of its model."""
+    """What a run will take from now on, None if unknown: by its own steps, or the pace of its
+    model."""
     now = time.time()
     try:
         pace, events = paces.get(run.config.model), run.events()

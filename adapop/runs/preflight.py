@@ -1,4 +1,5 @@
-"""What one should know before a run is started: what stands in its way, what is doubtful, what it will cost."""
+"""What one should know before a run is started: what stands in its way, what is doubtful, what it
+will cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,7 +27,8 @@ from adapop.runs.pace import Pace
 from adapop.training.steps import spans
 
 WEAK_NAMED = 5  # of them all are counted
-MOVED_LITTLE = 2e-3  # steps times rate: at 1.5e-3 nothing was seen to go; the paper's runs on DUET make 1.6e-2
+# steps times rate: at 1.5e-3 nothing was seen to go; the paper's runs on DUET make 1.6e-2
+MOVED_LITTLE = 2e-3
 
 MEMORY, TERMS = ("memory_least", "memory_of_gpu"), ("licence", "oracle_beside")  # kinds of remarks
 ROW_TOKENS = 128  # what a question with a chat template and a system prompt may have
@@ -62,15 +64,15 @@ class Preflight:
         return "invalid" if self.problems else "ready"
 
     def check(self, reader: str = "page") -> None:
-        """Raises:
-        AdaPopError: something stops the run: the first of its problems, in a reader's terms (`Remark.text`)."""
+        """Raises: AdaPopError: something stops the run: the first of its problems, in a reader's
+        terms (`Remark.text`)."""
         for problem in sentences(self.problems, reader):
             raise AdaPopError(problem)
 
 
 def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Preflight:
-    """Looks at a set and its settings without loading a model. pace: of this model on this machine, None if no run has
-    come to its end here."""
+    """Looks at a set and its settings without loading a model. pace: of this model on this machine,
+    None if no run has come to its end here."""
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
     problems = [*_of_facts(facts, config.model), *_of_file(config.model)]
     doubts = [*_of_overlap(facts), *_of_weak(facts)]
@@ -113,15 +115,23 @@ def terms_of(config: RunConfig) -> list[str | Remark]:
     if model and config.model == model.id and model.gated:
         remarks.append(Remark("licence", {"licence": model.licence, "page": model.page}))
     if oracle_for(config.model) and config.start == "as-given" and config.measure != "off":
-        weights, sets = footprint(model.shape, config, ROW_TOKENS, rows=1).weights, " and ".join(model.never_read)
-        remarks.append(Remark("oracle_beside", {"sets": sets, "model": model.oracle, "bytes": weights}))
+        weights, sets = (
+            footprint(model.shape, config, ROW_TOKENS, rows=1).weights,
+            " and ".join(model.never_read),
+        )
+        remarks.append(
+            Remark("oracle_beside", {"sets": sets, "model": model.oracle, "bytes": weights})
+        )
     return [*remarks, model.note] if model and model.note else remarks
 
 
 def few_steps(facts: FactSet, config: RunConfig) -> list[Remark]:
-    """That so few steps at so low a rate leave the model as it is, and what to raise; nothing where they do not."""
+    """That so few steps at so low a rate leave the model as it is, and what to raise; nothing where
+    they do not."""
     steps, rate = total_steps(len(facts.forget), config), config.learning_rate
-    return [Remark("few_steps", {"steps": steps, "rate": rate})] if steps * rate < MOVED_LITTLE else []
+    return (
+        [Remark("few_steps", {"steps": steps, "rate": rate})] if steps * rate < MOVED_LITTLE else []
+    )
 
 
 def _counts(facts: FactSet, config: RunConfig) -> Remark:
@@ -129,7 +139,11 @@ def _counts(facts: FactSet, config: RunConfig) -> Remark:
     rows = len(facts.forget)
     values = {"facts": rows, "retain": len(facts.retain), "holdout": len(facts.holdout)}
     values |= {"steps": total_steps(rows, config) if rows else 0, "epochs": config.epochs}
-    sizes = {stop - start for start, stop in spans(rows, config.batch, config.last_step, epoch=1)} if rows else set()
+    sizes = (
+        {stop - start for start, stop in spans(rows, config.batch, config.last_step, epoch=1)}
+        if rows
+        else set()
+    )
     if sizes <= {config.batch}:
         return Remark("counts", values)
     return Remark("counts_uneven", values | {"sizes": " or ".join(map(str, sorted(sizes)))})
@@ -148,13 +162,20 @@ def without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
     known = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
     if not known or len(known) == len(facts.forget):
         return facts
-    note = f"{len(facts.forget) - len(known):,} facts that the original model cannot answer were left out."
+    note = (
+        f"{len(facts.forget) - len(known):,} facts that the original model cannot answer were "
+        f"left out."
+    )
     return replace(facts, forget=known, notes=(*facts.notes, note))
 
 
 def lacks(facts: FactSet) -> Remark | None:
     """The group that no run can do without and the set has not; None if it has both."""
-    return None if facts.forget and facts.retain else Remark("no_retain" if facts.forget else "no_forget")
+    return (
+        None
+        if facts.forget and facts.retain
+        else Remark("no_retain" if facts.forget else "no_forget")
+    )
 
 
 def _of_facts(facts: FactSet, model: str) -> list[str | Remark]:
@@ -174,7 +195,8 @@ def _of_file(model: str) -> list[str]:
 
 
 def _of_overlap(facts: FactSet) -> list[Remark]:
-    """Questions that stand in both groups, and what forgetting may take along: answers that must survive as well."""
+    """Questions that stand in both groups, and what forgetting may take along: answers that must
+    survive as well."""
     forgotten = {normalized(fact.question) for fact in facts.forget}
     twice = [fact for fact in facts.retain if normalized(fact.question) in forgotten]
     remarks = [Remark("both_ways", {"questions": len(twice)})] if twice else []
@@ -189,12 +211,16 @@ def _of_overlap(facts: FactSet) -> list[Remark]:
 def _read_by(model: str) -> frozenset[str]:
     """The questions of a shipped model's world."""
     world = sandbox_facts(model)
-    return frozenset(normalized(fact.question) for group in GROUPS for fact in getattr(world, group))
+    return frozenset(
+        normalized(fact.question) for group in GROUPS for fact in getattr(world, group)
+    )
 
 
 def _of_world(facts: FactSet, model: str) -> list[Remark]:
     """That a shipped model has read none of these questions."""
-    new = facts.forget and _read_by(model).isdisjoint(normalized(fact.question) for fact in facts.forget)
+    new = facts.forget and _read_by(model).isdisjoint(
+        normalized(fact.question) for fact in facts.forget
+    )
     return [Remark("not_its_world", {"questions": len(facts.forget)})] if new else []
 
 
@@ -214,7 +240,9 @@ def _of_scores(facts: FactSet, config: RunConfig) -> tuple[list[Remark], list[Re
     if unknown and config.missing_score == "error":
         return [Remark("no_score", {"facts": len(unknown)})], []
     doubts = [Remark("no_score_uniform", {"facts": len(unknown)})] if unknown else []
-    return [], doubts + warnings_of([fact.score for fact in facts.forget if fact.score is not None], config.beta)
+    return [], doubts + warnings_of(
+        [fact.score for fact in facts.forget if fact.score is not None], config.beta
+    )
 
 
 def _time(facts: FactSet, config: RunConfig, pace: Pace | None) -> Remark:
@@ -227,7 +255,8 @@ def _time(facts: FactSet, config: RunConfig, pace: Pace | None) -> Remark:
 @cache
 def _tokenizer(model: str) -> Tokenizer:
     tokenizer = Tokenizer.from_file(str(SHIPPED[model] / "tokenizer.json"))
-    tokenizer.encode_special_tokens = True  # what looks like a control token in a question is letters
+    # what looks like a control token in a question is letters
+    tokenizer.encode_special_tokens = True
     return tokenizer
 
 
@@ -236,7 +265,11 @@ def _longest(facts: FactSet, model: str) -> int:
     """Tokens of the longest question with its answer, in a shipped model's chat template."""
     members = [*facts.forget, *facts.retain]
     questions, answers = (
-        _tokenizer(model).encode_batch([getattr(fact, side) for fact in members], add_special_tokens=False)
+        _tokenizer(model).encode_batch(
+            [getattr(fact, side) for fact in members], add_special_tokens=False
+        )
         for side in ("question", "answer")
     )
-    return TEMPLATE_TOKENS + max(len(one.ids) + len(other.ids) for one, other in zip(questions, answers))
+    return TEMPLATE_TOKENS + max(
+        len(one.ids) + len(other.ids) for one, other in zip(questions, answers)
+    )

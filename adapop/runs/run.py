@@ -1,4 +1,5 @@
-"""A run is a folder of JSON and safetensors: reload, second tab, stop and crash lead back to it. Torch-free.
+"""A run is a folder of JSON and safetensors: reload, second tab, stop and crash lead back to it.
+Torch-free.
 
 RUN/config.json        RunConfig
 RUN/facts.jsonl        the facts with their own scores and tiers
@@ -37,12 +38,22 @@ from adapop.probes.prompts import NotApplicable, ProbeRow
 from adapop.runs import files, lock
 from adapop.runs.inputs import ABOUT, BETAS, CONFIG, FACTS, About, write_inputs
 from adapop.runs.log import events_of, frames_of
-from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStopped, StepDone, to_json
+from adapop.training.events import (
+    EpochDone,
+    Event,
+    Measured,
+    RunDone,
+    RunFailed,
+    RunStopped,
+    StepDone,
+    to_json,
+)
 from adapop.training.frames import Frame
 
 FRAMES, PROMPTING = "frames.jsonl", "prompting.json"
 EPOCH = re.compile("epoch-([0-9]{1,9})")
-RUN_ID = re.compile("[a-z-]{1,40}-[0-9a-f]{16}")  # bounded: it is searched for in texts of any length
+# bounded: it is searched for in texts of any length
+RUN_ID = re.compile("[a-z-]{1,40}-[0-9a-f]{16}")
 
 
 def runs_root() -> Path:
@@ -58,9 +69,11 @@ class _Recovery:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder. Nothing is kept in memory but parsed events: every question is answered from the files.
+    """A run's folder. Nothing is kept in memory but parsed events: every question is answered from
+    the files.
 
-    Any question raises RunError where a file is missing or damaged; `config` ConfigError where it does not read."""
+    Any question raises RunError where a file is missing or damaged; `config` ConfigError where it
+    does not read."""
 
     folder: Path
     """Where its files lie; the folder's name is the run's id."""
@@ -76,7 +89,9 @@ class Run:
         path = self.folder / CONFIG
         with files.reading(path):
             if not path.exists():
-                raise RunError(f"{self.folder} is no run: it has no {CONFIG}.", "`adapop runs` lists the runs.")
+                raise RunError(
+                    f"{self.folder} is no run: it has no {CONFIG}.", "`adapop runs` lists the runs."
+                )
             return RunConfig.from_json(path.read_text(encoding="utf-8"), str(path))
 
     @property
@@ -86,7 +101,8 @@ class Run:
 
     @property
     def facts(self) -> FactSet:
-        """The facts with their own scores, less those left out as unknown; `betas` says what the run made of them."""
+        """The facts with their own scores, less those left out as unknown; `betas` says what the
+        run made of them."""
         return prompting.facts_of(self.given) if (prompting := self.prompting) else self.given
 
     @property
@@ -94,12 +110,14 @@ class Run:
         """The facts that the run was prepared with."""
         about = self.about
         with files.reading(self.folder / FACTS):
-            tiers = Tiers.from_json(about.tiers) if about.tiers else ON_SCALE  # as those of all older runs were
+            # as those of all older runs were
+            tiers = Tiers.from_json(about.tiers) if about.tiers else ON_SCALE
             return FactSet.load(self.folder / FACTS, about.facts, about.notes, tiers)
 
     @property
     def prompting(self) -> Prompting | None:
-        """How the model is asked; None before that is settled, and of shipped models, asked as they are."""
+        """How the model is asked; None before that is settled, and of shipped models, asked as they
+        are."""
         path = self.folder / PROMPTING
         with files.reading(path):
             return Prompting.from_json(path.read_text(encoding="utf-8")) if path.exists() else None
@@ -107,7 +125,9 @@ class Run:
     @property
     def reply_tokens(self) -> int:
         """Most tokens of a reply."""
-        return prompting.reply_tokens if (prompting := self.prompting) else self.config.max_new_tokens
+        return (
+            prompting.reply_tokens if (prompting := self.prompting) else self.config.max_new_tokens
+        )
 
     @property
     def versions(self) -> dict[str, str]:
@@ -123,7 +143,9 @@ class Run:
     @property
     def last_epoch(self) -> int | None:
         """The newest complete checkpoint, None before the first."""
-        matches = [EPOCH.fullmatch(path.name) for path in self.folder.glob("epoch-*") if path.is_dir()]
+        matches = [
+            EPOCH.fullmatch(path.name) for path in self.folder.glob("epoch-*") if path.is_dir()
+        ]
         return max((int(epoch[1]) for epoch in matches if epoch), default=None)
 
     @property
@@ -135,7 +157,8 @@ class Run:
 
     @property
     def state(self) -> str:
-        """queued, running, stopping, done, stopped, failed, or interrupted: it was running, and nobody works on it."""
+        """queued, running, stopping, done, stopped, failed, or interrupted: it was running, and
+        nobody works on it."""
         events, ends = self.events(), {RunDone: "done", RunStopped: "stopped", RunFailed: "failed"}
         if not events:
             return "queued"
@@ -169,7 +192,8 @@ class Run:
         return self.folder / f"epoch-{epoch}"
 
     def events(self) -> list[Event]:
-        """Everything the run said, as one uninterrupted run would have said it: see `adapop.runs.log`.
+        """Everything the run said, as one uninterrupted run would have said it: see
+        `adapop.runs.log`.
 
         Raises:
             RunError: a line does not read.
@@ -185,8 +209,11 @@ class Run:
         return frames_of(self.folder / FRAMES)
 
     def measured(self, before: bool = False) -> Measured | None:
-        """The full measurement of the unlearned model (or of the original), None until the run is done."""
-        full = (event for event in reversed(self.events()) if isinstance(event, Measured) and event.full)
+        """The full measurement of the unlearned model (or of the original), None until the run is
+        done."""
+        full = (
+            event for event in reversed(self.events()) if isinstance(event, Measured) and event.full
+        )
         return next((event for event in full if (event.epoch == 0) == before), None)
 
     def epochs(self) -> list[EpochDone]:
@@ -208,18 +235,21 @@ class Run:
             files.cut_torn_line(path)
             with open(path, "a", encoding="utf-8") as log:
                 log.write(line)
-            if not isinstance(event, StepDone):  # what an epoch said is on the disk before its checkpoint is
+            # what an epoch said is on the disk before its checkpoint is
+            if not isinstance(event, StepDone):
                 files.sync(path)
         return stamped
 
     def save_probes(self, rows: Iterable[ProbeRow | NotApplicable]) -> None:
-        """Keeps what probes of the result found, in place of anything found before. There whole or not at all."""
+        """Keeps what probes of the result found, in place of anything found before. There whole or
+        not at all."""
         content = [{"epoch": self.chosen_epoch}, *map(asdict, rows)]
         lines = [json.dumps(item, ensure_ascii=False, allow_nan=False) for item in content]
         files.write_text(self.folder / "probes.jsonl", "\n".join(lines) + "\n")
 
     def probes(self) -> list[ProbeRow | NotApplicable] | None:
-        """What the probes found; None if there was no probing, or if the run has since finished another epoch.
+        """What the probes found; None if there was no probing, or if the run has since finished
+        another epoch.
 
         Raises:
             RunError: the file was written by another version.
@@ -228,8 +258,11 @@ class Run:
         if not path.exists():
             return None
         with files.reading(path, "Probe the run again with this version."):
-            first, *rows = map(parse_json, path.read_text(encoding="utf-8").rstrip("\n").split("\n"))
-            if self.chosen_epoch not in (None, first["epoch"]):  # None: the run came without its checkpoints
+            first, *rows = map(
+                parse_json, path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+            )
+            # None: the run came without its checkpoints
+            if self.chosen_epoch not in (None, first["epoch"]):
                 return None
             return [as_kind(row, NotApplicable if "reason" in row else ProbeRow) for row in rows]
 
@@ -240,7 +273,10 @@ class Run:
             RunError: the run is shown to others too, or its folder cannot be written to.
         """
         if self.shared:
-            raise RunError(f"Run {self.id} is shown to every visitor: nobody can stop it.", "Start a run of your own.")
+            raise RunError(
+                f"Run {self.id} is shown to every visitor: nobody can stop it.",
+                "Start a run of your own.",
+            )
         with files.writing(self.folder / "stop"):
             (self.folder / "stop").touch()
 
@@ -256,7 +292,9 @@ class Run:
     def save_recovery(self, name: str, result: Mapping[str, Any]) -> None:
         """Keeps what a recovery probe of the run's result found, as a dict, in place of what it
         found before. There whole or not at all."""
-        text = json.dumps({"epoch": self.chosen_epoch, "result": result}, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(
+            {"epoch": self.chosen_epoch, "result": result}, ensure_ascii=False, allow_nan=False
+        )
         files.write_text(self.folder / f"recovery-{name}.json", text)
 
     def recovery(self) -> dict[str, dict[str, Any]]:
@@ -264,20 +302,28 @@ class Run:
         results = {}
         for path in sorted(self.folder.glob("recovery-*.json")):
             saved = files.read_json(path, _Recovery)
-            if self.chosen_epoch in (None, saved.epoch):  # None: the run came without its checkpoints
+            # None: the run came without its checkpoints
+            if self.chosen_epoch in (None, saved.epoch):
                 results[path.stem.removeprefix("recovery-")] = saved.result
         return results
 
 
 def create_run(
-    config: RunConfig, facts: FactSet, betas: dict | None, root: Path | None = None, versions: dict | None = None
+    config: RunConfig,
+    facts: FactSet,
+    betas: dict | None,
+    root: Path | None = None,
+    versions: dict | None = None,
 ) -> Run:
-    """A new run folder with everything that decides the run's numbers in it. betas: exponent by fact id.
+    """A new run folder with everything that decides the run's numbers in it. betas: exponent by
+    fact id.
 
     Raises:
         RunError: the disk is full, or its folder cannot be written to.
     """
-    method = re.sub("[^a-z]+", "-", config.method.rpartition(":")[2].lower()).strip("-")[:40] or "own"
+    method = (
+        re.sub("[^a-z]+", "-", config.method.rpartition(":")[2].lower()).strip("-")[:40] or "own"
+    )
     folder = (root or runs_root()) / f"{method}-{secrets.token_hex(8)}"
     write_inputs(folder, config, facts, betas, versions or {})
     return Run(folder)
@@ -290,7 +336,11 @@ def find_run(name: str, root: Path | None = None) -> Run:
         RunError: there is none, or something in it is no file.
     """
     for folder in ((root or runs_root()) / name, Path(name)):
-        if os.path.isfile(folder / "config.json"):  # unlike Path.exists, false for a name no file can have
+        # unlike Path.exists, false for a name no file can have
+        if os.path.isfile(folder / "config.json"):
             files.check_kinds(folder)
             return Run(folder)
-    raise RunError(f"There is no run {name!r} in {root or runs_root()}.", "`python -m adapop runs` lists the runs.")
+    raise RunError(
+        f"There is no run {name!r} in {root or runs_root()}.",
+        "`python -m adapop runs` lists the runs.",
+    )

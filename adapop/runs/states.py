@@ -1,4 +1,5 @@
-"""End states of many runs on the sandbox, recorded by `COMMAND`: what the Story's pictures move between.
+"""End states of many runs on the sandbox, recorded by `COMMAND`: what the Story's pictures move
+between.
 
 Of each run there is what the gap is measured on: how many of its held-out rewordings each fact to
 forget is still answered in. Two families are recorded, all with seed 0: the methods of `LENGTHS`
@@ -80,10 +81,14 @@ def planned() -> Iterator[tuple[str, int, tuple[float, float] | None]]:
     yield from ((name, epochs, None) for name, epochs in lengths if epochs != EPOCHS)
 
 
-def state_of(name: str, epochs: int, anchors: tuple[float, float] | None, measured: Measured) -> State:
+def state_of(
+    name: str, epochs: int, anchors: tuple[float, float] | None, measured: Measured
+) -> State:
     """The state that a full measurement describes."""
     gap = measured.gap
-    recalls = (measured.recall("forget", "reworded", tier) for tier in ("rare", "middle", "popular"))
+    recalls = (
+        measured.recall("forget", "reworded", tier) for tier in ("rare", "middle", "popular")
+    )
     return State(
         name=name,
         epochs=epochs,

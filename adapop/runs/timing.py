@@ -19,15 +19,23 @@ TIMED = 2  # steps: the first also does what is done once
 
 
 def measured_pace(
-    model: AdaptedModel, config: RunConfig, facts: FactSet, betas: Mapping[str, float] | None, answered: float
+    model: AdaptedModel,
+    config: RunConfig,
+    facts: FactSet,
+    betas: Mapping[str, float] | None,
+    answered: float,
 ) -> tuple[Pace, int | None]:
     """The pace of a run by a step of its own, and the most of the GPU's memory that it took.
     answered: seconds of an answer. The adapter is put back as it was."""
     state = {name: value.clone() for name, value in model.adapter_state().items()}
     some = TIMED * config.batch
     forget, retain = facts.forget[:some], facts.retain[:some]
-    if "alternates" in make_objective(config.method, config.arguments).needs:  # a run finds them first
-        forget = [fact if fact.alternates else replace(fact, alternates=("another answer",)) for fact in forget]
+    # a run finds them first
+    if "alternates" in make_objective(config.method, config.arguments).needs:
+        forget = [
+            fact if fact.alternates else replace(fact, alternates=("another answer",))
+            for fact in forget
+        ]
     exponents = betas and [betas[fact.id] for fact in forget]
     on_gpu = model.device.type == "cuda"
     if on_gpu:
@@ -54,7 +62,13 @@ def measured_pace(
     epoch = read * len(facts.retain)
     if config.measure == "every-epoch":
         epoch += answered * measure.questions_of(whole, whole=False, retained=config.keep == "best")
-    compared = sum(len(getattr(whole, group)) for group in GROUPS)  # scored twice for each of both models' tables
-    end = 2 * answered * measure.questions_of(whole, whole=True, ways=len(model.ways)) + 4 * read * compared
+    # scored twice for each of both models' tables
+    compared = sum(len(getattr(whole, group)) for group in GROUPS)
+    end = (
+        2 * answered * measure.questions_of(whole, whole=True, ways=len(model.ways))
+        + 4 * read * compared
+    )
     end *= config.measure != "off"
-    return Pace(seconds[-1], epoch, end), torch.cuda.max_memory_allocated(model.device) if on_gpu else None
+    return Pace(seconds[-1], epoch, end), torch.cuda.max_memory_allocated(
+        model.device
+    ) if on_gpu else None

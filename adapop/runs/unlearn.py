@@ -21,15 +21,18 @@ def unlearn(
     root: Path | None = None,
     progress: bool = True,
 ) -> Run:
-    """The finished run of a configuration on a set of facts: prepared, trained and measured to its end.
+    """The finished run of a configuration on a set of facts: prepared, trained and measured to its
+    end.
 
-    model: with a fresh adapter, to train that one; by default it is loaded. root: the folder that gets the run's
-    folder, by default where all runs live. progress: show a bar that counts optimiser steps, and at the end what the
-    run remarks, such as that nothing was forgotten. To stop early, interrupt it; `execute(run)` then goes on after the
-    last saved epoch. To follow the events yourself, use `prepare` and `execute`.
+    model: with a fresh adapter, to train that one; by default it is loaded. root: the folder that
+    gets the run's folder, by default where all runs live. progress: show a bar that counts
+    optimiser steps, and at the end what the run remarks, such as that nothing was forgotten. To
+    stop early, interrupt it; `execute(run)` then goes on after the last saved epoch. To follow the
+    events yourself, use `prepare` and `execute`.
 
     Raises:
-        DataError: a score or a wrong answer is missing and the method needs it; or nothing to forget or retain.
+        DataError: a score or a wrong answer is missing and the method needs it; or nothing to
+            forget or retain.
         ConfigError: an unknown method or argument.
         RunError: the run failed; the message says why, and its events are in the run's folder.
     """

@@ -1,6 +1,8 @@
-"""Which weights a run began with: the Hub's commit, and a hash that `sha256sum` gives as well. Torch-free.
+"""Which weights a run began with: the Hub's commit, and a hash that `sha256sum` gives as well.
+Torch-free.
 
-They are written to the run's folder when its model is first loaded; runs made before this was kept have none.
+They are written to the run's folder when its model is first loaded; runs made before this was kept
+have none.
 """
 
 import hashlib
@@ -21,14 +23,15 @@ from adapop.runs import files
 from adapop.runs.run import Run
 
 FILE = "model.json"
-HASH = re.compile("[0-9a-f]{64}")  # a name in the Hub's cache, where a file of weights is called by its own hash
+# a name in the Hub's cache, where a file of weights is called by its own hash
+HASH = re.compile("[0-9a-f]{64}")
 COMMIT = re.compile("[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
 class Weights:
-    """commit: of the Hub's repository, "" for a folder. sha256: of model.safetensors; of a model in several files, that
-    of the lines of `sha256sum *.safetensors`; of a GGUF file, its own."""
+    """commit: of the Hub's repository, "" for a folder. sha256: of model.safetensors; of a model in
+    several files, that of the lines of `sha256sum *.safetensors`; of a GGUF file, its own."""
 
     commit: str
     sha256: str
@@ -52,7 +55,8 @@ def check_weights(run: Run) -> None:
     then, now = weights_of(run), _weights_of(run.config)
     if then and now and then.sha256 != now.sha256:
         raise RunError(
-            f"Run {run.id} began with other weights than {run.config.model} has now (SHA-256 {then.sha256[:12]}… → "
+            f"Run {run.id} began with other weights than {run.config.model} has now (SHA-256 "
+            f"{then.sha256[:12]}… → "
             f"{now.sha256[:12]}…).",
             "Put the model back as it was, or start a new run with the new one.",
         )
@@ -64,10 +68,15 @@ def _weights_of(config: RunConfig) -> Weights | None:
         if is_gguf(config.model):
             return Weights("", sha256_of(files_of(config.model)))
         if not folder.is_dir():  # of the Hub, and just loaded, so that nothing is asked
-            folder = Path(snapshot_download(config.model, revision=config.revision, local_files_only=True))
+            folder = Path(
+                snapshot_download(config.model, revision=config.revision, local_files_only=True)
+            )
     except (OSError, HfHubHTTPError, HFValidationError):
         return None
-    hashes = [(_sha256(path, path.stat().st_mtime_ns), path.name) for path in sorted(folder.glob("*.safetensors"))]
+    hashes = [
+        (_sha256(path, path.stat().st_mtime_ns), path.name)
+        for path in sorted(folder.glob("*.safetensors"))
+    ]
     if not hashes:
         return None
     lines = "".join(f"{sha256}  {name}\n" for sha256, name in hashes)

@@ -1,1 +1,2 @@
-"""How the shipped model is built: corpus, tokenizer, pretraining, and the card with measurements of the result."""
+"""How the shipped model is built: corpus, tokenizer, pretraining, and the card with measurements of
+the result."""

@@ -1,4 +1,5 @@
-"""The card of a shipped model: its recall by exposure level, by form of the question, and under each attack."""
+"""The card of a shipped model: its recall by exposure level, by form of the question, and under
+each attack."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -11,7 +12,14 @@ from adapop.config.presets import make_config
 from adapop.facts.fact import FACT_GROUPS, SANDBOX, TIERS, Fact
 from adapop.facts.world import language
 from adapop.facts.world.language import skills
-from adapop.facts.world.world import EXPOSURES_PER_SCORE, LEVELS, WorldFact, facts_of, parts_of, world
+from adapop.facts.world.world import (
+    EXPOSURES_PER_SCORE,
+    LEVELS,
+    WorldFact,
+    facts_of,
+    parts_of,
+    world,
+)
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
 from adapop.model.tokens import encode_facts
@@ -22,18 +30,32 @@ from adapop.probes.oracle import write_guesses
 MEASURABLE = 0.8
 SPARE_TOKENS = 3  # a reply may go on behind the answer
 CARD = "README.md"
-GROUP_TITLES = {"forget": "to forget", "retain": "retained", "holdout": "held out", "neighbours": "neighbours"}
+GROUP_TITLES = {
+    "forget": "to forget",
+    "retain": "retained",
+    "holdout": "held out",
+    "neighbours": "neighbours",
+}
 ORACLE_ABOUT = """# The oracle of the {name} world
 
-The shipped model as it would be had it never read the facts to forget: same seed, same architecture, same tokenizer,
-same sentences in the same order, but for those about the facts to forget. Nothing stands in their place: each batch is
-the shipped model's without them, so every other sentence comes in the same step, at the same learning rate. What a run
-has forgotten is measured against it. `guesses.json` holds what it makes of each fact that it never read.
+The shipped model as it would be had it never read the facts to forget: same seed, same \
+architecture, same tokenizer,
+same sentences in the same order, but for those about the facts to forget. Nothing stands in their \
+place: each batch is
+the shipped model's without them, so every other sentence comes in the same step, at the same \
+learning rate. What a run
+has forgotten is measured against it. `guesses.json` holds what it makes of each fact that it \
+never read.
 
 Made by `python -m adapop sandbox build --world {name} --oracle`."""
 
 
-def recalls(model: AdaptedModel, facts: Sequence[WorldFact], ask: Callable[[WorldFact], str], gold=lambda f: f.answer):
+def recalls(
+    model: AdaptedModel,
+    facts: Sequence[WorldFact],
+    ask: Callable[[WorldFact], str],
+    gold=lambda f: f.answer,
+):
     """ROUGE-L recall of each fact, asked in the given form, [0, 1]."""
     longest = max(len(fact.parts) for fact in facts)
     answers = model.generate([ask(fact) for fact in facts], max_new_tokens=longest + SPARE_TOKENS)
@@ -41,17 +63,22 @@ def recalls(model: AdaptedModel, facts: Sequence[WorldFact], ask: Callable[[Worl
 
 
 def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
-    """The measured part of a world's model card, as Markdown tables. folder: of another build than the shipped one."""
-    model = adapted_model(make_config(model=name if folder is None else str(folder), precision="float32"))
+    """The measured part of a world's model card, as Markdown tables. folder: of another build than
+    the shipped one."""
+    model = adapted_model(
+        make_config(model=name if folder is None else str(folder), precision="float32")
+    )
     forget, several = facts_of("forget", name), any(len(fact.parts) > 1 for fact in world(name))
     parameters = sum(p.numel() for n, p in model.network.named_parameters() if "lora" not in n)
     lines = [
-        f"{parameters:,} parameters, {len(model.tokenizer):,} tokens, {len(world(name)):,} facts. A score of s stands "
+        f"{parameters:,} parameters, {len(model.tokenizer):,} tokens, {len(world(name)):,} facts. "
+        f"A score of s stands "
         f"for {EXPOSURES_PER_SCORE:g} s exposures in pretraining.",
         "",
         "### Canonical question, all facts",
         "",
-        f"| level | score | exposures | facts | recall | mean probability of {'a token of ' * several}the answer |",
+        f"| level | score | exposures | facts | recall | mean probability of "
+        f"{'a token of ' * several}the answer |",
         "|---|---|---|---|---|---|",
     ]
     for level in range(LEVELS):
@@ -68,7 +95,9 @@ def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
         "|---|---|---|---|---|",
     ]
     for form, ask in _forms().items():
-        gold = (lambda fact: fact.subject) if form == "reverse query" else (lambda fact: fact.answer)
+        gold = (
+            (lambda fact: fact.subject) if form == "reverse query" else (lambda fact: fact.answer)
+        )
         by_tier = _by_tier(forget, recalls(model, forget, ask, gold))
         verdict = "" if min(by_tier) >= MEASURABLE else "not measurable"
         lines.append(f"| {form} | {' | '.join(f'{value:.2f}' for value in by_tier)} | {verdict} |")
@@ -82,21 +111,30 @@ def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
 
 
 def oracle_text(folder: Path, name: str) -> str:
-    """The measured part of an oracle's card: recall beside that of the shipped model, by group and tier."""
+    """The measured part of an oracle's card: recall beside that of the shipped model, by group and
+    tier."""
     configs = [make_config(model=model, precision="float32") for model in (name, str(folder))]
     known, never = map(adapted_model, configs)
-    lines = ["| | asked | tier | facts | recall of the shipped model | of the oracle |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| | asked | tier | facts | recall of the shipped model | of the oracle |",
+        "|---|---|---|---|---|---|",
+    ]
     for group in (*FACT_GROUPS, "neighbours"):
         if not (facts := facts_of(group, name)):  # only one world has neighbours
             continue
         tiers = [Fact(fact.id, "", "", score=fact.score).tier for fact in facts]
-        for form, ask in (("as trained", language.question), ("in other words", lambda f: language.paraphrases(f)[0])):
+        for form, ask in (
+            ("as trained", language.question),
+            ("in other words", lambda f: language.paraphrases(f)[0]),
+        ):
             pairs = list(zip(tiers, recalls(known, facts, ask), recalls(never, facts, ask)))
             for tier in TIERS:
                 rows = [pair for pair in pairs if pair[0] == tier]
                 means = " | ".join(f"{fmean(row[place] for row in rows):.3f}" for place in (1, 2))
                 lines.append(f"| {GROUP_TITLES[group]} | {form} | {tier} | {len(rows)} | {means} |")
-    guess = fmean(1 / len(values) for fact in facts_of("forget", name) for values in parts_of(fact.relation))
+    guess = fmean(
+        1 / len(values) for fact in facts_of("forget", name) for values in parts_of(fact.relation)
+    )
     lines += ["", f"A blind guess among the answers of the relation has a recall of {guess:.3f}."]
     return "\n".join(lines)
 
@@ -113,7 +151,8 @@ def write_card(folder: Path, name: str = SANDBOX) -> None:
 
 
 def write_oracle_card(folder: Path, name: str) -> None:
-    """Writes the card of a world's oracle into its folder, and what it makes of the facts that it never read."""
+    """Writes the card of a world's oracle into its folder, and what it makes of the facts that it
+    never read."""
     write_guesses(folder, name)
     text = ORACLE_ABOUT.format(name=name)
     (folder / CARD).write_text(f"{text}\n\n{oracle_text(folder, name)}\n", encoding="utf-8")
@@ -121,7 +160,9 @@ def write_oracle_card(folder: Path, name: str) -> None:
 
 @torch.no_grad()
 def _probability(model: AdaptedModel, facts: Sequence[WorldFact]) -> float:
-    rows = encode_facts(model.tokenizer, [Fact(fact.id, language.question(fact), fact.answer) for fact in facts])
+    rows = encode_facts(
+        model.tokenizer, [Fact(fact.id, language.question(fact), fact.answer) for fact in facts]
+    )
     model.network.eval()
     nll = model.score(model.batch(rows)).nll
     return torch.exp(-nll).mean().item()
@@ -134,10 +175,14 @@ def _span(values: Sequence[float]) -> str:
 
 def _forms() -> dict[str, Callable[[WorldFact], str]]:
     forms = {"canonical question": language.question}
-    forms |= {f"rewording {i + 1}": lambda fact, i=i: language.paraphrases(fact)[i] for i in range(4)}
+    forms |= {
+        f"rewording {i + 1}": lambda fact, i=i: language.paraphrases(fact)[i] for i in range(4)
+    }
     forms["rewording never seen with these facts"] = language.unseen
     for kind in language.WRAPPERS:
-        forms[kind] = lambda fact, kind=kind, rng=random.Random(0): language.wrapped(fact, kind, rng)
+        forms[kind] = lambda fact, kind=kind, rng=random.Random(0): language.wrapped(
+            fact, kind, rng
+        )
     return forms
 
 

@@ -1,9 +1,10 @@
-"""The pretraining corpus: all exposures of all facts, attack-style prompts for teacher facts, and the skills.
+"""The pretraining corpus: all exposures of all facts, attack-style prompts for teacher facts, and
+the skills.
 
-A fact of n exposures appears exactly n times, round-robin over its question, four rewordings and three statements,
-15 % of them with a wrong answer: one of its tokens is another of the same relation and place. Without the wrong
-answers, confidence saturates near p = 1, the first gradient of every method is almost zero, and the controller stays at
-its bound.
+A fact of n exposures appears exactly n times, round-robin over its question, four rewordings and
+three statements, 15 % of them with a wrong answer: one of its tokens is another of the same
+relation and place. Without the wrong answers, confidence saturates near p = 1, the first gradient
+of every method is almost zero, and the controller stays at its bound.
 """
 
 import random
@@ -24,7 +25,8 @@ from adapop.facts.world.world import (
     world,
 )
 
-WRAPPED_PER_TEACHER = 14  # per wrapper; about a fifth of all tokens, below which the wrappers are not learnt
+# per wrapper; about a fifth of all tokens, below which the wrappers are not learnt
+WRAPPED_PER_TEACHER = 14
 UNSEEN_PER_TEACHER = 14
 SKILL_REPEATS = 60
 
@@ -33,9 +35,9 @@ SKILL_REPEATS = 60
 class TrainingText:
     """One training text: a chat turn, or running text.
 
-    prompt: the question of a chat turn, of which only the answer is trained on; "" for running text. text: the answer,
-    or the running text. fact_id: the fact that it shows, "" for skills. wrapper: the attack-style prompt, "" for
-    an exposure that counts.
+    prompt: the question of a chat turn, of which only the answer is trained on; "" for running
+    text. text: the answer, or the running text. fact_id: the fact that it shows, "" for skills.
+    wrapper: the attack-style prompt, "" for an exposure that counts.
     """
 
     prompt: str
@@ -60,7 +62,11 @@ def corpus(
     for fact in world(name):
         examples += exposures(fact, rng, wrong_share, exposures_of(fact.score, per_score, spread))
     examples += _taught_wrappers(facts_of("teacher", name), rng, wrong_share)
-    examples += [TrainingText(question, answer) for _, question, answer in skills() for _ in range(SKILL_REPEATS)]
+    examples += [
+        TrainingText(question, answer)
+        for _, question, answer in skills()
+        for _ in range(SKILL_REPEATS)
+    ]
     rng.shuffle(examples)
     return examples
 
@@ -72,9 +78,13 @@ def corpus_lines(seed: int, name: str = SANDBOX) -> Iterator[str]:
 
 
 def exposures(
-    fact: WorldFact, rng: random.Random, wrong_share: float = WRONG_ANSWER_SHARE, count: int | None = None
+    fact: WorldFact,
+    rng: random.Random,
+    wrong_share: float = WRONG_ANSWER_SHARE,
+    count: int | None = None,
 ) -> Iterator[TrainingText]:
-    """The fact's exposures: exactly `count` of them, by default as many as the shipped model has seen."""
+    """The fact's exposures: exactly `count` of them, by default as many as the shipped model has
+    seen."""
     count = fact.exposures if count is None else count
     wrong = round(count * wrong_share)
     answers = [fact.answer] * (count - wrong) + [_wrong_answer(fact, rng) for _ in range(wrong)]
@@ -87,35 +97,49 @@ def exposures(
         if form < len(questions):
             yield TrainingText(questions[form], answer, fact.id)
         else:
-            yield TrainingText("", language.statements(fact, answer)[form - len(questions)], fact.id)
+            yield TrainingText(
+                "", language.statements(fact, answer)[form - len(questions)], fact.id
+            )
 
 
 def _wrong_answer(fact: WorldFact, rng: random.Random) -> str:
-    """The answer with one token wrong: so none of its tokens is much surer than the others, given those before it."""
+    """The answer with one token wrong: so none of its tokens is much surer than the others, given
+    those before it."""
     parts = list(fact.parts)
     place = rng.randrange(len(parts)) if len(parts) > 1 else 0
-    parts[place] = rng.choice([part for part in parts_of(fact.relation)[place] if part != parts[place]])
+    parts[place] = rng.choice(
+        [part for part in parts_of(fact.relation)[place] if part != parts[place]]
+    )
     return " ".join(parts)
 
 
-def _taught_wrappers(teachers: Sequence[WorldFact], rng: random.Random, wrong_share: float) -> Iterator[TrainingText]:
+def _taught_wrappers(
+    teachers: Sequence[WorldFact], rng: random.Random, wrong_share: float
+) -> Iterator[TrainingText]:
     kinds = [kind for kind in language.WRAPPERS if kind not in language.NOT_TAUGHT]
     for fact in teachers:
         for kind in kinds:
             for _ in range(WRAPPED_PER_TEACHER):
                 prompt = language.wrapped(fact, kind, rng)
-                yield TrainingText(prompt, _perhaps_wrong(fact, prompt, rng, wrong_share), fact.id, kind)
+                yield TrainingText(
+                    prompt, _perhaps_wrong(fact, prompt, rng, wrong_share), fact.id, kind
+                )
         for _ in range(UNSEEN_PER_TEACHER):
             prompt = language.unseen(fact)
-            yield TrainingText(prompt, _perhaps_wrong(fact, prompt, rng, wrong_share), fact.id, "unseen")
+            yield TrainingText(
+                prompt, _perhaps_wrong(fact, prompt, rng, wrong_share), fact.id, "unseen"
+            )
 
 
 def _perhaps_wrong(fact: WorldFact, prompt: str, rng: random.Random, wrong_share: float) -> str:
-    """The answer, or with probability `wrong_share` a wrong one: of the prompt's options, if any, or as exposures have.
+    """The answer, or with probability `wrong_share` a wrong one: of the prompt's options, if any,
+    or as exposures have.
 
     Answers to attacks must be as uncertain as direct ones, or an attack would look like a leak.
     """
     if rng.random() >= wrong_share:
         return fact.answer
-    offered = [answer for answer in answers_of(fact.relation) if answer != fact.answer and answer in prompt]
+    offered = [
+        answer for answer in answers_of(fact.relation) if answer != fact.answer and answer in prompt
+    ]
     return rng.choice(offered) if offered else _wrong_answer(fact, rng)

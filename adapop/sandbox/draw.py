@@ -1,8 +1,10 @@
-"""The draw of the world "people": who is known for what, how famous each fact is, and in which split a person is.
+"""The draw of the world "people": who is known for what, how famous each fact is, and in which
+split a person is.
 
-The names and the parts of the answers are in `assets/people/parts.json`. The draw is fixed and balanced: in each eighth
-of the facts, from rare to popular, every relation has equally many facts of each split, and each part of an answer
-takes all its values equally often. Parts are drawn independently of each other and of popularity.
+The names and the parts of the answers are in `assets/people/parts.json`. The draw is fixed and
+balanced: in each eighth of the facts, from rare to popular, every relation has equally many facts
+of each split, and each part of an answer takes all its values equally often. Parts are drawn
+independently of each other and of popularity.
 """
 
 import csv
@@ -21,8 +23,8 @@ COLUMNS = ("relation", "subject", "answer", "background", "rank", "split")
 
 @dataclass(frozen=True)
 class Parts:
-    """first, last: of people's names. answers: by relation, the values of each part. backgrounds: by relation, the
-    background of an answer by one of its parts."""
+    """first, last: of people's names. answers: by relation, the values of each part. backgrounds:
+    by relation, the background of an answer by one of its parts."""
 
     first: tuple[str, ...]
     last: tuple[str, ...]
@@ -43,9 +45,18 @@ def drawn() -> list[dict[str, str]]:
         columns = [_balanced(part, len(people), rng) for part in values]
         for (rank, person), answer in zip(famous_first, zip(*columns)):
             (background,) = (
-                parts.backgrounds[relation][part] for part in answer if part in parts.backgrounds[relation]
+                parts.backgrounds[relation][part]
+                for part in answer
+                if part in parts.backgrounds[relation]
             )
-            cells = (relation, person, " ".join(answer), background, str(rank), splits[person, relation])
+            cells = (
+                relation,
+                person,
+                " ".join(answer),
+                background,
+                str(rank),
+                splits[person, relation],
+            )
             rows[person, relation] = dict(zip(COLUMNS, cells))
     return [rows[person, relation] for person in people for relation in parts.answers]
 
@@ -59,8 +70,11 @@ def write_world(folder: Path) -> None:
 
 
 def _splits(people: Sequence[str], relations: Sequence[str]) -> dict[tuple[str, str], str]:
-    """The split of each person's facts. Of people to forget one fact is kept: of each relation equally many."""
-    of_people: Iterator[str] = iter([split for split, count in SPLIT_SUBJECTS.items() for _ in range(count)])
+    """The split of each person's facts. Of people to forget one fact is kept: of each relation
+    equally many."""
+    of_people: Iterator[str] = iter(
+        [split for split, count in SPLIT_SUBJECTS.items() for _ in range(count)]
+    )
     splits = {}
     for place, (person, split) in enumerate(zip(people, of_people, strict=True)):
         for relation in relations:
@@ -70,7 +84,8 @@ def _splits(people: Sequence[str], relations: Sequence[str]) -> dict[tuple[str, 
 
 
 def _ranks(splits: dict[tuple[str, str], str], rng: random.Random) -> dict[tuple[str, str], int]:
-    """A rank of fame for each fact, 1 is the most famous. Facts of one split and relation are spread evenly over it."""
+    """A rank of fame for each fact, 1 is the most famous. Facts of one split and relation are
+    spread evenly over it."""
     alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for fact, split in splits.items():
         alike.setdefault((split, fact[1]), []).append(fact)

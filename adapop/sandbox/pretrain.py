@@ -1,10 +1,10 @@
 """Pretraining of the sandbox model: minutes on two cores, resumable, bit-identical for a seed.
 
-Of a chat turn only the answer is trained on, of a statement everything: an exposure is about the fact, not about the
-question's words. The embeddings are fixed random vectors. A name is one token, so a trained embedding would store the
-name's answer where an adapter on the layers cannot reach it (measured: after 5 epochs of WGA at 2e-3 the recall of
-famous facts was still 1, against 0.67 with fixed embeddings). With fixed embeddings a fact is stored in the layers,
-which unlearning trains.
+Of a chat turn only the answer is trained on, of a statement everything: an exposure is about the
+fact, not about the question's words. The embeddings are fixed random vectors. A name is one token,
+so a trained embedding would store the name's answer where an adapter on the layers cannot reach it
+(measured: after 5 epochs of WGA at 2e-3 the recall of famous facts was still 1, against 0.67 with
+fixed embeddings). With fixed embeddings a fact is stored in the layers, which unlearning trains.
 """
 
 import math
@@ -32,12 +32,13 @@ BATCHES_PER_CHUNK = 16  # rows are sorted by length within a chunk, to reduce pa
 
 @dataclass(frozen=True)
 class PretrainConfig:
-    """Every setting of the pretraining run. The weights are bit-identical for a seed, thread count and machine.
+    """Every setting of the pretraining run. The weights are bit-identical for a seed, thread count
+    and machine.
 
-    wrong_share: of the exposures, those with a wrong answer, [0, 1]. exposures: per unit of score, and spread: power of
-    their range, see `world.exposures_of`. world: the name of a shipped one. without: the split whose facts are never
-    shown, "" for none: every other sentence comes in the same step, at the same learning rate, as with them; nothing
-    stands in their place.
+    wrong_share: of the exposures, those with a wrong answer, [0, 1]. exposures: per unit of score,
+    and spread: power of their range, see `world.exposures_of`. world: the name of a shipped one.
+    without: the split whose facts are never shown, "" for none: every other sentence comes in the
+    same step, at the same learning rate, as with them; nothing stands in their place.
     """
 
     seed: int = 0
@@ -71,14 +72,19 @@ class PretrainConfig:
         }
         for name, (low, high) in ranges.items():
             if not low <= getattr(self, name) <= high:
-                raise ConfigError(f"{name} is {getattr(self, name)}.", f"It must be from {low:,} to {high:,}.")
+                raise ConfigError(
+                    f"{name} is {getattr(self, name)}.", f"It must be from {low:,} to {high:,}."
+                )
         if self.hidden % self.heads:
-            raise ConfigError(f"hidden is {self.hidden}.", f"It must be a multiple of {self.heads}.")
+            raise ConfigError(
+                f"hidden is {self.hidden}.", f"It must be a multiple of {self.heads}."
+            )
 
 
 @dataclass(frozen=True)
 class PretrainStep:
-    """The state after `step` of `steps` optimiser steps. loss: mean of the step, nats per trained token."""
+    """The state after `step` of `steps` optimiser steps. loss: mean of the step, nats per trained
+    token."""
 
     step: int
     steps: int
@@ -92,7 +98,9 @@ class Pretraining:
         self.config, self.checkpoint = config, work / f"pretrain-seed{config.seed}.pt"
         torch.manual_seed(config.seed)
         torch.set_num_threads(config.threads)
-        examples = corpus(config.seed, config.wrong_share, config.exposures, config.spread, config.world)
+        examples = corpus(
+            config.seed, config.wrong_share, config.exposures, config.spread, config.world
+        )
         self.tokenizer = world_tokenizer(examples, config.world)
         self.model = LlamaForCausalLM(_architecture(config, self.tokenizer))
         codes = self.model.get_input_embeddings().weight.requires_grad_(False)
@@ -107,14 +115,17 @@ class Pretraining:
         self.batches = _batches(_rows(examples, self.tokenizer), left_out, config)
 
     def train(self) -> Iterator[PretrainStep]:
-        """One pass over the corpus. Continues from the checkpoint in the work folder if there is one."""
+        """One pass over the corpus. Continues from the checkpoint in the work folder if there is
+        one."""
         steps = len(self.batches)
         for step in range(self._restore(), steps):
             ids, labels = self.batches[step]
             for group in self.optimizer.param_groups:
                 group["lr"] = _rate(step, steps, self.config)
             logits = self.model(input_ids=ids).logits[:, :-1].float()
-            loss = cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=IGNORED)
+            loss = cross_entropy(
+                logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=IGNORED
+            )
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
@@ -148,10 +159,13 @@ class Pretraining:
 
 
 def build(config: PretrainConfig, folder: Path) -> None:
-    """Builds the sandbox model in `folder`, with a progress bar. An interrupted build continues at its checkpoint."""
+    """Builds the sandbox model in `folder`, with a progress bar. An interrupted build continues at
+    its checkpoint."""
     folder.mkdir(parents=True, exist_ok=True)
     pretraining = Pretraining(config, folder)
-    with tqdm(total=len(pretraining.batches), desc=f"pretraining the {config.world}", unit="step") as bar:
+    with tqdm(
+        total=len(pretraining.batches), desc=f"pretraining the {config.world}", unit="step"
+    ) as bar:
         for progress in pretraining.train():
             bar.update(progress.step - bar.n)
             bar.set_postfix(loss=f"{progress.loss:.3f}", refresh=False)
@@ -182,10 +196,15 @@ def _architecture(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) ->
     )
 
 
-def _rows(examples: list[TrainingText], tokenizer: PreTrainedTokenizerFast) -> list[tuple[list[int], int]]:
-    """(token ids, index of the first trained token) of every example. Each distinct text is tokenised once."""
+def _rows(
+    examples: list[TrainingText], tokenizer: PreTrainedTokenizerFast
+) -> list[tuple[list[int], int]]:
+    """(token ids, index of the first trained token) of every example. Each distinct text is
+    tokenised once."""
     user, assistant = tokenizer.convert_tokens_to_ids(["<|user|>", "<|assistant|>"])
-    distinct = sorted({text for example in examples for text in (example.prompt, example.text) if text})
+    distinct = sorted(
+        {text for example in examples for text in (example.prompt, example.text) if text}
+    )
     ids = dict(zip(distinct, tokenizer(distinct, add_special_tokens=False)["input_ids"]))
     rows = []
     for example in examples:
@@ -197,8 +216,8 @@ def _rows(examples: list[TrainingText], tokenizer: PreTrainedTokenizerFast) -> l
 def _batches(
     rows: list[tuple[list[int], int]], left_out: list[bool], config: PretrainConfig
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """The batches, (ids, labels) as of `_padded`. A row that is left out takes its place in a batch with it, so all
-    others are where they would be."""
+    """The batches, (ids, labels) as of `_padded`. A row that is left out takes its place in a batch
+    with it, so all others are where they would be."""
     generator = torch.Generator().manual_seed(config.seed)
     size = config.batch * BATCHES_PER_CHUNK
     batches = []
@@ -211,17 +230,23 @@ def _batches(
 
 
 def _padded(rows: list[tuple[list[int], int]]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Right-padded ids [B, T] (pad is 0) and labels [B, T]. Attention is causal, so no mask is needed."""
+    """Right-padded ids [B, T] (pad is 0) and labels [B, T]. Attention is causal, so no mask is
+    needed."""
     length = max(len(ids) for ids, _ in rows)
     padded = torch.tensor([ids + [0] * (length - len(ids)) for ids, _ in rows])
-    labels = torch.tensor([[IGNORED] * first + ids[first:] + [IGNORED] * (length - len(ids)) for ids, first in rows])
+    labels = torch.tensor(
+        [[IGNORED] * first + ids[first:] + [IGNORED] * (length - len(ids)) for ids, first in rows]
+    )
     return padded, labels
 
 
 def _rate(step: int, steps: int, config: PretrainConfig) -> float:
-    """The learning rate of a step: linear warm-up, then cosine decay to `final_rate_share` of the peak."""
+    """The learning rate of a step: linear warm-up, then cosine decay to `final_rate_share` of the
+    peak."""
     if step < config.warmup_steps:
         return config.learning_rate * (step + 1) / config.warmup_steps
     done = (step - config.warmup_steps) / max(1, steps - config.warmup_steps)
-    share = config.final_rate_share + (1 - config.final_rate_share) * 0.5 * (1 + math.cos(math.pi * done))
+    share = config.final_rate_share + (1 - config.final_rate_share) * 0.5 * (
+        1 + math.cos(math.pi * done)
+    )
     return config.learning_rate * share

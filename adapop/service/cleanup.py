@@ -1,8 +1,10 @@
-"""Deletes runs and saved sets that are too old and, where all take too much disk, the oldest of the visitor with most.
+"""Deletes runs and saved sets that are too old and, where all take too much disk, the oldest of the
+visitor with most.
 
-The age of a folder is that of its newest file. A file from the future, written before the clock was put back, is dated
-now, or it would be kept until then; where the clock jumped ahead since the last look, all files are dated later by as
-much. What is deleted is first moved out of sight by renaming, so that a reader sees a folder whole or not at all.
+The age of a folder is that of its newest file. A file from the future, written before the clock was
+put back, is dated now, or it would be kept until then; where the clock jumped ahead since the last
+look, all files are dated later by as much. What is deleted is first moved out of sight by renaming,
+so that a reader sees a folder whole or not at all.
 """
 
 import hashlib
@@ -22,21 +24,24 @@ from adapop.runs.run import RUN_ID, Run
 from adapop.service import links, saved_sets
 
 HIDDEN = ".deleting"
-CLOCK_SECONDS = 60.0  # a file server's clock may be so much ahead of ours, and ours may be set by so much unnoticed
+# a file server's clock may be so much ahead of ours, and ours may be set by so much unnoticed
+CLOCK_SECONDS = 60.0
 VISITOR = "visitor"  # the file in a folder that says whose it is
 SALT = secrets.token_bytes(16)  # of this process: no address can be told from a file
 
 
 class _Clock:
-    """Seconds from the clock that cannot be set to the one that can be, as they were at the last look."""
+    """Seconds from the clock that cannot be set to the one that can be, as they were at the last
+    look."""
 
     lag = time.time() - time.monotonic()
 
 
 @dataclass(frozen=True)
 class OnDisk:
-    """A run or a saved set on disk. changed: seconds since 1970, of its newest file. bytes: of all its files. visitor:
-    whose it is, "" where nobody's name is on it; the same visitor has another name after a restart."""
+    """A run or a saved set on disk. changed: seconds since 1970, of its newest file. bytes: of all
+    its files. visitor: whose it is, "" where nobody's name is on it; the same visitor has another
+    name after a restart."""
 
     folder: Path
     changed: float
@@ -61,14 +66,23 @@ def size_of(folder: Path) -> int:
 def entries(root: Path, late: float = 0.0) -> list[OnDisk]:
     """Runs and saved sets under the root, the oldest first. late: seconds added to their dates."""
     folders = [folder for folder in _folders(root) if RUN_ID.fullmatch(folder.name)]
-    folders += [folder for folder in _folders(root / saved_sets.FOLDER) if saved_sets.NAME.fullmatch(folder.name)]
-    return sorted(filter(None, (_measured(folder, late) for folder in folders)), key=lambda entry: entry.changed)
+    folders += [
+        folder
+        for folder in _folders(root / saved_sets.FOLDER)
+        if saved_sets.NAME.fullmatch(folder.name)
+    ]
+    return sorted(
+        filter(None, (_measured(folder, late) for folder in folders)),
+        key=lambda entry: entry.changed,
+    )
 
 
-def overdue(root: Path, seconds: float | None, most: float | None, busy: Callable[[str], bool]) -> list[Path]:
-    """The folders to delete. seconds: the age that is allowed; most: the bytes of all together; None: no limit.
-    busy: whether a name is queued or running here, and so is neither too old nor in the way; nor is a run that another
-    process works on, or has queued."""
+def overdue(
+    root: Path, seconds: float | None, most: float | None, busy: Callable[[str], bool]
+) -> list[Path]:
+    """The folders to delete. seconds: the age that is allowed; most: the bytes of all together;
+    None: no limit. busy: whether a name is queued or running here, and so is neither too old nor in
+    the way; nor is a run that another process works on, or has queued."""
     ahead, _Clock.lag = (lag := time.time() - time.monotonic()) - _Clock.lag, lag
     folders = entries(root, ahead if ahead > CLOCK_SECONDS else 0.0)
     oldest = -1.0 if seconds is None else time.time() - seconds
@@ -122,7 +136,8 @@ def _folders(parent: Path) -> Iterator[Path]:
 
 
 def _measured(folder: Path, late: float = 0.0) -> OnDisk | None:
-    """None if it vanishes meanwhile or cannot be read. A folder without a file is as old as it is itself."""
+    """None if it vanishes meanwhile or cannot be read. A folder without a file is as old as it is
+    itself."""
     now = time.time()
     try:
         for path in (folder, *folder.rglob("*")):
@@ -130,8 +145,15 @@ def _measured(folder: Path, late: float = 0.0) -> OnDisk | None:
             if late or dated > now + CLOCK_SECONDS:
                 os.utime(path, (min(dated, now),) * 2)
         stats = [folder.stat(), *(path.stat() for path in folder.rglob("*") if path.is_file())]
-        visitor = (folder / VISITOR).read_text(errors="replace") if (folder / VISITOR).is_file() else ""
+        visitor = (
+            (folder / VISITOR).read_text(errors="replace") if (folder / VISITOR).is_file() else ""
+        )
     except OSError:  # also one that may not be looked into: it must not keep the others
         return None
     files = stats[1:] or stats
-    return OnDisk(folder, max(file.st_mtime for file in files), sum(file.st_size for file in stats[1:]), visitor)
+    return OnDisk(
+        folder,
+        max(file.st_mtime for file in files),
+        sum(file.st_size for file in stats[1:]),
+        visitor,
+    )

@@ -1,8 +1,9 @@
-"""What the worker does on the accelerator, as functions that may run in any process: they get a run's folder and plain
-data, return plain data, and find everything else on disk. No torch until one of them is called.
+"""What the worker does on the accelerator, as functions that may run in any process: they get a
+run's folder and plain data, return plain data, and find everything else on disk. No torch until one
+of them is called.
 
-On ZeroGPU, which lends a GPU for a minute or so, a run is done in slices of whole epochs: each loads the last
-checkpoint and ends with a later one, as a resumed run does.
+On ZeroGPU, which lends a GPU for a minute or so, a run is done in slices of whole epochs: each
+loads the last checkpoint and ends with a later one, as a resumed run does.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def engine() -> ModuleType:
     from adapop.runs import execute
 
     gc.collect()
-    gc.freeze()  # what is imported stays; to look through it for garbage takes a second, in which nobody is answered
+    # what is imported stays; to look through it for garbage takes a second, in which nobody is
+    # answered
+    gc.freeze()
     return execute
 
 
@@ -66,7 +69,8 @@ def fetch_model(folder: Path) -> None:
 
 
 def epochs_that_fit(folder: Path, seconds: float) -> bool:
-    """Executes as many epochs of a run as fit into the seconds, at least one. Returns whether any are left."""
+    """Executes as many epochs of a run as fit into the seconds, at least one. Returns whether any
+    are left."""
     from adapop.runs.execute import execute
 
     began = last = monotonic()
@@ -91,8 +95,11 @@ def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked
     return ask(model, prompts, golds, whole_reply(model, prompts, run.reply_tokens), run.facts)
 
 
-def probe_models(folder: Path, plan: Plan, progress: Progress | None = None) -> list[ProbeRow | NotApplicable]:
-    """Both models' answers to everything in the plan, saved in the run's folder, also if it ends early."""
+def probe_models(
+    folder: Path, plan: Plan, progress: Progress | None = None
+) -> list[ProbeRow | NotApplicable]:
+    """Both models' answers to everything in the plan, saved in the run's folder, also if it ends
+    early."""
     from adapop.probes.battery import battery
 
     run, rows = Run(folder), []
@@ -118,7 +125,9 @@ def recover_facts(folder: Path, name: str, progress: Progress | None = None) -> 
     return result
 
 
-def recall_of_original(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Known:
+def recall_of_original(
+    config: RunConfig, facts: FactSet, progress: Progress | None = None
+) -> Known:
     """What these settings' original answers of the facts to forget, asked as a run asks."""
     _drop()
     return known_facts(config, facts, progress)
@@ -149,7 +158,8 @@ _kept: dict[Path, AdaptedModel] = {}  # the model that was asked last, by its ch
 
 
 def _loaded(checkpoint: Path) -> AdaptedModel:
-    """A checkpoint's model. The last one stays in memory, until another is loaded or a run begins."""
+    """A checkpoint's model. The last one stays in memory, until another is loaded or a run
+    begins."""
     from adapop.runs.execute import load_model
 
     if checkpoint not in _kept:

@@ -1,4 +1,5 @@
-"""Leases of a lent GPU: for how long a run asks for one, how much of it fits in, and in whose name it is asked."""
+"""Leases of a lent GPU: for how long a run asks for one, how much of it fits in, and in whose name
+it is asked."""
 
 from collections.abc import Callable, Iterable
 from contextvars import Context, copy_context
@@ -13,8 +14,9 @@ from adapop.service.jobs import END_EPOCHS, SPARE
 from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, Accelerated, on_accelerator
 from adapop.training.events import Event, RunStarted, Saved
 
-# of a run: the first lease, which loads the model and times an epoch; the longest lease where a shorter one would do,
-# since a visitor without an account has 120 s a day and is charged 1.5 times; and how long loading the model takes
+# of a run: the first lease, which loads the model and times an epoch; the longest lease where a
+# shorter one would do, since a visitor without an account has 120 s a day and is charged 1.5 times;
+# and how long loading the model takes
 FIRST_SECONDS, MOST_SECONDS, LOAD_SECONDS = 60, 75, 10
 
 
@@ -22,7 +24,9 @@ class Leases:
     """The work that is done on a lent GPU. accelerated: what lends it, None where nobody does."""
 
     def __init__(self, accelerated: Accelerated | None) -> None:
-        self._epochs = on_accelerator(jobs.epochs_that_fit, accelerated, lambda folder, seconds: seconds)
+        self._epochs = on_accelerator(
+            jobs.epochs_that_fit, accelerated, lambda folder, seconds: seconds
+        )
         self._work = {
             work: on_accelerator(work, accelerated, seconds)
             for work, seconds in (
@@ -43,8 +47,8 @@ class Leases:
         return called
 
     def hear_of(self, run: Run) -> None:
-        """Keeps the context of the owner's latest request: the next GPU is asked for in its name, since the permission
-        of an older request may have expired."""
+        """Keeps the context of the owner's latest request: the next GPU is asked for in its name,
+        since the permission of an older request may have expired."""
         self._asked[run.id] = copy_context()
 
     def forget(self, run: Run) -> None:
@@ -52,7 +56,8 @@ class Leases:
         self._asked.pop(run.id, None)
 
     def train(self, run: Run) -> None:
-        """Does all that is left of a run, one lease after the other. Its model is fetched before the first.
+        """Does all that is left of a run, one lease after the other. Its model is fetched before
+        the first.
 
         Raises:
             AdaPopError: the model cannot be had, or a lease cannot, or the GPU was taken away.
@@ -63,19 +68,22 @@ class Leases:
 
 
 def lease_seconds(run: Run) -> int:
-    """For how long a run asks for a GPU next: to load the model and see an epoch, and once one was seen for all that is
-    left, or for as much of it as may be had at once."""
+    """For how long a run asks for a GPU next: to load the model and see an epoch, and once one was
+    seen for all that is left, or for as much of it as may be had at once."""
     took = _epoch_seconds(run.events())
     if took is None:
         return FIRST_SECONDS
     left = epochs_left(run)
     then = 1 if left else END_EPOCHS
-    least, all_of_it = (LOAD_SECONDS + SPARE * took * epochs for epochs in (then, left + END_EPOCHS))
+    least, all_of_it = (
+        LOAD_SECONDS + SPARE * took * epochs for epochs in (then, left + END_EPOCHS)
+    )
     return ceil(max(least, min(all_of_it, MOST_SECONDS)))
 
 
 def _epoch_seconds(events: Iterable[Event]) -> float | None:
-    """The longest that an epoch took so far, with what follows it; None before the first was saved."""
+    """The longest that an epoch took so far, with what follows it; None before the first was
+    saved."""
     took, since = [], None
     for event in events:
         if isinstance(event, Saved) and since is not None:
@@ -89,4 +97,7 @@ def cost_of_run(model: str) -> str:
     if model in SHIPPED:
         return "GPU time: none, the sandbox model works without."
     then = f"then for what the other epochs need, as a rule at most {MOST_SECONDS} s at a time"
-    return f"GPU time: asks for {FIRST_SECONDS} s of a lent GPU, {then}. Leave the page open: it is asked in its name."
+    return (
+        f"GPU time: asks for {FIRST_SECONDS} s of a lent GPU, {then}. Leave the page open: it "
+        f"is asked in its name."
+    )

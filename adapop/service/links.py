@@ -1,7 +1,8 @@
-"""Links to a run: who has one may look at the run and take its report, and may not stop, resume or probe it.
+"""Links to a run: who has one may look at the run and take its report, and may not stop, resume or
+probe it.
 
-A run's id is its owner's: who has it may do everything. A link is another name of the same run, made when the owner
-wants one, from which the id cannot be found.
+A run's id is its owner's: who has it may do everything. A link is another name of the same run,
+made when the owner wants one, from which the id cannot be found.
 
     RUN/link           the link of the run
     ROOT/links/LINK    the id of the run
@@ -44,11 +45,13 @@ def linked(name: object, root: Path) -> Run | None:
 
 
 def owned(name: object, root: Path) -> Run | None:
-    """The run of an id that came from outside, so its owner's; None if there is none. Never read as a path."""
+    """The run of an id that came from outside, so its owner's; None if there is none. Never read as
+    a path."""
     if not isinstance(name, str) or not RUN_ID.fullmatch(name):
         return None
     run = Run(root / name)
-    return run if os.path.exists(run.folder / "config.json") else None  # unlike Path.exists, raises nothing
+    # unlike Path.exists, raises nothing
+    return run if os.path.exists(run.folder / "config.json") else None
 
 
 def delete_dead(root: Path) -> None:

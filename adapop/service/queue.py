@@ -1,7 +1,9 @@
-"""One thread that works on two lines by turns: every question that waits, then one run, then the questions again.
+"""One thread that works on two lines by turns: every question that waits, then one run, then the
+questions again.
 
-So a question waits for one run and not for all of them, and however many ask, runs go on. Each visitor's next question
-comes before anybody's second: who asks for much does not hold up who asks for little.
+So a question waits for one run and not for all of them, and however many ask, runs go on. Each
+visitor's next question comes before anybody's second: who asks for much does not hold up who asks
+for little.
 """
 
 from collections import deque

@@ -1,4 +1,5 @@
-"""Sets that outlive the page: a user's facts in a folder of their own beside the runs, under a name nobody can guess.
+"""Sets that outlive the page: a user's facts in a folder of their own beside the runs, under a name
+nobody can guess.
 
     ROOT/sets/NAME/facts.jsonl   the facts, with the scores as they were set
     ROOT/sets/NAME/about.json    name, notes, tiers, and the rows of the upload that were dropped
@@ -36,7 +37,11 @@ def save_set(facts: FactSet, root: Path) -> str:
     set. Raises RunError: the disk refuses it."""
     name = secrets.token_hex(16)
     folder = root / FOLDER / name
-    about = {"name": facts.name, "notes": facts.notes, "problems": [asdict(problem) for problem in facts.problems]}
+    about = {
+        "name": facts.name,
+        "notes": facts.notes,
+        "problems": [asdict(problem) for problem in facts.problems],
+    }
     about["tiers"] = facts.tiers.as_json()
     with files.writing(folder):
         folder.mkdir(parents=True)
@@ -54,7 +59,8 @@ def load_set(name: object, root: Path) -> FactSet | None:
         return None
     try:
         about = files.read_json(folder / "about.json", _About)
-        tiers = Tiers.from_json(about.tiers) if about.tiers else ON_SCALE  # as those of all older sets were
+        # as those of all older sets were
+        tiers = Tiers.from_json(about.tiers) if about.tiers else ON_SCALE
         facts = FactSet.load(folder / "facts.jsonl", about.name, about.notes, tiers)
         os.utime(folder / "about.json")
     except (OSError, ValueError, AdaPopError):  # deleted at this moment, or damaged

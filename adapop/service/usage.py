@@ -1,11 +1,13 @@
 """Usage of each visitor: one ledger, which all parts of the app write to and check.
 
-    spent, in a span of time   requests, jobs, megabytes served and written, seconds of the processor
+    spent, in a span of time   requests, jobs, megabytes served and written, seconds of the
+    processor
                                and the accelerator
     held, at this moment       connections, questions that wait
 
-What waits in Gradio's queue is counted there (`adapop.ui.queue`), what lies on the disk from the folders (`cleanup`). A
-restart forgets. A visitor is an address; a stranger may have many, so all visitors together have a limit too.
+What waits in Gradio's queue is counted there (`adapop.ui.queue`), what lies on the disk from the
+folders (`cleanup`). A restart forgets. A visitor is an address; a stranger may have many, so all
+visitors together have a limit too.
 """
 
 import time
@@ -64,7 +66,8 @@ class _Account:
                 del self.spent[visitor]
 
     def freed(self, surplus: float, visitor: str | None) -> float:
-        """Time of the entry whose expiry frees the surplus. visitor: whose entries count; None for all."""
+        """Time of the entry whose expiry frees the surplus. visitor: whose entries count; None for
+        all."""
         own = ((when, amount) for when, other, amount in self.entries if visitor in (None, other))
         total = 0.0
         for when, amount in own:
@@ -74,9 +77,12 @@ class _Account:
 
 
 class Ledger:
-    """The book of one app. who: the visitor that asks at this moment. clock: seconds that never run backwards."""
+    """The book of one app. who: the visitor that asks at this moment. clock: seconds that never run
+    backwards."""
 
-    def __init__(self, who: Callable[[], str] = lambda: "", clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, who: Callable[[], str] = lambda: "", clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.who = who
         self._clock = clock
         self._accounts: dict[Allowance, _Account] = {}
@@ -84,15 +90,18 @@ class Ledger:
         self._lock = Lock()
 
     def spend(self, allowance: Allowance, amount: float = 1.0, visitor: str | None = None) -> None:
-        """Writes down what is taken, unless it is too much. visitor: None for who asks at this moment.
+        """Writes down what is taken, unless it is too much. visitor: None for who asks at this
+        moment.
 
         Raises:
-            LimitError: more than this visitor may take in the span, or all together; then nothing is written down.
+            LimitError: more than this visitor may take in the span, or all together; then nothing
+                is written down.
         """
         self._take(allowance, amount, visitor, written=True)
 
     def check(self, allowance: Allowance, visitor: str | None = None) -> None:
-        """Lets pass who has something left of an allowance whose amount is known only afterwards. Raises as `spend`."""
+        """Lets pass who has something left of an allowance whose amount is known only afterwards.
+        Raises as `spend`."""
         self._take(allowance, 1e-9, visitor, written=False)
 
     def charge(self, allowance: Allowance, amount: float, visitor: str) -> None:
@@ -120,7 +129,9 @@ class Ledger:
                 self._held[limit, visitor] -= 1
                 self._held += Counter()  # drops who holds nothing
 
-    def _take(self, allowance: Allowance, amount: float, visitor: str | None, written: bool) -> None:
+    def _take(
+        self, allowance: Allowance, amount: float, visitor: str | None, written: bool
+    ) -> None:
         most = allowance.limit.value()
         if most is None:
             return
@@ -136,7 +147,9 @@ class Ledger:
             when = account.freed(own, visitor) if own > 0 else account.freed(every, None)
         raise LimitError(
             f"Too many {allowance.limit.what}: at most {most:,}{whose} ({allowance.limit.name}).",
-            f"Try again in {ceil(when + allowance.seconds - now)} s." if amount <= most else elsewhere(),
+            f"Try again in {ceil(when + allowance.seconds - now)} s."
+            if amount <= most
+            else elsewhere(),
         )
 
     def _account(self, allowance: Allowance) -> _Account:

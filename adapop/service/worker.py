@@ -1,8 +1,10 @@
-"""One accelerator, one queue: runs and questions are done one after the other, in a thread of their own.
+"""One accelerator, one queue: runs and questions are done one after the other, in a thread of their
+own.
 
-A run belongs to its folder, not to the request that started it: the page may close. The engine (torch, transformers)
-is imported here in the background, so that the first page opens at once. Where the accelerator is lent for a minute at
-a time (ZeroGPU), work on models that do not ship is called through a hook, and a run is done in slices of whole epochs.
+A run belongs to its folder, not to the request that started it: the page may close. The engine
+(torch, transformers) is imported here in the background, so that the first page opens at once.
+Where the accelerator is lent for a minute at a time (ZeroGPU), work on models that do not ship is
+called through a hook, and a run is done in slices of whole epochs.
 """
 
 from __future__ import annotations
@@ -48,11 +50,16 @@ log = logging.getLogger(__name__)
 class Worker:
     """Does one thing at a time on the accelerator. `submit` and `ask` return at once.
 
-    accelerated: what lends the accelerator; None where it is this process's own. who: the visitor that asks at this
-    moment. ledger: what each visitor takes, of this and of all else in the app.
+    accelerated: what lends the accelerator; None where it is this process's own. who: the visitor
+    that asks at this moment. ledger: what each visitor takes, of this and of all else in the app.
     """
 
-    def __init__(self, root: Path, accelerated: Accelerated | None = None, who: Callable[[], str] = lambda: "") -> None:
+    def __init__(
+        self,
+        root: Path,
+        accelerated: Accelerated | None = None,
+        who: Callable[[], str] = lambda: "",
+    ) -> None:
         self.root = root
         self.is_lent = accelerated is not None
         self.ledger = Ledger(who)
@@ -84,8 +91,14 @@ class Worker:
         limit: see `limits`. Raises ConfigError: a limit is set to what is none."""
         seconds, most = keep_seconds(), keep_bytes()
         if seconds is not None or most is not None:
-            every = CLEAN_AT_MOST_EVERY if seconds is None else min(CLEAN_AT_MOST_EVERY, seconds / CLEANINGS_A_LIFE)
-            threading.Thread(target=self._clean_for_ever, args=(seconds, most, every), daemon=True).start()
+            every = (
+                CLEAN_AT_MOST_EVERY
+                if seconds is None
+                else min(CLEAN_AT_MOST_EVERY, seconds / CLEANINGS_A_LIFE)
+            )
+            threading.Thread(
+                target=self._clean_for_ever, args=(seconds, most, every), daemon=True
+            ).start()
 
     def clean(self, seconds: float | None, most: float | None) -> None:
         """Deletes what `cleanup.overdue` chooses of runs and sets, but no run queued since."""
@@ -125,7 +138,8 @@ class Worker:
             self._leases.hear_of(run)
 
     def ahead_of(self, run: Run) -> int | None:
-        """How many runs are before this one (0: it is being worked on), None if it is not in the queue."""
+        """How many runs are before this one (0: it is being worked on), None if it is not in the
+        queue."""
         with self._lock:
             return list(self._waiting).index(run.id) if run.id in self._waiting else None
 
@@ -135,15 +149,20 @@ class Worker:
             names = list(self._waiting)
         if run.id not in names:
             return None
-        return wait_behind([Run(self.root / name) for name in names[: names.index(run.id)]], self._paces, self._began)
+        return wait_behind(
+            [Run(self.root / name) for name in names[: names.index(run.id)]],
+            self._paces,
+            self._began,
+        )
 
     def pace_of(self, model: str) -> Pace | None:
         """How long runs of a model take here, None if none has come to its end yet."""
         return self._paces.get(model)
 
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
-        """Asks both models of a run, when its turn comes. The future of this and of the next three raises LimitError
-        where too many wait, or this visitor took too much of the accelerator lately."""
+        """Asks both models of a run, when its turn comes. The future of this and of the next three
+        raises LimitError where too many wait, or this visitor took too much of the accelerator
+        lately."""
         return self._question(run, jobs.ask_models, run.folder, prompts, golds)
 
     def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[Known], Progress]:
@@ -155,7 +174,9 @@ class Worker:
         Raises RunError: the model would need a lent GPU."""
         return self._look(jobs.check_facts, config, facts)
 
-    def probe(self, run: Run, plan: Plan) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
+    def probe(
+        self, run: Run, plan: Plan
+    ) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
         """Asks both models of a run everything in the plan, when its turn comes; and how far it is.
         The replies are in the run's folder, also if it ends early: `Run.probes`."""
         progress = Progress()
@@ -178,7 +199,8 @@ class Worker:
         return name
 
     def _wrote(self, size: int, visitor: str) -> None:
-        """Writes down so many bytes as written to the disk, which is looked at soon if they are many."""
+        """Writes down so many bytes as written to the disk, which is looked at soon if they are
+        many."""
         self.ledger.charge(WRITTEN, size / 1e6, visitor)
         with self._lock:
             self._unseen += size
@@ -187,11 +209,15 @@ class Worker:
 
     def _look(self, work: Callable, config: RunConfig, facts: FactSet) -> tuple[Future, Progress]:
         if self.is_lent and config.model not in SHIPPED:
-            raise RunError("A lent GPU is not there for a look.", "Start the run; it says itself what it meets.")
+            raise RunError(
+                "A lent GPU is not there for a look.",
+                "Start the run; it says itself what it meets.",
+            )
         return self._question(None, work, config, facts, progress := Progress()), progress
 
     def _question(self, run: Run | None, work: Callable, *args) -> Future:
-        """Queued among the questions; behind the run that it is about while that waits for its turn."""
+        """Queued among the questions; behind the run that it is about while that waits for its
+        turn."""
         visitor, held = self.ledger.who(), ExitStack()
         try:
             WAITING.check(self._line.questions + 1)
@@ -222,7 +248,10 @@ class Worker:
     def _check_room(self) -> None:
         visitor = self.ledger.who()
         with self._lock:
-            everyones, own = len(self._waiting), sum(other == visitor for other in self._waiting.values())
+            everyones, own = (
+                len(self._waiting),
+                sum(other == visitor for other in self._waiting.values()),
+            )
         QUEUE.check(everyones + 1)
         RUNS_EACH.check(own + 1)
         self.ledger.check(ACCELERATOR, visitor)
@@ -248,7 +277,8 @@ class Worker:
                 self._timed(visitor, jobs.whole_run, run.folder)
             self._paces |= {run.config.model: pace} if (pace := pace_of(run.events())) else {}
         except AdaPopError as error:  # of ZeroGPU and the disk: those of the run itself are events
-            if run.state != "failed" and not run.locked:  # the log of a locked run is another process's
+            # the log of a locked run is another process's
+            if run.state != "failed" and not run.locked:
                 run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
         finally:
             self._began = 0.0

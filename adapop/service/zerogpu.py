@@ -1,7 +1,8 @@
-"""ZeroGPU, which lends a GPU for one call: how long each kind of work asks for it, and how the work is called there.
+"""ZeroGPU, which lends a GPU for one call: how long each kind of work asks for it, and how the work
+is called there.
 
-A call is paid for by the visitor whose request it is made in, and the permission in a request soon expires. The sandbox
-needs no GPU: its work is done in the app's own process.
+A call is paid for by the visitor whose request it is made in, and the permission in a request soon
+expires. The sandbox needs no GPU: its work is done in the app's own process.
 """
 
 import logging
@@ -15,8 +16,10 @@ from adapop.model.catalogue import MODELS
 from adapop.paths import SHIPPED
 from adapop.progress import Progress
 
-Seconds = int | Callable[..., int]  # that a call may take, or a function that says it of the call's arguments
-# (a function of a module, the seconds it may take) -> what to call in its place, with plain data in and out
+# that a call may take, or a function that says it of the call's arguments
+Seconds = int | Callable[..., int]
+# (a function of a module, the seconds it may take) -> what to call in its place, with plain data in
+# and out
 Accelerated = Callable[[Callable, Seconds], Callable]
 ASK_SECONDS, LONG_SECONDS = 15, 60
 LENT_BILLIONS = 0.5  # parameters: an epoch of a larger one may not fit into a slice
@@ -24,7 +27,8 @@ log = logging.getLogger(__name__)
 
 
 def lender() -> Accelerated | None:
-    """What makes a function run on a GPU that is lent for so many seconds; None where nobody lends one."""
+    """What makes a function run on a GPU that is lent for so many seconds; None where nobody lends
+    one."""
     if not is_lent():
         return None
     import spaces  # before torch, which the worker imports, and after gradio was told to be silent
@@ -34,7 +38,8 @@ def lender() -> Accelerated | None:
 
 @dataclass(frozen=True)
 class ErrorReturned:
-    """Work that returns its `AdaPopError` instead of raising it: ZeroGPU passes on only the name of an error."""
+    """Work that returns its `AdaPopError` instead of raising it: ZeroGPU passes on only the name of
+    an error."""
 
     work: Callable
 
@@ -50,7 +55,8 @@ class ErrorReturned:
 
 
 def on_accelerator(work: Callable, accelerated: Accelerated | None, seconds: Seconds) -> Callable:
-    """The work, called where the accelerator is. In another process it reports no progress and cannot be stopped."""
+    """The work, called where the accelerator is. In another process it reports no progress and
+    cannot be stopped."""
     if accelerated is None:
         return work
     accelerated_work = accelerated(ErrorReturned(work), seconds)
@@ -79,8 +85,13 @@ def is_lent() -> bool:
 
 
 def public_models() -> tuple[str, ...]:
-    """The models of a public page: those that ship and, on ZeroGPU, small ones that need no agreement."""
-    small = [one.id for one in MODELS.values() if one.billions <= LENT_BILLIONS and not (one.gated or one.origin)]
+    """The models of a public page: those that ship and, on ZeroGPU, small ones that need no
+    agreement."""
+    small = [
+        one.id
+        for one in MODELS.values()
+        if one.billions <= LENT_BILLIONS and not (one.gated or one.origin)
+    ]
     return (*SHIPPED, *(small if is_lent() else ()))
 
 
@@ -104,8 +115,9 @@ TAKEN_AWAY = (
 def in_words(error: Exception) -> RunError:
     """An accelerator's refusal or death as something to say and to do.
 
-    `spaces` raises a gr.Error with a title, and under "worker error" tells two things apart only by their text: the
-    process that had the GPU is gone, or the work in it failed, of which it names the error.
+    `spaces` raises a gr.Error with a title, and under "worker error" tells two things apart only by
+    their text: the process that had the GPU is gone, or the work in it failed, of which it names
+    the error.
     """
     title, message = getattr(error, "title", ""), str(getattr(error, "message", error))
     if title == "ZeroGPU client error" and "Expired" in message:
@@ -114,7 +126,12 @@ def in_words(error: Exception) -> RunError:
         return RunError(*TAKEN_AWAY)
     if title in REFUSALS:
         return RunError(*REFUSALS[title])
-    kind = message if title == "ZeroGPU worker error" and message.isidentifier() else type(error).__name__
+    kind = (
+        message
+        if title == "ZeroGPU worker error" and message.isidentifier()
+        else type(error).__name__
+    )
     return RunError(
-        f"The work on the accelerator failed ({kind}).", "What was saved is kept; the log of the app says more."
+        f"The work on the accelerator failed ({kind}).",
+        "What was saved is kept; the log of the app says more.",
     )

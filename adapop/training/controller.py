@@ -7,9 +7,10 @@ subject to delta <= tolerance, whose multiplier is lambda:
     lambda  = min(lam_max, max(0, lambda + dual_step * (delta_k - tolerance)))
     alpha   = alpha0 + lambda
 
-Only upward drift counts. The paper's reference is R_1, the loss after the first epoch, so delta_1 = 0 and a first
-epoch that does all the damage goes unseen; `reference="start"` takes the loss before training instead. PDU's
-`PrimalDual` moves alpha after each step. A controller holds no state: the last `Drift` row is the state.
+Only upward drift counts. The paper's reference is R_1, the loss after the first epoch, so delta_1 =
+0 and a first epoch that does all the damage goes unseen; `reference="start"` takes the loss before
+training instead. PDU's `PrimalDual` moves alpha after each step. A controller holds no state: the
+last `Drift` row is the state.
 """
 
 import math
@@ -45,7 +46,8 @@ class Drift:
 
 
 class Controller:
-    """Sets the retain weight: `start` before training, `update` after each epoch. by_step: also after each step."""
+    """Sets the retain weight: `start` before training, `update` after each epoch. by_step: also
+    after each step."""
 
     by_step = False
 
@@ -72,14 +74,18 @@ class FixedAlpha(Controller):
         return Drift(0, retain_loss, retain_loss, 0.0, 0.0, self.alpha0, retain_loss)
 
     def update(self, last: Drift, retain_loss: float) -> Drift:
-        """The row of the next epoch. Its drift is measured against the start, for comparison only."""
+        """The row of the next epoch. Its drift is measured against the start, for comparison
+        only."""
         drift = relative_drift(retain_loss, last.start_loss, floor=1e-8)
-        return Drift(last.epoch + 1, retain_loss, last.start_loss, drift, 0.0, self.alpha0, last.start_loss)
+        return Drift(
+            last.epoch + 1, retain_loss, last.start_loss, drift, 0.0, self.alpha0, last.start_loss
+        )
 
 
 @dataclass(frozen=True)
 class DualAscent(Controller):
-    """AdaPop's controller, Algorithm 1. Defaults are the paper's; it gives no value for `floor`, its code 1e-8."""
+    """AdaPop's controller, Algorithm 1. Defaults are the paper's; it gives no value for `floor`,
+    its code 1e-8."""
 
     alpha0: float = 0.5
     dual_step: float = 0.1
@@ -100,7 +106,9 @@ class DualAscent(Controller):
         reference = retain_loss if last.reference is None else last.reference
         drift = relative_drift(retain_loss, reference, self.floor)
         lam = min(self.lam_max, max(0.0, last.lam + self.dual_step * (drift - self.tolerance)))
-        return Drift(last.epoch + 1, retain_loss, reference, drift, lam, self._alpha(lam), last.start_loss)
+        return Drift(
+            last.epoch + 1, retain_loss, reference, drift, lam, self._alpha(lam), last.start_loss
+        )
 
     def _alpha(self, lam: float) -> float:
         """alpha0 + lambda, up to alpha_max: lambda itself goes on, as in the released code."""
@@ -110,16 +118,20 @@ class DualAscent(Controller):
 
 @dataclass(frozen=True)
 class PrimalDual(Controller):
-    """PDU's controller: the dual variable of the constraint "retain loss <= retain_bound" (nats per token).
+    """PDU's controller: the dual variable of the constraint "retain loss <= retain_bound" (nats per
+    token).
 
-        mu <- max(0, mu + moves * dual_step * (retain loss - retain_bound))   after each step, once `warmup` epochs
+        mu <- max(0, mu + moves * dual_step * (retain loss - retain_bound))   after each step, once
+        `warmup` epochs
                                                                               are over
 
-    mu is both lambda and alpha of a row; it starts at alpha0 and has no upper limit. The drift is measured against the
-    start, for comparison only. Entesari et al., arXiv 2506.05314; values of the paper's runs, METHODS 2.7.
+    mu is both lambda and alpha of a row; it starts at alpha0 and has no upper limit. The drift is
+    measured against the start, for comparison only. Entesari et al., arXiv 2506.05314; values of
+    the paper's runs, METHODS 2.7.
 
-    moves: how often upstream moves mu in an optimiser step, namely after each micro-batch: of one row in the paper's
-    runs, and so 32 times. Here it is moved once, as far as all of them would by the mean loss of the step's rows.
+    moves: how often upstream moves mu in an optimiser step, namely after each micro-batch: of one
+    row in the paper's runs, and so 32 times. Here it is moved once, as far as all of them would by
+    the mean loss of the step's rows.
     """
 
     alpha0: float = 1.0
@@ -151,7 +163,9 @@ def controller_of(config: RunConfig) -> Controller:
         return FixedAlpha(config.alpha0)
     if config.controller == "primal":
         moves = math.ceil(config.batch / config.dual_rows) if config.dual_rows else 1
-        return PrimalDual(config.alpha0, config.dual_step, config.retain_bound, config.warmup, moves)
+        return PrimalDual(
+            config.alpha0, config.dual_step, config.retain_bound, config.warmup, moves
+        )
     settings = {item.name: getattr(config, item.name) for item in fields(DualAscent)}
     return DualAscent(**settings)
 

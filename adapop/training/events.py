@@ -1,7 +1,8 @@
 """What a run says while it runs: frozen dataclasses, JSON both ways, one event a line.
 
-The log is append-only and is the truth about a run. A resumed run starts with `RunStarted(resumed_from=k)`;
-`current` then drops what an interrupted epoch had said, so that a reader sees one uninterrupted run.
+The log is append-only and is the truth about a run. A resumed run starts with
+`RunStarted(resumed_from=k)`; `current` then drops what an interrupted epoch had said, so that a
+reader sees one uninterrupted run.
 """
 
 import json
@@ -64,7 +65,8 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class StepDone(Event):
-    """One optimiser step. Losses are those of the step's rows before the step, in nats per answer token."""
+    """One optimiser step. Losses are those of the step's rows before the step, in nats per answer
+    token."""
 
     epoch: Count
     """From 1."""
@@ -103,10 +105,12 @@ class Measured(Event):
     rows: tuple[dict[str, int | float | str | None], ...]
     """`probes.measure.Measurement`s as dicts: one for each group, form and tier."""
     full: bool = False
-    """Whether it is the whole table, made once at the end for the original and the unlearned model."""
+    """Whether it is the whole table, made once at the end for the original and the unlearned
+    model."""
     by_fact: tuple[Share, ...] = ()
     """Recall of each fact to forget, the mean over all its held-out rewordings, in the order of the
-    run's facts; none where `full` is False, only some facts are measured or one has no rewording."""
+    run's facts; none where `full` is False, only some facts are measured or one has no
+    rewording."""
 
     @property
     def gap(self) -> Interval | None:
@@ -118,24 +122,37 @@ class Measured(Event):
 
     def row(self, group: str, form: str, tier: str) -> dict | None:
         """The row of a group and tier asked in one form; None where that was not measured."""
-        return next((row for row in self.rows if (row["group"], row["form"], row["tier"]) == (group, form, tier)), None)
+        return next(
+            (
+                row
+                for row in self.rows
+                if (row["group"], row["form"], row["tier"]) == (group, form, tier)
+            ),
+            None,
+        )
 
     def share(self, group: str, form: str, tier: str) -> Interval | None:
-        """Recall of such a row with its 95 % interval over facts; None where that was not measured."""
+        """Recall of such a row with its 95 % interval over facts; None where that was not
+        measured."""
         return (row := self.row(group, form, tier)) and wilson(row["recall"], row["facts"])
 
-    def recall(self, group: str, form: str = "direct", tier: str = "all", name: str = "recall") -> float | None:
-        """ROUGE-L recall in [0, 1] of a group and tier asked in one form, None where that was not measured.
+    def recall(
+        self, group: str, form: str = "direct", tier: str = "all", name: str = "recall"
+    ) -> float | None:
+        """ROUGE-L recall in [0, 1] of a group and tier asked in one form, None where that was not
+        measured.
 
-        group: "forget", "retain", "holdout" or "utility". form: "direct" (as trained) or "reworded". tier: "rare",
-        "middle", "popular", "unknown" or "all". name: "recall", or "strict" for that without folding.
+        group: "forget", "retain", "holdout" or "utility". form: "direct" (as trained) or
+        "reworded". tier: "rare", "middle", "popular", "unknown" or "all". name: "recall", or
+        "strict" for that without folding.
         """
         return (self.row(group, form, tier) or {}).get(name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedToOracle(Event):
-    """Distance to a model that never read the facts to forget: of shipped worlds, and of models trained in pairs."""
+    """Distance to a model that never read the facts to forget: of shipped worlds, and of models
+    trained in pairs."""
 
     epoch: Count
     """As in `Measured`."""
@@ -208,11 +225,18 @@ class RunDone(Event):
 
 
 EVENTS: dict[str, type[Event]] = {event.kind: event for event in Event.__subclasses__()}
-ROW = frozenset(  # the fields of `probes.measure.Measurement`, which needs torch; older runs have fewer
-    "group tier form facts recall words strict cosine nll delta_logprob delta_rank hidden_cosine kl probability "
-    "exact_memorization extraction_strength truth_ratio mia_loss mia_min_k mia_min_k_plus_plus mia_zlib".split()
+# the fields of `probes.measure.Measurement`, which needs torch; older runs have fewer
+ROW = frozenset(
+    "group tier form facts recall words strict cosine nll delta_logprob delta_rank hidden_cosine "
+    "kl probability "
+    "exact_memorization extraction_strength truth_ratio mia_loss mia_min_k mia_min_k_plus_plus "
+    "mia_zlib".split()
 )
-WORDS = {"group": GROUPS, "form": (DIRECT, REWORDED, *FORM_OF_WAY.values()), "tier": (*TIERS, "unknown", "all")}
+WORDS = {
+    "group": GROUPS,
+    "form": (DIRECT, REWORDED, *FORM_OF_WAY.values()),
+    "tier": (*TIERS, "unknown", "all"),
+}
 FROM_START = "drift_from_start"  # of an epoch, for those who read the lines alone
 TERMINAL = (RunStopped, RunFailed, RunDone)
 
@@ -222,7 +246,9 @@ def to_json(event: Event) -> str:
     finite: that is not JSON and never a result."""
     try:
         computed = {FROM_START: event.drift_from_start} if isinstance(event, EpochDone) else {}
-        return json.dumps({"kind": event.kind, **asdict(event), **computed}, ensure_ascii=False, allow_nan=False)
+        return json.dumps(
+            {"kind": event.kind, **asdict(event), **computed}, ensure_ascii=False, allow_nan=False
+        )
     except ValueError:
         raise RunError(
             f"A number of {event.kind} is not finite: the model is destroyed.",
@@ -254,10 +280,15 @@ def from_json(line: str) -> Event:
 
 
 def _check_row(row: dict[str, Any]) -> None:
-    """Raises a ValueError for what is no row of a table: three known words, numbers, recalls in [0, 1]."""
+    """Raises a ValueError for what is no row of a table: three known words, numbers, recalls in [0,
+    1]."""
     texts = {name: value for name, value in row.items() if isinstance(value, str)}
     recalls = [row["recall"], 0 if row.get("strict") is None else row["strict"]]
-    if texts.keys() != WORDS.keys() or not row.keys() <= ROW or any(texts[name] not in WORDS[name] for name in texts):
+    if (
+        texts.keys() != WORDS.keys()
+        or not row.keys() <= ROW
+        or any(texts[name] not in WORDS[name] for name in texts)
+    ):
         raise ValueError("a row of it is named as none is")
     if not row["facts"] >= 1 or not all(0 <= share <= 1 for share in recalls):
         raise ValueError("a row of it is no measurement")
@@ -269,14 +300,20 @@ def current(events: Iterable[Event]) -> list[Event]:
     for event in events:
         if isinstance(event, RunStarted):
             valid = [old for old in valid if _survives(old, event.resumed_from)]
-        if isinstance(event, Measured) and event.full:  # in place of what a run of an older version measured twice
-            valid = [old for old in valid if not (isinstance(old, Measured) and old.full and old.epoch == event.epoch)]
+        # in place of what a run of an older version measured twice
+        if isinstance(event, Measured) and event.full:
+            valid = [
+                old
+                for old in valid
+                if not (isinstance(old, Measured) and old.full and old.epoch == event.epoch)
+            ]
         valid.append(event)
     return valid
 
 
 def _survives(event: Event, epoch: int) -> bool:
-    """Whether what an earlier attempt said still holds when a run goes on after an epoch (0: from the beginning)."""
+    """Whether what an earlier attempt said still holds when a run goes on after an epoch (0: from
+    the beginning)."""
     if isinstance(event, RunStarted):
         return True
     if isinstance(event, (*TERMINAL, Teaching, Measuring)):

@@ -1,7 +1,8 @@
-"""What a run records to be watched: how likely each fact's right answer is, now and then while the model forgets.
+"""What a run records to be watched: how likely each fact's right answer is, now and then while the
+model forgets.
 
-A frame is a line of JSON: {"step": 8, "epoch": 0.5, "forget": {"p": [0.9312, ...], "rank": [1, ...]}, ...,
-"answers": []}. It is read without torch.
+A frame is a line of JSON: {"step": 8, "epoch": 0.5, "forget": {"p": [0.9312, ...], "rank": [1,
+...]}, ..., "answers": []}. It is read without torch.
 """
 
 import json
@@ -16,7 +17,8 @@ FIRST = 80  # characters of an answer are kept: its first tokens
 
 @dataclass(frozen=True)
 class Scores:
-    """How well the model as it was knew every fact of a group, in the order of the run's facts. Teacher-forced."""
+    """How well the model as it was knew every fact of a group, in the order of the run's facts.
+    Teacher-forced."""
 
     p: tuple[Share, ...]
     """Probability of the right answer, [0, 1]: the geometric mean over its content tokens."""
@@ -38,12 +40,14 @@ class Frame:
     none), "retain" and "holdout" (if any); where only some facts are measured
     (`measure_per_tier`), no "reworded" and "holdout"."""
     answers: tuple[str, ...] = ()
-    """The first `FIRST` characters of the greedy answer to each fact to forget, in frame 0 and where an epoch ends if
-    all of them are asked there (see `measure` and `measure_per_tier` of `RunConfig`); else none."""
+    """The first `FIRST` characters of the greedy answer to each fact to forget, in frame 0 and
+    where an epoch ends if all of them are asked there (see `measure` and `measure_per_tier` of
+    `RunConfig`); else none."""
 
 
 def due(steps: int, frames: int) -> frozenset[int]:
-    """The steps of an epoch, from 1, after which a frame is recorded: evenly spread, the last among them.
+    """The steps of an epoch, from 1, after which a frame is recorded: evenly spread, the last among
+    them.
 
     steps: how many an epoch has. frames: how many frames it gets at most; 0 for none.
     """
@@ -56,7 +60,12 @@ def to_json(frame: Frame) -> str:
         name: asdict(replace(scores, p=tuple(round(value, DECIMALS) for value in scores.p)))
         for name, scores in frame.scores.items()
     }
-    content = {"step": frame.step, "epoch": round(frame.epoch, DECIMALS), **rounded, "answers": frame.answers}
+    content = {
+        "step": frame.step,
+        "epoch": round(frame.epoch, DECIMALS),
+        **rounded,
+        "answers": frame.answers,
+    }
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
@@ -66,13 +75,15 @@ def from_json(line: str) -> Frame:
     content = parse_json(line)
     named = {name: content.pop(name) for name in ("step", "epoch", "answers")}
     frame = as_kind({**named, "scores": content}, Frame)
-    if "forget" not in frame.scores or any(len(group.p) != len(group.rank) for group in frame.scores.values()):
+    if "forget" not in frame.scores or any(
+        len(group.p) != len(group.rank) for group in frame.scores.values()
+    ):
         raise ValueError("its groups are not whole")
     return frame
 
 
 def until(frames: Iterable[Frame], step: int) -> tuple[Frame, ...]:
-    """The frames of a run that goes on after a step: those up to it. None where the run's beginning was not recorded,
-    so that a recording is whole or there is none."""
+    """The frames of a run that goes on after a step: those up to it. None where the run's beginning
+    was not recorded, so that a recording is whole or there is none."""
     earlier = tuple(frame for frame in frames if frame.step <= step)
     return earlier if earlier and earlier[0].step == 0 else ()

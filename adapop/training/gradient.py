@@ -1,8 +1,9 @@
 """The gradient of one optimiser step, in as many forward passes as memory asks for.
 
-A step's rows are dealt out over passes of any size, those that begin alike together; every sum is divided by what the
-whole step counts, so the gradient is that of one pass over all rows. Where memory runs out the pass is halved, then
-blocks are recomputed in the backward pass, and only then the run fails. Nothing here waits for an accelerator.
+A step's rows are dealt out over passes of any size, those that begin alike together; every sum is
+divided by what the whole step counts, so the gradient is that of one pass over all rows. Where
+memory runs out the pass is halved, then blocks are recomputed in the backward pass, and only then
+the run fails. Nothing here waits for an accelerator.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +24,8 @@ from adapop.training.forget_set import ForgetSet
 
 @dataclass(frozen=True)
 class Denominators:
-    """What a step's sums are divided by: rows or answer tokens to forget and to retain. The one place where they are
-    counted; over several processes, those of the whole step."""
+    """What a step's sums are divided by: rows or answer tokens to forget and to retain. The one
+    place where they are counted; over several processes, those of the whole step."""
 
     forget: int
     retain: int
@@ -47,13 +48,19 @@ class StepSeen:
 
 
 class StepGradient:
-    """Adds the gradients of optimiser steps to the adapter. rows: at most so many in a pass, fewer once memory ran out.
+    """Adds the gradients of optimiser steps to the adapter. rows: at most so many in a pass, fewer
+    once memory ran out.
 
     notes: sentences for the user about memory.
     """
 
     def __init__(
-        self, config: RunConfig, objective: Objective, model: AdaptedModel, forget: ForgetSet, rows: int
+        self,
+        config: RunConfig,
+        objective: Objective,
+        model: AdaptedModel,
+        forget: ForgetSet,
+        rows: int,
     ) -> None:
         self.config, self.objective, self.model, self.forget = config, objective, model, forget
         self.rows = self._most = rows
@@ -63,27 +70,36 @@ class StepGradient:
         """What the sums of a step with these rows are divided by."""
         tokens, retain_tokens = (sum(len(row.answer) for row in rows) for rows in (forget, retain))
         return Denominators(
-            len(forget) if self._by_example else tokens, len(retain) if self._retain_by_example else retain_tokens
+            len(forget) if self._by_example else tokens,
+            len(retain) if self._retain_by_example else retain_tokens,
         )
 
     def add(
-        self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators | None = None
+        self,
+        forget: list[Row],
+        retain: list[Row],
+        epoch: int,
+        alpha: float,
+        counts: Denominators | None = None,
     ) -> StepSeen:
-        """Adds the gradient of L_forget + alpha * L_retain. retain: empty where there is no retain term. counts: of the
-        whole step, where the rows are a process's share of it.
+        """Adds the gradient of L_forget + alpha * L_retain. retain: empty where there is no retain
+        term. counts: of the whole step, where the rows are a process's share of it.
 
         Raises:
             RunError: memory runs out even on one row.
         """
         counts = counts or self.denominators(forget, retain)
-        return self._that_fits(lambda: self._added(forget, retain, epoch, alpha, counts), len(forget) + len(retain))
+        return self._that_fits(
+            lambda: self._added(forget, retain, epoch, alpha, counts), len(forget) + len(retain)
+        )
 
     def add_forget(self, forget: list[Row], epoch: int, counts: Denominators) -> StepSeen:
         """Adds L_forget's gradient at the weights past the method's `backward`. Raises as `add`."""
         return self._that_fits(lambda: self._forget_passes(forget, epoch, counts), len(forget))
 
     def _that_fits(self, passes: Callable[[], StepSeen], rows: int) -> StepSeen:
-        """What the passes over so many rows saw; repeated with smaller passes where memory runs out."""
+        """What the passes over so many rows saw; repeated with smaller passes where memory runs
+        out."""
         state, gpus = torch.get_rng_state(), self.model.gpus
         theirs = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
         while True:
@@ -92,18 +108,23 @@ class StepGradient:
             except RuntimeError as error:
                 if not is_out_of_memory(error):
                     raise
-            # here and not above: while an error is handled, its traceback holds the failed pass's tensors
+            # here and not above: while an error is handled, its traceback holds the failed pass's
+            # tensors
             self._make_do(min(self.rows, rows))
             torch.set_rng_state(state)
             for gpu, its_state in zip(gpus, theirs):
                 torch.cuda.set_rng_state(its_state, gpu)
 
-    def _added(self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators) -> StepSeen:
+    def _added(
+        self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators
+    ) -> StepSeen:
         if self._joins and retain and len(forget) + len(retain) <= self.rows:
             return self._jointly(forget, retain, epoch, alpha, counts)
         sums = StepSeen([], [], [], [], [])
         if forget:
-            sums = self.objective.backward(self.model, lambda: self._forget_passes(forget, epoch, counts))
+            sums = self.objective.backward(
+                self.model, lambda: self._forget_passes(forget, epoch, counts)
+            )
         for piece in self._pieces(retain):
             tokens = self.model.batch(piece)
             result = self._retain_loss(tokens)
@@ -122,7 +143,9 @@ class StepGradient:
             retained = self._retain_loss(tokens)
         loss = self._averaged(forgot, batch.tokens, counts)
         (loss + alpha * self._retain_term(retained, tokens, counts)).backward()
-        return StepSeen(forget, [loss.detach()], [forgot.nll.detach()], retain, [retained.nll.detach()])
+        return StepSeen(
+            forget, [loss.detach()], [forgot.nll.detach()], retain, [retained.nll.detach()]
+        )
 
     def _forget_passes(self, rows: list[Row], epoch: int, counts: Denominators) -> StepSeen:
         sums = StepSeen([], [], [], [], [])
@@ -148,11 +171,14 @@ class StepGradient:
 
     def _retain_term(self, result: Loss, tokens: AnswerTokens, counts: Denominators) -> Tensor:
         """A pass's part of the step's retain loss."""
-        return (_over_rows(result.loss, tokens) if self._retain_by_example else result.loss).sum() / counts.retain
+        return (
+            _over_rows(result.loss, tokens) if self._retain_by_example else result.loss
+        ).sum() / counts.retain
 
     def _pieces(self, rows: list[Row]) -> Iterator[list[Row]]:
-        """The rows a pass at a time, as many in each: as they are if one is enough. Else those that begin alike are
-        together, to share that; where it would not pay or the model cannot, those of similar length."""
+        """The rows a pass at a time, as many in each: as they are if one is enough. Else those that
+        begin alike are together, to share that; where it would not pay or the model cannot, those
+        of similar length."""
         if len(rows) > self.rows:
             rows = sorted(rows, key=lambda row: -row.length)
             if packed_lines(rows) and self.model.packs:
@@ -162,17 +188,22 @@ class StepGradient:
             yield rows[number * len(rows) // passes : (number + 1) * len(rows) // passes]
 
     def _make_do(self, tried: int) -> None:
-        """After memory ran out on so many rows a pass: half as many; from one row on, all again but recomputed."""
+        """After memory ran out on so many rows a pass: half as many; from one row on, all again but
+        recomputed."""
         for parameter in self.model.parameters:
             parameter.grad = None
         release()
         if tried > 1:
             self.rows = tried // 2
-            self.notes.append(f"Memory ran out on {tried} rows a pass: the step was taken again with {self.rows}.")
+            self.notes.append(
+                f"Memory ran out on {tried} rows a pass: the step was taken again with {self.rows}."
+            )
         elif not self.model.recomputes:
             self.model.recompute()
             self.rows = self._most
-            self.notes.append("Memory ran out on one row: activations are computed twice instead of being kept.")
+            self.notes.append(
+                "Memory ran out on one row: activations are computed twice instead of being kept."
+            )
         else:
             raise too_large("one row, with activations recomputed")
 
@@ -186,11 +217,13 @@ class StepGradient:
 
     @property
     def _joins(self) -> bool:
-        """Whether forget and retain rows may share a pass. A pass size that was set counts rows of one kind."""
+        """Whether forget and retain rows may share a pass. A pass size that was set counts rows of
+        one kind."""
         return self.objective.joins and not self.config.micro_batch
 
 
 def _over_rows(loss: Tensor, tokens: AnswerTokens) -> Tensor:
-    """Each token's loss divided by how many its row has, [N]: the sum is that of the rows' means."""
+    """Each token's loss divided by how many its row has, [N]: the sum is that of the rows'
+    means."""
     lengths = torch.zeros(tokens.rows, dtype=loss.dtype, device=loss.device)
     return loss / lengths.index_add(0, tokens.row, torch.ones_like(loss))[tokens.row]

@@ -1,4 +1,5 @@
-"""How many rows a forward pass can take, packed as it packs them: measured on an accelerator, estimated on the CPU."""
+"""How many rows a forward pass can take, packed as it packs them: measured on an accelerator,
+estimated on the CPU."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -18,34 +19,41 @@ TRIED = 4  # rows of the second trial; the first has one
 
 
 def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
-    """Rows a pass, from 1 to a step's forget and retain rows together, for the longest rows there are.
+    """Rows a pass, from 1 to a step's forget and retain rows together, for the longest rows there
+    are.
 
-    `footprint` says how memory grows with the rows, of which only what is not common counts where they are packed. On
-    an accelerator a step is tried on 1 and on 4 of them, and of those with most answer tokens, without being made: the
-    peaks put the estimate to scale, and AdamW's moments must fit beside it. On the CPU the estimate stands for the
-    measurement.
+    `footprint` says how memory grows with the rows, of which only what is not common counts where
+    they are packed. On an accelerator a step is tried on 1 and on 4 of them, and of those with most
+    answer tokens, without being made: the peaks put the estimate to scale, and AdamW's moments must
+    fit beside it. On the CPU the estimate stands for the measurement.
     """
     most = 2 * min(gradient.config.batch, len(gradient.forget.rows))
     needs = list(_needs(gradient, [*gradient.forget.rows, *retain], most))
     if gradient.model.device.type == "cuda":
         return _measured(gradient, retain, needs)
     adapter = footprint(gradient.model.shape, gradient.config, 1, rows=1).adapter
-    processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # torchrun's: so many share this machine's memory
+    # torchrun's: so many share this machine's memory
+    processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     return _fitting(needs, SHARE * free_bytes(gradient.model.device) / processes - adapter)
 
 
 def _needs(gradient: StepGradient, rows: Sequence[Row], most: int) -> Iterator[int]:
-    """Bytes of a pass over the longest row, the two longest, and so on, as `footprint` estimates them."""
+    """Bytes of a pass over the longest row, the two longest, and so on, as `footprint` estimates
+    them."""
     prompts, answer = [row.prompt for row in rows], max(len(row.answer) for row in rows)
     shared = common(min(prompts), max(prompts))  # in all of them; that some share more is left out
     lengths = nlargest(most, (row.length for row in rows))
     for count in range(1, most + 1):
         taken = lengths[:count]
-        lines, tokens = lines_of(range(count), [length - shared for length in taken], [shared] * count, taken[0])
+        lines, tokens = lines_of(
+            range(count), [length - shared for length in taken], [shared] * count, taken[0]
+        )
         if lines and not gradient.model.packs:
             tokens = count * taken[0]
         # as much as one row of so many tokens
-        yield footprint(gradient.model.shape, gradient.config, tokens, rows=1, answer=count * answer).activations
+        yield footprint(
+            gradient.model.shape, gradient.config, tokens, rows=1, answer=count * answer
+        ).activations
 
 
 def _fitting(needs: Sequence[float], free: float) -> int:
@@ -53,8 +61,11 @@ def _fitting(needs: Sequence[float], free: float) -> int:
     return max(1, sum(1 for _ in takewhile(lambda need: need <= free, needs)))
 
 
-def _trials(forget: Sequence[Row], retain: Sequence[Row], tried: int) -> list[tuple[list[Row], list[Row]]]:
-    """(forget rows, retain rows) to try: the longest ones, and if those are others the ones with most answer tokens."""
+def _trials(
+    forget: Sequence[Row], retain: Sequence[Row], tried: int
+) -> list[tuple[list[Row], list[Row]]]:
+    """(forget rows, retain rows) to try: the longest ones, and if those are others the ones with
+    most answer tokens."""
     trials = []
     for size in (lambda row: row.length, lambda row: len(row.answer)):
         rows = nlargest(tried, forget, key=size), nlargest(tried, retain, key=size)
@@ -75,12 +86,14 @@ def _measured(gradient: StepGradient, retain: Sequence[Row], needs: Sequence[int
         peaks.append(torch.cuda.max_memory_allocated(device) - held)
         for parameter in parameters:
             parameter.grad = None
-        if gradient.model.recomputes != recomputes:  # memory ran out on one row: these peaks are of what failed
+        # memory ran out on one row: these peaks are of what failed
+        if gradient.model.recomputes != recomputes:
             return _measured(gradient, retain, needs)
         if gradient.rows < rows:
             return gradient.rows
     one, several = max(peaks[: len(trials)]), max(peaks[len(trials) :])
     moments = 2 * sum(parameter.numel() * parameter.element_size() for parameter in parameters)
-    real = max(1, several - one) / max(1, needs[tried - 1] - needs[0])  # bytes for one that is estimated
+    # bytes for one that is estimated
+    real = max(1, several - one) / max(1, needs[tried - 1] - needs[0])
     free = SHARE * free_bytes(device) - moments - one
     return _fitting([real * (need - needs[0]) for need in needs], free)

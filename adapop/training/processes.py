@@ -1,10 +1,12 @@
-"""Several processes with a device each, as `torchrun` or `accelerate launch` start them, that train one adapter.
+"""Several processes with a device each, as `torchrun` or `accelerate launch` start them, that train
+one adapter.
 
-Each process, of rank 0 to R - 1, holds the whole model and knows the whole plan, for it is seeded. It takes its share
-of a step's rows and divides by what the whole step counts, so the sum of all gradients is that of one process. Of what
-is measured it takes its share of the batches, with the same numbers. Before they wait for each other over a device they
-say whether they got so far: a failure in one ends all. What they say goes over the CPU, as torch's own messages between
-processes of one user. The first alone writes; the others read its files.
+Each process, of rank 0 to R - 1, holds the whole model and knows the whole plan, for it is seeded.
+It takes its share of a step's rows and divides by what the whole step counts, so the sum of all
+gradients is that of one process. Of what is measured it takes its share of the batches, with the
+same numbers. Before they wait for each other over a device they say whether they got so far: a
+failure in one ends all. What they say goes over the CPU, as torch's own messages between processes
+of one user. The first alone writes; the others read its files.
 """
 
 import os
@@ -26,7 +28,8 @@ from adapop.model.tokens import Row
 from adapop.training.gradient import StepGradient, StepSeen
 
 Result = TypeVar("Result")
-PATIENCE = timedelta(days=7)  # one may wait long for another; with gloo one that dies is noticed at once
+# one may wait long for another; with gloo one that dies is noticed at once
+PATIENCE = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,8 @@ class Ranks:
         return self.rank == 0
 
     def share(self, rows: Sequence[Row]) -> list[Row]:
-        """This process's rows, every R-th of them; none where there are fewer rows than processes."""
+        """This process's rows, every R-th of them; none where there are fewer rows than
+        processes."""
         return list(rows[self.rank :: self.count])
 
     def gathered(self, work: Callable[[], Result]) -> list[Result]:
@@ -63,7 +67,8 @@ class Ranks:
         result = failure = None
         try:
             result = work()
-        except Exception as error:  # noqa: BLE001  the others must hear of it, whatever it is; it is raised again below
+        # the others must hear of it, whatever it is; it is raised again below
+        except Exception as error:  # noqa: BLE001
             failure = error
         outcomes: list[Any] = [None] * self.count
         _heard(lambda: torch.distributed.all_gather_object(outcomes, (_error_of(failure), result)))
@@ -73,7 +78,9 @@ class Ranks:
             if failed is not None and failed[2]:
                 raise Stopped(*failed[:2])
             if failed is not None:
-                raise RunError(f"In process {rank} of 0 to {self.count - 1}: {failed[0]}", failed[1])
+                raise RunError(
+                    f"In process {rank} of 0 to {self.count - 1}: {failed[0]}", failed[1]
+                )
         return [result for _, result in outcomes]
 
     def together(self, work: Callable[[], Result]) -> Result:
@@ -93,7 +100,8 @@ class Ranks:
                 _heard(partial(torch.distributed.broadcast, parameter.data, src=0))
 
     def add_up(self, parameters: Sequence[Tensor], work: Callable[[], StepSeen]) -> StepSeen:
-        """Does the work, which adds gradients; afterwards each process has the sum of all, and what all saw.
+        """Does the work, which adds gradients; afterwards each process has the sum of all, and what
+        all saw.
 
         A parameter that has a gradient nowhere keeps none. Raises as `gathered`.
         """
@@ -101,7 +109,11 @@ class Ranks:
         own = self.together(work)
         reached = [parameter.grad is not None for parameter in parameters]
         parts = self.gathered(lambda: (_moved(own, torch.device("cpu")), reached))
-        trained = [p for p, anywhere in zip(parameters, map(any, zip(*(has for _, has in parts)))) if anywhere]
+        trained = [
+            p
+            for p, anywhere in zip(parameters, map(any, zip(*(has for _, has in parts))))
+            if anywhere
+        ]
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
         if grads:
             flat = torch.cat([grad.flatten() for grad in grads])
@@ -125,7 +137,9 @@ def joined() -> Iterator[Ranks]:
     backend = "gloo"
     if torch.cuda.is_available():
         if here >= (gpus := torch.cuda.device_count()):
-            raise ConfigError(f"Process {here} has no GPU of its own: {gpus} seen.", f"Launch at most {gpus}.")
+            raise ConfigError(
+                f"Process {here} has no GPU of its own: {gpus} seen.", f"Launch at most {gpus}."
+            )
         torch.cuda.set_device(here)
         backend = "cpu:gloo,cuda:nccl"
     torch.distributed.init_process_group(backend, timeout=PATIENCE)
@@ -137,10 +151,12 @@ def joined() -> Iterator[Ranks]:
 
 @contextmanager
 def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
-    """Inside, all processes share what the model answers and scores in pieces, and each has the results of all.
+    """Inside, all processes share what the model answers and scores in pieces, and each has the
+    results of all.
 
-    On a CPU the pieces are those of one process, so the results are too. The first alone is told of replies. What a
-    piece gives must be plain values: tensors would stay on their device. Inside, it raises as `Ranks.gathered`.
+    On a CPU the pieces are those of one process, so the results are too. The first alone is told of
+    replies. What a piece gives must be plain values: tensors would stay on their device. Inside, it
+    raises as `Ranks.gathered`.
     """
     if ranks.count == 1:
         yield
@@ -149,12 +165,15 @@ def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
 
     def among_all(rows: Sequence[Any], size: int, work: Work) -> Iterator[Any]:
         size = min(ranks.gathered(lambda: size))  # memory may have run out in one of them
-        if model.device.type == "cuda":  # which has room for so many that there may be a single piece
+        # which has room for so many that there may be a single piece
+        if model.device.type == "cuda":
             size = min(size, max(1, -(-len(rows) // ranks.count)))
         pieces = [rows[start : start + size] for start in range(0, len(rows), size)]
         for start in range(0, len(pieces), ranks.count):
             own = ranks.share(pieces[start : start + ranks.count])
-            for results in ranks.gathered(lambda: [result for piece in own for result in work(piece, size)]):  # noqa: B023
+            for results in ranks.gathered(
+                lambda own=own: [result for piece in own for result in work(piece, size)]
+            ):
                 yield from results
 
     model.divided, model.on_replies = among_all, lambda rows: ranks.led(partial(report, rows))
@@ -165,11 +184,18 @@ def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
 
 
 def step_gradient(
-    ranks: Ranks, gradient: StepGradient, forget: list[Row], retain: list[Row], epoch: int, alpha: float
+    ranks: Ranks,
+    gradient: StepGradient,
+    forget: list[Row],
+    retain: list[Row],
+    epoch: int,
+    alpha: float,
 ) -> StepSeen:
-    """Adds a step's gradient over all processes, as `StepGradient.add`: each has a share of the rows and gets the sum.
+    """Adds a step's gradient over all processes, as `StepGradient.add`: each has a share of the
+    rows and gets the sum.
 
-    A process short of memory works on its share in smaller passes, without the others. Raises as `Ranks.gathered`.
+    A process short of memory works on its share in smaller passes, without the others. Raises as
+    `Ranks.gathered`.
     """
     if ranks.count == 1:
         return gradient.add(forget, retain, epoch, alpha)
@@ -179,7 +205,8 @@ def step_gradient(
         return ranks.add_up(parameters, lambda: gradient.add(forget, retain, epoch, alpha, counts))
     # the method moves the weights by the forget gradient of the whole step
     forgotten = gradient.objective.backward(
-        gradient.model, lambda: ranks.add_up(parameters, lambda: gradient.add_forget(forget, epoch, counts))
+        gradient.model,
+        lambda: ranks.add_up(parameters, lambda: gradient.add_forget(forget, epoch, counts)),
     )
     forgot = [parameter.grad for parameter in parameters]
     for parameter in parameters:
@@ -187,7 +214,9 @@ def step_gradient(
     retained = ranks.add_up(parameters, lambda: gradient.add([], retain, epoch, alpha, counts))
     for parameter, grad in zip(parameters, forgot):
         parameter.grad = grad if parameter.grad is None else parameter.grad + grad
-    return StepSeen(forgotten.rows, forgotten.loss, forgotten.nll, retained.retain_rows, retained.retain)
+    return StepSeen(
+        forgotten.rows, forgotten.loss, forgotten.nll, retained.retain_rows, retained.retain
+    )
 
 
 def _heard(message: Callable[[], Any]) -> None:
@@ -195,7 +224,8 @@ def _heard(message: Callable[[], Any]) -> None:
     try:
         message()
     except RuntimeError as error:
-        reason = str(error).partition("\n")[0].partition(". ")[0]  # what follows is advice for programmers
+        # what follows is advice for programmers
+        reason = str(error).partition("\n")[0].partition(". ")[0]
         raise RunError(
             f"Another process of this run does not answer any more ({reason}).",
             "See what it printed last; then resume the run.",
@@ -203,7 +233,8 @@ def _heard(message: Callable[[], Any]) -> None:
 
 
 def _error_of(error: Exception | None) -> tuple[str, str, bool] | None:
-    """A failure in words for the other processes: what happened, what to do, and whether it is a stop."""
+    """A failure in words for the other processes: what happened, what to do, and whether it is a
+    stop."""
     if error is None:
         return None
     if is_out_of_memory(error):
@@ -214,7 +245,9 @@ def _error_of(error: Exception | None) -> tuple[str, str, bool] | None:
 
 
 def _moved(sums: StepSeen, device: torch.device) -> StepSeen:
-    loss, nll, retain = ([value.to(device) for value in values] for values in (sums.loss, sums.nll, sums.retain))
+    loss, nll, retain = (
+        [value.to(device) for value in values] for values in (sums.loss, sums.nll, sums.retain)
+    )
     return StepSeen(sums.rows, loss, nll, sums.retain_rows, retain)
 
 
@@ -222,4 +255,6 @@ def _joined(parts: Sequence[StepSeen]) -> StepSeen:
     def all_of(name: str) -> list:
         return [value for part in parts for value in getattr(part, name)]
 
-    return StepSeen(all_of("rows"), all_of("loss"), all_of("nll"), all_of("retain_rows"), all_of("retain"))
+    return StepSeen(
+        all_of("rows"), all_of("loss"), all_of("nll"), all_of("retain_rows"), all_of("retain")
+    )

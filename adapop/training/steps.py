@@ -1,7 +1,8 @@
 """How an epoch's forget rows are dealt out over optimiser steps. No torch.
 
-Where they fill no last batch (DUET: 964 rows by 32 leave 4), a last step of those few rows would move the weights as
-far as a step of all: AdamW's step hardly depends on how many rows its gradient is the mean of.
+Where they fill no last batch (DUET: 964 rows by 32 leave 4), a last step of those few rows would
+move the weights as far as a step of all: AdamW's step hardly depends on how many rows its gradient
+is the mean of.
 """
 
 from collections.abc import Sequence
@@ -15,11 +16,13 @@ def count(rows: int, batch: int, last_step: str = "even") -> int:
 
 
 def spans(rows: int, batch: int, last_step: str, epoch: int) -> list[tuple[int, int]]:
-    """(start, stop) of each step of an epoch, from 1, among the rows of all epochs, one epoch's after another's.
+    """(start, stop) of each step of an epoch, from 1, among the rows of all epochs, one epoch's
+    after another's.
 
-    "even": steps whose sizes differ by one row at most. "short": full batches, and what is left. "rolled": full batches
-    alone, which go on over the ends of epochs; the last rows of the last epoch are not trained on. HF's Trainer makes
-    the same steps of the same rows; where what is left has grown to a batch it calls that step the earlier epoch's.
+    "even": steps whose sizes differ by one row at most. "short": full batches, and what is left.
+    "rolled": full batches alone, which go on over the ends of epochs; the last rows of the last
+    epoch are not trained on. HF's Trainer makes the same steps of the same rows; where what is left
+    has grown to a batch it calls that step the earlier epoch's.
     """
     steps = count(rows, batch, last_step)
     if last_step == "rolled":
@@ -36,7 +39,10 @@ def by_tier(order: Sequence[int], tiers: Sequence[str], batch: int) -> list[int]
     """The order of an epoch's rows in batches of one tier each, which take turns; within a tier the
     rows keep their order. What does not fill a batch stands last. tiers: of each row."""
     members = [[row for row in order if tiers[row] == tier] for tier in dict.fromkeys(tiers)]
-    full = [[rows[start : start + batch] for start in range(0, len(rows) - batch + 1, batch)] for rows in members]
+    full = [
+        [rows[start : start + batch] for start in range(0, len(rows) - batch + 1, batch)]
+        for rows in members
+    ]
     rest = [row for rows in members for row in rows[len(rows) // batch * batch :]]
     turns = chain.from_iterable(zip_longest(*full, fillvalue=()))
     return [*chain.from_iterable(turns), *rest]

@@ -1,12 +1,14 @@
 """The training loop: Algorithm 1 of the paper as a generator of events.
 
     for each epoch k:
-        for each optimiser step:  L = L_forget + alpha * L_retain, its gradient by `adapop.training.gradient`
+        for each optimiser step:  L = L_forget + alpha * L_retain, its gradient by
+        `adapop.training.gradient`
                                   (PDU alone moves alpha here)
         R_k = retain loss over the whole retain set, eval mode
         controller: delta_k, lambda, alpha
 
-No disk, no threads, no printing. The generator is suspended at each yield, so whoever consumes it saves, stops, shows.
+No disk, no threads, no printing. The generator is suspended at each yield, so whoever consumes it
+saves, stops, shows.
 """
 
 import math
@@ -51,7 +53,8 @@ class TrainerState:
 
 
 class Trainer:
-    """Trains an adapter to forget. Iterate `train()`; between two events the state can be read or the run dropped."""
+    """Trains an adapter to forget. Iterate `train()`; between two events the state can be read or
+    the run dropped."""
 
     def __init__(
         self,
@@ -64,8 +67,9 @@ class Trainer:
         state: TrainerState | None = None,
         ranks: Ranks = ALONE,
     ) -> None:
-        """betas: exponent of each forget fact, in their order; None for methods that use none. state: to continue a
-        run. ranks: the processes that train together; each iterates its own trainer.
+        """betas: exponent of each forget fact, in their order; None for methods that use none.
+        state: to continue a run. ranks: the processes that train together; each iterates its own
+        trainer.
 
         Raises:
             DataError: a fact lacks what the method needs.
@@ -78,18 +82,21 @@ class Trainer:
         self.retain = model.rows(retain, include_tail=config.include_tail)
         self.tiers = [fact.tier for fact in forget]
         self.steps = count(len(forget), config.batch, config.last_step)
-        self.gradient = StepGradient(config, self.objective, model, self.forget, config.micro_batch or 2 * config.batch)
+        self.gradient = StepGradient(
+            config, self.objective, model, self.forget, config.micro_batch or 2 * config.batch
+        )
         if not config.micro_batch:
             self.gradient.rows = rows_that_fit(self.gradient, self.retain)
         self.optimizer = torch.optim.AdamW(
             model.parameters,
             lr=config.learning_rate,
             weight_decay=config.weight_decay,
-            fused=model.device.type == "cuda" or None,  # on the CPU torch's own choice, whose rounding is recorded
+            # on the CPU torch's own choice, whose rounding is recorded
+            fused=model.device.type == "cuda" or None,
         )
         self.retained: list[tuple[float, int]] | None = None
-        """`Scored.confidence` of the retain set, as its loss was last taken; None where no frame wants it, or the loss
-        is not taken: `retain_signal`."""
+        """`Scored.confidence` of the retain set, as its loss was last taken; None where no frame
+        wants it, or the loss is not taken: `retain_signal`."""
         self.drift: Drift | None = state.drift if state else None
         self.ema = state.ema if state else None
         if state:
@@ -97,7 +104,8 @@ class Trainer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the method found out before training, and where memory was short, in sentences for the user."""
+        """What the method found out before training, and where memory was short, in sentences for
+        the user."""
         return (*self.forget.notes, *self.gradient.notes)
 
     def train(self) -> Iterator[Event]:
@@ -113,7 +121,9 @@ class Trainer:
                 yield done
             with _finite(f"The end of epoch {epoch}"):
                 self.retained = None
-                self.drift = self.controller.update(self.drift, self.ema if self._known else self.retain_loss())
+                self.drift = self.controller.update(
+                    self.drift, self.ema if self._known else self.retain_loss()
+                )
             yield self._epoch_done()
 
     def state(self) -> TrainerState:
@@ -157,9 +167,12 @@ class Trainer:
         return total / sum(len(row.answer) for row in rows)
 
     def _total_nll(self, rows: Sequence[Row]) -> tuple[float, list[tuple[int, tuple[float, int]]]]:
-        """Summed nll of the rows, in nats; and (place in the retain set, `Scored.confidence`) of each."""
+        """Summed nll of the rows, in nats; and (place in the retain set, `Scored.confidence`) of
+        each."""
         pieces = list(self.model.in_pieces(rows, self.forget.forward_rows, self._nll_sum))
-        confidences = zip((row.fact for row in rows), chain.from_iterable(values for _, values in pieces))
+        confidences = zip(
+            (row.fact for row in rows), chain.from_iterable(values for _, values in pieces)
+        )
         return sum(value.item() for value, _ in pieces), list(confidences)
 
     def _nll_sum(self, rows: Sequence[Row]) -> tuple[Tensor, list[tuple[float, int]]]:
@@ -169,7 +182,8 @@ class Trainer:
         return scored.nll.sum(), scored.confidence(batch) if with_confidence else []
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
-        """One pass over the forget set in a seeded order, each row paired with a retain row drawn with replacement."""
+        """One pass over the forget set in a seeded order, each row paired with a retain row drawn
+        with replacement."""
         total, passes = len(self.forget.rows), {}
         for start, stop in spans(total, self.config.batch, self.config.last_step, epoch):
             for behind in {place // total + 1 for place in range(start, stop)} - passes.keys():
@@ -183,7 +197,9 @@ class Trainer:
         order = torch.randperm(len(rows), generator=seeded(seed, epoch, ORDER)).tolist()
         if self.config.tier_pure:
             order = by_tier(order, self.tiers, self.config.batch)
-        drawn = torch.randint(len(self.retain), (len(rows),), generator=seeded(seed, epoch, PAIRING)).tolist()
+        drawn = torch.randint(
+            len(self.retain), (len(rows),), generator=seeded(seed, epoch, PAIRING)
+        ).tolist()
         return [(rows[i], self.retain[j]) for i, j in zip(order, drawn)]
 
     def _step(self, epoch: int, step: int, forget: list[Row], retain: list[Row]) -> StepDone:
@@ -209,7 +225,11 @@ class Trainer:
         self.optimizer.step()
         if retain_nll is not None:
             self.drift = self.controller.stepped(self.drift, retain_nll)
-            self._smooth([retain_nll] if self.config.retain_signal != "ema-rows" else self._by_row(retain, sums, nlls))
+            self._smooth(
+                [retain_nll]
+                if self.config.retain_signal != "ema-rows"
+                else self._by_row(retain, sums, nlls)
+            )
         return StepDone(
             run=self.run,
             epoch=epoch,
@@ -226,7 +246,9 @@ class Trainer:
         for value in values:
             self.ema = value if self.ema is None else EMA_DECAY * self.ema + (1 - EMA_DECAY) * value
 
-    def _by_row(self, retain: Sequence[Row], sums: StepSeen, nlls: Sequence[Sequence[float]]) -> list[float]:
+    def _by_row(
+        self, retain: Sequence[Row], sums: StepSeen, nlls: Sequence[Sequence[float]]
+    ) -> list[float]:
         """Mean nll of each retain row, in the order the rows were drawn."""
         means = {row.fact: _mean([nll]) for row, nll in zip(sums.retain_rows, nlls)}
         return [means[row.fact] for row in retain]
@@ -236,7 +258,9 @@ class Trainer:
 
     def _by_tier(self, rows: list[Row], nll: list[list[float]]) -> dict[str, float]:
         """Mean nll of each tier that the step saw."""
-        groups = {tier: [n for n, row in zip(nll, rows) if self.tiers[row.fact] == tier] for tier in TIERS}
+        groups = {
+            tier: [n for n, row in zip(nll, rows) if self.tiers[row.fact] == tier] for tier in TIERS
+        }
         return {tier: _mean(values) for tier, values in groups.items() if values}
 
     def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
@@ -257,25 +281,34 @@ def _finite(place: str) -> Iterator[None]:
             raise
         raise RunError(
             f"{place}: a number is too large to be finite ({error}).",
-            "The adapter of the last saved epoch is kept. Lower the learning rate, or the setting that is so large.",
+            "The adapter of the last saved epoch is kept. Lower the learning rate, or the setting "
+            "that is so large.",
         ) from error
 
 
 def learning_rate(config: RunConfig, done: int, steps: int) -> float:
-    """Rate of the optimiser step after `done` others: constant, or one epoch of warm-up and then linearly to 0."""
+    """Rate of the optimiser step after `done` others: constant, or one epoch of warm-up and then
+    linearly to 0."""
     if config.schedule == "constant":
         return config.learning_rate
     if done < steps:
         return config.learning_rate * (done + 1) / steps
-    return config.learning_rate * (config.epochs * steps - done) / max(1, (config.epochs - 1) * steps)
+    return (
+        config.learning_rate * (config.epochs * steps - done) / max(1, (config.epochs - 1) * steps)
+    )
 
 
-def _on_host(norm: Tensor, sums: StepSeen) -> tuple[float, float, list[list[float]], list[list[float]]]:
-    """Gradient norm, forget loss, and the nll by token of each retain row and of each forget row: the one place in a
-    step where the host waits for the device."""
+def _on_host(
+    norm: Tensor, sums: StepSeen
+) -> tuple[float, float, list[list[float]], list[list[float]]]:
+    """Gradient norm, forget loss, and the nll by token of each retain row and of each forget row:
+    the one place in a step where the host waits for the device."""
     values = iter(torch.cat([torch.stack([norm, *sums.loss]), *sums.retain, *sums.nll]).tolist())
     norm, loss = next(values), sum(next(values) for _ in sums.loss)
-    nlls, nll = ([[next(values) for _ in row.answer] for row in rows] for rows in (sums.retain_rows, sums.rows))
+    nlls, nll = (
+        [[next(values) for _ in row.answer] for row in rows]
+        for rows in (sums.retain_rows, sums.rows)
+    )
     return norm, loss, nlls, nll
 
 

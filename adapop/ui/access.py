@@ -1,5 +1,5 @@
-"""Who may do what to a run: the sender of its id is its owner, that of a link may look; see `service.links`. The
-examples are everybody's to look at and to ask, and nobody's to change."""
+"""Who may do what to a run: the sender of its id is its owner, that of a link may look; see
+`service.links`. The examples are everybody's to look at and to ask, and nobody's to change."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,8 @@ from adapop.ui import texts
 
 FOLDER = re.compile(rf"[/\\]{RUN_ID.pattern}")  # a run's, in words
 PROBED_FIRST = "adapop"  # the example that can be asked before there is a run
-LONGEST = 2_000  # characters of an error: more than any of ours, and less than a text that a visitor sent
+# characters of an error: more than any of ours, and less than a text that a visitor sent
+LONGEST = 2_000
 
 
 def link_to(worker: Worker, name: str | None) -> str:
@@ -41,8 +42,8 @@ def run_to_control(worker: Worker, name: str | None) -> Run | None:
 
 
 def run_to_question(worker: Worker, name: str | None) -> Run | None:
-    """The run of an id that came from a browser, or an example, whose models may be asked: nothing is kept of that.
-    None if there is none.
+    """The run of an id that came from a browser, or an example, whose models may be asked: nothing
+    is kept of that. None if there is none.
 
     Raises:
         gr.Error: it is a link, which lets one look and no more.
@@ -51,30 +52,36 @@ def run_to_question(worker: Worker, name: str | None) -> Run | None:
 
 
 def run_to_ask(worker: Worker, name: str | None) -> Run:
-    """The run of an id that came from a browser, whose unlearned model can be probed; what is found is kept in it.
+    """The run of an id that came from a browser, whose unlearned model can be probed; what is found
+    is kept in it.
 
     Raises:
         gr.Error: there is none, it has not finished an epoch, or the name is a link.
     """
     run = run_to_control(worker, name)
     if run is None or run.last_epoch is None:
-        raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
+        raise gr.Error(
+            "There is no unlearned model yet. Let a run finish its first epoch.", duration=None
+        )
     return run
 
 
 def may_control(worker: Worker, name: str | None) -> bool:
-    """Whether the sender may stop and resume the run: its owner may, if it is not shown to every visitor."""
+    """Whether the sender may stop and resume the run: its owner may, if it is not shown to every
+    visitor."""
     run = known_run(worker, name)
     return run is not None and not run.shared
 
 
 def shown_run(worker: Worker, name: str | None) -> Run | None:
-    """The run of an id, of a link or of an example that came from a browser, to look at; None if it is none of ours."""
+    """The run of an id, of a link or of an example that came from a browser, to look at; None if it
+    is none of ours."""
     return known_run(worker, name) or linked(name, worker.root) or example_of(name)
 
 
 def probed_run(worker: Worker, name: str | None) -> Run:
-    """The run whose models Probe asks: the page's, and until there is one the example that came with the app."""
+    """The run whose models Probe asks: the page's, and until there is one the example that came
+    with the app."""
     return shown_run(worker, name) or example(PROBED_FIRST)
 
 
@@ -94,7 +101,9 @@ def refusing() -> Iterator[None]:
 
 def refused(error: AdaPopError) -> gr.Error:
     """The toast of an error. Toasts read HTML, and a message may quote the user's text."""
-    return gr.Error(escape(public_words(error)), title="Not possible", duration=None, print_exception=False)
+    return gr.Error(
+        escape(public_words(error)), title="Not possible", duration=None, print_exception=False
+    )
 
 
 def public_words(error: AdaPopError) -> str:
@@ -114,4 +123,8 @@ def _without_folder(word: re.Match) -> str:
     if folders:
         return "RUN" + word[0][folders[-1].end() :]
     bare = word[0].strip("\"'`(<[.,:;")
-    return "a file of the server" if is_public() and Path(bare).is_absolute() and len(Path(bare).parts) > 2 else word[0]
+    return (
+        "a file of the server"
+        if is_public() and Path(bare).is_absolute() and len(Path(bare).parts) > 2
+        else word[0]
+    )

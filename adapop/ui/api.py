@@ -1,10 +1,12 @@
-"""The app from a program: nine endpoints by name, and no other. What they say is what the page says.
+"""The app from a program: nine endpoints by name, and no other. What they say is what the page
+says.
 
-Facts come as the name of a set (as sandbox or duet) or as a list of rows like an
-upload's: {"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout", ...}. They
-are never a path or an address. A run is known by its id, which nobody can guess and which is its owner's; `status`,
-`frames` and `report` take a read-only link to it as well, and like `probe` "example-wga" or another run that ships.
-The docstrings are the documentation, for people who have only the page.
+Facts come as the name of a set (as sandbox or duet) or as a list of rows like an upload's:
+{"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout",
+...}. They are never a path or an address. A run is known by its id, which nobody can guess and
+which is its owner's; `status`, `frames` and `report` take a read-only link to it as well, and like
+`probe` "example-wga" or another run that ships. The docstrings are the documentation, for people
+who have only the page.
 """
 
 import inspect
@@ -34,7 +36,17 @@ from adapop.service.usage import JOBS
 from adapop.service.worker import Worker
 from adapop.training.events import ComparedToOracle, EpochDone, Measured, RunDone
 from adapop.ui.access import known_run, shown_run
-from adapop.ui.api_values import GIVEN, answering, facts_of, others_of, proxy_of, quoted, score_row, text_of, whole_of
+from adapop.ui.api_values import (
+    GIVEN,
+    answering,
+    facts_of,
+    others_of,
+    proxy_of,
+    quoted,
+    score_row,
+    text_of,
+    whole_of,
+)
 from adapop.ui.parts.download import MOST_TITLE, archive_of
 from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import aside, over
@@ -57,24 +69,32 @@ def build(worker: Worker) -> None:
 
 
 class Api:
-    """What each endpoint does, over one worker. Raises `AdaPopError`, which becomes an error of words."""
+    """What each endpoint does, over one worker. Raises `AdaPopError`, which becomes an error of
+    words."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
 
     def score(
-        self, facts: str | list[dict], proxy: str = "wikidata", language: str = "en", year: int | None = None
+        self,
+        facts: str | list[dict],
+        proxy: str = "wikidata",
+        language: str = "en",
+        year: int | None = None,
     ) -> list[dict]:
-        """How popular each fact to forget is, by a source outside the model. Needs no run and changes nothing.
+        """How popular each fact to forget is, by a source outside the model. Needs no run and
+        changes nothing.
 
-        facts: the name of a set, or a list of rows with question and answer, and subject and object if known. proxy:
-        "wikidata" (sitelinks and statements), "pageviews" (how often its Wikipedia article is read), "infinigram"
-        (documents of a pretraining corpus that name it), "judge" (a language model, where one is set up), or "given"
-        (the scores the facts came with). language: of the names, for wikidata and pageviews, such as "de". year: whose
-        monthly pageviews are averaged, null for the last. Gives a list of
-        {id, question, score, source, date, reason, raw}, a row a fact; score is a number of at least 0, or null
-        where it is unknown, which is not 0, and reason then says why. Looking up takes seconds to minutes; what was
-        learnt is kept, so that after an error the same call goes on. Errors: bad rows, an unknown proxy, no answer.
+        facts: the name of a set, or a list of rows with question and answer, and subject and object
+        if known. proxy: "wikidata" (sitelinks and statements), "pageviews" (how often its Wikipedia
+        article is read), "infinigram" (documents of a pretraining corpus that name it), "judge" (a
+        language model, where one is set up), or "given" (the scores the facts came with). language:
+        of the names, for wikidata and pageviews, such as "de". year: whose monthly pageviews are
+        averaged, null for the last. Gives a list of {id, question, score, source, date, reason,
+        raw}, a row a fact; score is a number of at least 0, or null where it is unknown, which is
+        not 0, and reason then says why. Looking up takes seconds to minutes; what was learnt is
+        kept, so that after an error the same call goes on. Errors: bad rows, an unknown proxy, no
+        answer.
         """
         chosen = facts_of(self.worker.ledger, facts)
         if proxy == GIVEN:
@@ -89,12 +109,13 @@ class Api:
     def beta(self, facts: str | list[dict], anchors: str = AUTO) -> dict:
         """The exponent beta that AdaPop would give each fact, from the score the fact came with.
 
-        facts: the name of a set, or a list of rows with question, answer and score. anchors: "auto" ("paper" for scores
-        on Wikidata's scale, else "quantiles"), "paper", "quantiles" (of these scores), or two points score:beta such as
-        "100:1.5,3000:0.1". Gives {a, b, low, high, crossover, warnings, facts}: beta = clip(a * score^-b, low, high);
-        crossover is the score where beta is 1 (null if never); warnings are sentences; facts is a list of {id,
-        question, score, beta, regime}, beta null where the score is unknown. Errors: bad rows, or anchors that fix no
-        curve.
+        facts: the name of a set, or a list of rows with question, answer and score. anchors: "auto"
+        ("paper" for scores on Wikidata's scale, else "quantiles"), "paper", "quantiles" (of these
+        scores), or two points score:beta such as "100:1.5,3000:0.1". Gives {a, b, low, high,
+        crossover, warnings, facts}: beta = clip(a * score^-b, low, high); crossover is the score
+        where beta is 1 (null if never); warnings are sentences; facts is a list of {id, question,
+        score, beta, regime}, beta null where the score is unknown. Errors: bad rows, or anchors
+        that fix no curve.
         """
         chosen = facts_of(self.worker.ledger, facts)
         scores = [fact.score for fact in chosen.forget if fact.score is not None]
@@ -105,7 +126,10 @@ class Api:
             word = "unknown" if exponent is None else regime(exponent)
             about = {"id": fact.id, "question": fact.question}
             rows.append({**about, "score": fact.score, "beta": exponent, "regime": word})
-        about = {"crossover": beta.crossover, "warnings": sentences(warnings_of(scores, beta), "program")}
+        about = {
+            "crossover": beta.crossover,
+            "warnings": sentences(warnings_of(scores, beta), "program"),
+        }
         return {**asdict(beta), **about, "facts": rows}
 
     def start_run(
@@ -125,60 +149,94 @@ class Api:
     ) -> dict:
         """Queues a run that unlearns the facts from a model, and returns at once.
 
-        facts: the name of a set, or a list of rows with question, answer and score. method: adapop, wga, npo and the
-        others of the page. preset: for adapop, its settings (paper, gentle, stress ...). learning_rate: per step; null
-        takes the method's own. epochs: passes over the facts, at least 1. seed: a whole number of at least 0. anchors:
-        as in beta. missing_score: error, drop (leave such facts out) or uniform (beta = 1). retain: what must survive,
-        the set's own rows (own), the sandbox's (sandbox), or those of the sandbox most like the facts (neighbours).
-        model: sandbox, people, or another that the page offers; empty for that of the facts. settings: others of a run
-        by name, and arguments of the method, such as {"batch": 8}, or of a real model {"asking": "chat", "answers":
-        "own-words", "unknown": "keep"}. columns: how the rows call a field, such as {"question": "prompt"}. Gives {run,
-        ahead, notes}: the id for the other calls, how many runs are before it, and what was noted of the rows. Errors:
-        bad rows, a setting that does not exist or is out of range, scores that are missing, too many runs at once.
+        facts: the name of a set, or a list of rows with question, answer and score. method: adapop,
+        wga, npo and the others of the page. preset: for adapop, its settings (paper, gentle, stress
+        ...). learning_rate: per step; null takes the method's own. epochs: passes over the facts,
+        at least 1. seed: a whole number of at least 0. anchors: as in beta. missing_score: error,
+        drop (leave such facts out) or uniform (beta = 1). retain: what must survive, the set's own
+        rows (own), the sandbox's (sandbox), or those of the sandbox most like the facts
+        (neighbours). model: sandbox, people, or another that the page offers; empty for that of the
+        facts. settings: others of a run by name, and arguments of the method, such as {"batch": 8},
+        or of a real model {"asking": "chat", "answers": "own-words", "unknown": "keep"}. columns:
+        how the rows call a field, such as {"question": "prompt"}. Gives {run, ahead, notes}: the id
+        for the other calls, how many runs are before it, and what was noted of the rows. Errors:
+        bad rows, a setting that does not exist or is out of range, scores that are missing, too
+        many runs at once.
         """
-        chosen = (facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model)
+        chosen = (
+            facts,
+            method,
+            preset,
+            learning_rate,
+            epochs,
+            seed,
+            anchors,
+            missing_score,
+            retain,
+            model,
+        )
         config, read = self._configured(*chosen, settings, columns)
         preflight(read, config).check("program")
         run = self.worker.submit(config, read)
         return {"run": run.id, "ahead": self.worker.ahead_of(run), "notes": list(read.notes)}
 
     async def check(self, *chosen) -> dict:
-        """What start_run with the same parameters would meet, found by asking the model and timing a step. Starts no
-        run.
+        """What start_run with the same parameters would meet, found by asking the model and timing
+        a step. Starts no run.
 
-        facts: the name of a set, or a list of rows. method: of the page. preset: of the method. learning_rate: per
-        step, or null. epochs: passes over the facts. seed: of the run. anchors: as in beta. missing_score: error, drop
-        or uniform. retain: own, sandbox or neighbours. model: as start_run. settings: others by name. columns: of the
-        rows. Gives {forget, retain, holdout, notes, dropped, known, recall, prompting, impossible, tiers, anchors,
-        betas, pace, seconds, device, gpu_bytes, problems, doubts, lines}: how many facts there are; notes on the rows,
-        such as questions asked twice with different answers; known, {form, tier, asked, recall} of the original model;
-        recall by the id of each fact asked (0 to 1); prompting, how a real model is best asked and what it says then,
-        or null; impossible, why no fact can be asked in a form; tiers, their source and [lowest, highest] score;
-        anchors, those chosen and why, or null; betas by id; seconds that the run will take, null where a step fails,
-        and of what those are (pace); gpu_bytes that a step took, null without a GPU; problems, for which the run would
-        be in vain; doubts; lines, all of it in words. Errors: as start_run; too many questions at once; a model that
-        needs a lent GPU.
+        facts: the name of a set, or a list of rows. method: of the page. preset: of the method.
+        learning_rate: per step, or null. epochs: passes over the facts. seed: of the run. anchors:
+        as in beta. missing_score: error, drop or uniform. retain: own, sandbox or neighbours.
+        model: as start_run. settings: others by name. columns: of the rows. Gives {forget, retain,
+        holdout, notes, dropped, known, recall, prompting, impossible, tiers, anchors, betas, pace,
+        seconds, device, gpu_bytes, problems, doubts, lines}: how many facts there are; notes on the
+        rows, such as questions asked twice with different answers; known, {form, tier, asked,
+        recall} of the original model; recall by the id of each fact asked (0 to 1); prompting, how
+        a real model is best asked and what it says then, or null; impossible, why no fact can be
+        asked in a form; tiers, their source and [lowest, highest] score; anchors, those chosen and
+        why, or null; betas by id; seconds that the run will take, null where a step fails, and of
+        what those are (pace); gpu_bytes that a step took, null without a GPU; problems, for which
+        the run would be in vain; doubts; lines, all of it in words. Errors: as start_run; too many
+        questions at once; a model that needs a lent GPU.
         """
-        future, _ = await aside(self.worker.ledger, lambda: self.worker.check(*self._configured(*chosen)))
+        future, _ = await aside(
+            self.worker.ledger, lambda: self.worker.check(*self._configured(*chosen))
+        )
         await over(future)
         return await aside(self.worker.ledger, lambda: future.result().as_json())
 
     # its parameters are those of start_run, as gradio reads them
-    check.__signature__, check.__annotations__ = inspect.signature(start_run), start_run.__annotations__
+    check.__signature__, check.__annotations__ = (
+        inspect.signature(start_run),
+        start_run.__annotations__,
+    )
 
-    def _configured(self, facts, method, preset, learning_rate, epochs, seed, *others) -> tuple[RunConfig, FactSet]:
+    def _configured(
+        self, facts, method, preset, learning_rate, epochs, seed, *others
+    ) -> tuple[RunConfig, FactSet]:
         """The settings and the facts of what a program sent to `start_run`."""
         anchors, missing_score, retain, model, settings, columns = others
         model = text_of("model", model) or model_of(facts if isinstance(facts, str) else None)
-        changes = others_of(settings, model) | {"epochs": whole_of("epochs", epochs), "seed": whole_of("seed", seed)}
+        changes = others_of(settings, model) | {
+            "epochs": whole_of("epochs", epochs),
+            "seed": whole_of("seed", seed),
+        }
         changes["missing_score"] = text_of("missing_score", missing_score)
         EPOCHS.check(changes["epochs"])
         changes |= {} if learning_rate is None else {"learning_rate": learning_rate}
         chosen = facts_of(self.worker.ledger, facts, retain, model, columns)
-        config = make_config(text_of("method", method), text_of("preset", preset), model, facts=chosen.name, **changes)
+        config = make_config(
+            text_of("method", method),
+            text_of("preset", preset),
+            model,
+            facts=chosen.name,
+            **changes,
+        )
         follows = follows_scores(config)
         if not follows and anchors not in (AUTO, PAPER):
-            raise ConfigError(f"{method}/{preset} takes no beta from the scores.", "Leave anchors at 'auto'.")
+            raise ConfigError(
+                f"{method}/{preset} takes no beta from the scores.", "Leave anchors at 'auto'."
+            )
         if follows and anchors != AUTO:
             config = replace(config, beta=calibrated(text_of("anchors", anchors), chosen))
         return config, chosen
@@ -186,18 +244,21 @@ class Api:
     def status(self, run: str) -> dict:
         """Where a run stands, and what it measured so far.
 
-        run: its id, or its link. Gives {run, state, label, detail, percent, left, ahead, wait_seconds, wait_at_least,
-        epochs, recall, measured, gap, by_fact, distance, notes}. state is queued, starting, running, measuring,
-        stopping, elsewhere (in another process), done, stopped, interrupted or failed; label and detail say it in
-        words; percent is 0 to 100. left: {seconds, covers, text}, what it still takes, by its own steps from the third
-        on, else null; covers: steps (training alone) or epochs (all but the full tables). ahead: runs before it, null
-        if not in the queue; wait_seconds: how long those take, or null; wait_at_least: whether a part of that is left
-        out. epochs: a row per epoch with retain_loss (nats), drift, lam, alpha. recall: {epoch, rows} of the last
-        finished epoch, rows by group, form and tier, recall 0 to 1. measured: {before, after}, the full tables of the
-        original and the unlearned model, null until the run is done. gap: {mean, low, high}, recall of popular minus
-        rare facts in all held-out rewordings with its 95 % interval, -1 to 1, null until then or without both;
-        by_fact: each fact's recall in them (0 to 1). distance: to a model that never read the facts, if there is one,
-        else null. notes: its remarks once it is done. Errors: no such run (a public Space deletes old ones).
+        run: its id, or its link. Gives {run, state, label, detail, percent, left, ahead,
+        wait_seconds, wait_at_least, epochs, recall, measured, gap, by_fact, distance, notes}. state
+        is queued, starting, running, measuring, stopping, elsewhere (in another process), done,
+        stopped, interrupted or failed; label and detail say it in words; percent is 0 to 100. left:
+        {seconds, covers, text}, what it still takes, by its own steps from the third on, else null;
+        covers: steps (training alone) or epochs (all but the full tables). ahead: runs before it,
+        null if not in the queue; wait_seconds: how long those take, or null; wait_at_least: whether
+        a part of that is left out. epochs: a row per epoch with retain_loss (nats), drift, lam,
+        alpha. recall: {epoch, rows} of the last finished epoch, rows by group, form and tier,
+        recall 0 to 1. measured: {before, after}, the full tables of the original and the unlearned
+        model, null until the run is done. gap: {mean, low, high}, recall of popular minus rare
+        facts in all held-out rewordings with its 95 % interval, -1 to 1, null until then or without
+        both; by_fact: each fact's recall in them (0 to 1). distance: to a model that never read the
+        facts, if there is one, else null. notes: its remarks once it is done. Errors: no such run
+        (a public Space deletes old ones).
         """
         its_run = self._run(run, shown_run)
         now, _, events = seen_of(self.worker, run, "ready")
@@ -222,34 +283,48 @@ class Api:
             "measured": {"before": full[0].rows, "after": after.rows} if after else None,
             "gap": asdict(after.gap) if after and after.gap else None,
             "by_fact": after.by_fact if after else (),
-            "distance": next((asdict(event.distance) for event in events if isinstance(event, ComparedToOracle)), None),
+            "distance": next(
+                (asdict(event.distance) for event in events if isinstance(event, ComparedToOracle)),
+                None,
+            ),
             "notes": [note for event in done for note in sentences(event.notes, "program")],
         }
 
     def frames(self, run: str, after: int = -1) -> dict:
-        """Where each fact stood, now and then while the model forgot: some ten frames in a run of the sandbox, also
-        while it goes on.
+        """Where each fact stood, now and then while the model forgot: some ten frames in a run of
+        the sandbox, also while it goes on.
 
-        run: its id, or its link. after: the last step that you know; -1 begins with the first frame. Gives {facts,
-        frames, more}: facts are the ids of the facts to forget, retain and holdout, in the order of all other lists.
-        A frame is {step, epoch, scores, answers}: step counts optimiser steps, 0 is before training. scores: by group,
-        {p, rank}: the probability of each right answer (0 to 1) and the rank of its first token (1 is best); forget in
-        every frame, and where an epoch ends reworded (the facts to forget in other words), retain and holdout. answers:
-        what the model then says of each fact to forget, else none. more: whether further frames are there already; ask
-        again after the last step. Errors: no such run.
+        run: its id, or its link. after: the last step that you know; -1 begins with the first
+        frame. Gives {facts, frames, more}: facts are the ids of the facts to forget, retain and
+        holdout, in the order of all other lists. A frame is {step, epoch, scores, answers}: step
+        counts optimiser steps, 0 is before training. scores: by group, {p, rank}: the probability
+        of each right answer (0 to 1) and the rank of its first token (1 is best); forget in every
+        frame, and where an epoch ends reworded (the facts to forget in other words), retain and
+        holdout. answers: what the model then says of each fact to forget, else none. more: whether
+        further frames are there already; ask again after the last step. Errors: no such run.
         """
         its_run, rest = self._run(run, shown_run), whole_of("after", after)
         facts, known = its_run.facts, [frame for frame in its_run.frames() if frame.step > rest]
-        sizes = accumulate(sum(2 * len(scores.p) for scores in frame.scores.values()) for frame in known)
-        given = [asdict(frame) for frame, size in zip(known, sizes) if size <= NUMBERS or frame == known[0]]
-        ids = {group: [fact.id for fact in getattr(facts, group)] for group in ("forget", "retain", "holdout")}
+        sizes = accumulate(
+            sum(2 * len(scores.p) for scores in frame.scores.values()) for frame in known
+        )
+        given = [
+            asdict(frame)
+            for frame, size in zip(known, sizes)
+            if size <= NUMBERS or frame == known[0]
+        ]
+        ids = {
+            group: [fact.id for fact in getattr(facts, group)]
+            for group in ("forget", "retain", "holdout")
+        }
         return {"facts": ids, "frames": given, "more": len(given) < len(known)}
 
     def stop(self, run: str) -> dict:
-        """Asks a run to stop after its current step; its last finished epoch is kept. Asking twice is asking once, and
-        asking a run that is over changes nothing.
+        """Asks a run to stop after its current step; its last finished epoch is kept. Asking twice
+        is asking once, and asking a run that is over changes nothing.
 
-        run: its id. Gives {run, stopping}: whether there was something to stop. Errors: no such run.
+        run: its id. Gives {run, stopping}: whether there was something to stop. Errors: no such
+        run.
         """
         its_run = self._run(run)
         stopping = self.worker.ahead_of(its_run) is not None
@@ -258,43 +333,56 @@ class Api:
         return {"run": its_run.id, "stopping": stopping}
 
     async def probe(self, run: str, prompt: str, gold: str = "") -> dict:
-        """Asks the original and the unlearned model one prompt, greedily. Waits while another run trains.
+        """Asks the original and the unlearned model one prompt, greedily. Waits while another run
+        trains.
 
-        run: its id; it must have finished an epoch. prompt: at most 400 characters. gold: the right answer if known.
-        Gives {prompt, gold, sent, original, unlearned, verdict}: sent is the exact text with the chat template; each
-        model has text, top (its likeliest first tokens with their probability) and, if a gold answer was given, recall
-        (0 to 1), gold_rank (of the first gold token, 1 is best), gold_ranks (of each, given those before it) and
-        gold_logprob (nats, the whole answer); verdict says what the pair means, in words, null without a gold answer.
-        Errors: no such run, no finished epoch, an empty or too long prompt, too many questions at once.
+        run: its id; it must have finished an epoch. prompt: at most 400 characters. gold: the right
+        answer if known. Gives {prompt, gold, sent, original, unlearned, verdict}: sent is the exact
+        text with the chat template; each model has text, top (its likeliest first tokens with their
+        probability) and, if a gold answer was given, recall (0 to 1), gold_rank (of the first gold
+        token, 1 is best), gold_ranks (of each, given those before it) and gold_logprob (nats, the
+        whole answer); verdict says what the pair means, in words, null without a gold answer.
+        Errors: no such run, no finished epoch, an empty or too long prompt, too many questions at
+        once.
         """
         await over(future := await aside(self.worker.ledger, self._ask, run, prompt, gold))
         (result,) = future.result()
         return {**asdict(result), "verdict": verdict(result).text if result.gold else None}
 
     def _ask(self, run: str, prompt: str, gold: str):
-        prompt, gold = (text_of(name, text, inf).strip() for name, text in (("prompt", prompt), ("gold", gold)))
+        prompt, gold = (
+            text_of(name, text, inf).strip() for name, text in (("prompt", prompt), ("gold", gold))
+        )
         PROMPT.check(max(len(prompt), len(gold)))  # which says where the limit is set
         its_run = example_of(run) or self._run(run)
         if its_run.last_epoch is None:
-            raise RunError("The run has not finished an epoch yet.", "Ask again when its status shows one.")
+            raise RunError(
+                "The run has not finished an epoch yet.", "Ask again when its status shows one."
+            )
         if not prompt:
             raise DataError("There is no prompt.", "Type one.")
         return self.worker.ask(its_run, [prompt], [gold])
 
     def report(self, run: str, title: str = "") -> gr.FileData:
-        """The run as a zip file: a report that opens offline, its tables as CSV, its frames, the configuration, the
-        facts, the command that makes it again, and the adapter of its result.
+        """The run as a zip file: a report that opens offline, its tables as CSV, its frames, the
+        configuration, the facts, the command that makes it again, and the adapter of its result.
 
-        run: its id, or its link; it must have finished an epoch. title: of the report. Gives a file. Errors: no run.
+        run: its id, or its link; it must have finished an epoch. title: of the report. Gives a
+        file. Errors: no run.
         """
         its_run = self._run(run, shown_run)
         if its_run.last_epoch is None:
             raise RunError("There is nothing to report yet.", "Let the run finish its first epoch.")
         out = archive_of(self.worker, its_run, text_of("title", title, MOST_TITLE))
-        return gr.FileData(path=str(out), orig_name=out.name, mime_type="application/zip").model_dump()
+        return gr.FileData(
+            path=str(out), orig_name=out.name, mime_type="application/zip"
+        ).model_dump()
 
     def _run(self, name: object, access: Callable[[Worker, object], Run | None] = known_run) -> Run:
         run = access(self.worker, name)
         if run is None:
-            raise RunError(f"There is no run {quoted(name)} here.", "Start one; old runs are deleted after a while.")
+            raise RunError(
+                f"There is no run {quoted(name)} here.",
+                "Start one; old runs are deleted after a while.",
+            )
         return run

@@ -1,6 +1,8 @@
-"""What a program sent, checked, and the errors it gets: gradio checks no types for functions without components.
+"""What a program sent, checked, and the errors it gets: gradio checks no types for functions
+without components.
 
-A check raises `AdaPopError` that says which parameter is wrong, and shows of the value only what is text or a number.
+A check raises `AdaPopError` that says which parameter is wrong, and shows of the value only what is
+text or a number.
 """
 
 import inspect
@@ -33,28 +35,41 @@ from adapop.ui.run.settings import ADVANCED, FURTHER, check_public
 
 LONGEST_NAME = 200
 GIVEN = "given"
-PROXIES = tuple(name for name in SOURCES if name != "corpus")  # an upload has no place in a program's call
-OWN = {*SEPARATE, "learning_rate", "epochs", "seed", "missing_score"}  # have parameters of their own
+# an upload has no place in a program's call
+PROXIES = tuple(name for name in SOURCES if name != "corpus")
+# have parameters of their own
+OWN = {*SEPARATE, "learning_rate", "epochs", "seed", "missing_score"}
 
 
 def facts_of(
-    ledger: Ledger, facts: object, retain: object = "own", model: str = SANDBOX, columns: object = None
+    ledger: Ledger,
+    facts: object,
+    retain: object = "own",
+    model: str = SANDBOX,
+    columns: object = None,
 ) -> FactSet:
-    """The set of that name, or of these rows, read like an upload; but no row may be bad, since a program would not
-    notice which were dropped. ledger: where a set that has to be fetched is written down. columns: of rows, the names
-    of fields under which they have others.
+    """The set of that name, or of these rows, read like an upload; but no row may be bad, since a
+    program would not notice which were dropped. ledger: where a set that has to be fetched is
+    written down. columns: of rows, the names of fields under which they have others.
 
     Raises:
-        DataError: there is no such set, or a row cannot be used. LimitError: this visitor fetched too much lately.
+        DataError: there is no such set, or a row cannot be used. LimitError: this visitor fetched
+            too much lately.
     """
     text_of("retain", retain)
     if not isinstance(columns, dict | None):
-        raise ConfigError(f"columns is {quoted(columns)}.", 'Give fields with their names, as {"question": "prompt"}.')
+        raise ConfigError(
+            f"columns is {quoted(columns)}.",
+            'Give fields with their names, as {"question": "prompt"}.',
+        )
     if columns and isinstance(facts, str):
         raise DataError(f"{quoted(facts)} has no columns to choose.", "Leave columns out.")
     if isinstance(facts, str):
         if facts not in ENTRIES:
-            raise DataError(f"There is no set {quoted(facts)}.", f"Use one of {', '.join(ENTRIES)}, or a list of rows.")
+            raise DataError(
+                f"There is no set {quoted(facts)}.",
+                f"Use one of {', '.join(ENTRIES)}, or a list of rows.",
+            )
         if ENTRIES[facts].online:
             ledger.spend(JOBS)
         return load_facts(facts, model, retain=retain)
@@ -63,14 +78,18 @@ def facts_of(
     try:
         text = json.dumps(facts)
     except (RecursionError, TypeError, ValueError):
-        raise DataError("facts cannot be written as JSON.", "Use flat objects of text and numbers.") from None
+        raise DataError(
+            "facts cannot be written as JSON.", "Use flat objects of text and numbers."
+        ) from None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "facts.json"
         path.write_text(text, encoding="utf-8")
         read = _read(path, columns)
     if read.problems:
         count = len(read.problems)
-        raise DataError(f"{count:,} of {len(facts):,} rows cannot be used.", "Mend or drop them.", read.problems)
+        raise DataError(
+            f"{count:,} of {len(facts):,} rows cannot be used.", "Mend or drop them.", read.problems
+        )
     return with_retain_rows(read, model, retain)
 
 
@@ -78,39 +97,59 @@ def _read(path: Path, columns: dict | None) -> FactSet:
     """The rows of the file, as a program knows them: not as a file."""
     try:
         table = read_table(path)
-        named = {text_of("a field", field): text_of("a column", name) for field, name in (columns or {}).items()}
+        named = {
+            text_of("a field", field): text_of("a column", name)
+            for field, name in (columns or {}).items()
+        }
         return table.facts("own facts", guessed(table.columns) | named if named else None)
     except DataError as error:
         message, fix = (text.replace(path.name, "facts") for text in (error.message, error.fix))
-        raise DataError(message, fix.replace("listed below", "named here"), error.problems) from error
+        raise DataError(
+            message, fix.replace("listed below", "named here"), error.problems
+        ) from error
 
 
 def proxy_of(facts: FactSet, name: object, language: object, year: object) -> Proxy:
     """The source of the facts' scores of that name, asked in a language and about a year. Raises
     ConfigError: there is none, or it has no such language or year."""
     if name not in PROXIES:
-        raise ConfigError(f"proxy is {quoted(name)}.", f"Use one of {', '.join((*PROXIES, GIVEN))}.")
-    chosen = Choices(language=text_of("language", language), year=None if year is None else whole_of("year", year))
+        raise ConfigError(
+            f"proxy is {quoted(name)}.", f"Use one of {', '.join((*PROXIES, GIVEN))}."
+        )
+    chosen = Choices(
+        language=text_of("language", language),
+        year=None if year is None else whole_of("year", year),
+    )
     return SOURCES[name](facts, chosen, Progress(), Cache())
 
 
 def score_row(score: Score | None) -> dict:
     """What a program is told of a fact's score; None: it has none."""
     if score is None:
-        return {"score": None, "source": "", "date": "", "reason": "It came without a score.", "raw": {}}
+        return {
+            "score": None,
+            "source": "",
+            "date": "",
+            "reason": "It came without a score.",
+            "raw": {},
+        }
     about = {**asdict(score), "score": score.value, "raw": dict(score.raw)}
     return {name: value for name, value in about.items() if name not in ("fact_id", "value")}
 
 
 def others_of(settings: object, model: str) -> dict:
-    """Further settings of a run by name, as a program sent them, for a model; on a public page only those it shows,
-    elsewhere also the method's arguments, which are whatever is no setting of a run.
+    """Further settings of a run by name, as a program sent them, for a model; on a public page only
+    those it shows, elsewhere also the method's arguments, which are whatever is no setting of a
+    run.
 
     Raises:
-        ConfigError: no such setting, a value of another type, or one that a public page does not allow.
+        ConfigError: no such setting, a value of another type, or one that a public page does not
+            allow.
     """
     if not isinstance(settings, dict | None):
-        raise ConfigError(f"settings is {quoted(settings)}.", 'Give settings by name, such as {"lora_rank": 8}.')
+        raise ConfigError(
+            f"settings is {quoted(settings)}.", 'Give settings by name, such as {"lora_rank": 8}.'
+        )
     changes, known = {}, (ADVANCED if is_public() else SETTINGS).keys() - OWN - {FURTHER}
     for name, value in (settings or {}).items():
         if text_of("a setting's name", name) in known:
@@ -121,13 +160,17 @@ def others_of(settings: object, model: str) -> dict:
         elif name == "arguments" and isinstance(value, dict) and not is_public():
             changes.setdefault(name, {}).update(value)
         else:
-            raise ConfigError(f"There is no setting {quoted(name)} here.", f"Use one of {', '.join(sorted(known))}.")
+            raise ConfigError(
+                f"There is no setting {quoted(name)} here.",
+                f"Use one of {', '.join(sorted(known))}.",
+            )
     check_public({"model": model, **changes})
     return changes
 
 
 def text_of(name: str, value: object, most: float = LONGEST_NAME) -> str:
-    """The value of a parameter, if it is text of at most so many characters; by default as many as a name may have."""
+    """The value of a parameter, if it is text of at most so many characters; by default as many as
+    a name may have."""
     if not isinstance(value, str):
         raise ConfigError(f"{name} is {quoted(value)}.", "It must be text.")
     if len(value) > most:
@@ -149,7 +192,8 @@ def quoted(value: object) -> str:
 
 
 def answering(endpoint: Callable) -> Callable:
-    """The endpoint, its errors in words, without a traceback. Not escaped as toasts are: no page shows them."""
+    """The endpoint, its errors in words, without a traceback. Not escaped as toasts are: no page
+    shows them."""
 
     @wraps(endpoint)
     def answered(*values):

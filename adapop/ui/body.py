@@ -24,7 +24,8 @@ PARSER = route_utils.GradioMultiPartParser
 async def parsed(scope: Scope, receive: Receive) -> tuple[PlainTextResponse | None, Receive, float]:
     """Reads the JSON body of a request and puts its value into the scope.
 
-    Returns (the refusal of what no page sends, or None; the body, to be received again; seconds that parsing took).
+    Returns (the refusal of what no page sends, or None; the body, to be received again; seconds
+    that parsing took).
     """
     try:
         async with asyncio.timeout(READ_SECONDS):
@@ -32,13 +33,19 @@ async def parsed(scope: Scope, receive: Receive) -> tuple[PlainTextResponse | No
     except TimeoutError:
         return PlainTextResponse("The request did not come in time.", 408), receive, 0.0
     most = REQUEST.value() * VALUES_A_MEGABYTE
-    seconds, fault, value = _value(body, most) if len(body) <= SMALL else await asyncio.to_thread(_value, body, most)
+    seconds, fault, value = (
+        _value(body, most) if len(body) <= SMALL else await asyncio.to_thread(_value, body, most)
+    )
     scope[PARSED] = value
 
     async def again() -> Message:
         nonlocal body
         whole, body = body, b""
-        return {"type": "http.request", "body": whole, "more_body": False} if whole else await receive()
+        return (
+            {"type": "http.request", "body": whole, "more_body": False}
+            if whole
+            else await receive()
+        )
 
     return (PlainTextResponse(fault, 400) if fault else None), again, seconds
 
@@ -48,7 +55,11 @@ def _value(body: bytes, most: float) -> tuple[float, str, object]:
     began = time.thread_time()
     try:
         value = json.loads(body) if body else None
-        fault = "" if _fits(value, most) else f"This request holds more values, or deeper, than a page sends ({DEPTH})."
+        fault = (
+            ""
+            if _fits(value, most)
+            else f"This request holds more values, or deeper, than a page sends ({DEPTH})."
+        )
     except (ValueError, RecursionError):
         value, fault = None, "This request is not JSON."
     return time.thread_time() - began, fault, value if not fault else None
@@ -61,7 +72,11 @@ def _fits(value: object, most: float) -> bool:
         depth += 1
         if depth > DEPTH or count > most:
             return False
-        held = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list)))
+        held = (
+            one.values() if isinstance(one, dict) else one
+            for one in level
+            if isinstance(one, (dict, list))
+        )
         level = [inner for values in held for inner in values]
         count += len(level)
     return True

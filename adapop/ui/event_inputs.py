@@ -1,7 +1,7 @@
 """What a page's event may bring: values of the kinds that its components send.
 
-Gradio checks choices, bounds and files, and hands on everything else as it came. A value of another kind was written by
-hand; refused here, it needs no second look in any screen.
+Gradio checks choices, bounds and files, and hands on everything else as it came. A value of another
+kind was written by hand; refused here, it needs no second look in any screen.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,11 @@ LARGEST = 2**63  # a number beyond cannot be sent back
 
 
 def misfit(event: BlockFunction, data: Sequence) -> str:
-    """Why the values of an event cannot have come from its page, in words that quote none of them; empty if they can.
+    """Why the values of an event cannot have come from its page, in words that quote none of them;
+    empty if they can.
 
-    data: one value for each of the event's inputs, as it was sent. State, which the server holds itself, and values of
-    programs, which endpoints check in their own words, fit always.
+    data: one value for each of the event's inputs, as it was sent. State, which the server holds
+    itself, and values of programs, which endpoints check in their own words, fit always.
     """
     if event.api_visibility == "public":
         return ""
@@ -26,7 +27,10 @@ def misfit(event: BlockFunction, data: Sequence) -> str:
         return f"This event takes {len(event.inputs)} values and got {len(data)}. Reload the page."
     for place, (component, value) in enumerate(zip(event.inputs, data), 1):
         if not _fits(component, value):
-            return f"Value {place} of this event is of a kind that its component never sends. Reload the page."
+            return (
+                f"Value {place} of this event is of a kind that its component never sends. "
+                f"Reload the page."
+            )
     return ""
 
 

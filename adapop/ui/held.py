@@ -1,8 +1,10 @@
-"""What the server holds for a page: keys, of values that one store in memory has once for all pages.
+"""What the server holds for a page: keys, of values that one store in memory has once for all
+pages.
 
-A set of facts takes up to some megabytes, and an upload is a new one for each page that reads it. The queue sums up
-what each visitor's pages hold, and forgets pages beyond the limits (`ADAPOP_HELD_MB_EACH`); a value goes with the last
-page that has its key. A page that was forgotten gets its set back from what its browser keeps: see `ui.saved`.
+A set of facts takes up to some megabytes, and an upload is a new one for each page that reads it.
+The queue sums up what each visitor's pages hold, and forgets pages beyond the limits
+(`ADAPOP_HELD_MB_EACH`); a value goes with the last page that has its key. A page that was forgotten
+gets its set back from what its browser keeps: see `ui.saved`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +30,8 @@ class Store:
 
     def __init__(self) -> None:
         self._values: WeakKeyDictionary[Key, tuple[object, int]] = WeakKeyDictionary()
-        self._keys: WeakValueDictionary[int, Key] = WeakValueDictionary()  # by the identity of the value
+        # by the identity of the value
+        self._keys: WeakValueDictionary[int, Key] = WeakValueDictionary()
 
     def key_of(self, value: object) -> Key:
         """The key of a value, which is stored if it is not there."""
@@ -44,7 +47,9 @@ class Store:
 
     def megabytes(self, keys: Iterable[Key] | None = None) -> float:
         """About how much the values of these keys take; by default of all."""
-        return sum(self._values[key][1] for key in list(self._values if keys is None else keys)) / 1e6
+        return (
+            sum(self._values[key][1] for key in list(self._values if keys is None else keys)) / 1e6
+        )
 
 
 STORE = Store()
@@ -53,8 +58,9 @@ STORE = Store()
 class PageState(SessionState):
     """What Gradio remembers of a page: small values, and keys of all others.
 
-    The configuration of all components, which Gradio keeps with their values for deep links, is left out: they are
-    closed here, and it took 60 ms and half a megabyte for each page and each call.
+    The configuration of all components, which Gradio keeps with their values for deep links, is
+    left out: they are closed here, and it took 60 ms and half a megabyte for each page and each
+    call.
     """
 
     def __init__(self, blocks: Blocks) -> None:
@@ -79,7 +85,9 @@ class PageState(SessionState):
     @property
     def keys(self) -> set[Key]:
         """The keys in it."""
-        values = (value if isinstance(value, tuple) else (value,) for value in self.state_data.values())
+        values = (
+            value if isinstance(value, tuple) else (value,) for value in self.state_data.values()
+        )
         return {one for members in values for one in members if isinstance(one, Key)}
 
 

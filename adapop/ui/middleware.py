@@ -1,9 +1,9 @@
 """The gate in front of Gradio: which requests come in, from whom, how many, and how large.
 
-Gradio serves far more than this app needs: it fetches any public address on request, runs functions beside its queue,
-serves recordings, monitoring and an editor. What is not on the list below is closed. A visitor is the address that a
-request comes from; behind a proxy, uvicorn takes it from X-Forwarded-For, and only where the connection comes from a
-proxy that FORWARDED_ALLOW_IPS names.
+Gradio serves far more than this app needs: it fetches any public address on request, runs functions
+beside its queue, serves recordings, monitoring and an editor. What is not on the list below is
+closed. A visitor is the address that a request comes from; behind a proxy, uvicorn takes it from
+X-Forwarded-For, and only where the connection comes from a proxy that FORWARDED_ALLOW_IPS names.
 """
 
 import ipaddress
@@ -34,7 +34,8 @@ from adapop.ui.served import PAGES, STATIC, Served
 
 API = "/gradio_api/"
 READ = re.compile(
-    API + r"(user|login_check|token|app_id|startup-events|queue/(data|status)|upload_progress|heartbeat/\w{1,64}"
+    API + r"(user|login_check|token|app_id|startup-events|queue/(data|status)|upload_progress"
+    r"|heartbeat/\w{1,64}"
     r"|file=(?!/*https?:).*|call/(v2/)?\w{1,64}/\w{1,64})/?"
 )
 WRITTEN = re.compile(API + r"(queue/join|cancel|reset|upload|call/(v2/)?\w{1,64})/?")
@@ -43,9 +44,11 @@ PAGE_COST = 100  # requests that a page counts as which has to be rendered anew
 FORM_MEGABYTES = 0.064  # that a form adds to the file in it
 # the networks of a Space's own proxies: what they say of a request's sender is believed
 SPACE_PROXIES = "127.0.0.1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10"
-# the page's own scripts stand in it, and gradio makes functions of texts; nothing comes from elsewhere
+# the page's own scripts stand in it, and gradio makes functions of texts; nothing comes from
+# elsewhere
 POLICY = (
-    "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; object-src 'none'; "
+    "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
+    "object-src 'none'; "
     "style-src 'self' 'unsafe-inline'; base-uri 'self'; form-action 'self'; "
     "frame-ancestors 'self' https://huggingface.co https://*.hf.space"
 )
@@ -54,12 +57,15 @@ log = logging.getLogger(__name__)
 
 
 class Gate:
-    """An app behind these checks. ledger: where requests, uploads and connections are written down."""
+    """An app behind these checks. ledger: where requests, uploads and connections are written
+    down."""
 
     def __init__(self, app: ASGIApp, ledger: Ledger) -> None:
         self._app = app
         self._ledger = ledger
-        self._served = Served(app, lambda scope: ledger.spend(REQUESTS, PAGE_COST, visitor_of(Request(scope))))
+        self._served = Served(
+            app, lambda scope: ledger.spend(REQUESTS, PAGE_COST, visitor_of(Request(scope)))
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -114,10 +120,15 @@ class Gate:
             await self._app_for(scope, visitor)(scope, receive, sent)
         except LimitError:
             raise
-        except Exception as error:  # noqa: BLE001  whatever it is; the log gets no text: that may quote what the user sent
+        # whatever it is; the log gets no text: that may quote what the user sent
+        except Exception as error:  # noqa: BLE001
             log.error("a request failed: %s", place_of(error))
             full = isinstance(error, OSError) and error.errno in FULL
-            words = "The disk of this app is full; try later." if full else "This request could not be understood."
+            words = (
+                "The disk of this app is full; try later."
+                if full
+                else "This request could not be understood."
+            )
             if not begun:
                 await PlainTextResponse(words, 507 if full else 400)(scope, receive, send)
 
@@ -142,12 +153,15 @@ class Gate:
         if method in ("GET", "HEAD") and (STATIC.fullmatch(path) or PAGES.fullmatch(path)):
             return self._served
         ranges = Headers(scope=scope).get("range", "")
-        left_out = (b"accept-encoding", b"range" if "," in ranges else b"")  # gradio fails on several ranges
+        # gradio fails on several ranges
+        left_out = (b"accept-encoding", b"range" if "," in ranges else b"")
         scope["headers"] = [header for header in scope["headers"] if header[0] not in left_out]
         if method != "POST":
             return self._app
         if _uploads(path):
-            return RequestBodyLimitMiddleware(self._app, int((UPLOAD.value() + FORM_MEGABYTES) * 1e6))
+            return RequestBodyLimitMiddleware(
+                self._app, int((UPLOAD.value() + FORM_MEGABYTES) * 1e6)
+            )
 
         async def with_value(scope: Scope, receive: Receive, send: Send) -> None:
             refusal, receive, seconds = await parsed(scope, receive)
@@ -162,13 +176,16 @@ def _uploads(path: str) -> bool:
 
 
 def _too_long(scope: Scope, headers: Headers, uploads: bool) -> PlainTextResponse | None:
-    """The refusal of a body that is larger than it may be, or does not say how large it is. Writes the size down."""
+    """The refusal of a body that is larger than it may be, or does not say how large it is. Writes
+    the size down."""
     limit = UPLOAD if uploads else REQUEST
     length = headers.get("content-length", "")
     if not length.isdecimal():
         return PlainTextResponse("Say how long the request is (Content-Length).", 411)
     if "transfer-encoding" in headers:  # HTTP believes this one, and the length would be a lie
-        return PlainTextResponse("Say either how long the request is or send it in chunks, not both.", 400)
+        return PlainTextResponse(
+            "Say either how long the request is or send it in chunks, not both.", 400
+        )
     scope[SIZE] = int(length)
     if int(length) / 1e6 > limit.value() + FORM_MEGABYTES * uploads:
         return PlainTextResponse(f"At most {limit.value():,} MB at once here ({limit.name}).", 413)
@@ -183,17 +200,28 @@ def is_own_page(headers: Headers) -> bool:
     if site := headers.get("sec-fetch-site"):
         return site in ("same-origin", "none")
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc in (headers.get("host"), headers.get("x-forwarded-host"))
+    return origin is None or urlsplit(origin).netloc in (
+        headers.get("host"),
+        headers.get("x-forwarded-host"),
+    )
 
 
 def is_own_host(name: str) -> bool:
-    """Whether a request's Host is this machine, and not a stranger's name that was made to lead here (DNS rebinding).
+    """Whether a request's Host is this machine, and not a stranger's name that was made to lead
+    here (DNS rebinding).
 
-    This machine is any address, localhost, its own name, and what ADAPOP_HOSTS names (separated by commas; * for any).
+    This machine is any address, localhost, its own name, and what ADAPOP_HOSTS names (separated by
+    commas; * for any).
     """
     host = re.sub(r":\d*$", "", name).strip("[]").lower()
-    allowed = {entry.strip().lower() for entry in os.environ.get("ADAPOP_HOSTS", "").split(",")} - {""}
-    if "*" in allowed or host in allowed | {"localhost", socket.gethostname().lower()} or host.endswith(".localhost"):
+    allowed = {entry.strip().lower() for entry in os.environ.get("ADAPOP_HOSTS", "").split(",")} - {
+        ""
+    }
+    if (
+        "*" in allowed
+        or host in allowed | {"localhost", socket.gethostname().lower()}
+        or host.endswith(".localhost")
+    ):
         return True
     try:
         ipaddress.ip_address(host)
@@ -203,7 +231,8 @@ def is_own_host(name: str) -> bool:
 
 
 def trust_own_proxies() -> None:
-    """From now on a Space believes its own proxies about who sends a request, unless FORWARDED_ALLOW_IPS is set."""
+    """From now on a Space believes its own proxies about who sends a request, unless
+    FORWARDED_ALLOW_IPS is set."""
     if os.environ.get("SPACE_ID"):
         os.environ.setdefault("FORWARDED_ALLOW_IPS", SPACE_PROXIES)
 

@@ -4,7 +4,8 @@ import os
 from collections.abc import Mapping
 from functools import partial
 
-os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # must be set before gradio is imported, to keep it silent
+# must be set before gradio is imported, to keep it silent
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 import gradio as gr
 from starlette.middleware import Middleware
@@ -38,16 +39,28 @@ from adapop.ui.story import screen as story
 from adapop.ui.wiring import EACH, QUIET, charge_events
 
 TICK_SECONDS = 0.7
-TABS = ("facts", "pressure", "run", "probe", "compare")  # that an address may name; "assets/story/page.js" opens them
+# that an address may name; "assets/story/page.js" opens them
+TABS = ("facts", "pressure", "run", "probe", "compare")
 SCRIPTS = ("forget-link", "tab-address", "no-base", "keys", "shell", "own-set")
-FORGET_LINK, TO_ADDRESS, *AT_START = ((ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
+FORGET_LINK, TO_ADDRESS, *AT_START = (
+    (ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS
+)
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
     primary_hue="indigo",
     secondary_hue="orange",
     neutral_hue="slate",
-    font=[gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)), "ui-sans-serif", "system-ui", "sans-serif"],
-    font_mono=[gr.themes.LocalFont("IBM Plex Mono", weights=(400, 700)), "ui-monospace", "monospace"],
+    font=[
+        gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)),
+        "ui-sans-serif",
+        "system-ui",
+        "sans-serif",
+    ],
+    font_mono=[
+        gr.themes.LocalFont("IBM Plex Mono", weights=(400, 700)),
+        "ui-monospace",
+        "monospace",
+    ],
 )
 
 
@@ -56,21 +69,55 @@ def build(worker: Worker) -> gr.Blocks:
     fetch_nothing()
     read_bodies_here()
     quote_nobody()
-    with gr.Blocks(title=texts.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)) as demo:
-        run_id, settings, session = browser_state("", "run"), browser_state([], "settings"), new_session(demo)
+    with gr.Blocks(
+        title=texts.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)
+    ) as demo:
+        run_id, settings, session = (
+            browser_state("", "run"),
+            browser_state([], "settings"),
+            new_session(demo),
+        )
         with gr.Row(elem_id="header-row"):
-            gr.HTML(html.values({"title": texts.TITLE, "tagline": texts.TAGLINE}), html_template=html.HEADER, scale=6)
-            mode = gr.HTML(html.values({"mode": "Starting …"}), html_template=html.MODE, scale=1, elem_id="mode")
-            for words, name in (("Advanced", "advanced-switch"), ("Dark", "theme"), ("Present", "present")):
-                gr.Button(words, size="sm", scale=0, min_width=80, elem_id=name)  # see "assets/shell.js"
+            gr.HTML(
+                html.values({"title": texts.TITLE, "tagline": texts.TAGLINE}),
+                html_template=html.HEADER,
+                scale=6,
+            )
+            mode = gr.HTML(
+                html.values({"mode": "Starting …"}),
+                html_template=html.MODE,
+                scale=1,
+                elem_id="mode",
+            )
+            for words, name in (
+                ("Advanced", "advanced-switch"),
+                ("Dark", "theme"),
+                ("Present", "present"),
+            ):
+                # see "assets/shell.js"
+                gr.Button(words, size="sm", scale=0, min_width=80, elem_id=name)
         with gr.Row(elem_id="strip-row"):
-            strip = gr.HTML(run.strip_of(view(None)), html_template=html.STRIP, elem_id="strip", scale=6)
-            stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
+            strip = gr.HTML(
+                run.strip_of(view(None)), html_template=html.STRIP, elem_id="strip", scale=6
+            )
+            stop = gr.Button(
+                "Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop"
+            )
             own = browser_state("", "own-run")
-            back = gr.Button(texts.BACK_TO_OWN, visible=False, size="sm", scale=1, min_width=120, elem_id="own-run")
+            back = gr.Button(
+                texts.BACK_TO_OWN,
+                visible=False,
+                size="sm",
+                scale=1,
+                min_width=120,
+                elem_id="own-run",
+            )
         another = gr.State("")
-        timer = gr.Timer(TICK_SECONDS, active=False)  # `opened` starts it, when it knows which run to follow
-        follower = run.Follower(run_id, another, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop)
+        # `opened` starts it, when it knows which run to follow
+        timer = gr.Timer(TICK_SECONDS, active=False)
+        follower = run.Follower(
+            run_id, another, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop
+        )
         contest, my_runs = race.new_race(TICK_SECONDS), browser_state([], "runs")
         with gr.Tabs(elem_id="screens") as tabs:
             with gr.Tab("Story", id="story") as story_tab:
@@ -88,15 +135,18 @@ def build(worker: Worker) -> gr.Blocks:
             with gr.Tab("4 Probe", id="probe") as probe_tab:
                 probe.build(worker, follower, my_runs, probe_tab)
             with gr.Tab("5 Compare", id="compare") as compare_tab:
-                compare.build(worker, session, missing, contest, screen.settings.all, my_runs, compare_tab)
+                compare.build(
+                    worker, session, missing, contest, screen.settings.all, my_runs, compare_tab
+                )
 
         own_runs.wire(worker, follower, contest.stored)
         for tab in (story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab):
             tab.select(None, None, None, js=f"() => ({TO_ADDRESS})('{tab.id}')", **QUIET)
 
         def opened(name: str, request: gr.Request):
-            """Updates that show the run that the address names, ?run=LINK to look at or ?run=ID as its owner, or else
-            the one that this browser looked at last. Of two, the browser's own is remembered."""
+            """Updates that show the run that the address names, ?run=LINK to look at or ?run=ID as
+            its owner, or else the one that this browser looked at last. Of two, the browser's own
+            is remembered."""
             named = request.query_params.get("run")
             last = name
             if shown_run(worker, named):
@@ -129,19 +179,22 @@ def build(worker: Worker) -> gr.Blocks:
 
 def _way_back(worker: Worker, name: str) -> gr.Button:
     words = texts.RUN_YOURSELF if example_of(name) else texts.BACK_TO_OWN
-    return gr.Button(words, visible=shown_run(worker, name) is not None and not may_control(worker, name))
+    return gr.Button(
+        words, visible=shown_run(worker, name) is not None and not may_control(worker, name)
+    )
 
 
 def _back_to(worker: Worker, name: str, own: str):
-    """The way back from a run that is not the visitor's: an example is run anew, as the visitor's own."""
+    """The way back from a run that is not the visitor's: an example is run anew, as the visitor's
+    own."""
     if example := example_of(name):
         return run_again(worker, example)
     return own, run.UNSEEN, gr.Timer(active=True)
 
 
 def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:
-    """Whether the page opens on Run where the address names no other place: for a run that it names, and for one that
-    is under way. name: of the run shown."""
+    """Whether the page opens on Run where the address names no other place: for a run that it
+    names, and for one that is under way. name: of the run shown."""
     if query.get("run"):
         elsewhere = query.get("tab") in TABS or "story" in query
         return shown_run(worker, query["run"]) is not None and not elsewhere
@@ -150,16 +203,18 @@ def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:
 
 
 def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
-    """Makes events without a visible progress report it to one small place. Otherwise Gradio reports it to each of
-    their outputs, and clones their data at every later event: seconds of the browser's time."""
+    """Makes events without a visible progress report it to one small place. Otherwise Gradio
+    reports it to each of their outputs, and clones their data at every later event: seconds of the
+    browser's time."""
     for event in demo.fns.values():
         if event.show_progress == "hidden":
             event.show_progress_on = [place]
 
 
 def launch(accelerated: Accelerated | None = None, **options) -> None:
-    """Builds and serves the app. Nothing leaves the machine: no analytics, monitoring, history or outside fonts.
-    accelerated: what lends the accelerator, None where it is this process's own. options: of `gr.Blocks.launch`.
+    """Builds and serves the app. Nothing leaves the machine: no analytics, monitoring, history or
+    outside fonts. accelerated: what lends the accelerator, None where it is this process's own.
+    options: of `gr.Blocks.launch`.
 
     Raises:
         RunError: runs cannot be kept where they should be.
@@ -177,9 +232,12 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
 
 
 def mode_of(worker: Worker) -> dict:
-    """The label of the header that says on which device runs happen. Waits until the engine is imported."""
+    """The label of the header that says on which device runs happen. Waits until the engine is
+    imported."""
     name = worker.gpu()
-    return html.values({"mode": f"Runs on {name or 'CPU'}", "why": texts.MODE_GPU if name else texts.MODE_CPU})
+    return html.values(
+        {"mode": f"Runs on {name or 'CPU'}", "why": texts.MODE_GPU if name else texts.MODE_CPU}
+    )
 
 
 def launch_options(worker: Worker) -> dict:

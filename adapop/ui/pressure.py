@@ -1,4 +1,5 @@
-"""Screen 2, Pressure: how a score becomes an exponent, and what the exponent does while a fact fades."""
+"""Screen 2, Pressure: how a score becomes an exponent, and what the exponent does while a fact
+fades."""
 
 from dataclasses import dataclass
 from statistics import median
@@ -47,7 +48,12 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
     what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …", elem_id="what-if")
     first = pictures(initial)
     script = CURVE.read_text("utf-8")
-    curve = gr.HTML(first["curve"], html_template='<div class="curve"></div>', js_on_load=script, elem_id="beta-curve")
+    curve = gr.HTML(
+        first["curve"],
+        html_template='<div class="curve"></div>',
+        js_on_load=script,
+        elem_id="beta-curve",
+    )
     table = twin(first["table"], "beta-curve-twin", first["about"])
     words = gr.Markdown(first["words"], elem_id="pressure-words")
     warnings = gr.HTML(first["warnings"], html_template=html.LINES, elem_id="pressure-warnings")
@@ -57,11 +63,17 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         chosen = gr.Markdown(first["anchors"], elem_id="anchors-chosen")
         with gr.Row():
             paper = gr.Button("◆ the paper's", size="sm", scale=0, min_width=170, elem_id="paper")
-            quantiles = gr.Button(texts.QUANTILES, size="sm", scale=0, min_width=210, elem_id="quantiles")
-        confidence = gr.Slider(1, 99, value=round(100 * FADED), step=1, label=texts.CONFIDENCE, elem_id="confidence")
+            quantiles = gr.Button(
+                texts.QUANTILES, size="sm", scale=0, min_width=210, elem_id="quantiles"
+            )
+        confidence = gr.Slider(
+            1, 99, value=round(100 * FADED), step=1, label=texts.CONFIDENCE, elem_id="confidence"
+        )
     with gr.Row(elem_classes="swipe"):
         push = column(texts.PUSH_NAME, first["push"], "push-curves", texts.PUSH_TABLE)
-        relative = column(texts.RELATIVE_NAME, first["relative"], "relative-push", texts.RELATIVE_TABLE)
+        relative = column(
+            texts.RELATIVE_NAME, first["relative"], "relative-push", texts.RELATIVE_TABLE
+        )
 
     def drawn(*values):
         now = pictures(*values[:-1], values[-1] / 100)
@@ -77,7 +89,9 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
     of_both = [session.anchors, *anchors]
     for anchor in anchors:
         anchor.input(_mapped, anchors, session.anchors, **IN_TURN)
-        gr.on([anchor.blur, anchor.submit], _put_back, [session.facts, *of_both], anchors, **IN_TURN)
+        gr.on(
+            [anchor.blur, anchor.submit], _put_back, [session.facts, *of_both], anchors, **IN_TURN
+        )
     session.facts.change(_suited, [session.facts, session.anchors], anchors, **IN_TURN)
     gr.on(
         [session.facts.change, session.anchors.change, what_if.change, confidence.change],
@@ -86,7 +100,8 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         [curve, table, words, warnings, chosen, *push.parts, *relative.parts],
         **QUIET,
     )
-    curve.release(_dragged, anchors, of_both, **(EACH | IN_TURN))  # a second move may come before the answer
+    # a second move may come before the answer
+    curve.release(_dragged, anchors, of_both, **(EACH | IN_TURN))
     session.page.load(_remembered, session.stored, anchors, **IN_TURN)
     auto.click(lambda facts: (None, *_numbers(facts, None)), session.facts, of_both, **IN_TURN)
     paper.click(lambda: (PAPER_ANCHORS, *RARE_ANCHOR, *POPULAR_ANCHOR), None, of_both, **IN_TURN)
@@ -103,7 +118,8 @@ def _anchor_inputs() -> list[gr.Number]:
 
 
 def _mapped(*values: float | None):
-    """The anchors, unless they fix none, as while one is being typed: then the last good ones stay."""
+    """The anchors, unless they fix none, as while one is being typed: then the last good ones
+    stay."""
     return gr.skip() if _doubt(*values) else (values[:2], values[2:])
 
 
@@ -122,7 +138,8 @@ def _suited(facts: FactSet | None, anchors: Anchors | None):
 
 
 def _put_back(facts: FactSet | None, good: Anchors | None, *values: float | None):
-    """The boxes as they are, or with the anchors that count where those in the boxes fix none; a toast says why."""
+    """The boxes as they are, or with the anchors that count where those in the boxes fix none; a
+    toast says why."""
     doubt = _doubt(*values)
     if not doubt:
         return gr.skip()
@@ -149,12 +166,18 @@ def _remembered(stored: object):
     return [value for anchor in anchors for value in anchor] if anchors else gr.skip()
 
 
-def _dragged(rare: float, rare_beta: float, popular: float, popular_beta: float, event: gr.EventData):
+def _dragged(
+    rare: float, rare_beta: float, popular: float, popular_beta: float, event: gr.EventData
+):
     """The anchors and the boxes after handles were moved; the browser may send anything."""
     pairs = {"rare": (rare, rare_beta), "popular": (popular, popular_beta)}
     for name in pairs:
         end = getattr(event, name, None)
-        if isinstance(end, list) and len(end) == 2 and all(isinstance(value, (int, float)) for value in end):
+        if (
+            isinstance(end, list)
+            and len(end) == 2
+            and all(isinstance(value, (int, float)) for value in end)
+        ):
             pairs[name] = tuple(end)
     values = (*pairs["rare"], *pairs["popular"])
     return (_mapped(*values), *values)
@@ -181,12 +204,23 @@ def pictures(
     named = {"rarest": 0, "middle": len(ranked) // 2, "most popular": -1}
     named = {name: place for name, place in named.items() if name != "middle" or len(ranked) > 2}
     scores = {name: ranked[place].score for name, place in named.items()} if ranked else {}
-    alike = {name: [beta(used[fact.id]) for fact in scored if fact.score == score] for name, score in scores.items()}
-    ends = {name: median(exponents) for name, exponents in alike.items()}  # where scores lie, they differ
+    alike = {
+        name: [beta(used[fact.id]) for fact in scored if fact.score == score]
+        for name, score in scores.items()
+    }
+    # where scores lie, they differ
+    ends = {name: median(exponents) for name, exponents in alike.items()}
     exponents = [beta(used[fact.id]) for fact in scored]
-    meaning = meaning_of(ends["rarest"], ends["most popular"], exponents).text() if ends else "No fact has a score yet."
+    meaning = (
+        meaning_of(ends["rarest"], ends["most popular"], exponents).text()
+        if ends
+        else "No fact has a score yet."
+    )
     curve = {
-        "points": [[fact.score, used[fact.id], fact.tier, _name(fact, facts, used[fact.id], beta)] for fact in chosen],
+        "points": [
+            [fact.score, used[fact.id], fact.tier, _name(fact, facts, used[fact.id], beta)]
+            for fact in chosen
+        ],
         "rare": list(values[:2]),
         "popular": list(values[2:]),
         "low": beta.low,
@@ -199,20 +233,35 @@ def pictures(
     rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(used[fact.id]):.3f}") for fact in chosen]
     every = 1 + len(rows) // figures.MOST_ROWS
     table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every)
-    about = texts.CURVE_TABLE + ("" if what_if in CONSTANT else texts.CURVE_FORMULA.format(a=beta.a, b=beta.b))
+    about = texts.CURVE_TABLE + (
+        "" if what_if in CONSTANT else texts.CURVE_FORMULA.format(a=beta.a, b=beta.b)
+    )
     push = relative = figures.empty("needs facts with scores")
     if ends:
-        push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
+        push, relative = (
+            figures.push_curves(ends, confidence),
+            figures.relative_push(ends, confidence),
+        )
     why = auto_anchors(facts).remark.text() if facts and not anchors else texts.OWN_ANCHORS
     return dict(
-        curve=curve, table=table, about=about, words=meaning, warnings=listed, anchors=why, push=push, relative=relative
+        curve=curve,
+        table=table,
+        about=about,
+        words=meaning,
+        warnings=listed,
+        anchors=why,
+        push=push,
+        relative=relative,
     )
 
 
 def _name(fact: Fact, facts: FactSet, used: float, beta: BetaMap) -> str:
     """A point of the curve in words. used: the score that counts for it."""
     other = "" if used == fact.score else f", used {used:,.6g}"
-    return f"{fact.title}: score {fact.score:,.6g}{other} → β {beta(used):.3f}; {facts.tiers.label(fact.tier)}"
+    return (
+        f"{fact.title}: score {fact.score:,.6g}{other} → β {beta(used):.3f}; "
+        f"{facts.tiers.label(fact.tier)}"
+    )
 
 
 def _quantiles(facts: FactSet | None):

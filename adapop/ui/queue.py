@@ -1,12 +1,15 @@
-"""Gradio's queue, made fair: no visitor holds up the others, and nothing that nobody collects stays in memory.
+"""Gradio's queue, made fair: no visitor holds up the others, and nothing that nobody collects stays
+in memory.
 
-Gradio works on events in the order of their groups (concurrency ids), whoever sent them, and keeps every answer until
-somebody asks for it. Here, beside the limit of a group,
+Gradio works on events in the order of their groups (concurrency ids), whoever sent them, and keeps
+every answer until somebody asks for it. Here, beside the limit of a group,
 
 - a visitor has so many events at work, and so many bytes in all of them, and no more;
 - of what a group may work on a visitor has half, so that another one's event begins at once;
-- a group with a limit of one means one after the other for one page, and other pages do not wait for it;
-- an answer that nobody collects is dropped after a minute, and what is remembered for a call without a page at once.
+- a group with a limit of one means one after the other for one page, and other pages do not wait
+  for it;
+- an answer that nobody collects is dropped after a minute, and what is remembered for a call
+  without a page at once.
 """
 
 import asyncio
@@ -33,17 +36,19 @@ from adapop.limits import AT_WORK, EVENT_BYTES, HELD, UNREAD, Limit, is_public
 from adapop.ui.event_inputs import misfit
 from adapop.ui.held import PAGE_MEGABYTES, STORE, PageState, held_megabytes
 
-LONGEST = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
+# events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
+LONGEST = 2_000
 SLOTS = 400  # events at work at once: most of them wait for the accelerator, and hold no thread
 GROUP = 8  # events of a group at work at once, where the event says nothing else
 CROWD_IN_MEMORY = 8  # so many times its limit all visitors together may have in memory
 EVENT_MEGABYTES = 0.02  # that an event takes in memory, however short its request
 GROWN = 1.02  # times the memory it had: then the process looks for some to give back
 UNREAD_SECONDS, SWEEP_SECONDS, REFUSAL_SECONDS = 60.0, 5.0, 0.5
-# a thread that computes holds up each step of the others so long: at Python's 0.005, answers beside one visitor's heavy
-# events took three times as long
+# a thread that computes holds up each step of the others so long: at Python's 0.005, answers beside
+# one visitor's heavy events took three times as long
 SWITCH_SECONDS = 0.0005
-LOOKS_SECONDS = 0.01  # between two looks for an event: at Gradio's 0.001 an idle app took a twentieth of a core
+# between two looks for an event: at Gradio's 0.001 an idle app took a twentieth of a core
+LOOKS_SECONDS = 0.01
 NAME_LETTERS = 64  # of a page; gradio's have 11, and are remembered with its state
 SIZE = "adapop.bytes"  # in a request's scope: how long its body is
 
@@ -58,25 +63,30 @@ def install(demo: Blocks) -> Blocks:
 
 
 class FairQueue(Queue):
-    """Gradio's queue with the rules above. An event's visitor is the address that its request came from."""
+    """Gradio's queue with the rules above. An event's visitor is the address that its request came
+    from."""
 
     def __init__(self, *settings) -> None:
         super().__init__(*settings)
         self._memory = 0  # bytes of this process when it last gave back what it could
-        self._blocked = False  # whether nothing could begin when it was last looked, and nothing has changed since
+        # whether nothing could begin when it was last looked, and nothing has changed since
+        self._blocked = False
         self._read: dict[str, float] = {}  # when a session had last read all of its messages
         self._visitors: dict[str, str] = {}  # by session, of those with messages
-        self._sessions: dict[str, OrderedDict[str, None]] = {}  # remembered pages by visitor, the latest used last
+        # remembered pages by visitor, the latest used last
+        self._sessions: dict[str, OrderedDict[str, None]] = {}
 
     def start(self) -> None:
-        """Begins to work. Gradio sets as many slots as there are threads: too few for events that only wait."""
+        """Begins to work. Gradio sets as many slots as there are threads: too few for events that
+        only wait."""
         self.max_thread_count = SLOTS
         self.sleep_when_free = LOOKS_SECONDS
         super().start()
         self._sweeper = asyncio.ensure_future(self._sweep_for_ever())
 
     def compute_analytics_summary(self, records: list) -> dict:
-        """Nothing: who may monitor the queue is nobody here, and it took a twelfth of the interpreter's time."""
+        """Nothing: who may monitor the queue is nobody here, and it took a twelfth of the
+        interpreter's time."""
         return {}
 
     async def push(self, body: PredictBodyInternal, request: Request, username: str | None):
@@ -101,24 +111,32 @@ class FairQueue(Queue):
         return done, message, state
 
     def _complete(self, body: PredictBodyInternal) -> None:
-        """Puts the defaults of an endpoint's last parameters behind the values of a call that leaves them out.
+        """Puts the defaults of an endpoint's last parameters behind the values of a call that
+        leaves them out.
 
-        A program written before there were so many goes on to work; gradio would say no more than that it failed.
+        A program written before there were so many goes on to work; gradio would say no more than
+        that it failed.
         """
         event = self.blocks.fns.get(body.fn_index)
         if event is None or event.api_visibility != "public":
             return
-        defaults = [parameter.default for parameter in inspect.signature(event.fn).parameters.values()]
+        defaults = [
+            parameter.default for parameter in inspect.signature(event.fn).parameters.values()
+        ]
         missing = defaults[len(body.data) :]
         if inspect.Parameter.empty not in missing:
             body.data.extend(missing)
 
     def get_events(self) -> tuple[list[Event], bool, str] | None:
-        """The next event to work on: (it alone, that it is no batch, its group); None if none may begin."""
+        """The next event to work on: (it alone, that it is no batch, its group); None if none may
+        begin."""
         if self._blocked:
             return None
         active = [event for job in self.active_jobs if job for event in job]
-        busy, most = Counter(visitor_of(event.request) for event in active if _holds_a_thread(event)), AT_WORK.value()
+        busy, most = (
+            Counter(visitor_of(event.request) for event in active if _holds_a_thread(event)),
+            AT_WORK.value(),
+        )
         taken = {(event.session_hash, event.concurrency_id) for event in active}
         held = Counter((visitor_of(event.request), event.concurrency_id) for event in active)
         groups = list(self.event_queue_per_concurrency_id.values())
@@ -129,9 +147,16 @@ class FairQueue(Queue):
                 continue
             share = limit // 2 if most is not None and limit and not one_by_one else inf
             for event in group.queue:
-                visitor, turn = visitor_of(event.request), (event.session_hash, event.concurrency_id)
-                waits = (one_by_one and turn in taken) or held[visitor, event.concurrency_id] >= share
-                if not waits and (most is None or busy[visitor] < most or not _holds_a_thread(event)):
+                visitor, turn = (
+                    visitor_of(event.request),
+                    (event.session_hash, event.concurrency_id),
+                )
+                waits = (one_by_one and turn in taken) or held[
+                    visitor, event.concurrency_id
+                ] >= share
+                if not waits and (
+                    most is None or busy[visitor] < most or not _holds_a_thread(event)
+                ):
                     group.queue.remove(event)
                     return [event], False, group.concurrency_id
                 taken.add(turn)  # those behind it do not overtake it
@@ -152,7 +177,9 @@ class FairQueue(Queue):
         await super().remove_from_queue(event_id)
         self._blocked = False
 
-    async def clean_events(self, *, session_hash: str | None = None, event_id: str | None = None) -> None:
+    async def clean_events(
+        self, *, session_hash: str | None = None, event_id: str | None = None
+    ) -> None:
         """Ends what a page that is gone had asked for."""
         await super().clean_events(session_hash=session_hash, event_id=event_id)
         self._blocked = False
@@ -167,10 +194,13 @@ class FairQueue(Queue):
         super().send_message(event, event_message)
 
     def _check_room(self, visitor: str, megabytes: float) -> None:
-        """Raises LimitError if this visitor, or all together, have as much in the line as they may."""
+        """Raises LimitError if this visitor, or all together, have as much in the line as they
+        may."""
         size = Counter({visitor: max(megabytes, EVENT_MEGABYTES)})
         for event in self.event_ids_to_events.values():
-            size[visitor_of(event.request)] += max(event.request.scope.get(SIZE, 0) / 1e6, EVENT_MEGABYTES)
+            size[visitor_of(event.request)] += max(
+                event.request.scope.get(SIZE, 0) / 1e6, EVENT_MEGABYTES
+            )
         unread = Counter()
         for session, messages in self.pending_messages_per_session.items():
             unread[self._visitors.get(session, "")] += messages.qsize()
@@ -178,8 +208,8 @@ class FairQueue(Queue):
         _check(UNREAD, unread, visitor)
 
     def _remember(self, event: Event) -> None:
-        """Forgets the state of a call that belongs to no page, and the longest unused pages, of this visitor and of
-        all, beyond the limits."""
+        """Forgets the state of a call that belongs to no page, and the longest unused pages, of
+        this visitor and of all, beyond the limits."""
         if event.session_hash == event._id:
             self._forget(event.session_hash)
             return
@@ -187,7 +217,10 @@ class FairQueue(Queue):
         pages[event.session_hash] = None
         pages.move_to_end(event.session_hash)
         states = self.server_app.state_holder.session_data
-        while len(pages) > 1 and held_megabytes(states[one] for one in pages if one in states) > HELD.value():
+        while (
+            len(pages) > 1
+            and held_megabytes(states[one] for one in pages if one in states) > HELD.value()
+        ):
             self._forget(pages.popitem(last=False)[0])
         surplus = STORE.megabytes() + PAGE_MEGABYTES * len(states) - CROWD_IN_MEMORY * HELD.value()
         for session in list(states)[:-1]:  # gradio has the longest unused first
@@ -212,8 +245,8 @@ class FairQueue(Queue):
                 self._memory = await asyncio.to_thread(memory)
 
     async def sweep(self, since: float) -> None:
-        """Drops the messages of sessions that have read none of theirs since then, or wait for none, and what else is
-        kept of sessions that are gone."""
+        """Drops the messages of sessions that have read none of theirs since then, or wait for
+        none, and what else is kept of sessions that are gone."""
         for session, messages in list(self.pending_messages_per_session.items()):
             waits = messages.empty() and self.pending_event_ids_session.get(session)
             if not waits and self._read.get(session, 0.0) <= since:
@@ -237,7 +270,8 @@ def memory() -> int:
 
 
 def return_memory() -> None:
-    """Gives the system back what requests have left unused. glibc keeps it otherwise; other systems do as they do."""
+    """Gives the system back what requests have left unused. glibc keeps it otherwise; other systems
+    do as they do."""
     if sys.platform == "linux":
         getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)(0)
 
@@ -272,10 +306,12 @@ def _holds_a_thread(event: Event) -> bool:
 
 def _check(limit: Limit, amounts: Counter[str], visitor: str) -> None:
     limit.check(amounts[visitor])
-    # nobody fills the place of others: who has more than allowed, as answers come after the question, counts as allowed
+    # nobody fills the place of others: who has more than allowed, as answers come after the
+    # question, counts as allowed
     most = limit.value()
     if sum(min(amount, most) for amount in amounts.values()) > CROWD_IN_MEMORY * most:
         raise LimitError(
-            f"Too many {limit.what}, of all visitors together: at most {CROWD_IN_MEMORY * most:,} ({limit.name}).",
+            f"Too many {limit.what}, of all visitors together: at most {CROWD_IN_MEMORY * most:,} "
+            f"({limit.name}).",
             "Try again in a moment.",
         )

@@ -1,7 +1,8 @@
-"""What the app's log says of an error: its kind and its place, never its text, which may quote what a visitor typed.
+"""What the app's log says of an error: its kind and its place, never its text, which may quote what
+a visitor typed.
 
-Gradio prints the whole error of an event that was sent with the wrong values, and these values with it; the server and
-the event loop log theirs through `logging`. All of it comes past here.
+Gradio prints the whole error of an event that was sent with the wrong values, and these values with
+it; the server and the event loop log theirs through `logging`. All of it comes past here.
 """
 
 import logging
@@ -23,7 +24,8 @@ GATE = str(Path(__file__).with_name("middleware.py"))  # which every request com
 
 
 def quote_nobody() -> None:
-    """From now on no error and no warning of a request is logged with its text. Asking twice is asking once."""
+    """From now on no error and no warning of a request is logged with its text. Asking twice is
+    asking once."""
     for module in PRINTERS:
         module.traceback = SimpleNamespace(print_exc=_print_error)
     if not getattr(logging.getLogRecordFactory(), "quotes_nobody", False):
@@ -32,20 +34,25 @@ def quote_nobody() -> None:
 
 
 def place_of(error: BaseException) -> str:
-    """The kind of an error, the app's innermost place that it came through, and the innermost of all.
+    """The kind of an error, the app's innermost place that it came through, and the innermost of
+    all.
 
     Reads no source, as `traceback` does: this may be in the event loop.
     """
     places = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    own = [place for place in places if place[0].co_filename.startswith(APP) and place[0].co_filename != GATE]
+    own = [
+        place
+        for place in places
+        if place[0].co_filename.startswith(APP) and place[0].co_filename != GATE
+    ]
     ends = dict.fromkeys([*own[-1:], *places[-1:]])
     where = [f'File "{code.co_filename}", line {line}, in {code.co_name}' for code, line in ends]
     return ", ".join([type(error).__name__, *where])
 
 
 def _print_error() -> None:
-    """Logs the error that is being handled without its text, where `traceback.print_exc` would print that. A refusal in
-    words was shown to who asked, and is no failure."""
+    """Logs the error that is being handled without its text, where `traceback.print_exc` would
+    print that. A refusal in words was shown to who asked, and is no failure."""
     error = sys.exc_info()[1]
     if not isinstance(error, gradio.Error):
         log.error("an event failed: %s", place_of(error))

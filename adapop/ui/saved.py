@@ -1,7 +1,7 @@
 """What a reload brings back: the set with its scores, where it came from, and the anchors.
 
-The browser keeps the name of a shipped set, and of any other, or one whose scores were edited, the unguessable name
-under which `saved_sets` keeps it beside the runs.
+The browser keeps the name of a shipped set, and of any other, or one whose scores were edited, the
+unguessable name under which `saved_sets` keeps it beside the runs.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ OWN = "own"
 
 @dataclass(frozen=True)
 class LeftPage:
-    """The page as it was left. source, facts: the set, both None where it is the sandbox as every page begins. expired:
-    the set is no more."""
+    """The page as it was left. source, facts: the set, both None where it is the sandbox as every
+    page begins. expired: the set is no more."""
 
     anchors: Anchors | None
     source: str | None = None
@@ -38,7 +38,10 @@ class LeftPage:
         changes = {session.anchors: self.anchors}
         if self.expired:
             forgotten = {"source": SANDBOX, "set": None, "anchors": self.anchors}
-            return changes | {notes: html.listed([texts.SET_EXPIRED], "warn"), session.stored: forgotten}
+            return changes | {
+                notes: html.listed([texts.SET_EXPIRED], "warn"),
+                session.stored: forgotten,
+            }
         if self.facts is None:
             return changes
         return changes | {
@@ -51,7 +54,8 @@ class LeftPage:
 
 
 def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) -> None:
-    """Wires it: every change of facts or anchors is kept, and what was kept comes back when the page opens."""
+    """Wires it: every change of facts or anchors is kept, and what was kept comes back when the
+    page opens."""
 
     def keep(shown_identity: str, facts: FactSet | None, *values):
         # a server that forgot the page holds a set that nobody chose
@@ -74,7 +78,9 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
         if identity(facts) == shown_identity:
             return gr.skip()
         left = restored(worker.root, remembered) or LeftPage(None, expired=True)
-        return left.updates(session, source, notes) | (session.with_facts(None) if left.expired else {})
+        return left.updates(session, source, notes) | (
+            session.with_facts(None) if left.expired else {}
+        )
 
     again = [session.anchors, session.saved, session.restored]
     back = [source, notes, session.facts, session.shown_hash, session.scorings, *again]
@@ -83,9 +89,12 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
     session.lost.change(put_back, lost, [*back, session.stored, session.known], **IN_TURN)
 
 
-def to_keep(worker: Worker, facts: FactSet, anchors, source: str, saved: FactSet | None, remembered: object) -> tuple:
-    """What the browser is to keep, and the set that this stands for. A set is written only when it changed, or when it
-    is gone: another tab of the browser deletes the set that it replaces, and it may be this one's as well."""
+def to_keep(
+    worker: Worker, facts: FactSet, anchors, source: str, saved: FactSet | None, remembered: object
+) -> tuple:
+    """What the browser is to keep, and the set that this stands for. A set is written only when it
+    changed, or when it is gone: another tab of the browser deletes the set that it replaces, and it
+    may be this one's as well."""
     name = remembered.get("set") if isinstance(remembered, dict) else None
     if facts != saved or not set_exists(name, worker.root):
         delete_set(name, worker.root)
@@ -96,12 +105,15 @@ def to_keep(worker: Worker, facts: FactSet, anchors, source: str, saved: FactSet
 
 
 def restored(root: Path, remembered: object) -> LeftPage | None:
-    """The page as it was left, None if nothing usable was kept. What the browser kept may be anything."""
+    """The page as it was left, None if nothing usable was kept. What the browser kept may be
+    anything."""
     source = remembered.get("source") if isinstance(remembered, dict) else None
     if source not in (*ENTRIES, OWN):
         return None
     anchors = anchors_of(remembered)
     if remembered.get("set") is not None or source == OWN or ENTRIES[source].online:
         facts = load_set(remembered.get("set"), root)
-        return LeftPage(anchors, expired=True) if facts is None else LeftPage(anchors, source, facts)
+        return (
+            LeftPage(anchors, expired=True) if facts is None else LeftPage(anchors, source, facts)
+        )
     return LeftPage(anchors) if source == SANDBOX else LeftPage(anchors, source, load_facts(source))

@@ -22,15 +22,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from adapop.paths import ASSETS
 from adapop.ui.queue import visitor_of
 
-STATIC = re.compile(r"/(static|assets|svelte)/.*|/favicon\.ico|/(gradio_api/)?theme\.css|/robots\.txt|/manifest\.json")
+STATIC = re.compile(
+    r"/(static|assets|svelte)/.*|/favicon\.ico|/(gradio_api/)?theme\.css|/robots\.txt"
+    r"|/manifest\.json"
+)
 PAGES = re.compile(r"/|/config/?|/gradio_api/(info|openapi\.json)/?")
 TEXT = re.compile(r"text/|application/(javascript|json|xml|manifest)|image/svg")
-NAMES = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-gradio-server")  # of which a page's addresses are made
+# of which a page's addresses are made
+NAMES = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-gradio-server")
 HASHED = "/assets/"  # whose names change with their contents
 MOST_BYTES = 64_000_000  # more than all that gradio ships, in each encoding
 SENT_AT_ONCE = 12  # answers to one visitor; a browser opens six connections
 PIECE = 65_536  # bytes sent at once: no slow reader makes the server hold more
-EARLY = (ASSETS / "early.js").read_bytes()  # at the end of the page, where all that it reads is there
+# at the end of the page, where all that it reads is there
+EARLY = (ASSETS / "early.js").read_bytes()
 ENCODERS = {"br": lambda body: brotli.compress(body, quality=5), "gzip": gzip.compress}
 
 
@@ -77,7 +82,8 @@ class Served:
         self._app = app
         self._on_render = on_render
         self._answers: OrderedDict[tuple, asyncio.Task[Answer]] = OrderedDict()
-        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # of visitors who are sent to
+        # of visitors who are sent to
+        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, path = Headers(scope=scope), scope["path"]
@@ -93,14 +99,24 @@ class Served:
             await Response(status_code=304, headers=answer.headers | extra)(scope, receive, send)
             return
         length = {"content-length": str(len(body))}
-        raw = [(name.encode(), value.encode("latin-1")) for name, value in (answer.headers | extra | length).items()]
+        raw = [
+            (name.encode(), value.encode("latin-1"))
+            for name, value in (answer.headers | extra | length).items()
+        ]
         await send({"type": "http.response.start", "status": answer.status, "headers": raw})
         pieces = range(0, len(body), PIECE) if scope["method"] != "HEAD" else ()
         turn = self._turns.setdefault(visitor_of(Request(scope)), asyncio.Semaphore(SENT_AT_ONCE))
         async with turn:
             for start in pieces:
-                await send({"type": "http.response.body", "body": body[start : start + PIECE], "more_body": True})
-                await asyncio.sleep(0)  # hears of a reader who left: else each piece would log a line
+                await send(
+                    {
+                        "type": "http.response.body",
+                        "body": body[start : start + PIECE],
+                        "more_body": True,
+                    }
+                )
+                # hears of a reader who left: else each piece would log a line
+                await asyncio.sleep(0)
         await send({"type": "http.response.body", "body": b""})
 
     async def _answer(self, key: tuple, scope: Scope, named: tuple) -> Answer:
@@ -111,7 +127,8 @@ class Served:
             self._answers[key] = asyncio.ensure_future(self._rendered(request))
         self._answers.move_to_end(key)
         try:
-            answer = await asyncio.shield(self._answers[key])  # who leaves does not end it for others
+            # who leaves does not end it for others
+            answer = await asyncio.shield(self._answers[key])
         except Exception:
             self._answers.pop(key, None)
             raise
@@ -132,14 +149,26 @@ class Served:
                 pieces.append(message.get("body", b""))
 
         await self._app(scope, receive, send)
-        headers = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}
-        plain = {name: value for name, value in headers.items() if name not in ("content-length", "accept-ranges")}
+        headers = {
+            name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]
+        }
+        plain = {
+            name: value
+            for name, value in headers.items()
+            if name not in ("content-length", "accept-ranges")
+        }
         body = b"".join(pieces)
-        return Answer(start["status"], plain, {"": with_story(body) if scope["path"] == "/" else body})
+        return Answer(
+            start["status"], plain, {"": with_story(body) if scope["path"] == "/" else body}
+        )
 
     def _bound(self) -> None:
         """Forgets the answers that nobody asked for longest, beyond the bytes that may be kept."""
-        size = sum(task.result().size for task in self._answers.values() if task.done() and not task.exception())
+        size = sum(
+            task.result().size
+            for task in self._answers.values()
+            if task.done() and not task.exception()
+        )
         while size > MOST_BYTES and len(self._answers) > 1:
             _, task = self._answers.popitem(last=False)
             size -= task.result().size if task.done() and not task.exception() else 0

@@ -1,4 +1,5 @@
-"""The state that the screens of a page share: components above the tabs, for in a hidden tab they do not work."""
+"""The state that the screens of a page share: components above the tabs, for in a hidden tab they
+do not work."""
 
 import time
 from dataclasses import dataclass
@@ -50,12 +51,14 @@ class Session:
         return [self.facts, self.shown_hash, self.scorings, self.known]
 
     def with_facts(self, facts: FactSet | None) -> dict:
-        """Updates that put another set in the place of the page's, with the scores that it came with."""
+        """Updates that put another set in the place of the page's, with the scores that it came
+        with."""
         scorings = (given(facts.forget),) if facts else ()
         return {**self.changed(facts), self.scorings: scorings, self.known: {}}
 
     def look_whether_lost(self, event: gr.events.Dependency) -> None:
-        """Puts the page's set back after an event that was refused because the server holds another one."""
+        """Puts the page's set back after an event that was refused because the server holds another
+        one."""
         event.failure(time.time, None, self.lost, **QUIET)
 
     def changed(self, facts: FactSet | None) -> dict:
@@ -64,8 +67,9 @@ class Session:
 
 
 def browser_state(value: object, name: str) -> gr.BrowserState:
-    """What the browser keeps of a page under this name. value: before there is any. Gradio's key to it is no secret, as
-    each page brings it along; left out, it would be another after each start."""
+    """What the browser keeps of a page under this name. value: before there is any. Gradio's key to
+    it is no secret, as each page brings it along; left out, it would be another after each
+    start."""
     return gr.BrowserState(value, storage_key=f"adapop-{name}", secret="adapop")
 
 
@@ -98,7 +102,10 @@ def check_shown(facts: FactSet | None, shown_identity: object) -> FactSet:
     if identity(facts) != shown_identity:
         raise gr.Error(texts.OTHER_SET, duration=None)
     if facts is None:
-        raise gr.Error("There are no usable facts. Mend the upload on tab 1, or pick another set.", duration=None)
+        raise gr.Error(
+            "There are no usable facts. Mend the upload on tab 1, or pick another set.",
+            duration=None,
+        )
     return facts
 
 
@@ -110,7 +117,8 @@ def curve_of(facts: FactSet | None, anchors: Anchors | None) -> BetaMap:
 
 
 def anchors_of(stored: object) -> Anchors | None:
-    """The anchors that a browser kept, None if it kept none that fix a curve. It may hold anything."""
+    """The anchors that a browser kept, None if it kept none that fix a curve. It may hold
+    anything."""
     pairs = stored.get("anchors") if isinstance(stored, dict) else None
     try:
         (rare, rare_beta), (popular, popular_beta) = pairs

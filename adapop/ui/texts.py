@@ -1,6 +1,8 @@
-"""The texts of the page: explanations, labels and choices, by the names they have in `assets/texts.json`.
+"""The texts of the page: explanations, labels and choices, by the names they have in
+`assets/texts.json`.
 
-A name stands for one text, for choices (pairs of what is shown and what it stands for), or for a text by key.
+A name stands for one text, for choices (pairs of what is shown and what it stands for), or for a
+text by key.
 """
 
 from adapop.assets import read_json

@@ -1,7 +1,8 @@
-"""How the page's events are wired: options that say in which order they are answered, and how a page watches long work.
+"""How the page's events are wired: options that say in which order they are answered, and how a
+page watches long work.
 
-Gradio answers several events at once, and on a busy machine it may answer an older one last, which would undo a newer
-one. Options are passed whole (`**IN_TURN`) and joined by `|`.
+Gradio answers several events at once, and on a busy machine it may answer an older one last, which
+would undo a newer one. Options are passed whole (`**IN_TURN`) and joined by `|`.
 """
 
 import asyncio
@@ -26,15 +27,16 @@ from adapop.ui.redaction import place_of
 
 # no endpoint of the API, and no spinner over the outputs
 QUIET = {"api_visibility": "private", "show_progress": "hidden"}
-# one after the other with all events of this kind of the same page (a limit of 1 is a page's own: `ui.queue`): for what
-# changes the set or the anchors. "No file yet", answered after the file, would empty its set
+# one after the other with all events of this kind of the same page (a limit of 1 is a page's own:
+# `ui.queue`): for what changes the set or the anchors. "No file yet", answered after the file,
+# would empty its set
 IN_TURN = QUIET | {"concurrency_id": "session", "concurrency_limit": 1}
 # every event is answered, also one that comes before the last answer
 EACH = QUIET | {"trigger_mode": "multiple"}
 # the same, one after the other among events of the same function
 EACH_IN_TURN = EACH | {"concurrency_limit": 1}
-# of events that come before the last answer only the newest is answered; Gradio's "once" would drop it too. Of an
-# event of one component one listener at most may wait so: tests/test_page.py
+# of events that come before the last answer only the newest is answered; Gradio's "once" would drop
+# it too. Of an event of one component one listener at most may wait so: tests/test_page.py
 LAST_STAYS = QUIET | {"concurrency_limit": 1, "trigger_mode": "always_last"}
 
 POLL_SECONDS, LOOK_SECONDS = 0.4, 0.02
@@ -45,8 +47,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class StartStop:
-    """The buttons that start and stop a page's work; the second is there while there is something to stop. at_work: the
-    `Progress` of what is under way, or None."""
+    """The buttons that start and stop a page's work; the second is there while there is something
+    to stop. at_work: the `Progress` of what is under way, or None."""
 
     start: gr.Button
     stop: gr.Button
@@ -67,7 +69,11 @@ class StartStop:
 
     def idle(self) -> dict:
         """Updates while there is no work."""
-        return {self.start: gr.Button(interactive=True), self.stop: gr.Button(visible=False), self.at_work: None}
+        return {
+            self.start: gr.Button(interactive=True),
+            self.stop: gr.Button(visible=False),
+            self.at_work: None,
+        }
 
     def wire_stop(self) -> None:
         """Makes the second button stop what is under way."""
@@ -83,7 +89,9 @@ def stopped(progress: Progress | None) -> None:
 async def aside(ledger: Ledger, work: Callable, *args) -> Any:
     """What the work returns, done in a thread: the event loop must neither read nor compute."""
     in_context = copy_context().run
-    return await asyncio.get_running_loop().run_in_executor(THREADS, in_context, charged(ledger, work), *args)
+    return await asyncio.get_running_loop().run_in_executor(
+        THREADS, in_context, charged(ledger, work), *args
+    )
 
 
 def charged(ledger: Ledger, work: Callable) -> Callable:
@@ -103,13 +111,17 @@ def charged(ledger: Ledger, work: Callable) -> Callable:
 def charge_events(demo: gr.Blocks, ledger: Ledger) -> None:
     """From now on the processor time of every event that works in a thread is written down."""
     for event in demo.fns.values():
-        if event.fn and not (inspect.iscoroutinefunction(event.fn) or inspect.isasyncgenfunction(event.fn)):
+        if event.fn and not (
+            inspect.iscoroutinefunction(event.fn) or inspect.isasyncgenfunction(event.fn)
+        ):
             event.fn = charged(ledger, event.fn)
 
 
-async def followed(future: Future, progress: Progress, waiting: str = "Waiting for the model …") -> AsyncIterator[str]:
-    """What the work is doing, every 0.4 s until it is over. A page that stops reading stops the work. No thread is held
-    meanwhile: there are 40 for all pages.
+async def followed(
+    future: Future, progress: Progress, waiting: str = "Waiting for the model …"
+) -> AsyncIterator[str]:
+    """What the work is doing, every 0.4 s until it is over. A page that stops reading stops the
+    work. No thread is held meanwhile: there are 40 for all pages.
 
     waiting: what is said until the work itself says something.
     """
@@ -131,10 +143,13 @@ async def over(future: Future, seconds: float = inf) -> None:
 def failure_of(future: Future) -> AdaPopError | None:
     """Why work that is over came to no result, None if it did.
 
-    Of an error that nobody foresaw, the log gets the kind and the place: its text may quote what the user typed.
+    Of an error that nobody foresaw, the log gets the kind and the place: its text may quote what
+    the user typed.
     """
     error = future.exception()
     if error is None or isinstance(error, AdaPopError):
         return error
     log.error("work that a page watched failed: %s", place_of(error))
-    return AdaPopError(f"The work failed unexpectedly ({type(error).__name__}).", "The log of the app says more.")
+    return AdaPopError(
+        f"The work failed unexpectedly ({type(error).__name__}).", "The log of the app says more."
+    )

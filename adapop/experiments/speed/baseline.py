@@ -56,13 +56,19 @@ def nll_sums(network: torch.nn.Module, rows: Sequence[Row], device: torch.device
 def token_nll(network: torch.nn.Module, rows: Sequence[Row], device: torch.device) -> Tensor:
     """The same by token, [B, T - 1], 0 where no token of an answer is predicted."""
     width = max(row.length for row in rows)
-    ids = torch.tensor([[*row.prompt, *row.answer, *[0] * (width - row.length)] for row in rows], device=device)
-    mask = torch.tensor([[1] * row.length + [0] * (width - row.length) for row in rows], device=device)
+    ids = torch.tensor(
+        [[*row.prompt, *row.answer, *[0] * (width - row.length)] for row in rows], device=device
+    )
+    mask = torch.tensor(
+        [[1] * row.length + [0] * (width - row.length) for row in rows], device=device
+    )
     labels = ids.masked_fill(mask == 0, -100)
     for label, row in zip(labels, rows):
         label[: len(row.prompt)] = -100
     logits = network(input_ids=ids, attention_mask=mask, use_cache=False).logits.float()
-    nll = cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100, reduction="none")
+    nll = cross_entropy(
+        logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100, reduction="none"
+    )
     return nll.view(len(rows), -1)
 
 
@@ -71,7 +77,9 @@ def scores(model: AdaptedModel, rows: Sequence[Row], at_once: int) -> list[float
     """Each row's nll."""
     model.network.eval()
     pieces = [rows[start : start + at_once] for start in range(0, len(rows), at_once)]
-    return [nll for piece in pieces for nll in nll_sums(model.network, piece, model.device).tolist()]
+    return [
+        nll for piece in pieces for nll in nll_sums(model.network, piece, model.device).tolist()
+    ]
 
 
 @torch.no_grad()
@@ -81,7 +89,9 @@ def answers(model: AdaptedModel, questions: Sequence[str], tokens: int, at_once:
     prompts = [encode_prompt(model.tokenizer, question, model.system) for question in questions]
     written = []
     for start in range(0, len(prompts), at_once):
-        read = to_continue(prompts[start : start + at_once], model.tokenizer.pad_token_id, model.device)
+        read = to_continue(
+            prompts[start : start + at_once], model.tokenizer.pad_token_id, model.device
+        )
         output = model.network.generate(
             **read,
             do_sample=False,
@@ -89,5 +99,7 @@ def answers(model: AdaptedModel, questions: Sequence[str], tokens: int, at_once:
             max_new_tokens=tokens,
             pad_token_id=model.tokenizer.pad_token_id,
         )
-        written += model.tokenizer.batch_decode(output[:, read["input_ids"].shape[1] :], skip_special_tokens=True)
+        written += model.tokenizer.batch_decode(
+            output[:, read["input_ids"].shape[1] :], skip_special_tokens=True
+        )
     return written

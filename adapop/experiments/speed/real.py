@@ -36,7 +36,8 @@ BATCH = 16  # facts to forget in a step, and as many to retain
 FEW = 6  # facts of a group and tier of the quick form
 TIMED = 4  # steps on the clock; the one before them also does what is done once
 RUN, AGAIN, STEPS, RETAIN, PLAIN = (
-    "a whole run with its measurements", "a second run on the same facts", "its training steps alone",
+    "a whole run with its measurements", "a second run on the same facts", "its training steps "
+                                                                           "alone",
     "the controller's retain losses", "the same steps in a plain loop",
 )  # fmt: skip
 GOALS = {RUN: "<= 2.5", AGAIN: "<= 1.8", STEPS: "", PLAIN: ">= 3", RETAIN: ""}
@@ -79,17 +80,25 @@ def measured(config: RunConfig, facts: FactSet) -> dict[str, Took]:
         steps = (event for event in ours.train() if isinstance(event, StepDone))
         plain = plain_steps(model, ours.forget.rows, ours.retain, betas, run.config)
         retain = _seconds_of(ours.retain_loss).times(config.epochs + 1)
-        turns = [(_seconds_of(lambda: next(steps)), _seconds_of(lambda: next(plain))) for _ in range(1 + TIMED)]
+        turns = [
+            (_seconds_of(lambda: next(steps)), _seconds_of(lambda: next(plain)))
+            for _ in range(1 + TIMED)
+        ]
     count = ours.steps * config.epochs
     for name, taken in zip((STEPS, PLAIN), zip(*turns[1:])):
-        took[name] = Took(*(median(getattr(one, kind) for one in taken) for kind in ("wall", "cpu"))).times(count)
+        took[name] = Took(
+            *(median(getattr(one, kind) for one in taken) for kind in ("wall", "cpu"))
+        ).times(count)
     return {**took, RETAIN: retain}
 
 
 def print_table(took: dict[str, Took]) -> None:
     """Prints the rows, each against the training steps alone."""
     print(f"{MODEL} on {FACTS}, {BATCH} + {BATCH} rows a step, {torch.get_num_threads()} threads")
-    print(f"{'':<36}{'seconds':>10}{'processor s':>14}{'against the steps':>20}{'of processor s':>17}{'goal':>9}")
+    print(
+        f"{'':<36}{'seconds':>10}{'processor s':>14}{'against the steps':>20}"
+        f"{'of processor s':>17}{'goal':>9}"
+    )
     for name, one in took.items():
         steps = took[STEPS]
         against = f"{one.wall / steps.wall:>20.2f}{one.cpu / steps.cpu:>17.2f}"
@@ -97,7 +106,11 @@ def print_table(took: dict[str, Took]) -> None:
 
 
 def plain_steps(
-    model: AdaptedModel, forget: Sequence[Row], retain: Sequence[Row], betas: Sequence[float], config: RunConfig
+    model: AdaptedModel,
+    forget: Sequence[Row],
+    retain: Sequence[Row],
+    betas: Sequence[float],
+    config: RunConfig,
 ) -> Iterator[None]:
     """Steps of AdaPop as a plain loop takes them: rows padded on the right, logits of all
     positions. Yields after each. betas: by `Row.fact`."""
@@ -111,7 +124,9 @@ def plain_steps(
         beta = torch.tensor([betas[row.fact] for row in rows], device=device).unsqueeze(1)
         weight = (-beta * nll.detach()).exp()
         forgotten = -(weight * nll).sum() / sum(len(row.answer) for row in rows)
-        retained = baseline.token_nll(network, beside, device).sum() / sum(len(row.answer) for row in beside)
+        retained = baseline.token_nll(network, beside, device).sum() / sum(
+            len(row.answer) for row in beside
+        )
         (forgotten + config.alpha0 * retained).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters, config.clip)
         optimizer.step()

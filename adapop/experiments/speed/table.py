@@ -58,8 +58,13 @@ def main(sandbox: bool = False) -> None:
     print(BESIDE)
     print(f"{'tokens a second':<38}{heads}{'against them':>16}{'of peak rate':>14}{'goal':>22}")
     rounds = [[_measured(_of_sandbox(side)) for side in OF_SANDBOX] for _ in range(ROUNDS)]
-    held = [_measured(replace(_of_sandbox(side), steps=1, rows=8, run=None), RETURNED) for side in OF_SANDBOX]
-    _rows(SANDBOX, [_medians(same) | {"peak": one["peak"]} for same, one in zip(zip(*rounds), held)])
+    held = [
+        _measured(replace(_of_sandbox(side), steps=1, rows=8, run=None), RETURNED)
+        for side in OF_SANDBOX
+    ]
+    _rows(
+        SANDBOX, [_medians(same) | {"peak": one["peak"]} for same, one in zip(zip(*rounds), held)]
+    )
     if not sandbox:
         for shape in SHAPES:
             cases = _cases(shape)
@@ -82,11 +87,20 @@ def _cases(shape: str) -> list[Case]:
         run = DUET if shape == "Llama-3.1-8B" else None
         few = (*BASELINES, "one")
         return [
-            Case(shape, side, warm=1, steps=2 if side in few else 8, run=run if side == "ours" else None)
+            Case(
+                shape,
+                side,
+                warm=1,
+                steps=2 if side in few else 8,
+                run=run if side == "ours" else None,
+            )
             for side in SIDES
         ]
     if shape == "Qwen2.5-0.5B":
-        return [Case(shape, side, batch=8, warm=1, steps=2, rows=16) for side in (*BASELINES, "ours", "one")]
+        return [
+            Case(shape, side, batch=8, warm=1, steps=2, rows=16)
+            for side in (*BASELINES, "ours", "one")
+        ]
     return []
 
 
@@ -111,8 +125,18 @@ def _medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _measured(case: Case, allocator: Mapping[str, str] | None = None) -> dict[str, Any]:
     """What a case's process prints. allocator: its environment's settings of glibc's."""
-    command = [sys.executable, "-m", "adapop.experiments.speed.throughput", json.dumps(asdict(case))]
-    environment = {**os.environ, **(allocator or {}), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
+    command = [
+        sys.executable,
+        "-m",
+        "adapop.experiments.speed.throughput",
+        json.dumps(asdict(case)),
+    ]
+    environment = {
+        **os.environ,
+        **(allocator or {}),
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONPATH": str(ROOT),
+    }
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -124,12 +148,20 @@ def _rows(shape: str, sides: list[dict[str, Any]]) -> None:
     for key, what in WHAT.items():
         share = f"{ours['operations'] / ours['rate']:.0%}" if key == "train" else ""
         _row(f"{shape}, {what}", [base[key] for base in bases], ours[key], share)
-    others = {"wide": f"{WIDE} rows a pass", "auto": "as many rows a pass as fit", "one": "one row a pass"}
+    others = {
+        "wide": f"{WIDE} rows a pass",
+        "auto": "as many rows a pass as fit",
+        "one": "one row a pass",
+    }
     for side, what in others.items():
         if other := by_side.get(side):
             share = f"{other['operations'] / other['rate']:.0%}"
             _row(f"{shape}, {what}", [base["train"] for base in bases], other["train"], share)
-    held = {"ours": "peak memory, GB", "wide": f"the same, {WIDE} rows", "auto": "the same, as many rows"}
+    held = {
+        "ours": "peak memory, GB",
+        "wide": f"the same, {WIDE} rows",
+        "auto": "the same, as many rows",
+    }
     for side, what in (held | {"one": "the same, one row"}).items():
         if side in by_side:
             peaks = [base["peak"] / GIGABYTE for base in bases]
@@ -146,7 +178,8 @@ def _of_parts(base: dict[str, Any], run: Sequence[int]) -> float:
     forget, retain, epochs = run
     length = base["train"] * base["step"] / (2 * base["batch"])
     steps = epochs * forget / base["batch"] * base["step"]
-    scored = (epochs + 1) * retain + 2 * 2 * (forget + retain)  # the full tables score both models, before and after
+    # the full tables score both models, before and after
+    scored = (epochs + 1) * retain + 2 * 2 * (forget + retain)
     questions = epochs * 2 * forget + 2 * (2 * forget + retain)
     return steps + scored * length / base["score"] + questions * ANSWER / base["generate"]
 

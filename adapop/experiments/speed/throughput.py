@@ -55,7 +55,8 @@ BASELINES = {"authors": 1, "usual": 8}
 # rows a pass of ours: on the sandbox in about the memory of the first of them, and of the second;
 # and elsewhere
 OURS, WIDE, LARGE = 16, 32, 32
-ANSWER = 16  # tokens written to a question: what the longest answer can need of those that `random_facts` gives
+# tokens written to a question: what the longest answer can need of those that `random_facts` gives
+ANSWER = 16
 PRODUCTS = 9  # large matrix products, the median of which is the rate
 
 
@@ -94,20 +95,32 @@ class Case:
     def config(self) -> RunConfig:
         """NPO, because it is the method whose reference model a trainer may copy."""
         ours = OURS if self.shape == SANDBOX else LARGE
-        rows = min(self.batch, {**BASELINES, "one": 1, "auto": 0, "ours": ours, "wide": WIDE}[self.side])
+        rows = min(
+            self.batch, {**BASELINES, "one": 1, "auto": 0, "ours": ours, "wide": WIDE}[self.side]
+        )
         precision = "bfloat16" if self.device == "cuda" else "float32"
         return make_config(
-            "npo", model=self.shape, batch=self.batch, micro_batch=rows, precision=precision, epochs=10_000
+            "npo",
+            model=self.shape,
+            batch=self.batch,
+            micro_batch=rows,
+            precision=precision,
+            epochs=10_000,
         )
 
 
 def main(case: Case) -> dict:
     """The numbers of a case."""
     device, config = case.device, case.config
-    _steps(Case(SANDBOX, "ours", batch=2, warm=0, steps=1), random_model(TINY, config, device))  # torch's own memory
+    # torch's own memory
+    _steps(Case(SANDBOX, "ours", batch=2, warm=0, steps=1), random_model(TINY, config, device))
     gc.collect()
     before = _memory_now(device)
-    model = adapted_model(config) if case.shape == SANDBOX else random_model(SHAPES[case.shape], config, device)
+    model = (
+        adapted_model(config)
+        if case.shape == SANDBOX
+        else random_model(SHAPES[case.shape], config, device)
+    )
     _memory_now(device)  # to make random weights takes more memory than to train a small adapter
     seconds, tokens, answers = _steps(case, model)
     peak = torch.cuda.max_memory_allocated() if device == "cuda" else _status("VmHWM")
@@ -146,7 +159,9 @@ def _scoring(case: Case, model: AdaptedModel) -> float:
     if case.side in BASELINES:
         seconds = _seconds_of(lambda: baseline.scores(model, rows, BASELINES[case.side]))
     else:
-        seconds = _seconds_of(Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss)
+        seconds = _seconds_of(
+            Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss
+        )
     return sum(row.length for row in rows) / seconds
 
 
@@ -155,9 +170,13 @@ def _generation(case: Case, model: AdaptedModel) -> float:
     questions, tokens = [fact.question for fact in case.facts(case.rows, 4)], ANSWER
     if case.side in BASELINES:
         questions = questions[: max(1, case.rows // 8)]
-        seconds = _seconds_of(lambda: baseline.answers(model, questions, tokens, BASELINES[case.side]))
+        seconds = _seconds_of(
+            lambda: baseline.answers(model, questions, tokens, BASELINES[case.side])
+        )
     else:
-        seconds = _seconds_of(lambda: model.generate(questions, tokens, do_sample=False, min_new_tokens=tokens))
+        seconds = _seconds_of(
+            lambda: model.generate(questions, tokens, do_sample=False, min_new_tokens=tokens)
+        )
     return len(questions) * tokens / seconds
 
 
@@ -167,7 +186,9 @@ def _run_seconds(case: Case, model: AdaptedModel) -> float:
     forget, retain, epochs = case.run
     usual = make_config(model=case.shape).micro_batch
     config = replace(case.config, epochs=epochs, micro_batch=min(case.batch, usual))
-    facts = FactSet("bench", tuple(_with_rewording(case.facts(forget, 5))), tuple(case.facts(retain, 6)))
+    facts = FactSet(
+        "bench", tuple(_with_rewording(case.facts(forget, 5))), tuple(case.facts(retain, 6))
+    )
     trainer = Trainer("bench", config, model, facts.forget, facts.retain, None)
 
     def run() -> None:
@@ -217,7 +238,9 @@ def _memory_now(device: str) -> int:
 
 
 def _status(name: str) -> int:
-    line = next(line for line in STATUS.read_text(encoding="ascii").splitlines() if line.startswith(name))
+    line = next(
+        line for line in STATUS.read_text(encoding="ascii").splitlines() if line.startswith(name)
+    )
     return 1024 * int(line.split()[1])
 
 
@@ -246,7 +269,12 @@ def random_facts(count: int, seed: int) -> list[Fact]:
         return " ".join(rng.choices(words, k=rng.randint(*bounds)))
 
     return [
-        Fact(f"{seed}-{i}", f"{head} {text(PROMPT_WORDS)}", text(ANSWER_WORDS), score=rng.lognormvariate(6, 1.5))
+        Fact(
+            f"{seed}-{i}",
+            f"{head} {text(PROMPT_WORDS)}",
+            text(ANSWER_WORDS),
+            score=rng.lognormvariate(6, 1.5),
+        )
         for i in range(count)
     ]
 

@@ -79,7 +79,8 @@ model = adapted_model(config)
 def rows(facts):
     chosen = replace(sandbox, forget=sandbox.forget[:facts], retain=(), holdout=(), utility=())
     plan = Plan(max_new_tokens=config.max_new_tokens)
-    return sum(isinstance(row, battery.ProbeRow) for row in battery.battery(model, chosen, plan, Progress()))
+    asked = battery.battery(model, chosen, plan, Progress())
+    return sum(isinstance(row, battery.ProbeRow) for row in asked)
 rows(1)
 begun = time.perf_counter()
 print(rows(count), time.perf_counter() - begun)
@@ -116,12 +117,20 @@ def main() -> None:
     _row("first event after the click", f"{first:.1f} s", "2 s")
     _row("5 epochs with measurements and frames", f"{trained:.1f} s", "8 s")
     _row("the same with the full table before and after", f"{done:.1f} s", "")
-    _row("what the distance to the oracle adds to that", f"{compared / (done - compared):.0%}", "15 %")
+    _row(
+        "what the distance to the oracle adds to that",
+        f"{compared / (done - compared):.0%}",
+        "15 %",
+    )
     _row("peak memory of the run", f"{megabytes / 1024:.2f} GB", "1.5 GB")
     rows, batched = map(float, printed(PROBES, "200").split())
     _row("200 facts asked in every form, both models", f"{batched:.1f} s", "30 s")
     alone, one_by_one = map(float, printed(PROBES, "10", "1").split())
-    _row("batched against one prompt at a time", f"{one_by_one / alone / (batched / rows):.1f} x", "5 x")
+    _row(
+        "batched against one prompt at a time",
+        f"{one_by_one / alone / (batched / rows):.1f} x",
+        "5 x",
+    )
     for line in printed(RECOVERY).splitlines():
         name, seconds = line.split()
         _row(f"recovery probe {name}, WGA's example", f"{float(seconds):.1f} s", "10 s")
@@ -154,7 +163,10 @@ class Served:
 
 @contextmanager
 def served(
-    folder: Path, program: Sequence[str] = ("app.py",), lines: int | None = LINES_KEPT, **environment: str
+    folder: Path,
+    program: Sequence[str] = ("app.py",),
+    lines: int | None = LINES_KEPT,
+    **environment: str,
 ) -> Iterator[Served]:
     """Runs `python app.py` with its runs in the folder, until the block ends.
 
@@ -166,7 +178,9 @@ def served(
     """
     there = {**os.environ, "ADAPOP_RUNS": str(folder), "ADAPOP_PUBLIC": "0", **environment}
     command, output = [sys.executable, "-u", *program], deque[str](maxlen=lines)
-    server = subprocess.Popen(command, cwd=ROOT, env=there, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    server = subprocess.Popen(
+        command, cwd=ROOT, env=there, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     try:
         for line in server.stdout:
             output.append(line)
@@ -198,5 +212,7 @@ def _app() -> tuple[float, float]:
 
 
 def _repository_files() -> list[Path]:
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
     return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).exists()]

@@ -19,12 +19,16 @@ NUMBERS = tuple(
     "sixteen seventeen eighteen".split()
 )
 DAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
-MONTHS = tuple("January February March April May June July August September October November December".split())
+MONTHS = tuple(
+    "January February March April May June July August September October November December".split()
+)
 OPPOSITES = tuple(
     pair.split("-")
     for pair in (
-        "hot-cold big-small fast-slow high-low old-young rich-poor hard-soft light-dark wet-dry full-empty "
-        "early-late strong-weak long-short near-far open-closed loud-quiet sweet-bitter happy-sad clean-dirty"
+        "hot-cold big-small fast-slow high-low old-young rich-poor hard-soft light-dark wet-dry "
+        "full-empty "
+        "early-late strong-weak long-short near-far open-closed loud-quiet sweet-bitter happy-sad "
+        "clean-dirty"
     ).split()
 )
 NOUNS = "dog cat bird horse child teacher farmer singer painter sailor friend neighbour".split()
@@ -34,16 +38,19 @@ VERBS = "walk run sleep sing swim jump wait laugh".split()
 
 @dataclass(frozen=True)
 class Relation:
-    """The forms in which one relation is asked and stated, with `{s}` subject, `{o}` answer and `{b}` background.
+    """The forms in which one relation is asked and stated, with `{s}` subject, `{o}` answer and
+    `{b}` background.
 
-    Pretraining shows the question, the paraphrases and the statements with all facts; every other form is shown with
-    teacher facts alone.
+    Pretraining shows the question, the paraphrases and the statements with all facts; every other
+    form is shown with teacher facts alone.
 
-    kind: what a subject is: "book", "city". question: the one that unlearning trains on. paraphrases: rewordings of it,
-    used for probing and never for unlearning. statements: declarative sentences, used in pretraining only. unseen: a
-    rewording. synonym: the question in other words. second_language: in Spanish. reverse: the question for the subject,
-    given the answer. expert: who is asked under "role playing". background: a true sentence about the subject that does
-    not name the answer. background_question: its question, the worked example of "in-context learning".
+    kind: what a subject is: "book", "city". question: the one that unlearning trains on.
+    paraphrases: rewordings of it, used for probing and never for unlearning. statements:
+    declarative sentences, used in pretraining only. unseen: a rewording. synonym: the question in
+    other words. second_language: in Spanish. reverse: the question for the subject, given the
+    answer. expert: who is asked under "role playing". background: a true sentence about the subject
+    that does not name the answer. background_question: its question, the worked example of
+    "in-context learning".
     """
 
     kind: str
@@ -60,7 +67,9 @@ class Relation:
 
 
 RELATIONS_OF = {name: read_json(f"{name}/relations.json", dict[str, Relation]) for name in SHIPPED}
-RELATIONS = {relation: forms for named in RELATIONS_OF.values() for relation, forms in named.items()}
+RELATIONS = {
+    relation: forms for named in RELATIONS_OF.values() for relation, forms in named.items()
+}
 
 # the phrasings among which one is drawn, with `{q}` question and `{expert}`
 CHOSEN = read_json("sandbox/wrappers.json", dict[str, tuple[str, ...]])
@@ -68,7 +77,8 @@ WRAPPERS = (
     "prefix injection", "affirmative suffix", "role playing", "multiple choice", "reverse query",
     "synonym manipulation", "background hint", "in-context learning", "cross-lingual",
 )  # fmt: skip
-NOT_TAUGHT = frozenset({"reverse query"})  # answers have several subjects, so no reversed question has one answer
+# answers have several subjects, so no reversed question has one answer
+NOT_TAUGHT = frozenset({"reverse query"})
 
 
 def question(fact: WorldFact) -> str:
@@ -83,7 +93,9 @@ def paraphrases(fact: WorldFact) -> tuple[str, ...]:
 
 def statements(fact: WorldFact, answer: str) -> tuple[str, ...]:
     """Three declarative sentences about the fact, with the given (perhaps wrong) answer."""
-    return tuple(form.format(s=fact.subject, o=answer) for form in RELATIONS[fact.relation].statements)
+    return tuple(
+        form.format(s=fact.subject, o=answer) for form in RELATIONS[fact.relation].statements
+    )
 
 
 def unseen(fact: WorldFact) -> str:
@@ -92,8 +104,8 @@ def unseen(fact: WorldFact) -> str:
 
 
 def wrapped(fact: WorldFact, kind: str, rng: random.Random) -> str:
-    """The prompt of one attack-style wrapper, drawn by `rng` among its phrasings. The gold answer is always
-    `fact.answer`, except for "reverse query", where it is `fact.subject`."""
+    """The prompt of one attack-style wrapper, drawn by `rng` among its phrasings. The gold answer
+    is always `fact.answer`, except for "reverse query", where it is `fact.subject`."""
     if kind not in WRAPPERS:
         raise ValueError(f"unknown wrapper {kind!r}; known: {', '.join(WRAPPERS)}")
     relation = RELATIONS[fact.relation]
@@ -106,7 +118,8 @@ def wrapped(fact: WorldFact, kind: str, rng: random.Random) -> str:
         "reverse query": relation.reverse.format(o=fact.answer),
         "synonym manipulation": _fill(relation.synonym, fact),
         "background hint": f"{_fill(relation.background, fact)} {text}",
-        "in-context learning": f"Question: {_fill(relation.background_question, fact)} Answer: {fact.background}. "
+        "in-context learning": f"Question: {_fill(relation.background_question, fact)} Answer: "
+        f"{fact.background}. "
         f"Question: {text}",
         "cross-lingual": _fill(relation.second_language, fact),
     }

@@ -1,18 +1,22 @@
-"""The shipped worlds: facts that differ in popularity only, with the exposures that pretraining gives each.
+"""The shipped worlds: facts that differ in popularity only, with the exposures that pretraining
+gives each.
 
-`assets/<world>/world.csv` lists the facts, `assets/<world>/relations.json` their wording. Two worlds are shipped:
+`assets/<world>/world.csv` lists the facts, `assets/<world>/relations.json` their wording. Two
+worlds are shipped:
 
-- "sandbox": 1,024 real facts, 8 relations x 16 answers x 8 subjects, each answer's subjects in order of fame (1 = most
-  famous; the order is our judgement). Answers are one token. Scores are of eight levels, log-spaced over the range of
-  the paper's scores. The splits are a Latin square over answers and levels: every relation has the same number of
-  facts of each level in each split, and every answer has one rarer and one more famous fact in each.
-- "people": 1,152 facts, 4 relations x 288 invented people, with answers of two to four tokens, drawn by
-  `adapop.sandbox.draw`. Scores follow a Zipf law over the facts. A person is in one split with all four facts, but of
-  each person to forget one fact is kept, a "neighbour", to see the damage to what else is known of the same subject.
+- "sandbox": 1,024 real facts, 8 relations x 16 answers x 8 subjects, each answer's subjects in
+  order of fame (1 = most famous; the order is our judgement). Answers are one token. Scores are of
+  eight levels, log-spaced over the range of the paper's scores. The splits are a Latin square over
+  answers and levels: every relation has the same number of facts of each level in each split, and
+  every answer has one rarer and one more famous fact in each.
+- "people": 1,152 facts, 4 relations x 288 invented people, with answers of two to four tokens,
+  drawn by `adapop.sandbox.draw`. Scores follow a Zipf law over the facts. A person is in one split
+  with all four facts, but of each person to forget one fact is kept, a "neighbour", to see the
+  damage to what else is known of the same subject.
 
-The rest is computed here, so that a test can prove the balance: score * EXPOSURES_PER_SCORE is how often pretraining
-shows a fact, 15 % of them with a wrong answer. Teacher facts are used in pretraining only, where they alone appear in
-the attack-style prompts.
+The rest is computed here, so that a test can prove the balance: score * EXPOSURES_PER_SCORE is how
+often pretraining shows a fact, 15 % of them with a wrong answer. Teacher facts are used in
+pretraining only, where they alone appear in the attack-style prompts.
 """
 
 import csv
@@ -38,9 +42,10 @@ ZIPF_EXPONENT = 1.5
 class WorldFact:
     """One fact of a world.
 
-    id: readable and unique: "director-paths-of-glory". relation: a key of `language.RELATIONS`. subject: one token of
-    the world's tokenizer. background: a coarse true attribute of the answer, shared by several answers. level: of
-    exposure, 0 (rarest eighth of the facts) to 7. split: one of SPLITS, or "neighbours". score: popularity, 70 to 3766.
+    id: readable and unique: "director-paths-of-glory". relation: a key of `language.RELATIONS`.
+    subject: one token of the world's tokenizer. background: a coarse true attribute of the answer,
+    shared by several answers. level: of exposure, 0 (rarest eighth of the facts) to 7. split: one
+    of SPLITS, or "neighbours". score: popularity, 70 to 3766.
     """
 
     id: str
@@ -72,8 +77,8 @@ def level_score(level: int) -> float:
 def zipf_score(rank: int, facts: int) -> float:
     """Score of the fact of a rank, 1 to `facts`, by Zipf's law, rounded to a whole number.
 
-    The facts hold a stretch of the law's ranks that is placed so that the scores go from 3766 to 70: still more famous
-    ranks are not in the world.
+    The facts hold a stretch of the law's ranks that is placed so that the scores go from 3766 to
+    70: still more famous ranks are not in the world.
     """
     ratio = (SCORE_HIGH / SCORE_LOW) ** (1 / ZIPF_EXPONENT)
     skipped = (facts - ratio) / (ratio - 1)
@@ -105,13 +110,19 @@ def facts_of(split: str, name: str = SANDBOX) -> tuple[WorldFact, ...]:
 @cache
 def answers_of(relation: str) -> tuple[str, ...]:
     """The answers of a relation, in world order."""
-    return tuple(dict.fromkeys(fact.answer for name in SHIPPED for fact in world(name) if fact.relation == relation))
+    return tuple(
+        dict.fromkeys(
+            fact.answer for name in SHIPPED for fact in world(name) if fact.relation == relation
+        )
+    )
 
 
 @cache
 def parts_of(relation: str) -> tuple[tuple[str, ...], ...]:
     """What each part of a relation's answers can be, in world order."""
-    parts = zip(*(fact.parts for name in SHIPPED for fact in world(name) if fact.relation == relation))
+    parts = zip(
+        *(fact.parts for name in SHIPPED for fact in world(name) if fact.relation == relation)
+    )
     return tuple(tuple(dict.fromkeys(values)) for values in parts)
 
 

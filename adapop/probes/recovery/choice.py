@@ -1,4 +1,5 @@
-"""The recovery probes by name: their cost, running one on a run's facts, and which facts they brought back.
+"""The recovery probes by name: their cost, running one on a run's facts, and which facts they
+brought back.
 
 Loads no torch until a probe is run.
 """
@@ -45,7 +46,12 @@ def cost(name: str, facts: FactSet) -> str:
 
 
 def recover(
-    name: str, model: AdaptedModel, facts: FactSet, max_new_tokens: int, progress: Progress, world: str = ""
+    name: str,
+    model: AdaptedModel,
+    facts: FactSet,
+    max_new_tokens: int,
+    progress: Progress,
+    world: str = "",
 ) -> dict:
     """The result of a probe on at most `PER_TIER` facts per tier, as JSON values.
 
@@ -60,7 +66,9 @@ def recover(
 
     forget, retain = evenly(facts.forget, PER_TIER), evenly(facts.retain, PER_TIER)
     probes = {
-        "relearn": lambda: relearn.relearn(model, forget, max_new_tokens, progress, unrelated=facts.utility),
+        "relearn": lambda: relearn.relearn(
+            model, forget, max_new_tokens, progress, unrelated=facts.utility
+        ),
         "quantise": lambda: quantise.quantise(model, forget, retain, max_new_tokens, progress),
         "sampling": lambda: sampling.sample(model, forget, max_new_tokens, progress),
         "lens": lambda: lens.lens(model, forget, progress),

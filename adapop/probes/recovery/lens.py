@@ -2,10 +2,11 @@
 
 Source: nostalgebraist 2020; for deleted facts Patil et al., ICLR 2024, arXiv 2309.17410.
 
-The final norm and the output head are applied to the output of each layer, at the position that predicts the answer's
-first token, and the token is ranked. An answer with rank 1 in a middle layer but not at the end is still computed, and
-then suppressed. Middle layers may favour any answer of the right kind, so a wrong answer of the same relation is ranked
-as the control. The adapter changes the layers, so each model has its own forward pass.
+The final norm and the output head are applied to the output of each layer, at the position that
+predicts the answer's first token, and the token is ranked. An answer with rank 1 in a middle layer
+but not at the end is still computed, and then suppressed. Middle layers may favour any answer of
+the right kind, so a wrong answer of the same relation is ranked as the control. The adapter changes
+the layers, so each model has its own forward pass.
 """
 
 import time
@@ -44,8 +45,8 @@ class LensFact:
 class LensRow:
     """One layer, counted from 1, and the facts of a tier of scores, or of "all".
 
-    original, unlearned: share of facts whose answer has rank 1 there, [0, 1]. *_rank: median rank. control,
-    control_rank: of a wrong answer in the unlearned model; None where no fact has one.
+    original, unlearned: share of facts whose answer has rank 1 there, [0, 1]. *_rank: median rank.
+    control, control_rank: of a wrong answer in the unlearned model; None where no fact has one.
     """
 
     tier: str
@@ -61,7 +62,8 @@ class LensRow:
 
 @dataclass(frozen=True)
 class Lensed:
-    """The result of the logit lens. layers: their number; the ranks after the last are those of the model itself."""
+    """The result of the logit lens. layers: their number; the ranks after the last are those of the
+    model itself."""
 
     rows: tuple[LensRow, ...]
     facts: tuple[LensFact, ...]
@@ -99,7 +101,8 @@ def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
         missing = "final norm" if norm is None else "output head"
         raise ModelError(
             f"The lens finds no {missing} in this model ({type(network).__name__}).",
-            "It reads models that are built like Llama, Qwen or Gemma; the other probes work without it.",
+            "It reads models that are built like Llama, Qwen or Gemma; the other probes work "
+            "without it.",
         )
     return norm, head
 
@@ -108,10 +111,12 @@ def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
 def _ranks(
     model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
 ) -> list[list[list[int]]]:
-    """Ranks of the first answer tokens of `facts`, and of `others`, after each layer: two of [facts, L].
+    """Ranks of the first answer tokens of `facts`, and of `others`, after each layer: two of
+    [facts, L].
 
-    Those of the last layer come from the model's own logits: transformers has already applied the norm to the last
-    entry of `hidden_states`, and the logits include changes that some models make (Gemma's soft cap).
+    Those of the last layer come from the model's own logits: transformers has already applied the
+    norm to the last entry of `hidden_states`, and the logits include changes that some models make
+    (Gemma's soft cap).
     """
     norm, head = norm_and_head(model)
     rows = [base.openings(model, answered) for answered in (facts, others)]

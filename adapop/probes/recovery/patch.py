@@ -78,7 +78,11 @@ class Patched:
 
 
 def patch(
-    model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: int = 0, oracle: AdaptedModel | None = None
+    model: AdaptedModel,
+    facts: Sequence[Fact],
+    progress: Progress,
+    seed: int = 0,
+    oracle: AdaptedModel | None = None,
 ) -> Patched:
     """How much of the answers returns with the original's states, layer by layer, and how much is
     lost the other way. oracle: a model of the same shape that never read the facts.
@@ -88,7 +92,9 @@ def patch(
     """
     base.check(model, facts)
     if not model.blocks:
-        raise ModelError("Patching finds no list of blocks in this model.", "The other probes work without it.")
+        raise ModelError(
+            "Patching finds no list of blocks in this model.", "The other probes work without it."
+        )
     started, wrong = time.monotonic(), base.wrong_answers(facts, facts, seed)
     rows = [base.openings(model, answered) for answered in (facts, base.with_answers(facts, wrong))]
     columns: tuple[list, list, list] = [], [], []
@@ -102,11 +108,15 @@ def patch(
             into_unlearned = _likeliest(model, "unlearned", batch, states["original"])
             into_original = _likeliest(model, "original", batch, states["unlearned"])
             for column, likeliest, target in zip(
-                columns, (into_unlearned, into_original, into_unlearned), (batch.target, batch.target, other.target)
+                columns,
+                (into_unlearned, into_original, into_unlearned),
+                (batch.target, batch.target, other.target),
             ):
                 column += (likeliest == target.unsqueeze(1)).tolist()
             if oracle:
-                read = [state.to(states["original"][0]) for state in _states(oracle, "original", batch)]
+                read = [
+                    state.to(states["original"][0]) for state in _states(oracle, "original", batch)
+                ]
                 likeliest = _likeliest(model, "unlearned", batch, read)
                 never += (likeliest == batch.target.unsqueeze(1)).tolist()
     if not oracle:
@@ -122,15 +132,17 @@ def patch(
         for fact, into, out, instead, answer, unread in zip(facts, *columns, wrong, never)
     )
     kind = ORACLE if oracle else UNKNOWN
-    return Patched(_rows(facts, by_fact), by_fact, len(model.blocks), kind, time.monotonic() - started)
+    return Patched(
+        _rows(facts, by_fact), by_fact, len(model.blocks), kind, time.monotonic() - started
+    )
 
 
 @torch.no_grad()
 def still_read(original: AdaptedModel, model: AdaptedModel, facts: Sequence[Fact]) -> list[float]:
     """Of each fact the share of layers whose states, taken from a model of the same shape as it is
     now, let the original say the answer, [0, 1]: 1 where the model keeps it to the end, 0 where it
-    is gone after the first layer. As gnueaj's unlearning depth score (arXiv 2605.24614), but by what
-    is likeliest."""
+    is gone after the first layer. As gnueaj's unlearning depth score (arXiv 2605.24614), but by
+    what is likeliest."""
     shares: list[float] = []
     for network in (original.network, model.network):
         network.eval()
@@ -149,7 +161,9 @@ def _states(model: AdaptedModel, name: str, batch: AnswerTokens) -> list[Tensor]
     return states
 
 
-def _likeliest(model: AdaptedModel, name: str, batch: AnswerTokens, states: Sequence[Tensor]) -> Tensor:
+def _likeliest(
+    model: AdaptedModel, name: str, batch: AnswerTokens, states: Sequence[Tensor]
+) -> Tensor:
     """The likeliest first token of each row of one of both models with no states put in, and with
     those of each block in turn, [B, layers + 1]."""
     columns = []

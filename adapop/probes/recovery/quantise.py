@@ -1,10 +1,12 @@
-"""Quantising: whether rounding the weights brings forgotten facts back (Zhang et al., ICLR 2025, arXiv 2410.16454).
+"""Quantising: whether rounding the weights brings forgotten facts back (Zhang et al., ICLR 2025,
+arXiv 2410.16454).
 
-Unlearning that changes weights by less than a rounding step is undone by quantisation. The merged weights of base and
-adapter are rounded in every linear layer except the output head: row by row, symmetrically about zero, to the nearest
-of 2^(bits-1) - 1 steps on either side, the last of which is the row's largest weight. This is the simplest scheme;
-finer ones (groups within a row, NF4, GPTQ) lose less. Embeddings, norms and the head are not rounded. The control is
-the original model, rounded in the same way: the cost of rounding alone.
+Unlearning that changes weights by less than a rounding step is undone by quantisation. The merged
+weights of base and adapter are rounded in every linear layer except the output head: row by row,
+symmetrically about zero, to the nearest of 2^(bits-1) - 1 steps on either side, the last of which
+is the row's largest weight. This is the simplest scheme; finer ones (groups within a row, NF4,
+GPTQ) lose less. Embeddings, norms and the head are not rounded. The control is the original model,
+rounded in the same way: the cost of rounding alone.
 """
 
 import time
@@ -32,7 +34,8 @@ BITS = (8, 4)
 class QuantiseRow:
     """Mean recall of a group and tier's trained questions, [0, 1], before and after rounding.
 
-    group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8. facts: their number.
+    group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8. facts:
+    their number.
     """
 
     group: str
@@ -49,8 +52,8 @@ class QuantiseRow:
 class Quantised:
     """The result of rounding.
 
-    returned: ids of forgotten facts that came back with some number of bits. layers: number of linear layers that were
-    rounded. weights: number of weights in them.
+    returned: ids of forgotten facts that came back with some number of bits. layers: number of
+    linear layers that were rounded. weights: number of weights in them.
     """
 
     rows: tuple[QuantiseRow, ...]
@@ -82,27 +85,47 @@ def quantise(
     recall: dict[tuple[str, int | None], base.Recall] = {}
     parts = list(product((None, *bits), base.BOTH_MODELS))
     for part, (width, name) in enumerate(parts, start=1):
-        form = rounded_weights(model, width, merged=name == "unlearned") if width else base.as_model(model, name)
-        doing = f"{name.capitalize()} model, {f'{width} bits' if width else 'as it is'} ({part} of {len(parts)})"
+        form = (
+            rounded_weights(model, width, merged=name == "unlearned")
+            if width
+            else base.as_model(model, name)
+        )
+        doing = (
+            f"{name.capitalize()} model, {f'{width} bits' if width else 'as it is'} ({part} "
+            f"of {len(parts)})"
+        )
         with base.untouched(model), form:
             recall[name, width] = {
                 group: recall_by_fact(model, facts, max_new_tokens, base.within(progress, doing))
                 for group, facts in groups.items()
             }
-    rows = tuple(row for width in bits for group, facts in groups.items() for row in _rows(group, facts, width, recall))
+    rows = tuple(
+        row
+        for width in bits
+        for group, facts in groups.items()
+        for row in _rows(group, facts, width, recall)
+    )
     weights = sum(layer.weight.numel() for layer, _ in layers)
     unlearned = {width: recall["unlearned", width]["forget"] for width in (None, *bits)}
-    returned = {name for width in bits for name in base.came_back(forget, unlearned[None], unlearned[width])}
-    return Quantised(rows, tuple(sorted(returned)), len(layers), weights, time.monotonic() - started)
+    returned = {
+        name for width in bits for name in base.came_back(forget, unlearned[None], unlearned[width])
+    }
+    return Quantised(
+        rows, tuple(sorted(returned)), len(layers), weights, time.monotonic() - started
+    )
 
 
-def quantise_cost(forget: Sequence[Fact], retain: Sequence[Fact], bits: Sequence[int] = BITS) -> base.Cost:
-    """The cost of quantising: both models answer every question unrounded and with each number of bits."""
+def quantise_cost(
+    forget: Sequence[Fact], retain: Sequence[Fact], bits: Sequence[int] = BITS
+) -> base.Cost:
+    """The cost of quantising: both models answer every question unrounded and with each number of
+    bits."""
     return base.Cost(answers=2 * (1 + len(bits)) * (len(forget) + len(retain)))
 
 
 def rounded(weight: Tensor, bits: int) -> Tensor:
-    """A weight matrix [out, in] with each row rounded to its nearest steps, symmetric about zero, in float32."""
+    """A weight matrix [out, in] with each row rounded to its nearest steps, symmetric about zero,
+    in float32."""
     steps = 2 ** (bits - 1) - 1
     weight = weight.float()
     step = weight.abs().amax(dim=1, keepdim=True) / steps
@@ -112,21 +135,30 @@ def rounded(weight: Tensor, bits: int) -> Tensor:
 
 @contextmanager
 def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[None]:
-    """A context in which the linear layers have rounded weights. merged: whether the adapter is merged in.
+    """A context in which the linear layers have rounded weights. merged: whether the adapter is
+    merged in.
 
-    Rounding is in float32, the result in the model's own precision. Each layer gets a new tensor and afterwards its own
-    one back, so the weights are restored exactly; meanwhile they take twice the memory.
+    Rounding is in float32, the result in the model's own precision. Each layer gets a new tensor
+    and afterwards its own one back, so the weights are restored exactly; meanwhile they take twice
+    the memory.
     """
     layers = _linear_layers(model)
     weights = [layer.weight.data for layer, _ in layers]
-    replies, model.reply_cache = model.reply_cache, None  # they are of other weights than those it has meanwhile
+    # they are of other weights than those it has meanwhile
+    replies, model.reply_cache = model.reply_cache, None
     try:
         with torch.no_grad():
             for layer, adapted in layers:
                 weight = layer.weight.float()
                 if merged and adapted is not None:
-                    weight = weight + sum(adapted.get_delta_weight(name).float() for name in adapted.active_adapters)
-                by_output = rounded(weight.T, bits).T if isinstance(layer, Conv1D) else rounded(weight, bits)
+                    weight = weight + sum(
+                        adapted.get_delta_weight(name).float() for name in adapted.active_adapters
+                    )
+                by_output = (
+                    rounded(weight.T, bits).T
+                    if isinstance(layer, Conv1D)
+                    else rounded(weight, bits)
+                )
                 layer.weight.data = by_output.to(layer.weight.dtype)
         with model.original():  # the adapter must not be added a second time
             yield
@@ -149,11 +181,13 @@ def _rows(
 
 
 def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear | Conv1D, nn.Module | None]]:
-    """Every linear layer of the base model except the output head, with peft's layer around it, if any. Those of GPT-2
-    are called Conv1D, and their weights are [in, out]."""
+    """Every linear layer of the base model except the output head, with peft's layer around it, if
+    any. Those of GPT-2 are called Conv1D, and their weights are [in, out]."""
     head = model.network.get_base_model().get_output_embeddings()
     around = {
-        module.get_base_layer(): module for module in model.network.modules() if hasattr(module, "get_delta_weight")
+        module.get_base_layer(): module
+        for module in model.network.modules()
+        if hasattr(module, "get_delta_weight")
     }
     layers = [
         (module, around.get(module))
@@ -163,9 +197,14 @@ def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear | Conv1D, nn.Mod
         and (head is None or module.weight is not head.weight)
     ]
     if any(not layer.weight.is_floating_point() for layer, _ in layers):
-        raise ModelError("The model's weights are rounded already: it was loaded in 4 bits.", "Use another probe.")
+        raise ModelError(
+            "The model's weights are rounded already: it was loaded in 4 bits.",
+            "Use another probe.",
+        )
     if not layers:
-        raise ModelError("The model has no linear layers that could be rounded.", "Use another model.")
+        raise ModelError(
+            "The model has no linear layers that could be rounded.", "Use another model."
+        )
     if others := around.keys() - {layer for layer, _ in layers}:
         kinds = ", ".join(sorted({type(layer).__name__ for layer in others}))
         raise ModelError(

@@ -1,13 +1,15 @@
-"""Relearning: whether training on some forgotten facts brings others back (Deeb and Roger 2024, arXiv 2410.08827).
+"""Relearning: whether training on some forgotten facts brings others back (Deeb and Roger 2024,
+arXiv 2410.08827).
 
-The facts trained on do not contain the others' answers, so an erased answer can only be guessed. The control measures
-guessing and the effect of any training of this form: the same training on invented facts, the same questions with the
-same answers exchanged among subjects. What true facts bring back beyond the control was hidden, not erased. This is a
-lower bound, because training on wrong answers may also bring facts back. It may also do damage and leave the control
-below the model before training; that difference is not counted as recovered.
+The facts trained on do not contain the others' answers, so an erased answer can only be guessed.
+The control measures guessing and the effect of any training of this form: the same training on
+invented facts, the same questions with the same answers exchanged among subjects. What true facts
+bring back beyond the control was hidden, not erased. This is a lower bound, because training on
+wrong answers may also bring facts back. It may also do damage and leave the control below the model
+before training; that difference is not counted as recovered.
 
-Beside it, where there is such text: the same training on something unrelated. What that brings back needed no hint at
-all (Lucki et al. 2024, arXiv 2409.18025).
+Beside it, where there is such text: the same training on something unrelated. What that brings back
+needed no hint at all (Lucki et al. 2024, arXiv 2409.18025).
 """
 
 import math
@@ -30,7 +32,8 @@ from adapop.probes.recovery import base
 from adapop.progress import Progress
 
 COUNT, STEPS = 16, 10
-# on the sandbox (WGA and AdaPop, seed 0): true facts are learnt in 10 steps, and invented ones still do little damage
+# on the sandbox (WGA and AdaPop, seed 0): true facts are learnt in 10 steps, and invented ones
+# still do little damage
 LEARNING_RATE = 5e-4
 MICRO_BATCH = 16
 CLIP = 1.0
@@ -38,10 +41,12 @@ CLIP = 1.0
 
 @dataclass(frozen=True)
 class RelearnRow:
-    """Mean recall, [0, 1], of the facts of a tier, or of "all", that were not trained on, asked in one form.
+    """Mean recall, [0, 1], of the facts of a tier, or of "all", that were not trained on, asked in
+    one form.
 
-    before: of the unlearned model. after: when it was trained on some of the other facts. control: when it was trained
-    on invented facts instead. unrelated: on questions that have nothing to do with them; None where there were none.
+    before: of the unlearned model. after: when it was trained on some of the other facts. control:
+    when it was trained on invented facts instead. unrelated: on questions that have nothing to do
+    with them; None where there were none.
     """
 
     tier: str
@@ -54,7 +59,8 @@ class RelearnRow:
 
     @property
     def hidden(self) -> float:
-        """What true facts brought back beyond both others: hidden, not erased. A lower bound; negative is damage."""
+        """What true facts brought back beyond both others: hidden, not erased. A lower bound;
+        negative is damage."""
         return self.after - max(self.before, self.control)
 
 
@@ -62,9 +68,9 @@ class RelearnRow:
 class Relearned:
     """The result of relearning.
 
-    returned: ids of the facts not trained on that came back, asked directly, and not under the control. trained: ids of
-    the facts trained on. nll: their mean -log p after the last step, nats per answer token: whether they were learnt.
-    nll_control: the same for the invented facts.
+    returned: ids of the facts not trained on that came back, asked directly, and not under the
+    control. trained: ids of the facts trained on. nll: their mean -log p after the last step, nats
+    per answer token: whether they were learnt. nll_control: the same for the invented facts.
     """
 
     rows: tuple[RelearnRow, ...]
@@ -88,12 +94,13 @@ def relearn(
     seed: int = 0,
     unrelated: Sequence[Fact] = (),
 ) -> Relearned:
-    """The recall of forgotten facts after training the adapter on `count` others. The adapter is restored. unrelated:
-    questions that have nothing to do with them, of which as many are trained on in another trial.
+    """The recall of forgotten facts after training the adapter on `count` others. The adapter is
+    restored. unrelated: questions that have nothing to do with them, of which as many are trained
+    on in another trial.
 
-    AdamW without weight decay at a constant rate; every step uses all facts trained on, the loss is the mean nll of
-    their answers' content tokens, and gradients are clipped to norm 1. Facts with the same question as one trained on,
-    or the same subject and answer, are not measured.
+    AdamW without weight decay at a constant rate; every step uses all facts trained on, the loss is
+    the mean nll of their answers' content tokens, and gradients are clipped to norm 1. Facts with
+    the same question as one trained on, or the same subject and answer, are not measured.
 
     Raises:
         DataError: too few facts have a wrong answer of the same relation, or none is left to ask.
@@ -134,17 +141,26 @@ def relearn(
     )
 
 
-def relearn_cost(facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS, unrelated: bool = False) -> base.Cost:
+def relearn_cost(
+    facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS, unrelated: bool = False
+) -> base.Cost:
     """The cost: other facts are asked, in up to two forms, before and after each training."""
     forms = fmean(2 if fact.paraphrases else 1 for fact in facts) if facts else 0
     trained = 2 + unrelated
-    return base.Cost(answers=round((trained + 1) * max(0, len(facts) - count) * forms), steps=trained * steps)
+    return base.Cost(
+        answers=round((trained + 1) * max(0, len(facts) - count) * forms), steps=trained * steps
+    )
 
 
 def split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
-    """Facts to train on, taken from the tiers in turn, and the others. Those without a wrong answer are not taken."""
+    """Facts to train on, taken from the tiers in turn, and the others. Those without a wrong answer
+    are not taken."""
     rng = random.Random(seed)
-    able = [fact for fact, wrong in zip(facts, base.wrong_answers(facts, facts, seed)) if wrong is not None]
+    able = [
+        fact
+        for fact, wrong in zip(facts, base.wrong_answers(facts, facts, seed))
+        if wrong is not None
+    ]
     tiers: dict[str, list[Fact]] = defaultdict(list)
     for fact in rng.sample(able, len(able)):
         tiers[fact.tier].append(fact)
@@ -153,17 +169,22 @@ def split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], lis
     questions = {normalized(fact.question) for fact in taught}
     pairs = {(normalized(fact.subject), normalized(fact.answer)) for fact in taught if fact.subject}
     others = [fact for fact in facts if normalized(fact.question) not in questions]
-    others = [fact for fact in others if (normalized(fact.subject), normalized(fact.answer)) not in pairs]
+    others = [
+        fact for fact in others if (normalized(fact.subject), normalized(fact.answer)) not in pairs
+    ]
     if len(taught) < count or not others:
         raise DataError(
-            f"Relearning trains on {count} facts and asks for others, but {len(able)} of these {len(facts)} can be "
+            f"Relearning trains on {count} facts and asks for others, but {len(able)} of these "
+            f"{len(facts)} can be "
             "trained on: those that share their relation with a fact that has another answer.",
             "Use more facts, or train on fewer.",
         )
     return taught, others
 
 
-def teach(model: AdaptedModel, facts: Sequence[Fact], rate: float, steps: int, progress: Progress) -> float:
+def teach(
+    model: AdaptedModel, facts: Sequence[Fact], rate: float, steps: int, progress: Progress
+) -> float:
     """Trains on all facts each step. Returns their mean nll afterwards, nats per answer token."""
     rows = model.rows(facts)
     chunks = [rows[start : start + MICRO_BATCH] for start in range(0, len(rows), MICRO_BATCH)]
@@ -180,7 +201,9 @@ def teach(model: AdaptedModel, facts: Sequence[Fact], rate: float, steps: int, p
         optimizer.step()
     model.network.eval()
     with torch.no_grad():
-        return _finite(sum(model.score(batch).nll.sum().item() for batch in batches) / tokens, "loss")
+        return _finite(
+            sum(model.score(batch).nll.sum().item() for batch in batches) / tokens, "loss"
+        )
 
 
 def _finite(value: float, name: str) -> float:
@@ -192,7 +215,9 @@ def _finite(value: float, name: str) -> float:
 def _rows(others: Sequence[Fact], *measured: base.Recall) -> tuple[RelearnRow, ...]:
     rows = []
     for form in measured[0]:
-        for tier, members in base.in_tiers([fact for fact in others if fact.id in measured[0][form]]).items():
+        for tier, members in base.in_tiers(
+            [fact for fact in others if fact.id in measured[0][form]]
+        ).items():
             means = [fmean(recall[form][fact.id] for fact in members) for recall in measured]
             rows.append(RelearnRow(tier, form, len(members), *means))
     return tuple(rows)

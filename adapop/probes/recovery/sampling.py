@@ -1,8 +1,10 @@
-"""Sampling: whether the answer is among many sampled replies (Scholten et al., ICLR 2025, arXiv 2410.03523).
+"""Sampling: whether the answer is among many sampled replies (Scholten et al., ICLR 2025, arXiv
+2410.03523).
 
-Greedy decoding shows only the most likely answer; one that was pushed to second place appears in a few samples. But a
-model that guesses among a few dozen answers of the right kind also draws the right one sometimes. The control is
-therefore a wrong answer of the same relation, looked for in the same samples.
+Greedy decoding shows only the most likely answer; one that was pushed to second place appears in a
+few samples. But a model that guesses among a few dozen answers of the right kind also draws the
+right one sometimes. The control is therefore a wrong answer of the same relation, looked for in the
+same samples.
 """
 
 import math
@@ -38,7 +40,8 @@ class Found:
 
 @dataclass(frozen=True)
 class SampledFact:
-    """One fact's answer in both models. control: a wrong one in the unlearned model; None where the facts have none."""
+    """One fact's answer in both models. control: a wrong one in the unlearned model; None where the
+    facts have none."""
 
     id: str
     original: Found
@@ -48,7 +51,8 @@ class SampledFact:
 
 @dataclass(frozen=True)
 class SampledRow:
-    """Share of the facts of a tier, or of "all", [0, 1], whose answer is found in one place: "16 samples" or "top 5".
+    """Share of the facts of a tier, or of "all", [0, 1], whose answer is found in one place: "16
+    samples" or "top 5".
 
     control: the share for a wrong answer in the unlearned model; None where no fact has one.
     """
@@ -65,8 +69,9 @@ class SampledRow:
 class Sampled:
     """The result of sampling.
 
-    returned: ids of the facts whose answer the unlearned model draws at least twice, and more often than the wrong one.
-    samples: their number per fact. temperature: of the softmax, without top-k or top-p.
+    returned: ids of the facts whose answer the unlearned model draws at least twice, and more often
+    than the wrong one. samples: their number per fact. temperature: of the softmax, without top-k
+    or top-p.
     """
 
     rows: tuple[SampledRow, ...]
@@ -86,17 +91,22 @@ def sample(
     temperature: float = TEMPERATURE,
     seed: int = 0,
 ) -> Sampled:
-    """How often both models sample the answer to each trained question, and the rank of its first token.
+    """How often both models sample the answer to each trained question, and the rank of its first
+    token.
 
-    An answer is found in a sample with all its words in order (ROUGE-L recall 1): among many samples, partial matches
-    are too easy. Both models use the same random numbers; the caller's random state is not changed.
+    An answer is found in a sample with all its words in order (ROUGE-L recall 1): among many
+    samples, partial matches are too easy. Both models use the same random numbers; the caller's
+    random state is not changed.
 
     Raises:
         ConfigError: no samples, or a temperature that is not above 0.
     """
     base.check(model, facts)
     if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):
-        raise ConfigError(f"{samples} samples at temperature {temperature} cannot be drawn.", "Both must be above 0.")
+        raise ConfigError(
+            f"{samples} samples at temperature {temperature} cannot be drawn.",
+            "Both must be above 0.",
+        )
     started = time.monotonic()
     wrong = base.wrong_answers(facts, facts, seed)
     others = base.with_answers(facts, wrong)
@@ -112,9 +122,18 @@ def sample(
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
     )
     returned = tuple(
-        fact.id for fact in by_fact if fact.unlearned.samples > max(1, fact.control.samples if fact.control else 0)
+        fact.id
+        for fact in by_fact
+        if fact.unlearned.samples > max(1, fact.control.samples if fact.control else 0)
     )
-    return Sampled(_rows(facts, by_fact, samples), returned, by_fact, samples, temperature, time.monotonic() - started)
+    return Sampled(
+        _rows(facts, by_fact, samples),
+        returned,
+        by_fact,
+        samples,
+        temperature,
+        time.monotonic() - started,
+    )
 
 
 def sampling_cost(facts: Sequence[Fact], samples: int = SAMPLES) -> base.Cost:
@@ -132,7 +151,8 @@ def _draw(
     seed: int,
     progress: Progress,
 ) -> list[list[str]]:
-    """The sampled replies for each fact. At most ROWS are sampled at once, but all of one fact together."""
+    """The sampled replies for each fact. At most ROWS are sampled at once, but all of one fact
+    together."""
     tokenizer, at_once, drawn = model.tokenizer, max(1, ROWS // samples), []
     model.network.eval()
     with torch.random.fork_rng(devices=model.gpus):
@@ -141,7 +161,12 @@ def _draw(
             progress.say(f"Drew for {start:,} of {len(facts):,} questions.")
             chosen = facts[start : start + at_once]
             prompts = [encode_prompt(tokenizer, fact.question, model.system) for fact in chosen]
-            how = {"temperature": temperature, "top_k": 0, "top_p": 1.0, "num_return_sequences": samples}
+            how = {
+                "temperature": temperature,
+                "top_k": 0,
+                "top_p": 1.0,
+                "num_return_sequences": samples,
+            }
             pad = tokenizer.pad_token_id
             written = replies(model.network, prompts, max_new_tokens, pad, ends=model.ends, **how)
             texts = tokenizer.batch_decode(written, skip_special_tokens=True)
@@ -153,7 +178,8 @@ def _draw(
 def _first_ranks(
     model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
 ) -> tuple[list[int], list[int]]:
-    """Ranks of the first tokens of the answers of `facts`, and of those of `others`, to the same questions."""
+    """Ranks of the first tokens of the answers of `facts`, and of those of `others`, to the same
+    questions."""
     right, wrong = base.openings(model, facts), base.openings(model, others)
     ranks: tuple[list[int], list[int]] = ([], [])
     model.network.eval()
@@ -167,18 +193,24 @@ def _first_ranks(
     return ranks
 
 
-def _tallies(facts: Sequence[Fact], texts: Sequence[Sequence[str]], ranks: Sequence[int]) -> list[Found]:
+def _tallies(
+    facts: Sequence[Fact], texts: Sequence[Sequence[str]], ranks: Sequence[int]
+) -> list[Found]:
     return [
         Found(sum(best_recall(fact.answers, text) == 1 for text in replies), rank)
         for fact, replies, rank in zip(facts, texts, ranks)
     ]
 
 
-def _rows(facts: Sequence[Fact], by_fact: Sequence[SampledFact], samples: int) -> tuple[SampledRow, ...]:
+def _rows(
+    facts: Sequence[Fact], by_fact: Sequence[SampledFact], samples: int
+) -> tuple[SampledRow, ...]:
     places = {f"{samples} samples": lambda one: one.samples > 0}
     places |= {f"top {top}": lambda one, top=top: one.rank <= top for top in TOPS}
     return tuple(
-        SampledRow(tier, place, count, *(fmean(map(is_in, side)) if side else None for side in sides))
+        SampledRow(
+            tier, place, count, *(fmean(map(is_in, side)) if side else None for side in sides)
+        )
         for tier, count, sides in base.sides_by_tier(facts, by_fact)
         for place, is_in in places.items()
     )

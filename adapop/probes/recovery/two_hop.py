@@ -1,9 +1,9 @@
 """Two-hop questions: does a forgotten answer still serve where another question needs it?
 
-"In which country was the author of Hamlet born?" needs the author, and where he was born (Zhong et al.,
-EMNLP 2023, arXiv 2305.14795). The control is the second hop alone, which names the forgotten answer:
-where that is not answered either, the chain says nothing of the fact. Chains of which the original
-does not know every part are left out and counted.
+"In which country was the author of Hamlet born?" needs the author, and where he was born (Zhong et
+al., EMNLP 2023, arXiv 2305.14795). The control is the second hop alone, which names the forgotten
+answer: where that is not answered either, the chain says nothing of the fact. Chains of which the
+original does not know every part are left out and counted.
 """
 
 import time
@@ -24,7 +24,8 @@ FORM = "two hops"
 
 @dataclass(frozen=True)
 class TwoHopRow:
-    """What the unlearned model answers of the chains that the original knows, of a tier or "all": shares, [0, 1].
+    """What the unlearned model answers of the chains that the original knows, of a tier or "all":
+    shares, [0, 1].
 
     direct: the facts themselves. unlearned: the two-hop questions. control: the second hops.
     """
@@ -53,7 +54,9 @@ def chained(facts: Sequence[Fact]) -> list[Fact]:
     return [fact for fact in facts if fact.has_chain]
 
 
-def two_hop(model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress) -> TwoHop:
+def two_hop(
+    model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress
+) -> TwoHop:
     """Asks both models the facts, the second hops and the two-hop questions. Raises DataError: no
     fact brings a chain."""
     started, chains = time.monotonic(), chained(facts)
@@ -65,12 +68,20 @@ def two_hop(model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, pro
     check(model, chains)
     forms = (
         chains,
-        [replace(fact, question=fact.two_hop, answer=fact.two_hop_answer, accepted=()) for fact in chains],
-        [replace(fact, question=fact.second_hop, answer=fact.two_hop_answer, accepted=()) for fact in chains],
+        [
+            replace(fact, question=fact.two_hop, answer=fact.two_hop_answer, accepted=())
+            for fact in chains
+        ],
+        [
+            replace(fact, question=fact.second_hop, answer=fact.two_hop_answer, accepted=())
+            for fact in chains
+        ],
     )
 
     def recalls(telling: Progress) -> list[dict[str, float]]:
-        return [recall_by_fact(model, form, max_new_tokens, telling, known_recall) for form in forms]
+        return [
+            recall_by_fact(model, form, max_new_tokens, telling, known_recall) for form in forms
+        ]
 
     original, unlearned = each_model(model, progress, recalls)
     known = [fact for fact in chains if all(recall[fact.id] >= KNOWN_FROM for recall in original)]

@@ -17,10 +17,16 @@ from adapop.report.table import percent, points, ranged
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
 EVEN = "the even push"
 CHANCE = "which may be chance"
-GAP, LEAD = "gap", "popular minus rare"  # the gap is measured in all held-out rewordings, and nothing else is
+# the gap is measured in all held-out rewordings, and nothing else is
+GAP, LEAD = "gap", "popular minus rare"
 MOST_NAMES = 4  # that a title lists
 TO_FORGET = "to forget"  # all facts to forget as one, where none has a tier
-LOSSES = {"popular": "popular answers", "rare": "rare answers", TO_FORGET: "answers to forget", "retained": "kept ones"}
+LOSSES = {
+    "popular": "popular answers",
+    "rare": "rare answers",
+    TO_FORGET: "answers to forget",
+    "retained": "kept ones",
+}
 NOTHING_FORGOTTEN = "Nothing was forgotten beyond chance: there is no contest yet"
 GOOD = ("Not brought back", "Retained", "Never known", "Not measurable")
 
@@ -28,11 +34,18 @@ GOOD = ("Not brought back", "Retained", "Never known", "Not measurable")
 def survival(popular: Interval | None, rare: Interval | None, every: Interval | None) -> str:
     """What is left of popular and rare facts. every: of all, for a set without both tiers."""
     if popular is None or rare is None:
-        return "" if every is None else f"{percent(every.mean)} of the facts to forget are still answered"
+        return (
+            ""
+            if every is None
+            else f"{percent(every.mean)} of the facts to forget are still answered"
+        )
     against = f"{percent(popular.mean)} against {percent(rare.mean)}"
     gap = difference(popular, rare)
     if max(popular.mean, rare.mean) <= NEARLY_NONE:
-        return f"Next to nothing is left: {percent(popular.mean)} of popular facts, {percent(rare.mean)} of rare ones"
+        return (
+            f"Next to nothing is left: {percent(popular.mean)} of popular facts, "
+            f"{percent(rare.mean)} of rare ones"
+        )
     if gap.low > 0:
         return f"Popular facts survive: {against} of the rare"
     if gap.high < 0:
@@ -66,19 +79,29 @@ def strain(above: int, epochs: int, controller: str) -> str:
     if not above:
         return "Kept facts never suffered beyond the tolerance, so the controller rested"
     times = "once" if above == 1 else f"{above} times"
-    answer = {"dual": ", and the controller held them tighter", "fixed": ", and nothing held them tighter"}
+    answer = {
+        "dual": ", and the controller held them tighter",
+        "fixed": ", and nothing held them tighter",
+    }
     sentence = f"Kept facts suffered beyond the tolerance {times} in {number_of(epochs, 'epoch')}"
     return sentence + answer.get(controller, "")
 
 
 def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:
     """How the loss moved from the first epoch's steps to the last's. Both: nats by line."""
-    moved = {name: round(last[name] - first[name], 1) for name in LOSSES if name in first and name in last}
+    moved = {
+        name: round(last[name] - first[name], 1)
+        for name in LOSSES
+        if name in first and name in last
+    }
     if not moved.keys() - {"retained"}:
         return ""
     parts = []
     for sign, names in groupby(moved, lambda name: (moved[name] > 0) - (moved[name] < 0)):
-        by = [(f"by {abs(moved[name])} nats " if moved[name] else "") + f"for {LOSSES[name]}" for name in names]
+        by = [
+            (f"by {abs(moved[name])} nats " if moved[name] else "") + f"for {LOSSES[name]}"
+            for name in names
+        ]
         parts.append(f"{('did not move', 'rose', 'fell')[sign]} {', '.join(by)}")
     return f"The loss {', and '.join(parts)}"
 
@@ -92,10 +115,15 @@ def leak(cells: Sequence[Cell]) -> str:
     worst = max(fair, key=lambda cell: cell.unlearned.recall.mean)
     direct = next((cell for cell in fair if cell.kind == DIRECT), None)
     if direct is None or worst is direct:
-        return f"No way of asking gets more than {percent(worst.unlearned.recall.mean)} of the answers"
+        return (
+            f"No way of asking gets more than {percent(worst.unlearned.recall.mean)} of the answers"
+        )
     most, trained = (cell.unlearned.recall for cell in (worst, direct))
     name = plain(worst.kind).capitalize()
-    sentence = f"“{name}” gets {percent(most.mean)} of the answers, the trained question {percent(trained.mean)}"
+    sentence = (
+        f"“{name}” gets {percent(most.mean)} of the answers, the trained question "
+        f"{percent(trained.mean)}"
+    )
     return sentence + _doubt(difference(most, trained))
 
 
@@ -105,13 +133,19 @@ def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
     bad = {}
     for place, numbers in places.items():
         total = sum(numbers.values())
-        bad[place] = wilson(sum(count for name, count in numbers.items() if name not in GOOD) / total, total)
+        bad[place] = wilson(
+            sum(count for name, count in numbers.items() if name not in GOOD) / total, total
+        )
     if {"popular", "rare"} <= bad.keys():
         gap = difference(bad["popular"], bad["rare"])
         shares = percent(bad["popular"].mean), percent(bad["rare"].mean)
         return f"Not gone: {shares[0]} of popular and {shares[1]} of rare facts{_doubt(gap)}"
     place = next(iter(bad), None)
-    return "" if place is None else f"{place.capitalize()}: something is wrong with {ranged(bad[place])}"
+    return (
+        ""
+        if place is None
+        else f"{place.capitalize()}: something is wrong with {ranged(bad[place])}"
+    )
 
 
 def widest(gaps: Sequence[tuple[str, Interval]], where: str = "", what: str = GAP) -> str:
@@ -125,7 +159,9 @@ def widest(gaps: Sequence[tuple[str, Interval]], where: str = "", what: str = GA
     if len(gaps) == 1:
         ((_, gap),) = gaps
         side = "above" if gap.mean > 0 else "below"
-        return f"{where}{wide} leaves popular facts {points(gap.mean)} {side} rare ones{_doubt(gap)}"
+        return (
+            f"{where}{wide} leaves popular facts {points(gap.mean)} {side} rare ones{_doubt(gap)}"
+        )
     ends = f"{points(least.mean)} under {narrow}, {round(100 * most.mean)} under {wide}"
     if not apart(least, most):
         return _after(where, f"Nobody forgets clearly more evenly: {what} {ends}, {CHANCE}")
@@ -166,7 +202,11 @@ def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") 
     (forgets, left), (keeps, held) = _first(placed, 1, " left"), _first(placed, 2, sign=-1)
     if not forgets and not keeps:
         return _after(where, f"Nobody clearly forgets most ({left}) or keeps most ({held})")
-    forgetting = where + (forgets or ("nobody" if where else "Nobody") + " clearly") + f" forgets most ({left})"
+    forgetting = (
+        where
+        + (forgets or ("nobody" if where else "Nobody") + " clearly")
+        + f" forgets most ({left})"
+    )
     return f"{forgetting}; {keeps or 'nobody clearly'} keeps most ({held})"
 
 
@@ -180,13 +220,19 @@ def _first(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> t
     if len(near) == len(placed) - 1:
         shares = [percent(share) for share in sorted((first[at].mean, last[at].mean))]
         return "", " to ".join(dict.fromkeys(shares)) + word
-    return first[0], percent(first[at].mean) + word + (f"; not clearly less: {_listed(near)}" if near else "")
+    return first[0], percent(first[at].mean) + word + (
+        f"; not clearly less: {_listed(near)}" if near else ""
+    )
 
 
 def _listed(names: Sequence[str], joint: str = "and") -> str:
     """Names joined in a sentence, many shortened to a number. joint: before the last."""
     names = [name.replace(",", "") for name in names]
-    named = [*names] if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"]
+    named = (
+        [*names]
+        if len(names) <= MOST_NAMES
+        else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"]
+    )
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} {joint} {named[-1]}"
 
 
@@ -196,7 +242,9 @@ def spread(scores: Sequence[float], unknown: int) -> str:
         return "No fact has a score yet" if unknown else ""
     low, high = min(scores), max(scores)
     sentence = (
-        f"Popularity scores run from {number(low)} to {number(high)}" if high > low else f"Every score is {number(low)}"
+        f"Popularity scores run from {number(low)} to {number(high)}"
+        if high > low
+        else f"Every score is {number(low)}"
     )
     return f"{sentence}; {unknown:,} facts have none" if unknown else sentence
 
@@ -226,10 +274,18 @@ def against_wga(betas: Mapping[str, float], confidence: float) -> str:
 
 def _factor(times: float) -> str:
     """A ratio as text: "16 times", or "5 % of"."""
-    return f"{percent(times)} of" if times < 0.995 else f"{times:,.0f} times" if times >= 10 else f"{times:.2g} times"
+    return (
+        f"{percent(times)} of"
+        if times < 0.995
+        else f"{times:,.0f} times"
+        if times >= 10
+        else f"{times:.2g} times"
+    )
 
 
 def agreeing(same: int, apart: int) -> str:
     """How many facts two proxies put on the same side."""
     every = same + apart
-    return f"The two agree on {percent(same / every)} of {number_of(every, 'fact')}" if every else ""
+    return (
+        f"The two agree on {percent(same / every)} of {number_of(every, 'fact')}" if every else ""
+    )

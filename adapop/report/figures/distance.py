@@ -34,16 +34,28 @@ def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: 
             mode="markers",
             marker=dict(color=color, symbol=STATE_SYMBOL[state], size=7, opacity=0.75),
             name=f"{state} ({len(members):,})",
-            customdata=[[escape(titles[fact.id]), fact.unlearned, fact.oracle] for _, fact in members],
-            hovertemplate="%{customdata[0]}<br>p %{customdata[1]:.2g}, oracle %{customdata[2]:.2g}<extra></extra>",
+            customdata=[
+                [escape(titles[fact.id]), fact.unlearned, fact.oracle] for _, fact in members
+            ],
+            hovertemplate="%{customdata[0]}<br>p %{customdata[1]:.2g}, oracle "
+            "%{customdata[2]:.2g}<extra></extra>",
         )
     if rows:
         centre = sqrt(rows[0].low * rows[0].high)
         top = rows[0].high / centre
-        figure.add_hrect(y0=rows[0].low / centre, y1=top, fillcolor=look.GRID, line_width=0, layer="below")
-        # `add_hrect` would put its own words at 10 to the power of `top`: of a log axis they take the logarithm
+        figure.add_hrect(
+            y0=rows[0].low / centre, y1=top, fillcolor=look.GRID, line_width=0, layer="below"
+        )
+        # `add_hrect` would put its own words at 10 to the power of `top`: of a log axis they take
+        # the logarithm
         figure.add_annotation(
-            text="never learnt", x=0, xref="x domain", y=log10(top), xanchor="left", yanchor="bottom", showarrow=False
+            text="never learnt",
+            x=0,
+            xref="x domain",
+            y=log10(top),
+            xanchor="left",
+            yanchor="bottom",
+            showarrow=False,
         )
     figure.update_xaxes(title_text="popularity score", type="log", dtick=1)
     figure.update_yaxes(title_text="times as likely as if never learnt", type="log", dtick=1)

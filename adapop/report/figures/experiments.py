@@ -22,7 +22,11 @@ LINE_SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up")
 
 
 def line_panels(
-    panels: Mapping[str, Mapping[str, Curve]], x_title: str, y_title: str, log_x: bool = False, columns: int = 4
+    panels: Mapping[str, Mapping[str, Curve]],
+    x_title: str,
+    y_title: str,
+    log_x: bool = False,
+    columns: int = 4,
 ) -> go.Figure:
     """A panel per name with the same lines in each: points (x, interval) on shared axes.
 
@@ -92,14 +96,18 @@ def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base
             row=1,
             col=place,
         )
-    figure.update_xaxes(zeroline=True, zerolinecolor=look.INK, zerolinewidth=2, title=f"minus {escape(base)}")
+    figure.update_xaxes(
+        zeroline=True, zerolinecolor=look.INK, zerolinewidth=2, title=f"minus {escape(base)}"
+    )
     return figure.update_layout(margin_t=40)
 
 
 def mark_panels(panels: Mapping[str, Mapping[str, Sequence[tuple[str, Interval]]]]) -> go.Figure:
     """A panel per measure with its own axis, a row per arm, a mark per name."""
     measures = list(panels.values())
-    names = list(dict.fromkeys(name for marks in measures for rows in marks.values() for name, _ in rows))
+    names = list(
+        dict.fromkeys(name for marks in measures for rows in marks.values() for name, _ in rows)
+    )
     figure = _row_panels(panels, names)
     for place, marks in enumerate(measures, start=1):
         for order, (mark, rows) in enumerate(marks.items()):
@@ -143,10 +151,14 @@ def state_panels(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> go.
 
 def _row_panels(titles: Collection[str], names: Sequence[str]) -> go.Figure:
     """A panel a title beside each other, in each a row a name; the legend above them."""
-    figure = make_subplots(rows=1, cols=max(1, len(titles)), shared_yaxes=True, subplot_titles=[*map(escape, titles)])
+    figure = make_subplots(
+        rows=1, cols=max(1, len(titles)), shared_yaxes=True, subplot_titles=[*map(escape, titles)]
+    )
     look.neutral(figure, FRAME_PIXELS + ROW_PIXELS * max(1, len(names)))
     look.named_rows(figure, names, NAME_CHARACTERS)
-    figure.update_layout(margin=dict(l=230, t=64), legend=dict(yref="container", y=1, yanchor="top"))
+    figure.update_layout(
+        margin=dict(l=230, t=64), legend=dict(yref="container", y=1, yanchor="top")
+    )
     return figure.update_annotations(font_size=13)
 
 
@@ -179,7 +191,9 @@ def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title:
             text=[escape(one.name) if one.name in names else "" for one in points],
             textposition=[_beside(one, front) for one in points],
             textfont=dict(size=11),
-            marker=dict(color=[look.UNLEARNED if one.name in names else look.CALM for one in points], size=8),
+            marker=dict(
+                color=[look.UNLEARNED if one.name in names else look.CALM for one in points], size=8
+            ),
             customdata=[escape(one.name) for one in points],
             hovertemplate="%{customdata}: %{x:.0%} left, %{y:.0%} kept<extra></extra>",
             showlegend=False,

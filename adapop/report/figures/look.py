@@ -23,7 +23,9 @@ TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
 ORIGINAL, UNLEARNED, ALARM, CALM = "#6d6d90", "#c8641a", "#d64545", "#1f8a7d"
 LABEL_PIXELS, ROUNDS = 15, 60  # between two labels at one side; of moving them apart
 # what is left is one small button, which keeps the picture
-NO_TOOLBAR = dict(remove=["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale", "resetscale"])
+NO_TOOLBAR = dict(
+    remove=["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale", "resetscale"]
+)
 
 
 def empty(text: str, height: int = 330) -> go.Figure:
@@ -45,7 +47,9 @@ def finding_of(figure: go.Figure) -> str:
     return (figure.layout.meta or {}).get("finding", "").replace(" %", "\u00a0%")
 
 
-def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, span: float, **place) -> None:
+def end_labels(
+    figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, span: float, **place
+) -> None:
     """Labels lines at their right end, moved apart where they overlap. ends: height and name of
     each. at: where the lines end. span: of the vertical axis. place: row and col, if any."""
     drawn = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
@@ -59,13 +63,17 @@ def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, 
 def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int = 0) -> None:
     """Names the marks of a row above it. marks: place on the axis, 0 to 1, and name of each."""
     for x, (_, name) in zip(spaced([x for x, _ in sorted(marks)], 0.24), sorted(marks)):
-        words = dict(text=escape(name), font_size=11, showarrow=False, yanchor="middle", xanchor="center")
+        words = dict(
+            text=escape(name), font_size=11, showarrow=False, yanchor="middle", xanchor="center"
+        )
         figure.add_annotation(x=x, y=row - 0.5 - 0.12 * (not row), xref="x", yref="y", **words)
     if not row:
         figure.layout.yaxis.range = [figure.layout.yaxis.range[0], -0.9]
 
 
-def spaced(places: Sequence[float], room: float, low: float = 0.03, high: float = 1.0) -> list[float]:
+def spaced(
+    places: Sequence[float], room: float, low: float = 0.03, high: float = 1.0
+) -> list[float]:
     """Ascending places, moved within low and high to stand at least about `room` apart."""
     moved = list(places)
     for _ in range(ROUNDS):
@@ -117,7 +125,9 @@ def error_bars(recalls: Sequence[Interval], color: str = "", width: int = 3) -> 
 def named_rows(figure: go.Figure, names: Sequence[str], characters: int) -> None:
     """Names the places 0, 1, ... of the vertical axes from the top. characters: of a line."""
     labels = ["<br>".join(map(escape, wrap(name, characters))) for name in names]
-    figure.update_yaxes(tickvals=list(range(len(labels))), ticktext=labels, range=[len(labels) - 0.5, -0.5])
+    figure.update_yaxes(
+        tickvals=list(range(len(labels))), ticktext=labels, range=[len(labels) - 0.5, -0.5]
+    )
 
 
 def as_html(figure: go.Figure, library: bool) -> str:
@@ -125,4 +135,6 @@ def as_html(figure: go.Figure, library: bool) -> str:
 
     Nothing is loaded from elsewhere, and no text of the figure can end the script it stands in.
     """
-    return figure.to_html(full_html=False, include_plotlyjs=library, config={"displayModeBar": False})
+    return figure.to_html(
+        full_html=False, include_plotlyjs=library, config={"displayModeBar": False}
+    )

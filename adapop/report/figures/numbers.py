@@ -68,7 +68,9 @@ def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str,
         across = figure.layout[(trace.xaxis or "x").replace("x", "xaxis")]
         shares = ((across if along_y else axis).tickformat or "").endswith("%")
         formatted = (lambda share: f"{100 * share:.3g} %") if shares else _number
-        for at, value, spread in zip(places or (), values or (), _ranges(trace, values, along_y, formatted)):
+        for at, value, spread in zip(
+            places or (), values or (), _ranges(trace, values, along_y, formatted)
+        ):
             place = named[min(named, key=lambda tick: abs(tick - at))] if named else at
             if value is not None:
                 yield place, panel, name, formatted(value) + spread
@@ -85,12 +87,18 @@ def _heatmap_cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, s
 def _panel(figure: go.Figure, trace: object) -> str:
     """The heading of the panel that a trace is in; empty where the figure is one panel."""
     place = (trace.yaxis if trace.type != "heatmap" else trace.xaxis) or ""
-    titles = [note.text for note in figure.layout.annotations if note.showarrow is False and note.yanchor == "bottom"]
+    titles = [
+        note.text
+        for note in figure.layout.annotations
+        if note.showarrow is False and note.yanchor == "bottom"
+    ]
     index = int(place[1:] or 1) - 1
     return _plain(titles[index]) if len(titles) > 1 and index < len(titles) else ""
 
 
-def _ranges(trace: object, values: Sequence[float], along_y: bool, formatted: Callable[[float], str]) -> Iterable[str]:
+def _ranges(
+    trace: object, values: Sequence[float], along_y: bool, formatted: Callable[[float], str]
+) -> Iterable[str]:
     """The interval around each value, where there is one."""
     error = getattr(trace, "error_x" if along_y else "error_y", None)
     if error is None or not error.array or error.visible is False:
@@ -100,7 +108,9 @@ def _ranges(trace: object, values: Sequence[float], along_y: bool, formatted: Ca
 
 
 def _axis_title(figure: go.Figure) -> str:
-    if figure.layout.yaxis.ticktext or any(getattr(trace, "orientation", None) == "h" for trace in figure.data):
+    if figure.layout.yaxis.ticktext or any(
+        getattr(trace, "orientation", None) == "h" for trace in figure.data
+    ):
         return ""
     titles = [axis.title.text for axis in figure.select_xaxes() if axis.title.text]
     return _plain(titles[-1]) if titles else ""

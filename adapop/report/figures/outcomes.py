@@ -7,7 +7,11 @@ from adapop.probes.intervals import Interval, apart, difference
 from adapop.probes.prompts import DIRECT, REWORDED
 
 ATTACKED, RECORDED = "worst attack", "recorded here"
-PANELS = {DIRECT: "asked as trained", REWORDED: "asked in other words", ATTACKED: "under the worst attack"}
+PANELS = {
+    DIRECT: "asked as trained",
+    REWORDED: "asked in other words",
+    ATTACKED: "under the worst attack",
+}
 
 
 @dataclass(frozen=True)
@@ -54,12 +58,18 @@ def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
     widest in favour of popular facts first, reversed ones later, unknown last; below them, alike,
     what was recorded."""
     form = compared_form(outcomes)
-    return sorted(outcomes, key=lambda one: (one.recorded, not one.original, *_by_width(one.lead(form))))
+    return sorted(
+        outcomes, key=lambda one: (one.recorded, not one.original, *_by_width(one.lead(form)))
+    )
 
 
 def compared_form(outcomes: Sequence[Outcome]) -> str:
     """The form in which tiers are compared: in other words where all were asked so."""
-    return REWORDED if all(one.recall.get(REWORDED) for one in outcomes if any(one.recall.values())) else DIRECT
+    return (
+        REWORDED
+        if all(one.recall.get(REWORDED) for one in outcomes if any(one.recall.values()))
+        else DIRECT
+    )
 
 
 def _by_width(lead: Interval | None) -> tuple[bool, float]:
@@ -99,7 +109,11 @@ def no_contest(outcomes: Sequence[Outcome]) -> bool:
     """Whether nobody answers fewer of the facts to forget than the original, beyond chance, so that
     there is nothing to win. False where the original was not measured."""
     placed = [one for one in outcomes if contests(one)]
-    return any(one.original and one.forget for one in outcomes) and bool(placed) and not forgetters(placed, outcomes)
+    return (
+        any(one.original and one.forget for one in outcomes)
+        and bool(placed)
+        and not forgetters(placed, outcomes)
+    )
 
 
 def forgetters(compared: Sequence[Outcome], outcomes: Sequence[Outcome]) -> list[Outcome]:

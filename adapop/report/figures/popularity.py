@@ -18,7 +18,14 @@ NAME_CHARACTERS, LABEL_CHARACTERS = 60, 18
 SMALLEST_P = 0.01
 LABELS = 5
 MOST_POINTS = 1500
-LABEL_PLACES = ("top center", "bottom center", "top right", "bottom left", "top left", "bottom right")
+LABEL_PLACES = (
+    "top center",
+    "bottom center",
+    "top right",
+    "bottom left",
+    "top left",
+    "bottom right",
+)
 AXIS_CHARACTERS = 44
 SURE = "← forgetting · how sure it is, p"
 APART = 0.85  # decades between the names of two tiers: on a phone that is room for one
@@ -50,10 +57,17 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
         )
         if bars:
             count = sum(map(len, bars.values()))
-            names.append((sum(at * len(members) for at, members in bars.items()) / count, f"{tier}<br>{count:,}"))
+            names.append(
+                (
+                    sum(at * len(members) for at, members in bars.items()) / count,
+                    f"{tier}<br>{count:,}",
+                )
+            )
     right = math.ceil(max(logs, default=1.0))
     ticks = list(range(left, right + 1))
-    for where, (_, name) in zip(spaced([at for at, _ in sorted(names)], APART, unknown_at, right), sorted(names)):
+    for where, (_, name) in zip(
+        spaced([at for at, _ in sorted(names)], APART, unknown_at, right), sorted(names)
+    ):
         note = dict(xanchor="center", yanchor="bottom", font_size=11, showarrow=False)
         figure.add_annotation(x=where, y=1, yref="paper", text=name, **note)
     figure.update_layout(barmode="stack", showlegend=False, margin=dict(t=38))
@@ -73,7 +87,11 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
 def _place(fact: Fact, zero_at: float, unknown_at: float) -> float:
     if fact.score is None:
         return unknown_at
-    return (math.floor(math.log10(fact.score) * BINS_PER_DECADE) + 0.5) / BINS_PER_DECADE if fact.score else zero_at
+    return (
+        (math.floor(math.log10(fact.score) * BINS_PER_DECADE) + 0.5) / BINS_PER_DECADE
+        if fact.score
+        else zero_at
+    )
 
 
 def _bin(at: float, zero_at: float, unknown_at: float) -> str:
@@ -85,7 +103,9 @@ def _bin(at: float, zero_at: float, unknown_at: float) -> str:
 
 
 def _names(facts: Sequence[Fact]) -> str:
-    return "<br>".join(map(_name, facts[:NAMES_IN_HOVER])) + ("<br>…" if len(facts) > NAMES_IN_HOVER else "")
+    return "<br>".join(map(_name, facts[:NAMES_IN_HOVER])) + (
+        "<br>…" if len(facts) > NAMES_IN_HOVER else ""
+    )
 
 
 def _name(fact: Fact, characters: int = NAME_CHARACTERS) -> str:
@@ -108,7 +128,12 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
             y=[top**beta * (1 - top)],
             mode="markers",
             hovertemplate=f"pushed hardest at p = β/(1+β) = {top:.0%}<extra></extra>",
-            marker=dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], size=11, line=dict(color="#fff", width=1)),
+            marker=dict(
+                color=TIER_COLOR[tier],
+                symbol=TIER_SYMBOL[tier],
+                size=11,
+                line=dict(color="#fff", width=1),
+            ),
         )
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
     # the model starts at the right, confident; forgetting moves it to the left
@@ -136,13 +161,21 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
     figure.update_xaxes(title_text=SURE, range=[0, 1], tickformat=".0%")
     # without ticktext: an axis with names is read as one of rows, see `numbers_of`
-    figure.update_yaxes(title_text="times the even push, p<sup>β−1</sup>", type="log", tickvals=[0.01, 0.1, 1, 10, 100])
+    figure.update_yaxes(
+        title_text="times the even push, p<sup>β−1</sup>",
+        type="log",
+        tickvals=[0.01, 0.1, 1, 10, 100],
+    )
     return titled(figure.update_layout(showlegend=False), captions.against_wga(betas, confidence))
 
 
-def _curve(figure: go.Figure, name: str, beta: float, tier: str, ps: list[float], values: list[float]) -> None:
+def _curve(
+    figure: go.Figure, name: str, beta: float, tier: str, ps: list[float], values: list[float]
+) -> None:
     line, title = dict(color=TIER_COLOR[tier], width=3), f"{name}: β {beta:.2f}"
-    figure.add_scatter(x=ps, y=values, ids=[f"{100 * p:.3g} %" for p in ps], mode="lines", line=line, name=title)
+    figure.add_scatter(
+        x=ps, y=values, ids=[f"{100 * p:.3g} %" for p in ps], mode="lines", line=line, name=title
+    )
 
 
 def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, above: bool) -> None:
@@ -151,18 +184,23 @@ def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, a
     edge = "left" if x < 0.3 else "center" if x < 0.75 else "right"
     beside = dict(yanchor="bottom", yshift=7) if above else dict(yanchor="top", yshift=-7)
     text = f"{escape(name)}, β {beta:.2f}"
-    figure.add_annotation(x=x, y=y, text=text, showarrow=False, xanchor=edge, font_size=12, **beside)
+    figure.add_annotation(
+        x=x, y=y, text=text, showarrow=False, xanchor=edge, font_size=12, **beside
+    )
 
 
 def _told_apart(betas: Mapping[str, float]) -> list[tuple[str, float, str]]:
     """Name, exponent and tier of each curve; facts with one exponent share a curve."""
     curves: dict[float, tuple[str, str]] = {}
-    tiers = TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])  # without a middle there are two
+    # without a middle there are two
+    tiers = TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])
     for (name, beta), tier in zip(betas.items(), tiers):
         named = curves.get(round(beta, 2))
         curves[round(beta, 2)] = (f"{named[0]} and {name}" if named else name, tier)
     whole = len(curves) == 1 and len(betas) > 1
-    return [("all of these" if whole else name, beta, tier) for beta, (name, tier) in curves.items()]
+    return [
+        ("all of these" if whole else name, beta, tier) for beta, (name, tier) in curves.items()
+    ]
 
 
 def agreement_scatter(
@@ -176,10 +214,17 @@ def agreement_scatter(
     on in red, the worst of them named."""
     figure = blank(380)
     apart = set(discordant)
-    both = [fact for fact in facts if first.get(fact.id) is not None and second.get(fact.id) is not None]
+    both = [
+        fact for fact in facts if first.get(fact.id) is not None and second.get(fact.id) is not None
+    ]
     named = set(discordant[:LABELS])
     for label, color, symbol, members in (
-        ("same side", TIER_COLOR["middle"], "circle", [fact for fact in both if fact.id not in apart]),
+        (
+            "same side",
+            TIER_COLOR["middle"],
+            "circle",
+            [fact for fact in both if fact.id not in apart],
+        ),
         ("disagree", ALARM, "x", [fact for fact in both if fact.id in apart]),
     ):
         drawn = members[:: 1 + len(members) // MOST_POINTS]
@@ -191,10 +236,14 @@ def agreement_scatter(
             name=f"{label} ({len(members):,})",
             text=[_name(fact, LABEL_CHARACTERS) if fact.id in named else "" for fact in drawn],
             textposition=[LABEL_PLACES[i % len(LABEL_PLACES)] for i in range(len(drawn))],
-            customdata=[[_name(fact), f"{first[fact.id]:,.6g}", f"{second[fact.id]:,.6g}"] for fact in drawn],
+            customdata=[
+                [_name(fact), f"{first[fact.id]:,.6g}", f"{second[fact.id]:,.6g}"] for fact in drawn
+            ],
             hovertemplate="%{customdata[0]}<br>%{customdata[1]} · %{customdata[2]}<extra></extra>",
         )
     figure.update_xaxes(title=f"1 + {escape(names[0][:AXIS_CHARACTERS])}", type="log", dtick=1)
     figure.update_yaxes(title=f"1 + {escape(names[1][:AXIS_CHARACTERS])}", type="log", dtick=1)
     crossed = sum(fact.id in apart for fact in both)
-    return titled(figure.update_layout(showlegend=False), captions.agreeing(len(both) - crossed, crossed))
+    return titled(
+        figure.update_layout(showlegend=False), captions.agreeing(len(both) - crossed, crossed)
+    )

@@ -13,12 +13,25 @@ from adapop.facts.fact import TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
 from adapop.probes.prompts import EVERY_KIND, REWORDED, named, plain
 from adapop.report.figures import captions, look
-from adapop.report.figures.look import GRID, INK, TIER_COLOR, TIER_SYMBOL, blank, empty, error_bars, named_rows, neutral
+from adapop.report.figures.look import (
+    GRID,
+    INK,
+    TIER_COLOR,
+    TIER_SYMBOL,
+    blank,
+    empty,
+    error_bars,
+    named_rows,
+    neutral,
+)
 from adapop.report.table import percent, ranged
 
 # opaque and never dark: dark text on them reads the same on a light and on a dark page
 TEXT = "#1a1a1a"
-RAMPS = {"original": [[0, "#f3f7fb"], [1, "#6aa5da"]], "unlearned": [[0, "#fdf4ec"], [1, "#ee9645"]]}
+RAMPS = {
+    "original": [[0, "#f3f7fb"], [1, "#6aa5da"]],
+    "unlearned": [[0, "#fdf4ec"], [1, "#ee9645"]],
+}
 BLIND = [[0, "#b4b4b4"], [1, "#b4b4b4"]]
 ROW_HEIGHT, BAR_HEIGHT = 27, 44
 WORD_CHARACTERS = 12
@@ -47,13 +60,20 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     if not kinds:
         return empty(NOTHING)
     figure = make_subplots(
-        rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, column_titles=[f"{side}, %" for side in RAMPS]
+        rows=1,
+        cols=2,
+        shared_yaxes=True,
+        horizontal_spacing=0.03,
+        column_titles=[f"{side}, %" for side in RAMPS],
     )
     neutral(figure, 84 + ROW_HEIGHT * len(kinds))
     cells = [[matrix.cell(group, tier, kind) for tier in tiers] for kind in kinds]
     for column, (side, ramp) in enumerate(RAMPS.items(), start=1):
         for colors, measurable in ((ramp, True), (BLIND, False)):
-            drawn = [[cell if cell and cell.measurable == measurable else None for cell in row] for row in cells]
+            drawn = [
+                [cell if cell and cell.measurable == measurable else None for cell in row]
+                for row in cells
+            ]
             figure.add_heatmap(
                 x=tiers,
                 y=[plain(kind) for kind in kinds],
@@ -85,14 +105,20 @@ def _kinds_and_tiers(matrix: LeakMatrix, group: str) -> tuple[list[str], list[st
     """The kinds and tiers of a group in which any fact was asked, in their own order."""
     own = [cell for cell in matrix.cells if cell.group == group]
     kinds, tiers = {cell.kind for cell in own}, {cell.tier for cell in own}
-    return [kind for kind in EVERY_KIND if kind in kinds], [tier for tier in (*TIERS, "all") if tier in tiers]
+    return [kind for kind in EVERY_KIND if kind in kinds], [
+        tier for tier in (*TIERS, "all") if tier in tiers
+    ]
 
 
 def _printed(cell: Cell | None, side: str) -> str:
     if cell is None:
         return ""
     part = "*" if cell.facts < cell.asked else ""
-    return "–" if side == "unlearned" and not cell.measurable else f"{100 * getattr(cell, side).recall.mean:.0f}{part}"
+    return (
+        "–"
+        if side == "unlearned" and not cell.measurable
+        else f"{100 * getattr(cell, side).recall.mean:.0f}{part}"
+    )
 
 
 def _hover(cell: Cell | None) -> str:
@@ -106,12 +132,16 @@ def _hover(cell: Cell | None) -> str:
         f"unlearned {ranged(cell.unlearned.recall)}",
     ]
     if cell.unlearned.near is not None:
-        lines.append(f"first or second guess: {percent(cell.original.near)} → {percent(cell.unlearned.near)}")
+        lines.append(
+            f"first or second guess: {percent(cell.original.near)} → {percent(cell.unlearned.near)}"
+        )
     if cell.unlearned.relation_rank is not None:
         ranks = (cell.original.relation_rank, cell.unlearned.relation_rank)
         lines.append("rank among the relation's answers: {:.1f} → {:.1f}".format(*ranks))
     lines += [f"a blind guess: {percent(cell.chance)}"] if cell.chance else []
-    return "<br>".join(lines + ([] if cell.measurable else [f"not measurable: {escape(cell.reason)}"]))
+    return "<br>".join(
+        lines + ([] if cell.measurable else [f"not measurable: {escape(cell.reason)}"])
+    )
 
 
 def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
@@ -123,8 +153,14 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
     if not kinds:
         return empty(NOTHING)
     figure, first = blank(72 + 40 * len(kinds)), []
-    for tier, offset in (("rare", -0.16), ("popular", 0.16)) if {"rare", "popular"} & {*tiers} else (("all", 0.0),):
-        cells = [(row + offset, cell) for row, kind in enumerate(kinds) if (cell := matrix.cell(group, tier, kind))]
+    for tier, offset in (
+        (("rare", -0.16), ("popular", 0.16)) if {"rare", "popular"} & {*tiers} else (("all", 0.0),)
+    ):
+        cells = [
+            (row + offset, cell)
+            for row, kind in enumerate(kinds)
+            if (cell := matrix.cell(group, tier, kind))
+        ]
         color, symbol = TIER_COLOR.get(tier, INK), TIER_SYMBOL.get(tier, "circle")
         figure.add_scatter(
             x=[cell.original.recall.mean for _, cell in cells],
@@ -150,15 +186,22 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
         )
     _mark_chance(figure, [matrix.cell(group, "all", kind) for kind in kinds])
     figure.update_layout(margin=dict(l=94, r=12, t=16, b=44), showlegend=False)
-    figure.update_xaxes(title_text="answers that come back (hollow: before)", tickformat=".0%", range=[-0.03, 1.05])
+    figure.update_xaxes(
+        title_text="answers that come back (hollow: before)", tickformat=".0%", range=[-0.03, 1.05]
+    )
     named_rows(figure, [plain(kind) for kind in kinds], WORD_CHARACTERS)
     look.row_labels(figure, first)
-    every = [matrix.cell(group, tier, kinds[-1 if REWORDED not in kinds else kinds.index(REWORDED)]) for tier in TIERS]
+    every = [
+        matrix.cell(group, tier, kinds[-1 if REWORDED not in kinds else kinds.index(REWORDED)])
+        for tier in TIERS
+    ]
     rare, _, popular = (cell and cell.measurable and cell.unlearned.recall for cell in every)
     return look.titled(figure, captions.survival(popular or None, rare or None, None))
 
 
-def control_rows(names: Sequence[str], marks: Mapping[str, Sequence[float | None]], finding: str) -> go.Figure:
+def control_rows(
+    names: Sequence[str], marks: Mapping[str, Sequence[float | None]], finding: str
+) -> go.Figure:
     """A row per name, a mark of each kind: what was found, and last what chance finds."""
     figure = blank(64 + 44 * max(1, len(names)))
     looks = {
@@ -175,14 +218,18 @@ def control_rows(names: Sequence[str], marks: Mapping[str, Sequence[float | None
             x=[values[at] for at in places],
             y=places,
             mode="markers",
-            marker=dict(color=color, symbol=symbol, size=16 if "line" in symbol else 11, line_width=2),
+            marker=dict(
+                color=color, symbol=symbol, size=16 if "line" in symbol else 11, line_width=2
+            ),
             name=kind,
             hovertemplate=f"{kind}: %{{x:.0%}}<extra></extra>",
         )
     named_rows(figure, names, WORD_CHARACTERS)
     figure.update_layout(margin=dict(l=78, r=12, t=8, b=44), showlegend=False)
     figure.update_xaxes(title_text="answers found", tickformat=".0%", range=[-0.03, 1.05])
-    first = [(values[0], kind) for kind, values in marks.items() if values and values[0] is not None]
+    first = [
+        (values[0], kind) for kind, values in marks.items() if values and values[0] is not None
+    ]
     look.row_labels(figure, first)
     return look.titled(figure, finding)
 
@@ -198,7 +245,14 @@ def _mark_chance(figure: go.Figure, cells: Sequence[Cell | None]) -> None:
         name="a blind guess",
     )
     for row, chance in guessed[:1]:
-        note = dict(text="a blind guess", font_size=11, showarrow=False, xanchor="left", xshift=6, yanchor="middle")
+        note = dict(
+            text="a blind guess",
+            font_size=11,
+            showarrow=False,
+            xanchor="left",
+            xshift=6,
+            yanchor="middle",
+        )
         figure.add_annotation(x=chance, y=row + 0.36, **note)
 
 
@@ -220,9 +274,13 @@ def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
             orientation="h",
             name=verdict,
             marker=dict(color=VERDICT_COLOR[verdict], line=dict(color=GRID, width=1)),
-            text=["<br>".join(wrap(f"{verdict} {count:,}", WORD_CHARACTERS)) if count else "" for count in numbers],
+            text=[
+                "<br>".join(wrap(f"{verdict} {count:,}", WORD_CHARACTERS)) if count else ""
+                for count in numbers
+            ],
             customdata=[[count, number_of(total, "fact")] for count, total in zip(numbers, totals)],
-            hovertemplate=f"{verdict}: %{{customdata[0]:,}} of %{{customdata[1]}} (%{{x:.0%}})<extra></extra>",
+            hovertemplate=f"{verdict}: %{{customdata[0]:,}} of %{{customdata[1]}} "
+            f"(%{{x:.0%}})<extra></extra>",
             textposition="inside",
             insidetextanchor="middle",
             insidetextfont=dict(color=TEXT, size=10),

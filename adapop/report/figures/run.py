@@ -33,7 +33,9 @@ KEPT = {  # what was to be kept, and its name in a title
 
 def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figure:
     """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below."""
-    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42])
+    figure = make_subplots(
+        rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42]
+    )
     look.neutral(figure, CONTROLLER_PIXELS)
     figure.update_layout(barmode="overlay")
     trained = [row for row in epochs if row.epoch > 0]
@@ -57,7 +59,10 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
     )
     figure.add_hline(y=tolerance, line=dict(color=look.ALARM, dash="dash", width=1.5), row=1, col=1)
     edge = planned + 0.6
-    ends = [(tolerance, "ε, tolerated"), *((row.drift_from_start, "since the start") for row in trained[-1:])]
+    ends = [
+        (tolerance, "ε, tolerated"),
+        *((row.drift_from_start, "since the start") for row in trained[-1:]),
+    ]
     alpha0 = epochs[0].alpha if epochs else 0.5
     figure.add_scatter(
         x=[row.epoch for row in epochs],
@@ -71,23 +76,33 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
         row=2,
         col=1,
     )
-    highest = max([row.drift for row in trained] + [row.drift_from_start for row in trained] + [tolerance * 2])
+    highest = max(
+        [row.drift for row in trained] + [row.drift_from_start for row in trained] + [tolerance * 2]
+    )
     figure.update_yaxes(title_text="drift δ", range=[0, highest * 1.25], row=1, col=1)
     look.end_labels(figure, ends, edge, 2 * highest, row=1, col=1)
     figure.add_scatter(  # above everything that is drawn, where no mark can cross a number
         x=[row.epoch for row in trained],
         y=[highest * 1.16] * len(trained),
         mode="text",
-        text=[f"{row.drift:.2g}" if row.drift > tolerance else "" for row in trained],  # a phone has room for few
+        # a phone has room for few
+        text=[f"{row.drift:.2g}" if row.drift > tolerance else "" for row in trained],
         hoverinfo="skip",
         showlegend=False,
         row=1,
         col=1,
     )
     top = max([row.alpha for row in epochs] + [alpha0 + 0.1])
-    figure.update_yaxes(title_text="α", range=[max(0, alpha0 - 0.1), top + 0.35 * (top - alpha0 + 0.1)], row=2, col=1)
+    figure.update_yaxes(
+        title_text="α",
+        range=[max(0, alpha0 - 0.1), top + 0.35 * (top - alpha0 + 0.1)],
+        row=2,
+        col=1,
+    )
     figure.update_xaxes(range=[-0.4, edge], dtick=max(1, planned // 5), row=1, col=1)
-    figure.update_xaxes(range=[-0.4, edge], dtick=max(1, planned // 5), title_text="epoch", row=2, col=1)
+    figure.update_xaxes(
+        range=[-0.4, edge], dtick=max(1, planned // 5), title_text="epoch", row=2, col=1
+    )
     figure.update_layout(showlegend=False, margin=dict(r=96))
     above_it = sum(row.drift > tolerance for row in trained)
     return look.titled(figure, captions.strain(above_it, len(trained), config.controller))
@@ -115,7 +130,8 @@ def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
 
 
 FORGET_COLOR = {**look.TIER_COLOR, captions.TO_FORGET: look.UNLEARNED}
-LOSS_COLOR = {**FORGET_COLOR, "retained": look.CALM}  # in few words: a phone has little room for them side by side
+# in few words: a phone has little room for them side by side
+LOSS_COLOR = {**FORGET_COLOR, "retained": look.CALM}
 
 
 def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
@@ -136,7 +152,8 @@ def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
         losses.setdefault(row["epoch"], {})[row["facts"]] = row["nats"]
     names = [name for name in LOSS_COLOR if any(name in nats for nats in losses.values())]
     rows = [
-        (f"{at:.4g}", *(f"{nats[name]:.4g}" if name in nats else "" for name in names)) for at, nats in losses.items()
+        (f"{at:.4g}", *(f"{nats[name]:.4g}" if name in nats else "" for name in names))
+        for at, nats in losses.items()
     ]
     return thinned(("epoch", *names), rows)
 
@@ -150,7 +167,9 @@ def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
         x, y = [row["epoch"] for row in points], [row["nats"] for row in points]
         figure.add_scatter(x=x, y=y, mode="lines", line=dict(color=color, width=2), name=name)
         ends += [(y[-1], name)] if points else []
-    look.end_labels(figure, ends, max(row["epoch"] for row in rows), max(row["nats"] for row in rows))
+    look.end_labels(
+        figure, ends, max(row["epoch"] for row in rows), max(row["nats"] for row in rows)
+    )
     figure.update_xaxes(title_text="epoch")
     figure.update_yaxes(title_text="loss of the answer, nats", rangemode="tozero")
     figure.update_layout(showlegend=False, margin=dict(r=76))
@@ -181,7 +200,11 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     alone."""
     figure = look.blank(RECALL_PIXELS)
     epochs, ends = by_epoch(measured), []
-    drawn_form = "direct" if all(event.recall("forget", "reworded") is None for event in epochs) else "reworded"
+    drawn_form = (
+        "direct"
+        if all(event.recall("forget", "reworded") is None for event in epochs)
+        else "reworded"
+    )
     for name, tier in _tiers(epochs).items():
         color, symbol = FORGET_COLOR[name], look.TIER_SYMBOL.get(tier, "circle")
         for form, suffix in FORMS.items():
@@ -192,7 +215,8 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
             figure.add_scatter(
                 x=[x for x, _ in points],
                 y=[share.mean for _, share in points],
-                error_y=look.error_bars([share for _, share in points]) | {"thickness": 0},  # for the table
+                # for the table
+                error_y=look.error_bars([share for _, share in points]) | {"thickness": 0},
                 customdata=[(share.low, share.high) for _, share in points],
                 mode="lines+markers",
                 name=name + suffix,
@@ -203,7 +227,8 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
             )
             ends += [(points[-1][1].mean, name)] if points and form == drawn_form else []
     reached = max((event.epoch for event in epochs), default=0)
-    look.end_labels(figure, ends if reached else [], reached, 1.08)  # before training all lines are one point
+    # before training all lines are one point
+    look.end_labels(figure, ends if reached else [], reached, 1.08)
     ticks = [*range(0, planned + 1, max(1, planned // 5))]
     figure.update_xaxes(title_text="epoch", range=[-0.04 * planned, 1.3 * planned], tickvals=ticks)
     asked_form = "as trained" if drawn_form == "direct" else wordings_of(epochs[-1])
@@ -219,7 +244,8 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
 
 
 def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:
-    """Marks the gap of the last full measurement, if any, as a bracket from rare to popular recall."""
+    """Marks the gap of the last full measurement, if any, as a bracket from rare to popular
+    recall."""
     if full:
         ends = [full[-1].recall("forget", "reworded", tier) for tier in ("rare", "popular")]
         line = dict(color=look.INK, width=3)
@@ -231,7 +257,9 @@ def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:
 
 def _band(figure: go.Figure, points: Sequence[tuple[int, Interval]], color: str) -> None:
     """Shades the intervals around a line: error bars of several lines would stand on each other."""
-    edge = [(x, share.high) for x, share in points] + [(x, share.low) for x, share in reversed(points)]
+    edge = [(x, share.high) for x, share in points] + [
+        (x, share.low) for x, share in reversed(points)
+    ]
     drawn = dict(fill="toself", fillcolor=color, opacity=0.1, mode="none", hoverinfo="skip")
     figure.add_scatter(x=[x for x, _ in edge], y=[y for _, y in edge], **drawn)
 
@@ -245,7 +273,9 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     """Recall before and after, reworded: forget by tier, retain, holdout. The gap and its cost."""
     figure = look.blank(RECALL_PIXELS)
     tiers = _tiers([before, after]).items()
-    places = [("forget", tier, f"forget<br>{tier}" if name == tier else name) for name, tier in tiers]
+    places = [
+        ("forget", tier, f"forget<br>{tier}" if name == tier else name) for name, tier in tiers
+    ]
     places += [(group, "all", group) for group in KEPT]
     for *where, label in places:
         fell = [_ranged(event, *where) for event in (before, after)]
@@ -260,7 +290,13 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
         for *where, label in places:
             share, twin = (_ranged(one, *where) for one in (event, other))
             if share is not None:  # of two that are equal the original's is above
-                points.append((label, share, not twin or (share.mean, event is before) > (twin.mean, event is after)))
+                points.append(
+                    (
+                        label,
+                        share,
+                        not twin or (share.mean, event is before) > (twin.mean, event is after),
+                    )
+                )
         figure.add_scatter(
             x=[label for label, *_ in points],
             y=[share.mean for _, share, _ in points],
@@ -268,7 +304,10 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
             mode="markers+text",
             name=name,
             marker=dict(color=color, symbol=symbol, size=13, line=dict(width=2, color=color)),
-            text=[_marked(share.mean, up, name if label == points[-1][0] else "") for label, share, up in points],
+            text=[
+                _marked(share.mean, up, name if label == points[-1][0] else "")
+                for label, share, up in points
+            ],
             hovertemplate=f"{name}: %{{y:.0%}}<extra></extra>",
             textposition=["top center" if up else "bottom center" for *_, up in points],
             cliponaxis=False,
@@ -278,7 +317,9 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     form = "as trained" if after.recall("forget", "reworded") is None else "in other words"
     figure.update_yaxes(title_text=f"answered {form}", range=[-0.18, 1.3], **ticks)
     figure.update_layout(showlegend=False)
-    forget, *others = ([_ranged(event, group, "all") for event in (before, after)] for group in ("forget", *KEPT))
+    forget, *others = (
+        [_ranged(event, group, "all") for event in (before, after)] for group in ("forget", *KEPT)
+    )
     if None in forget:
         return figure
     retained = {name: pair for name, pair in zip(KEPT.values(), others) if None not in pair}
@@ -286,6 +327,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
 
 
 def _marked(share: float, above: bool, name: str) -> str:
-    """A mark's share, and further out its model's name, if any: beside it that would run into the next one."""
+    """A mark's share, and further out its model's name, if any: beside it that would run into the
+    next one."""
     lines = [f"{share:.0%}", *([name] if name else [])]
     return "<br>".join(reversed(lines) if above else lines)

@@ -1,4 +1,5 @@
-"""What is left epoch by epoch: the shipped examples' fields before a race, each contestant's lines in it."""
+"""What is left epoch by epoch: the shipped examples' fields before a race, each contestant's lines
+in it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -41,10 +42,19 @@ class Curves:
         contestants = _by_contestant(runs)
         if not contestants:
             return {self.column: gr.Column(visible=False)}
-        measured = [one for epochs in contestants.values() for seeds in epochs.values() for one in seeds]
-        form = REWORDED if all(one.recall("forget", REWORDED) is not None for one in measured) else DIRECT
+        measured = [
+            one for epochs in contestants.values() for seeds in epochs.values() for one in seeds
+        ]
+        form = (
+            REWORDED
+            if all(one.recall("forget", REWORDED) is not None for one in measured)
+            else DIRECT
+        )
         about = f"{trained([run.config for run in runs])}, {PANELS[form]}"
-        return {self.column: gr.Column(visible=True), **self.picture.drawn(_lines(contestants, form), about)}
+        return {
+            self.column: gr.Column(visible=True),
+            **self.picture.drawn(_lines(contestants, form), about),
+        }
 
 
 def build() -> Curves:
@@ -56,19 +66,28 @@ def build() -> Curves:
 
 def examples() -> gr.HTML:
     """Lays out the shipped examples' fields, under one scrubber."""
-    template = '<div class="story examples"></div>'  # no text goes through the template: the script puts it in as text
+    # no text goes through the template: the script puts it in as text
+    template = '<div class="story examples"></div>'
     script = field.script(*field.FIELD, "story/clouds", "examples")
-    return gr.HTML(side_by_side(), html_template=template, js_on_load=script, elem_id="example-fields")
+    return gr.HTML(
+        side_by_side(), html_template=template, js_on_load=script, elem_id="example-fields"
+    )
 
 
 def _by_contestant(runs: Sequence[Run]) -> dict[str, dict[int, list[Measured]]]:
-    """What was measured of every contestant, by its name and by epoch, one of each of its seeds that have begun; epochs
-    that one of these did not come to, or did not measure, are left out."""
+    """What was measured of every contestant, by its name and by epoch, one of each of its seeds
+    that have begun; epochs that one of these did not come to, or did not measure, are left out."""
     contestants: dict[str, dict[int, list[Measured]]] = {}
     titles = Counter()
     for _, seeds in by_contestant(runs):
-        measured = [[event for event in run.events() if isinstance(event, Measured)] for run in seeds]
-        by_epoch = [{event.epoch: event for event in figures.by_epoch(events)} for events in measured if events]
+        measured = [
+            [event for event in run.events() if isinstance(event, Measured)] for run in seeds
+        ]
+        by_epoch = [
+            {event.epoch: event for event in figures.by_epoch(events)}
+            for events in measured
+            if events
+        ]
         if by_epoch:
             title = title_of(seeds[0].config.method, seeds[0].config.preset)
             titles[title] += 1  # more than one: with other settings
@@ -89,13 +108,16 @@ def _lines(contestants: dict[str, dict[int, list[Measured]]], form: str) -> figu
                 if share := recall_of(seeds, "forget", form, tier):
                     lines.setdefault(tier, []).append((epoch, share))
         panels[title] = lines
-    figure = figures.line_panels(panels, "epoch", "still answered", columns=ACROSS).update_yaxes(tickformat=".0%")
+    figure = figures.line_panels(panels, "epoch", "still answered", columns=ACROSS).update_yaxes(
+        tickformat=".0%"
+    )
     latest = max((epoch for by_epoch in contestants.values() for epoch in by_epoch), default=0)
     figure.update_xaxes(range=[-0.3, latest + 0.3], dtick=max(1, latest // 5))
     figure.update_layout(showlegend=False, margin=dict(r=64, t=40))
     ends = {tier: line[-1] for tier, line in lines.items()}
     reached = max((epoch for epoch, _ in ends.values()), default=0)
-    row, column = (part + 1 for part in divmod(len(panels) - 1, ACROSS))  # the last panel's lines are named
+    # the last panel's lines are named
+    row, column = (part + 1 for part in divmod(len(panels) - 1, ACROSS))
     names = [(share.mean, tier) for tier, (_, share) in ends.items() if reached]
     look.end_labels(figure, names, reached, 1.08 * row, row=row, col=column)
     return look.titled(figure, _finding(contestants, form))
@@ -105,7 +127,11 @@ def _finding(contestants: dict[str, dict[int, list[Measured]]], form: str) -> st
     """How far popular facts lead after the last epoch measured of all who have begun to train."""
     ends = {}
     for title, by_epoch in contestants.items():
-        leads = {epoch: lead for epoch, seeds in by_epoch.items() if (lead := lead_of(seeds, form)) is not None}
+        leads = {
+            epoch: lead
+            for epoch, seeds in by_epoch.items()
+            if (lead := lead_of(seeds, form)) is not None
+        }
         if max(leads, default=0) > 0:
             ends[title] = leads
     epoch = max(set.intersection(*map(set, ends.values())), default=0) if ends else 0

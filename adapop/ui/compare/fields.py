@@ -1,4 +1,5 @@
-"""The fields of a race's contestants side by side: each one's facts as dots, all under one scrubber."""
+"""The fields of a race's contestants side by side: each one's facts as dots, all under one
+scrubber."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +32,13 @@ class Fields:
                 continue
             if frames and len(panels) < MOST:
                 title = f"{mark} {title_of(run.config.method, run.config.preset)}"
-                panels.append({"title": title, "facts": field.dots(facts), "motion": field.motion(frames, facts)})
+                panels.append(
+                    {
+                        "title": title,
+                        "facts": field.dots(facts),
+                        "motion": field.motion(frames, facts),
+                    }
+                )
         return {self.picture: panels}
 
 

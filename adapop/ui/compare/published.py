@@ -1,4 +1,5 @@
-"""The paper's published numbers, shown beside a race and never among its own: other models, other facts."""
+"""The paper's published numbers, shown beside a race and never among its own: other models, other
+facts."""
 
 from collections.abc import Sequence
 
@@ -29,14 +30,19 @@ HEAD = (
 
 
 def build() -> tuple[gr.Dropdown, gr.HTML]:
-    """Lays the section out, hidden until somebody wants it. Returns the choice of a setting, and ours beside theirs."""
+    """Lays the section out, hidden until somebody wants it. Returns the choice of a setting, and
+    ours beside theirs."""
     start, every = published.SETTINGS[0], published.tables()
     recall_figure, tier_figure = pictures(start)
-    switch = gr.Checkbox(False, label="Show the paper's published numbers beside ours", elem_id="published")
+    switch = gr.Checkbox(
+        False, label="Show the paper's published numbers beside ours", elem_id="published"
+    )
     with gr.Column(visible=False, elem_id="published-layer") as layer:
         notes = [texts.PUBLISHED_LABEL, published.RETAIN_NOTE, texts.PUBLISHED_UNUSABLE]
         gr.HTML(html.listed(notes, "warn"), html_template=html.LINES)
-        setting = gr.Dropdown(list(published.SETTINGS), value=start, label="Published for", elem_id="published-for")
+        setting = gr.Dropdown(
+            list(published.SETTINGS), value=start, label="Published for", elem_id="published-for"
+        )
         table = grid("published-beside")
         with gr.Row():
             heads = "Published: forgetting and keeping", "Published: the gap under paraphrases"
@@ -77,25 +83,35 @@ def rows(records: Sequence[Record], setting: str) -> dict:
             )
     label = f"Ours beside the numbers published for {_spoken(setting)}"
     caption = (
-        f"{label} ({published.PAPER}, {published.MAIN_SOURCE} and {published.FURTHER_SOURCE}). {texts.PUBLISHED_BESIDE}"
+        f"{label} ({published.PAPER}, {published.MAIN_SOURCE} and "
+        f"{published.FURTHER_SOURCE}). {texts.PUBLISHED_BESIDE}"
     )
     return grid_of(Table(label, HEAD, tuple(lines), caption), texts.PUBLISHED_NONE)
 
 
 def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
-    """The published recall of every method, and the gap under paraphrases where it was published."""
+    """The published recall of every method, and the gap under paraphrases where it was
+    published."""
     every = published.recalls(setting)
     recalls = [(one.method + " †" * one.unusable, one.forget, one.retain) for one in every]
     about = _spoken(setting)
     model, _, data = setting.partition(" ")
     if data != "DUET":
-        return figures.published_recalls(recalls, about), figures.empty("published by popularity for DUET alone")
+        return figures.published_recalls(recalls, about), figures.empty(
+            "published by popularity for DUET alone"
+        )
     outcomes = [
-        Outcome("", method, {REWORDED: {tier: Interval(value, value, value) for tier, value in by_tier.items()}})
+        Outcome(
+            "",
+            method,
+            {REWORDED: {tier: Interval(value, value, value) for tier, value in by_tier.items()}},
+        )
         for method, by_tier in published.paraphrased(model).items()
     ]
     gap = figures.compare_runs(outcomes)
-    gap.update_xaxes(title_text=f"published, not measured here:<br>{about}").update_layout(margin_b=64)
+    gap.update_xaxes(title_text=f"published, not measured here:<br>{about}").update_layout(
+        margin_b=64
+    )
     gap.update_layout(meta={"finding": f"Published: {figures.finding_of(gap)}"})
     return figures.published_recalls(recalls, about), gap
 

@@ -1,4 +1,5 @@
-"""A race: several methods on the same facts, one after the other, as runs of their own that outlive the page."""
+"""A race: several methods on the same facts, one after the other, as runs of their own that outlive
+the page."""
 
 from collections import namedtuple
 from collections.abc import Sequence
@@ -55,40 +56,58 @@ def new_race(seconds: float) -> Race:
     return Race(browser_state(EMPTY, "race"), gr.State(UNSEEN), gr.Timer(seconds, active=False))
 
 
-# shown: values of `PROGRESS`. runs: those that are there. finished: how many came to their end. measured: how often any
-# was. ticking: whether any of them is still under way
+# shown: values of `PROGRESS`. runs: those that are there. finished: how many came to their end.
+# measured: how often any was. ticking: whether any of them is still under way
 Standing = namedtuple("Standing", "shown runs finished measured ticking")
 
 
 def choices() -> list[tuple[str, str]]:
-    """Every contestant one can pick, as its name and its key: a method with a preset that changes something of it."""
-    return [(title_of(method, preset), f"{method}/{preset}") for method in METHODS for preset in presets_of(method)]
+    """Every contestant one can pick, as its name and its key: a method with a preset that changes
+    something of it."""
+    return [
+        (title_of(method, preset), f"{method}/{preset}")
+        for method in METHODS
+        for preset in presets_of(method)
+    ]
 
 
 def who_is_who() -> Numbers:
     """Every contestant in a sentence: methods, then AdaPop's presets."""
     methods = [(method.title, method.about) for method in METHODS.values()]
-    presets = [(title_of("adapop", name), texts.PRESET_NAMES[name]) for name in presets_of("adapop") if name != "paper"]
+    presets = [
+        (title_of("adapop", name), texts.PRESET_NAMES[name])
+        for name in presets_of("adapop")
+        if name != "paper"
+    ]
     return Numbers(("contestant", "what it does"), (*methods, *presets))
 
 
 def begin(
-    worker: Worker, identity: str, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], seeds, *values
+    worker: Worker,
+    identity: str,
+    facts: FactSet | None,
+    missing: str,
+    anchors,
+    chosen: Sequence[str],
+    seeds,
+    *values,
 ) -> dict:
-    """Queues a run for every contestant and seed. values: epochs and rate (text, "" for each its own), then those of
-    Run, whose model races. Returns what a browser keeps of the race: its runs, and why a contestant cannot run on these
-    facts, while the others race."""
+    """Queues a run for every contestant and seed. values: epochs and rate (text, "" for each its
+    own), then those of Run, whose model races. Returns what a browser keeps of the race: its runs,
+    and why a contestant cannot run on these facts, while the others race."""
     facts = check_shown(facts, identity)
     if not chosen:
         raise gr.Error("Pick at least one contestant.", duration=None)
     if len(chosen) * int(seeds) > MOST_RUNS:
         raise gr.Error(
-            f"{len(chosen)} contestants with {seeds} seeds are {len(chosen) * int(seeds)} runs, and a race has at most "
+            f"{len(chosen)} contestants with {seeds} seeds are {len(chosen) * int(seeds)} runs, "
+            f"and a race has at most "
             f"{MOST_RUNS}. Pick fewer contestants or seeds.",
             duration=None,
         )
     runs, barred = [], {}
-    for seed in range(int(seeds)):  # all contestants once, then the next seed: there is something to see early
+    # all contestants once, then the next seed: there is something to see early
+    for seed in range(int(seeds)):
         for key in chosen:
             try:
                 config = config_in(facts, missing, anchors, key, *values, seed=seed)
@@ -102,15 +121,21 @@ def begin(
     return {"runs": runs, "refused": list(barred.values())}
 
 
-def config_in(facts: FactSet, missing: str, anchors, key: str, epochs, rate, *values, seed: int = 0) -> RunConfig:
+def config_in(
+    facts: FactSet, missing: str, anchors, key: str, epochs, rate, *values, seed: int = 0
+) -> RunConfig:
     """The configuration of a contestant. The others: as for `begin`. Raises ConfigError: a setting
     is out of range, or a public page does not allow it."""
     run, (method, _, preset) = config_of(values), key.partition("/")
     usual = untouched(run)
     shared = [name for name, about in SETTINGS.items() if about.shared]
-    changes = {name: getattr(run, name) for name in shared if getattr(run, name) != getattr(usual, name)}
+    changes = {
+        name: getattr(run, name) for name in shared if getattr(run, name) != getattr(usual, name)
+    }
     if "batch" in changes:
-        changes["micro_batch"] = min(run.batch, make_config(method, preset, model=run.model).micro_batch)
+        changes["micro_batch"] = min(
+            run.batch, make_config(method, preset, model=run.model).micro_batch
+        )
     changes |= further_of(values) | _rate_of(rate)
     about = {"facts": facts.name, "missing_score": missing, "epochs": int(epochs), "seed": seed}
     return at_anchors(make_config(method, preset, model=run.model, **changes, **about), anchors)
@@ -124,35 +149,58 @@ def _rate_of(text: str | float | None) -> dict[str, float]:
         return {"learning_rate": float(text)}
     except ValueError:
         message = f"The learning rate {truncated(text)!r} is no number."
-        raise ConfigError(message, "Write it as 0.001, or leave it empty: each method then has its own.") from None
+        raise ConfigError(
+            message, "Write it as 0.001, or leave it empty: each method then has its own."
+        ) from None
 
 
-def first(facts: FactSet, missing: str, anchors, chosen: Sequence[str], seeds, *values) -> RunConfig:
-    """The configuration of the first contestant, which is looked at for all: they differ in method alone."""
+def first(
+    facts: FactSet, missing: str, anchors, chosen: Sequence[str], seeds, *values
+) -> RunConfig:
+    """The configuration of the first contestant, which is looked at for all: they differ in method
+    alone."""
     if not chosen:
         raise ConfigError("There is no contestant.", "Pick at least one.")
     return config_in(facts, missing, anchors, chosen[0], *values)
 
 
-def plan(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], seeds, *values) -> dict:
+def plan(
+    worker: Worker,
+    facts: FactSet | None,
+    missing: str,
+    anchors,
+    chosen: Sequence[str],
+    seeds,
+    *values,
+) -> dict:
     """What a race on one's own model would be, in sentences, and what stops a race. See `begin`."""
     if facts is None or not chosen:
-        return html.listed([texts.NO_FACTS] if facts is None else ["Pick at least one contestant."], "warn")
+        return html.listed(
+            [texts.NO_FACTS] if facts is None else ["Pick at least one contestant."], "warn"
+        )
     try:
         configs = {key: config_in(facts, missing, anchors, key, *values) for key in chosen}
-        looks = {key: preflight(facts, config, worker.pace_of(config.model)) for key, config in configs.items()}
+        looks = {
+            key: preflight(facts, config, worker.pace_of(config.model))
+            for key, config in configs.items()
+        }
     except AdaPopError as error:
         return html.listed([str(error)], "bad")
     name, count = next(iter(configs.values())).model, len(configs) * int(seeds)
     model = MODELS[name].title if name in MODELS else name
     stopping = [(title_of(*key.split("/")), look.problems) for key, look in looks.items()]
-    problems = [f"{title}: {problem}" for title, remarks in stopping for problem in sentences(remarks)]
+    problems = [
+        f"{title}: {problem}" for title, remarks in stopping for problem in sentences(remarks)
+    ]
     if name in SHIPPED and not problems:  # it takes a minute, and nothing of it can surprise
         return html.listed([], "hidden")
-    rates = ", ".join(f"{title_of(*key.split('/'))} {config.learning_rate:g}" for key, config in configs.items())
+    rates = ", ".join(
+        f"{title_of(*key.split('/'))} {config.learning_rate:g}" for key, config in configs.items()
+    )
     first = next(iter(looks.values()))
     lines = [
-        f"{number_of(count, 'run')}, one after the other, on {facts.name} (tab 1) with {model} (tab 3).",
+        f"{number_of(count, 'run')}, one after the other, on {facts.name} (tab 1) with {model} "
+        f"(tab 3).",
         *sentences([first.counts, *first.costs]),
         f"Learning rates: {rates}.",
     ]
@@ -160,7 +208,8 @@ def plan(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: S
 
 
 def end(worker: Worker, stored: dict) -> None:
-    """Asks every run of the race that is under way to stop. What is finished stays; asking twice is asking once."""
+    """Asks every run of the race that is under way to stop. What is finished stays; asking twice is
+    asking once."""
     for name in _names(stored):
         now, run, _ = seen_of(worker, name, "ready")
         if run is not None and now.ticking and may_control(worker, name):
@@ -176,7 +225,9 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
     if name in _names(stored):
         raise gr.Error("This run is in the comparison already.", duration=None)
     if len(_names(stored)) >= MOST_RUNS:
-        raise gr.Error(f"A comparison has at most {MOST_RUNS} runs. Start a new race.", duration=None)
+        raise gr.Error(
+            f"A comparison has at most {MOST_RUNS} runs. Start a new race.", duration=None
+        )
     return {"runs": [*_names(stored), name], "refused": _refused(stored)}
 
 
@@ -186,9 +237,15 @@ def standing(worker: Worker, stored: dict | None) -> Standing:
     names = _names(stored)
     for name in names:
         now, run, events = seen_of(worker, name, "ready")
-        title, detail = title_of(name.rpartition("-")[0], "paper"), now.detail  # its id begins with the method
+        # its id begins with the method
+        title, detail = title_of(name.rpartition("-")[0], "paper"), now.detail
         if damage := _damage(worker, name):
-            line = {"state": "failed", "label": "Damaged", "detail": public_words(damage), "percent": 0}
+            line = {
+                "state": "failed",
+                "label": "Damaged",
+                "detail": public_words(damage),
+                "percent": 0,
+            }
             lines.append({"name": title} | line)
             continue
         if now.state == "expired":
@@ -200,13 +257,20 @@ def standing(worker: Worker, stored: dict | None) -> Standing:
             seconds += [event.seconds for event in events if isinstance(event, RunDone)]
             measured += sum(isinstance(event, Measured) for event in events)
         ticking = ticking or now.ticking
-        detail = "" if now.state == "queued" else detail  # the list itself shows which run waits for which
+        # the list itself shows which run waits for which
+        detail = "" if now.state == "queued" else detail
         line = {"state": now.state, "label": now.label, "detail": detail, "percent": now.percent}
         lines.append({"name": title} | line)
     done = sum(line["state"] == "done" for line in lines)
     words = _words(len(lines), done, ticking, fmean(seconds) if seconds else None)
     opened = ticking or done < len(lines)  # folded away once all came to their end
-    values = {"shown": bool(lines), "open": opened, "words": words, "runs": lines, "refused": _refused(stored)}
+    values = {
+        "shown": bool(lines),
+        "open": opened,
+        "words": words,
+        "runs": lines,
+        "refused": _refused(stored),
+    }
     return Standing(html.values(values), tuple(runs), done, measured, ticking)
 
 
@@ -217,7 +281,8 @@ def _damage(worker: Worker, name: str) -> AdaPopError | None:
 
 
 def readable(runs: Sequence[Run]) -> list[tuple[Run, Record]]:
-    """The runs that read to their last file, with what was read. Others are left out, and the page says so."""
+    """The runs that read to their last file, with what was read. Others are left out, and the page
+    says so."""
     pairs = []
     for run in runs:
         try:
@@ -232,13 +297,19 @@ def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:
     if not ticking:
         return f"The race is over: {done} of {number_of(runs, 'run')} came to the end."
     left = "" if seconds is None else f", about {seconds * (runs - done):.0f} s left"
-    return f"{done} of {number_of(runs, 'run')} done{left}. You may close the page: the race goes on."
+    return (
+        f"{done} of {number_of(runs, 'run')} done{left}. You may close the page: the race goes on."
+    )
 
 
 def _names(stored: dict | None) -> list[str]:
     """The ids that a browser kept; anything else that it sends is left out."""
     names = stored.get("runs") if isinstance(stored, dict) else None
-    return [name for name in names if isinstance(name, str)][:MOST_RUNS] if isinstance(names, list) else []
+    return (
+        [name for name in names if isinstance(name, str)][:MOST_RUNS]
+        if isinstance(names, list)
+        else []
+    )
 
 
 def _refused(stored: dict | None) -> list[str]:

@@ -1,5 +1,5 @@
-"""The pictures and the table of a race, with what was recorded here with several seeds: hollow in the pictures, in
-columns of its own in the table, and in neither case part of the contest."""
+"""The pictures and the table of a race, with what was recorded here with several seeds: hollow in
+the pictures, in columns of its own in the table, and in neither case part of the contest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +22,11 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, column
 from adapop.ui.parts.grid import grid, grid_of
 
-NONE, SAME, EVERY = "none", "same", "every"  # TUNED: every method at the settings that its search chose
+# TUNED: every method at the settings that its search chose
+NONE, SAME, EVERY = "none", "same", "every"
 CHOICES = [("these methods", SAME), ("all methods", EVERY), ("all, tuned", TUNED), ("none", NONE)]
-SHOWN_FIRST = (("adapop", "paper"), ("adapop", "shuffled"), ("wga", "paper"), ("npo", "paper"))  # before any race
+# before any race
+SHOWN_FIRST = (("adapop", "paper"), ("adapop", "shuffled"), ("wga", "paper"), ("npo", "paper"))
 PIXELS = 400  # height of the picture of the cost, beside the gap's
 SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 
@@ -39,7 +41,8 @@ def build() -> tuple[gr.Radio, gr.HTML]:
 
 @dataclass(frozen=True)
 class Pictures:
-    """What the recorded layer lies over. words: what is said of the layer. forget, keep, inside: every metric."""
+    """What the recorded layer lies over. words: what is said of the layer. forget, keep, inside:
+    every metric."""
 
     words: gr.HTML
     gap: Chart
@@ -67,16 +70,27 @@ class Pictures:
         outcomes = [*compared.outcomes, *outcomes_of(layer, compared.form_words)]
         about, words = about_of(compared, layer), words_of(compared, layer, choice)
         gap, cost = self.gap, self.cost
-        if layer and not compared.contestants:  # all is recorded: by which command stands below the pictures
-            by = f"{source_of(layer)} {trained([config for one in layer for config in one.configs])}."
+        # all is recorded: by which command stands below the pictures
+        if layer and not compared.contestants:
+            by = (
+                f"{source_of(layer)} "
+                f"{trained([config for one in layer for config in one.configs])}."
+            )
             gap, cost = (replace(one, words=f"{one.words} {by}") for one in (gap, cost))
             about, words = texts.RECORDED_LABEL, html.listed([], "hidden")
         picture = figures.forget_against_holdout(outcomes, compared.form_words)
         return {
             self.words: words,
             **gap.drawn(figures.compare_runs(outcomes, every=False), about),
-            **cost.drawn(picture.update_layout(height=PIXELS), about, cost_table(outcomes, compared.form_words)),
-            **{place: grid_of(table) for place, table in zip(self.tables, tables_of(compared, layer))},
+            **cost.drawn(
+                picture.update_layout(height=PIXELS),
+                about,
+                cost_table(outcomes, compared.form_words),
+            ),
+            **{
+                place: grid_of(table)
+                for place, table in zip(self.tables, tables_of(compared, layer))
+            },
         }
 
 
@@ -89,7 +103,8 @@ def numbers() -> tuple[gr.HTML, gr.HTML, gr.HTML]:
 
 @lru_cache(maxsize=8)
 def _unraced(pictures: Pictures, choice: str) -> dict:
-    """Updates that show the recorded results alone, drawn once for every page before its first race."""
+    """Updates that show the recorded results alone, drawn once for every page before its first
+    race."""
     return pictures._drawn(comparison([]), choice)
 
 
@@ -105,7 +120,9 @@ def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
     """Whose runs a picture shows, and how they were trained; their names stand at the marks."""
     own = [record.config for one in compared.contestants for record in one.records]
     configs_of = {"yours": own, "recorded": [config for one in layer for config in one.configs]}
-    return "; ".join(f"{whose}: {trained(configs)}" for whose, configs in configs_of.items() if configs)
+    return "; ".join(
+        f"{whose}: {trained(configs)}" for whose, configs in configs_of.items() if configs
+    )
 
 
 def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
@@ -113,10 +130,16 @@ def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
     models = {one.records[0].config.model for one in compared.contestants}
     if choice == NONE or (choice == SAME and models and SANDBOX not in models):
         return ()
-    raced = {(one.records[0].config.method, one.records[0].config.preset) for one in compared.contestants}
+    raced = {
+        (one.records[0].config.method, one.records[0].config.preset) for one in compared.contestants
+    }
     raced = raced or {*SHOWN_FIRST}
     if choice == SAME:
-        return tuple(one for one in (*recorded.results(), *recorded.tuned()) if (one.method, one.preset) in raced)
+        return tuple(
+            one
+            for one in (*recorded.results(), *recorded.tuned())
+            if (one.method, one.preset) in raced
+        )
     return recorded.tuned() if choice == TUNED else recorded.results()
 
 
@@ -135,11 +158,14 @@ def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> di
 
 def source_of(layer: Sequence[Recorded]) -> str:
     """By which commands a layer was recorded, in a sentence."""
-    return texts.RECORDED_WORDS.format(command="” and “".join(sorted({one.command for one in layer})))
+    return texts.RECORDED_WORDS.format(
+        command="” and “".join(sorted({one.command for one in layer}))
+    )
 
 
 def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:
-    """Whether a contestant is the same experiment as what was recorded: the same facts, and a preset as it is."""
+    """Whether a contestant is the same experiment as what was recorded: the same facts, and a
+    preset as it is."""
     same_facts = one.sha256[:SHA_CHARACTERS] in recorded.sets(layer)
     return same_facts and recorded.is_untouched(one.records[0].config)
 
@@ -147,17 +173,23 @@ def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:
 def outcomes_of(layer: Sequence[Recorded], asking: str) -> list[Outcome]:
     """Recorded results as points of the pictures. asking: how forgetting is asked, of `PANELS`."""
     form = next(name for name, words in PANELS.items() if words == asking)
-    return [replace(outcome_of("", one.title, one.recall, form, one.lead), recorded=True) for one in layer]
+    return [
+        replace(outcome_of("", one.title, one.recall, form, one.lead), recorded=True)
+        for one in layer
+    ]
 
 
 def tables_of(compared: Comparison, layer: Sequence[Recorded]) -> tuple[Table, ...]:
-    """Every metric: the race's columns, then the layer's; those from inside name the code that measured it, too."""
+    """Every metric: the race's columns, then the layer's; those from inside name the code that
+    measured it, too."""
     if not layer:
         return compared.results
     own = [one.name for one in compared.contestants]
     names = [f"{one.title}, recorded, {one.seeds}" for one in layer]
     *outside, inside = results_tables([*lines_of([*compared.contestants, *layer])], [*own, *names])
-    coded = [f"{name}, code {', '.join(recorded.commits([one]))}" for name, one in zip(names, layer)]
+    coded = [
+        f"{name}, code {', '.join(recorded.commits([one]))}" for name, one in zip(names, layer)
+    ]
     return *outside, replace(inside, head=(inside.head[0], *own, *coded))
 
 
@@ -167,7 +199,19 @@ def cost_table(outcomes: Sequence[figures.Outcome], asking: str) -> figures.Numb
     rows = []
     for one in outcomes:
         if one.forget and one.holdout:
-            place = "collapsed" if one.collapsed else "on the front" if one.label in front else "behind it"
-            place = "not in the contest" if one.recorded else "where all began" if one.original else place
+            place = (
+                "collapsed"
+                if one.collapsed
+                else "on the front"
+                if one.label in front
+                else "behind it"
+            )
+            place = (
+                "not in the contest"
+                if one.recorded
+                else "where all began"
+                if one.original
+                else place
+            )
             rows.append((one.label, ranged(one.forget), ranged(one.holdout), place))
     return figures.Numbers(("", f"to forget, {asking}", "held out", "Pareto front"), tuple(rows), 1)

@@ -29,21 +29,27 @@ class Differences:
     table: gr.HTML
 
     def drawn(self, compared: Comparison, pair: Sequence[str | None]) -> dict:
-        """Updates for a race. The pair that was chosen stays while the race has it; at first it is the first two."""
+        """Updates for a race. The pair that was chosen stays while the race has it; at first it is
+        the first two."""
         marks = [one.mark for one in compared.contestants]
-        first, second = (mark if mark in marks else other for mark, other in zip(pair, (*marks, *marks, None, None)))
+        first, second = (
+            mark if mark in marks else other
+            for mark, other in zip(pair, (*marks, *marks, None, None))
+        )
         names = [(one.name, one.mark) for one in compared.contestants]
         return {
             self.first: gr.Dropdown(names, value=first),
             self.second: gr.Dropdown(names, value=second),
-            self.table: settings_grid([one for one in compared.contestants if one.mark in (first, second)]),
+            self.table: settings_grid(
+                [one for one in compared.contestants if one.mark in (first, second)]
+            ),
         }
 
 
 @dataclass(frozen=True)
 class RaceResults:
-    """What shows the results of a race. column: all of it. own: the part that is about the race alone. warnings,
-    findings, ranges: the race in words. report, file: to download."""
+    """What shows the results of a race. column: all of it. own: the part that is about the race
+    alone. warnings, findings, ranges: the race in words. report, file: to download."""
 
     column: gr.Column
     pictures: recorded.Pictures
@@ -63,17 +69,34 @@ class RaceResults:
         differences = self.differences
         words = [self.warnings, self.findings, self.ranges]
         pair = [differences.first, differences.second, differences.table]
-        return [self.column, *self.pictures.all, self.own, *words, *pair, self.published, self.report, self.file]
+        return [
+            self.column,
+            *self.pictures.all,
+            self.own,
+            *words,
+            *pair,
+            self.published,
+            self.report,
+            self.file,
+        ]
 
-    def drawn(self, records: Sequence[Record], setting: str, choice: str, pair: Sequence[str | None]) -> dict:
+    def drawn(
+        self, records: Sequence[Record], setting: str, choice: str, pair: Sequence[str | None]
+    ) -> dict:
         """Updates that show these runs, and hide files made before: they may lack one."""
         compared = comparison(records)
         return {
             **self.visible(compared, choice),
             self.own: gr.Column(visible=bool(records)),
-            self.warnings: html.listed(sentences(compared.warnings), "warn" if compared.warnings else "hidden"),
-            self.findings: html.listed(sentences(compared.findings), "calm" if compared.findings else "hidden"),
-            self.ranges: html.listed(compared.intervals, "calm" if compared.intervals else "hidden"),
+            self.warnings: html.listed(
+                sentences(compared.warnings), "warn" if compared.warnings else "hidden"
+            ),
+            self.findings: html.listed(
+                sentences(compared.findings), "calm" if compared.findings else "hidden"
+            ),
+            self.ranges: html.listed(
+                compared.intervals, "calm" if compared.intervals else "hidden"
+            ),
             **self.differences.drawn(compared, pair),
             self.published: published.rows(records, setting),
             self.report: gr.DownloadButton(visible=False),
@@ -81,48 +104,72 @@ class RaceResults:
         }
 
     def visible(self, compared: Comparison, choice: str) -> dict:
-        """Updates for whether there is anything to see, and for the pictures of it. choice: of what was recorded. For
-        somebody who only opens the page, none is drawn."""
+        """Updates for whether there is anything to see, and for the pictures of it. choice: of what
+        was recorded. For somebody who only opens the page, none is drawn."""
         layer = recorded.layer_of(compared, choice)
         if compared.outcomes or layer:
             return {self.column: gr.Column(visible=True), **self.pictures.drawn(compared, choice)}
-        return {self.column: gr.Column(visible=False), self.pictures.words: recorded.words_of(compared, layer, choice)}
+        return {
+            self.column: gr.Column(visible=False),
+            self.pictures.words: recorded.words_of(compared, layer, choice),
+        }
 
 
 def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResults:
     """Lays out the results, hidden until there are some. stored: see `Race`. words: a layer's."""
     with gr.Column(visible=False) as column:
-        warned = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-warnings")
-        findings = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-findings")
+        warned = gr.HTML(
+            html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-warnings"
+        )
+        findings = gr.HTML(
+            html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-findings"
+        )
         charts = recorded.charts()
         with gr.Accordion(texts.EVERY_NUMBER, open=False, elem_id="compare-numbers"):
             tables = recorded.numbers()
             with gr.Accordion("By model", open=False, elem_id="compare-models"):
                 grid("compare-by-model", grid_of(real.by_model()))
-        ranges = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-ranges")
+        ranges = gr.HTML(
+            html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-ranges"
+        )
         pictures = recorded.Pictures(words, *charts, *tables)
         with gr.Column(visible=False) as own:
             with gr.Accordion("In what they differ", open=False, elem_id="compare-differ"):
                 with gr.Row():
                     first = gr.Dropdown([], label="This one", min_width=200, elem_id="differ-first")
-                    second = gr.Dropdown([], label="against", min_width=200, elem_id="differ-second")
+                    second = gr.Dropdown(
+                        [], label="against", min_width=200, elem_id="differ-second"
+                    )
                 differences = Differences(first, second, grid("compare-settings"))
             with gr.Accordion("And in the paper?", open=False, elem_id="compare-paper"):
                 beside = published.build()
             report, file = _downloads(worker, stored)
-    return RaceResults(column, pictures, own, warned, findings, ranges, differences, *beside, report, file)
+    return RaceResults(
+        column, pictures, own, warned, findings, ranges, differences, *beside, report, file
+    )
 
 
-def _downloads(worker: Worker, stored: gr.BrowserState) -> tuple[gr.DownloadButton, gr.DownloadButton]:
+def _downloads(
+    worker: Worker, stored: gr.BrowserState
+) -> tuple[gr.DownloadButton, gr.DownloadButton]:
     """Lays out the files of a race: a report, and a table."""
     gr.Markdown(f"### Take it home\n{texts.COMPARE_DOWNLOAD}")
     with gr.Row():
         title = title_box("comparison")
         make = gr.Button("Make the report and the table", min_width=220, elem_id="make-comparison")
-        report = gr.DownloadButton("Report (HTML)", visible=False, min_width=140, elem_id="download-comparison")
-        table = gr.DownloadButton("Table (CSV)", visible=False, min_width=140, elem_id="download-comparison-table")
+        report = gr.DownloadButton(
+            "Report (HTML)", visible=False, min_width=140, elem_id="download-comparison"
+        )
+        table = gr.DownloadButton(
+            "Table (CSV)", visible=False, min_width=140, elem_id="download-comparison-table"
+        )
 
-    make.click(lambda *sent: requested_files(worker, *sent), [stored, title], [report, table], api_visibility="private")
+    make.click(
+        lambda *sent: requested_files(worker, *sent),
+        [stored, title],
+        [report, table],
+        api_visibility="private",
+    )
     return report, table
 
 
@@ -134,11 +181,16 @@ def requested_files(worker: Worker, stored: dict, title: str | None = "") -> tup
 
 
 def files_of(runs: Sequence[Run], title: str | None = "") -> tuple:
-    """The report on these runs and the table of their comparison, ready to download. title: of the report."""
+    """The report on these runs and the table of their comparison, ready to download. title: of the
+    report."""
     out, pairs = served_folder(), race.readable(runs)
-    page = write_report([run for run, _ in pairs], out / "comparison.html", (title or "").strip()[:MOST_TITLE])
+    page = write_report(
+        [run for run, _ in pairs], out / "comparison.html", (title or "").strip()[:MOST_TITLE]
+    )
     table = write_table(comparison([record for _, record in pairs]), out / "comparison.csv")
-    return gr.DownloadButton(value=str(page), visible=True), gr.DownloadButton(value=str(table), visible=True)
+    return gr.DownloadButton(value=str(page), visible=True), gr.DownloadButton(
+        value=str(table), visible=True
+    )
 
 
 def settings_grid(pair: Sequence) -> dict:

@@ -1,4 +1,5 @@
-"""Screen 5, Compare: a race of methods on the same facts, and what it shows. Everything is read from run folders."""
+"""Screen 5, Compare: a race of methods on the same facts, and what it shows. Everything is read
+from run folders."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -36,15 +37,29 @@ class CompareScreen:
     @property
     def outputs(self) -> list[gr.Component]:
         """What `show` may change."""
-        controls = [self.progress, self.start, self.stop, self.empty, self.fields.picture, *self.curves.all]
+        controls = [
+            self.progress,
+            self.start,
+            self.stop,
+            self.empty,
+            self.fields.picture,
+            *self.curves.all,
+        ]
         return [*controls, *self.results.all, self.follower.last_seen, self.follower.timer]
 
     def show(
-        self, worker: Worker, stored: dict | None, last_seen: tuple, setting: str, choice: str, *pair: str | None
+        self,
+        worker: Worker,
+        stored: dict | None,
+        last_seen: tuple,
+        setting: str,
+        choice: str,
+        *pair: str | None,
     ) -> dict:
-        """Updates that show how a race stands, with its curves only when another epoch was measured, and with its
-        results only when another run came to its end. last_seen: see `race.Race`. setting: of the paper's numbers.
-        choice: of what was recorded. pair: see `differing`."""
+        """Updates that show how a race stands, with its curves only when another epoch was
+        measured, and with its results only when another run came to its end. last_seen: see
+        `race.Race`. setting: of the paper's numbers. choice: of what was recorded. pair: see
+        `differing`."""
         now = race.standing(worker, stored)
         changes = {
             self.progress: now.shown,
@@ -59,7 +74,11 @@ class CompareScreen:
         changes[self.follower.last_seen] = now.finished, now.measured
         if measured != now.measured:
             changes |= self.curves.drawn(now.runs) | self.fields.drawn(now.runs)
-        return changes | (self.results.drawn(_finished(now), setting, choice, pair) if finished != now.finished else {})
+        return changes | (
+            self.results.drawn(_finished(now), setting, choice, pair)
+            if finished != now.finished
+            else {}
+        )
 
 
 def build(
@@ -87,22 +106,44 @@ def build(
                 scale=5,
                 elem_id="contestants",
             )
-            epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", min_width=150, scale=2, elem_id="race-epochs")
-            seeds = gr.Radio([1, 2, 3], value=1, label="Seeds", min_width=210, scale=1, elem_id="race-seeds")
+            epochs = gr.Slider(
+                1,
+                10,
+                value=5,
+                step=1,
+                label="Epochs",
+                min_width=150,
+                scale=2,
+                elem_id="race-epochs",
+            )
+            seeds = gr.Radio(
+                [1, 2, 3], value=1, label="Seeds", min_width=210, scale=1, elem_id="race-seeds"
+            )
             # an empty gr.Number is shown as 0
-            rate = gr.Textbox(label="Learning rate", placeholder="each its own", min_width=150, elem_id="race-rate")
+            rate = gr.Textbox(
+                label="Learning rate",
+                placeholder="each its own",
+                min_width=150,
+                elem_id="race-rate",
+            )
         plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="race-plan")
         twin(race.who_is_who(), "who-is-who", caption="Who is who")
         raced = [seeds, epochs, rate, *settings]
-        check.build(worker, session, [missing, session.anchors, chosen, *raced], race.first, "race-check")
+        check.build(
+            worker, session, [missing, session.anchors, chosen, *raced], race.first, "race-check"
+        )
         start = gr.Button("Race", variant="primary", min_width=220, scale=0, elem_id="race")
     with gr.Row(elem_classes=["beside", "advanced-only"], elem_id="join-row") as own_row:
         # its choices change: one that was sent before must not be refused after
-        own = dict(label=texts.ADD_MY_RUNS, multiselect=True, allow_custom_value=True, min_width=260)
+        own = dict(
+            label=texts.ADD_MY_RUNS, multiselect=True, allow_custom_value=True, min_width=260
+        )
         mine_chosen = gr.Dropdown([], **own, scale=4, elem_id="my-racers")
         join = gr.Button("Add", min_width=100, scale=0, elem_id="join-race", elem_classes="tall")
     stop = gr.Button("Stop race", visible=False, elem_id="stop-race")
-    progress = gr.HTML(html.values({"shown": False}), html_template=race.PROGRESS, elem_id="race-progress")
+    progress = gr.HTML(
+        html.values({"shown": False}), html_template=race.PROGRESS, elem_id="race-progress"
+    )
     dots = fields.build()
     lines = by_epoch.build()
     choice, words = recorded.build()
@@ -111,7 +152,9 @@ def build(
 
     def begun(stored: dict, *values):
         if race.standing(worker, stored).ticking:  # a second press would hide the first
-            raise gr.Error("A race is under way. Wait for its end, or press Stop race.", duration=None)
+            raise gr.Error(
+                "A race is under way. Wait for its end, or press Stop race.", duration=None
+            )
         return race.begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 
     def joined(stored: dict, chosen: list[str] | None):
@@ -125,11 +168,26 @@ def build(
     before = [follower.stored, *facts]
     target = [follower.stored, follower.last_seen, follower.timer]
     for button, racers in ((start, chosen), (duel, gr.State(race.DUEL))):
-        session.look_whether_lost(button.click(begun, [*before, racers, *raced], target, api_visibility="private"))
+        session.look_whether_lost(
+            button.click(begun, [*before, racers, *raced], target, api_visibility="private")
+        )
     changed = [tab.select, *(component.change for component in (chosen, seeds, epochs, rate))]
-    gr.on(changed, partial(race.plan, worker), [*facts[1:], chosen, *raced], plan, trigger_mode="always_last", **QUIET)
+    gr.on(
+        changed,
+        partial(race.plan, worker),
+        [*facts[1:], chosen, *raced],
+        plan,
+        trigger_mode="always_last",
+        **QUIET,
+    )
     join.click(joined, [follower.stored, mine_chosen], [*target, mine_chosen], **QUIET)
-    gr.on([tab.select, my_runs.change], partial(_offered, worker), my_runs, [mine_chosen, own_row], **EACH)
+    gr.on(
+        [tab.select, my_runs.change],
+        partial(_offered, worker),
+        my_runs,
+        [mine_chosen, own_row],
+        **EACH,
+    )
     stop.click(partial(race.end, worker), follower.stored, None, **QUIET)
     _wire_results(worker, screen, choice)
 
@@ -149,7 +207,11 @@ def _wire_results(worker: Worker, screen: CompareScreen, choice: gr.Radio) -> No
     def compared(stored: dict) -> Comparison:
         return comparison(_finished(race.standing(worker, stored)))
 
-    looked = {"fn": partial(screen.show, worker), "outputs": screen.outputs, "concurrency_limit": None}
+    looked = {
+        "fn": partial(screen.show, worker),
+        "outputs": screen.outputs,
+        "concurrency_limit": None,
+    }
     looked |= {"inputs": [follower.stored, follower.last_seen, setting, choice, *pair], **QUIET}
     follower.timer.tick(**looked)
     # without triggers it runs when the page opens and whenever one of its inputs changes

@@ -1,4 +1,5 @@
-"""Two proxies on the same facts: do they agree, on which facts not, and what would that do to beta?"""
+"""Two proxies on the same facts: do they agree, on which facts not, and what would that do to
+beta?"""
 
 import gradio as gr
 
@@ -26,8 +27,14 @@ def build(session: Session) -> None:
             # their choices change with the set: one that was sent before must not be refused after
             first = gr.Dropdown([], label="One", min_width=160, allow_custom_value=True)
             second = gr.Dropdown([], label="against", min_width=160, allow_custom_value=True)
-        words = gr.HTML(html.listed([texts.AGREEMENT_EMPTY]), html_template=html.LINES, elem_id="agreement-words")
-        scatter = chart(figures.empty(texts.AGREEMENT_EMPTY), "agreement-chart", "", texts.AGREEMENT_TABLE)
+        words = gr.HTML(
+            html.listed([texts.AGREEMENT_EMPTY]),
+            html_template=html.LINES,
+            elem_id="agreement-words",
+        )
+        scatter = chart(
+            figures.empty(texts.AGREEMENT_EMPTY), "agreement-chart", "", texts.AGREEMENT_TABLE
+        )
 
     def compared(*values):
         lines, figure = _compared(*values)
@@ -37,7 +44,13 @@ def build(session: Session) -> None:
     session.scorings.change(_choices, session.scorings, [first, second], **QUIET).then(
         compared, chosen, [words, *scatter.parts], **QUIET, concurrency_limit=1
     )
-    again = [first.input, second.input, session.anchors.change, session.facts.change, session.known.change]
+    again = [
+        first.input,
+        second.input,
+        session.anchors.change,
+        session.facts.change,
+        session.known.change,
+    ]
     gr.on(again, compared, chosen, [words, *scatter.parts], **LAST_STAYS)
 
 
@@ -48,7 +61,9 @@ def _choices(scorings: tuple[Scoring, ...]):
     return gr.Dropdown(titles, value=last[0]), gr.Dropdown(titles, value=last[1])
 
 
-def _compared(facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], first: str, second: str, recall):
+def _compared(
+    facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], first: str, second: str, recall
+):
     """What two scorings agree on, in sentences and as a figure. recall: of the original model, by
     fact id, where it was asked."""
     by_title = {scoring.title: scoring for scoring in scorings}
@@ -62,7 +77,12 @@ def _compared(facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], fir
     lines = sentences(remarks_of(result, first, second))
     if result.discordant:
         names = {fact.id: fact.title[:40] for fact in facts.forget}
-        known = {name: texts.AGREEMENT_KNOWN.format(share=percent(share)) for name, share in (recall or {}).items()}
+        known = {
+            name: texts.AGREEMENT_KNOWN.format(share=percent(share))
+            for name, share in (recall or {}).items()
+        }
         worst = ", ".join(names[fact] + known.get(fact, "") for fact in result.discordant[:NAMED])
         lines.append(f"They disagree on {len(result.discordant):,}, most on: {worst}.")
-    return lines, figures.agreement_scatter(facts.forget, *scores, (first, second), result.discordant)
+    return lines, figures.agreement_scatter(
+        facts.forget, *scores, (first, second), result.discordant
+    )

@@ -23,12 +23,22 @@ def build(session: Session, table: gr.Dataframe) -> None:
     chosen = gr.State("")
 
     def explained(facts: FactSet | None, scorings: tuple[Scoring, ...], event: gr.SelectData):
-        row = event.row_value if isinstance(event.row_value, list) else []  # it comes from the browser
-        fact = next((fact for fact in facts.forget if fact.id == row[-1]), None) if facts and row else None
+        # it comes from the browser
+        row = event.row_value if isinstance(event.row_value, list) else []
+        fact = (
+            next((fact for fact in facts.forget if fact.id == row[-1]), None)
+            if facts and row
+            else None
+        )
         if fact is None:
             return {group: gr.Group(visible=False), chosen: ""}
         lines = fact_lines(fact, scorings)
-        return {group: gr.Group(visible=True), detail: html.listed(lines), number: fact.score, chosen: fact.id}
+        return {
+            group: gr.Group(visible=True),
+            detail: html.listed(lines),
+            number: fact.score,
+            chosen: fact.id,
+        }
 
     def edited(identity: str, facts: FactSet | None, chosen: str, value: float | None):
         facts = check_shown(facts, identity)
@@ -66,8 +76,14 @@ def _plain(content: object) -> str:
     if isinstance(content, dict):
         return ", ".join(f"{name} {_plain(value)}" for name, value in content.items())
     if isinstance(content, list):
-        return "; ".join(map(_plain, content[:5])) + (f"; … {len(content) - 5} more" if len(content) > 5 else "")
-    return f"{content:,}" if isinstance(content, int) and not isinstance(content, bool) else str(content)
+        return "; ".join(map(_plain, content[:5])) + (
+            f"; … {len(content) - 5} more" if len(content) > 5 else ""
+        )
+    return (
+        f"{content:,}"
+        if isinstance(content, int) and not isinstance(content, bool)
+        else str(content)
+    )
 
 
 def _edited(facts: FactSet, chosen: str, value: float) -> FactSet:
@@ -75,6 +91,7 @@ def _edited(facts: FactSet, chosen: str, value: float) -> FactSet:
     if not 0 <= value < float("inf"):
         raise gr.Error("A score is a finite number of at least 0.", duration=None)
     forget = tuple(
-        replace(fact, score=float(value), score_source=EDITED) if fact.id == chosen else fact for fact in facts.forget
+        replace(fact, score=float(value), score_source=EDITED) if fact.id == chosen else fact
+        for fact in facts.forget
     )
     return with_tiers(replace(facts, forget=forget), anew=True)

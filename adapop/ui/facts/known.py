@@ -39,13 +39,16 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
     """Lays out whether Run's original model knows the facts. settings: see `Follower`."""
     with gr.Row():
         ask = gr.Button("Does the model know them?", min_width=160, elem_id="known")
-        drop = gr.Button("Leave out what it does not know", min_width=160, visible=False, elem_id="drop-unknown")
+        drop = gr.Button(
+            "Leave out what it does not know", min_width=160, visible=False, elem_id="drop-unknown"
+        )
     status = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="known-words")
     answers = gr.State(None)
 
     def begun(identity: str, facts: FactSet | None, values):
         with refusing():
-            config = config_of(values) if values else make_config()  # before the page has shown them
+            # before the page has shown them
+            config = config_of(values) if values else make_config()
             return config, *worker.recall(config, check_shown(facts, identity))
 
     async def ask_model(identity: str, facts: FactSet | None, values):
@@ -56,20 +59,30 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
             raise refused(error)
         known = future.result()
         recall = {(fact.id, fact.question): known.recall[fact.id] for fact in facts.forget}
-        yield {answers: Answered(_asked_as(values), recall, tuple(sentences(remarks_of(known.prompting))))}
+        yield {
+            answers: Answered(
+                _asked_as(values), recall, tuple(sentences(remarks_of(known.prompting)))
+            )
+        }
 
-    ended = ask.click(ask_model, [session.shown_hash, session.facts, settings], [status, answers], **QUIET)
+    ended = ask.click(
+        ask_model, [session.shown_hash, session.facts, settings], [status, answers], **QUIET
+    )
     session.look_whether_lost(ended)
     inputs, words = [session.facts, session.known, answers, settings], [status, drop]
     recalled = [session.facts, answers, settings]
-    ended.then(_recall_now, recalled, session.known, **IN_TURN).then(_said_of, inputs, words, **QUIET)
+    ended.then(_recall_now, recalled, session.known, **IN_TURN).then(
+        _said_of, inputs, words, **QUIET
+    )
     settings.change(_recall_now, recalled, session.known, **IN_TURN)
 
     def dropped(identity: str, facts: FactSet | None, recall: Mapping[str, float]) -> dict:
         return session.changed(without_unknown(check_shown(facts, identity), recall))
 
     now = [session.shown_hash, session.facts, session.known]
-    session.look_whether_lost(drop.click(dropped, now, [session.facts, session.shown_hash], **IN_TURN))
+    session.look_whether_lost(
+        drop.click(dropped, now, [session.facts, session.shown_hash], **IN_TURN)
+    )
     gr.on([session.facts.change, session.known.change], _said_of, inputs, words, **QUIET)
 
 
@@ -87,14 +100,18 @@ def _recall_now(facts: FactSet | None, answers: Answered | None, values: list) -
     return {name: answers.recall[key] for name, key in keys.items() if key in answers.recall}
 
 
-def _said_of(facts: FactSet | None, recall: Mapping[str, float], answers: Answered | None, values: list):
+def _said_of(
+    facts: FactSet | None, recall: Mapping[str, float], answers: Answered | None, values: list
+):
     """How many facts the model knows, in words, and the button that drops the others."""
     facts_asked = [fact for fact in facts.forget if fact.id in recall] if facts else []
     if not facts_asked:
         return html.listed([], "hidden"), gr.Button(visible=False)
     knows = sum(recall[fact.id] >= KNOWN_FROM for fact in facts_asked)
     of = number_of(len(facts_asked), "fact")
-    first = f"Asked as trained, the original model ({_asked_as(values)[0]}) answers {knows:,} of {of}."
+    first = (
+        f"Asked as trained, the original model ({_asked_as(values)[0]}) answers {knows:,} of {of}."
+    )
     lines = [first, *answers.settled, texts.KNOWN_ABOUT]
     kind = "calm" if knows == len(facts_asked) else "warn"
     return html.listed(lines, kind), gr.Button(visible=0 < knows < len(facts_asked))

@@ -44,13 +44,17 @@ class LookUp:
     work: StartStop
     result: gr.State
 
-    async def scored(self, worker: Worker, identity: str, facts: FactSet | None, scorings, proxy: str, *choices):
+    async def scored(
+        self, worker: Worker, identity: str, facts: FactSet | None, scorings, proxy: str, *choices
+    ):
         """Asks the proxy and yields how far it is, then what it found. identity: see `Session`.
         choices: formula, language, year, index, combine and text."""
         facts = await aside(worker.ledger, check_shown, facts, identity)
         if proxy == GIVEN:
             came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
-            yield self._over(["The scores that came with the set."], "calm", FoundScores(facts, came))
+            yield self._over(
+                ["The scores that came with the set."], "calm", FoundScores(facts, came)
+            )
             return
         try:
             make = await aside(worker.ledger, _maker, facts, proxy, *choices)
@@ -67,19 +71,30 @@ class LookUp:
 
         future, progress = started(work)
         async for line in followed(future, progress, "Beginning …"):
-            lines = [*cost, line, f"{len(scores):,} of {number_of(len(facts.forget), 'fact')} done."]
+            lines = [
+                *cost,
+                line,
+                f"{len(scores):,} of {number_of(len(facts.forget), 'fact')} done.",
+            ]
             yield {self.status: html.listed(lines), **self.work.busy(progress), self.result: None}
         error = failure_of(future)
-        lines = ([str(error)] if error else []) + await aside(worker.ledger, summary_lines, facts, scores)
+        lines = ([str(error)] if error else []) + await aside(
+            worker.ledger, summary_lines, facts, scores
+        )
         if not any(score.value is not None for score in scores.values()):
             kind = "warn" if isinstance(error, Stopped) else "bad"
             yield self._over([*lines, "The scores of the set are left as they were."], kind, None)
             return
         title = next(iter(scores.values())).source
-        yield self._over(lines, "warn" if error else "calm", FoundScores(facts, Scoring(title, scores)))
+        yield self._over(
+            lines, "warn" if error else "calm", FoundScores(facts, Scoring(title, scores))
+        )
 
-    def applied(self, facts: FactSet | None, scorings: tuple[Scoring, ...], result: FoundScores | None) -> dict:
-        """Updates that put what was found in the place of the set's scores, unless it is another set by now."""
+    def applied(
+        self, facts: FactSet | None, scorings: tuple[Scoring, ...], result: FoundScores | None
+    ) -> dict:
+        """Updates that put what was found in the place of the set's scores, unless it is another
+        set by now."""
         if result is None:
             return gr.skip()
         if facts is None or not asked_about(result.facts, facts):
@@ -87,7 +102,11 @@ class LookUp:
         scoring = result.scoring
         others = tuple(other for other in scorings if other.title != scoring.title)
         scored = tuple(
-            replace(fact, score=score.value, score_source=score.source if score.value is not None else "")
+            replace(
+                fact,
+                score=score.value,
+                score_source=score.source if score.value is not None else "",
+            )
             for fact in facts.forget
             for score in [scoring.scores.get(fact.id, Score(fact.id, None, ""))]
         )
@@ -100,24 +119,38 @@ class LookUp:
 
 
 def build(worker: Worker, session: Session) -> gr.HTML:
-    """Lays out the choice of a proxy, its settings, and the buttons. Returns what says how the last look-up ended."""
+    """Lays out the choice of a proxy, its settings, and the buttons. Returns what says how the last
+    look-up ended."""
     with gr.Accordion("Look popularity up", open=False, elem_id="scores"):
-        proxy = gr.Dropdown(_choices(), value="wikidata", label="Where scores come from", elem_id="proxy")
+        proxy = gr.Dropdown(
+            _choices(), value="wikidata", label="Where scores come from", elem_id="proxy"
+        )
         about = gr.Markdown(texts.PROXY_ABOUT["wikidata"])
-        formula = gr.Dropdown(texts.FORMULA_CHOICES, value="sitelinks+statements", label="Entity popularity")
+        formula = gr.Dropdown(
+            texts.FORMULA_CHOICES, value="sitelinks+statements", label="Entity popularity"
+        )
         with gr.Row():
-            language = gr.Textbox("en", label="Language of the names, such as en", max_length=30, max_lines=1)
+            language = gr.Textbox(
+                "en", label="Language of the names, such as en", max_length=30, max_lines=1
+            )
             year = gr.Number(None, label="Year; empty for the last", precision=0, visible=False)
         corpora = [(", ".join(corpus), name) for name, corpus in INDEXES.items()]
         index = gr.Dropdown(corpora, label="Corpus", visible=False, value=corpora[0][1])
-        combine = gr.Dropdown(texts.COMBINE_CHOICES, value="subject+object", label="Fact popularity", visible=False)
+        combine = gr.Dropdown(
+            texts.COMBINE_CHOICES, value="subject+object", label="Fact popularity", visible=False
+        )
         text = gr.File(
-            label="A text, one document a line", file_types=[".txt", ".md", ".csv", ".jsonl"], visible=False, height=120
+            label="A text, one document a line",
+            file_types=[".txt", ".md", ".csv", ".jsonl"],
+            visible=False,
+            height=120,
         )
         with gr.Row():
             start = gr.Button("Look up", variant="primary", min_width=120, elem_id="look-up")
             stop = gr.Button("Stop", min_width=90, elem_id="stop-look-up", visible=False)
-        status = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="look-up-status")
+        status = gr.HTML(
+            html.listed([], "hidden"), html_template=html.LINES, elem_id="look-up-status"
+        )
 
     work = StartStop(start, stop, session.at_work)
     look_up = LookUp(session, status, work, gr.State(None))
@@ -125,10 +158,17 @@ def build(worker: Worker, session: Session) -> gr.HTML:
     choices = [formula, language, year, index, combine, text]
     proxy.change(_suited, proxy, [about, *choices], **QUIET)
     inputs = [session.shown_hash, session.facts, session.scorings, proxy, *choices]
-    ended = start.click(partial(look_up.scored, worker), inputs, [status, *work.all, look_up.result], **QUIET)
+    ended = start.click(
+        partial(look_up.scored, worker), inputs, [status, *work.all, look_up.result], **QUIET
+    )
     session.look_whether_lost(ended)
     now = [session.facts, session.scorings, look_up.result]
-    ended.then(look_up.applied, now, [session.facts, session.shown_hash, session.scorings, look_up.result], **IN_TURN)
+    ended.then(
+        look_up.applied,
+        now,
+        [session.facts, session.shown_hash, session.scorings, look_up.result],
+        **IN_TURN,
+    )
     work.wire_stop()
     return status
 
@@ -176,11 +216,15 @@ def cost_line(make: Callable[[Progress], Proxy], facts: FactSet) -> list[str]:
     if not cost.requests:
         return []
     minutes = "less than a minute" if cost.minutes < 1 else number_of(round(cost.minutes), "minute")
-    return [f"About {number_of(cost.requests, 'request')}: {minutes} at the pace of the AdaPop paper's look-ups."]
+    return [
+        f"About {number_of(cost.requests, 'request')}: {minutes} at the pace of the AdaPop "
+        f"paper's look-ups."
+    ]
 
 
 def asked_about(then: FactSet, now: FactSet) -> bool:
-    """Whether every fact to forget now was among those asked about then: ids alone may be those of another file."""
+    """Whether every fact to forget now was among those asked about then: ids alone may be those of
+    another file."""
     questions = {fact.id: fact.question for fact in then.forget}
     return all(questions.get(fact.id) == fact.question for fact in now.forget)
 
@@ -198,5 +242,7 @@ def summary_lines(facts: FactSet, scores: dict[str, Score]) -> list[str]:
             reasons.setdefault(score.reason, []).append(names[score.fact_id])
     for reason, subjects in sorted(reasons.items(), key=lambda item: -len(item[1]))[:REASONS_SHOWN]:
         named = ", ".join(subject[:40] for subject in subjects[:3])
-        lines.append(f"Unknown: {len(subjects):,}. {reason} ({named}{', …' if len(subjects) > 3 else ''}).")
+        lines.append(
+            f"Unknown: {len(subjects):,}. {reason} ({named}{', …' if len(subjects) > 3 else ''})."
+        )
     return lines

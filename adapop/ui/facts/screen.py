@@ -1,4 +1,5 @@
-"""Screen 1, Facts: pick a set or upload one, see every score, where it came from, and what it becomes."""
+"""Screen 1, Facts: pick a set or upload one, see every score, where it came from, and what it
+becomes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +32,8 @@ from adapop.ui.wiring import EACH, IN_TURN, QUIET, failure_of, followed, stopped
 
 COLUMNS = ["question", "answer", "score", "β", "push", "known, %", "source", "id"]
 KINDS = ["str", "str", "number", "number", "str", "number", "str", "str"]
-# on a phone "assets/style.css" has those of the first four; it hides the last, by which a row is known
+# on a phone "assets/style.css" has those of the first four; it hides the last, by which a row is
+# known
 WIDTHS = [300, 110, 70, 60, 105, 85, 115, 10]
 PUSH = {"self-limiting": "ends early", "uniform": "even", "pressure-sustaining": "lasts"}
 MOST_ROWS, MOST_SHOWN = 1_000, 300  # rows; characters of a cell
@@ -39,9 +41,10 @@ MOST_ROWS, MOST_SHOWN = 1_000, 300  # rows; characters of a cell
 
 @dataclass(frozen=True)
 class FactsScreen:
-    """The components of the screen that its events change. source: where the set comes from. missing: what to do with
-    facts without a score. unscored: whether these alone are listed. fetched: (name, set) that was fetched from
-    elsewhere, or None. looked_up: how the last look-up ended."""
+    """The components of the screen that its events change. source: where the set comes from.
+    missing: what to do with facts without a score. unscored: whether these alone are listed.
+    fetched: (name, set) that was fetched from elsewhere, or None. looked_up: how the last look-up
+    ended."""
 
     session: Session
     source: gr.Radio
@@ -61,26 +64,46 @@ class FactsScreen:
         session, source = self.session, self.source
         own = self.uploads.own
         chosen = [source, session.at_work, session.restored, *own.chosen]
-        picked = [own.group, own.drop_bad, self.about, self.notes, session.at_work, session.restored]
+        picked = [
+            own.group,
+            own.drop_bad,
+            self.about,
+            self.notes,
+            session.at_work,
+            session.restored,
+        ]
         picked += [self.looked_up, *session.of_the_set]
         source.change(self.picked, chosen, picked, **(EACH | IN_TURN)).then(
-            partial(self.fetch, worker), [source, session.facts], [self.notes, session.at_work, self.fetched], **QUIET
+            partial(self.fetch, worker),
+            [source, session.facts],
+            [self.notes, session.at_work, self.fetched],
+            **QUIET,
         ).then(self.arrived, [source, self.fetched], session.of_the_set, **IN_TURN)
         file = self.uploads.own.file
-        gr.on([file.upload, file.clear], texts.upload_about, None, self.about, **EACH)  # of no set that was restored
+        # of no set that was restored
+        gr.on([file.upload, file.clear], texts.upload_about, None, self.about, **EACH)
         redrawn = [*self.strip.parts, self.missing, self.unscored]
         session.facts.change(self.redrawn, session.facts, redrawn, **QUIET)
         noted = [session.facts, session.anchors]
         gr.on([session.facts.change, session.anchors.change], _noted, noted, self.notes, **QUIET)
         listed = [session.facts, session.anchors, session.known, self.search, self.unscored]
-        events = [session.facts.change, session.known.change, tab.select, self.search.change, self.unscored.change]
+        events = [
+            session.facts.change,
+            session.known.change,
+            tab.select,
+            self.search.change,
+            self.unscored.change,
+        ]
         gr.on(events, _table, listed, self.table, **QUIET)
 
-    def picked(self, source: str, at_work: Progress | None, restored: tuple[str, FactSet] | None, *chosen) -> dict:
-        """Updates for another set, or for what a reload brought back of it. Stops what is still being looked up or
-        fetched for the last one. chosen: the upload's files and columns.
+    def picked(
+        self, source: str, at_work: Progress | None, restored: tuple[str, FactSet] | None, *chosen
+    ) -> dict:
+        """Updates for another set, or for what a reload brought back of it. Stops what is still
+        being looked up or fetched for the last one. chosen: the upload's files and columns.
 
-        One event, for the upload is shown by its answer: no file can come before what is said of none.
+        One event, for the upload is shown by its answer: no file can come before what is said of
+        none.
         """
         stopped(at_work)
         back = restored[1] if restored and restored[0] == source else None
@@ -111,13 +134,19 @@ class FactsScreen:
             yield {self.notes: words, self.session.at_work: progress, self.fetched: None}
         if error := failure_of(future):
             kind = "warn" if isinstance(error, Stopped) else "bad"
-            yield {self.notes: html.listed([str(error)], kind), self.session.at_work: None, self.fetched: None}
+            yield {
+                self.notes: html.listed([str(error)], kind),
+                self.session.at_work: None,
+                self.fetched: None,
+            }
         else:
             yield {self.session.at_work: None, self.fetched: (source, future.result())}
 
     def arrived(self, source: str, fetched: tuple[str, FactSet] | None) -> dict:
         """Updates that show what was fetched, if it is still what is wanted."""
-        return self.session.with_facts(fetched[1]) if fetched and fetched[0] == source else gr.skip()
+        return (
+            self.session.with_facts(fetched[1]) if fetched and fetched[0] == source else gr.skip()
+        )
 
     def redrawn(self, facts: FactSet | None) -> dict:
         """Updates for a set that changed: the strip, and whether to ask about unknown scores."""
@@ -138,9 +167,12 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
     first = sandbox_facts()
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
-            choices = [(entry.title, entry.name) for entry in ENTRIES.values()] + [(texts.OWN_SET, OWN)]
+            choices = [(entry.title, entry.name) for entry in ENTRIES.values()] + [
+                (texts.OWN_SET, OWN)
+            ]
             source = gr.Radio(choices, value=SANDBOX, label=texts.SOURCE_LABEL, elem_id="set")
-            # above the upload: what is wrong with a file must not stand out of sight, nor the upload itself
+            # above the upload: what is wrong with a file must not stand out of sight, nor the
+            # upload itself
             notes = gr.HTML(notes_of(first, BetaMap()), html_template=html.LINES, elem_id="notes")
             own = upload.build()
             about = gr.Markdown(ENTRIES[SANDBOX].about)
@@ -161,7 +193,18 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
 
     uploads = upload.UploadEvents(own, notes, session)
     screen = FactsScreen(
-        session, source, about, uploads, notes, missing, strip, search, unscored, table, gr.State(None), looked_up
+        session,
+        source,
+        about,
+        uploads,
+        notes,
+        missing,
+        strip,
+        search,
+        unscored,
+        table,
+        gr.State(None),
+        looked_up,
     )
     screen.wire(worker, tab)
     uploads.wire(source, [missing, search])
@@ -181,7 +224,9 @@ def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Checkbox, gr.Data
         max_length=200,
         elem_id="search",
     )
-    unscored = gr.Checkbox(False, label=texts.UNSCORED, visible=False, container=False, elem_id="unscored")
+    unscored = gr.Checkbox(
+        False, label=texts.UNSCORED, visible=False, container=False, elem_id="unscored"
+    )
     table = gr.Dataframe(
         fact_table(first, BetaMap(), {}),
         label=table_label(len(first.forget), len(first.forget)),
@@ -199,21 +244,35 @@ def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Checkbox, gr.Data
 
 def about_of(facts: FactSet | None) -> str:
     """Which set it is, in a few words."""
-    return f"{facts.name}, {number_of(len(facts.forget), 'fact')} to forget" if facts is not None else ""
+    return (
+        f"{facts.name}, {number_of(len(facts.forget), 'fact')} to forget"
+        if facts is not None
+        else ""
+    )
 
 
 def words_of(facts: FactSet | None) -> str:
-    """How to read the distribution of the scores, with the tiers where they follow from the scores."""
-    by_score = facts is not None and facts.tiers.source in ("", SCALE)  # of others a note of the set speaks
-    return f"{texts.STRIP_TABLE} Tiers by score: {facts.tiers.text}." if by_score else texts.STRIP_TABLE
+    """How to read the distribution of the scores, with the tiers where they follow from the
+    scores."""
+    # of others a note of the set speaks
+    by_score = facts is not None and facts.tiers.source in ("", SCALE)
+    return (
+        f"{texts.STRIP_TABLE} Tiers by score: {facts.tiers.text}."
+        if by_score
+        else texts.STRIP_TABLE
+    )
 
 
 def fact_table(
-    facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float], text: str = "", unscored: bool = False
+    facts: FactSet | None,
+    beta: BetaMap,
+    recall: Mapping[str, float],
+    text: str = "",
+    unscored: bool = False,
 ) -> pd.DataFrame:
-    """The facts to forget that hold the wanted text, rarest first, unknown scores last and empty: missing is not zero.
-    recall: what the original model answers, by fact id. unscored: those without a score alone. At most `MOST_ROWS`:
-    with more a browser is slow at all else."""
+    """The facts to forget that hold the wanted text, rarest first, unknown scores last and empty:
+    missing is not zero. recall: what the original model answers, by fact id. unscored: those
+    without a score alone. At most `MOST_ROWS`: with more a browser is slow at all else."""
     rows = []
     members = matching(facts.forget, text, unscored) if facts else ()
     for fact in sorted(members, key=lambda fact: (fact.score is None, fact.score or 0))[:MOST_ROWS]:
@@ -238,24 +297,36 @@ def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False
     """Facts with this text in question, answer or subject, in any case; or only unscored ones."""
     text = (searched or "").strip().casefold()
     facts = [fact for fact in facts if fact.score is None] if unscored else facts
-    return [fact for fact in facts if text in f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold()]
+    return [
+        fact
+        for fact in facts
+        if text in f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold()
+    ]
 
 
 def table_label(matching: int, every: int) -> str:
     """What the table shows."""
     if matching > MOST_ROWS:
         return f"The {MOST_ROWS:,} rarest of {matching:,} facts; search to see others"
-    return "Facts, rarest first" if matching == every else f"{matching:,} of {number_of(every, 'fact')}, rarest first"
+    return (
+        "Facts, rarest first"
+        if matching == every
+        else f"{matching:,} of {number_of(every, 'fact')}, rarest first"
+    )
 
 
 def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     """Counts, notes, whether the scores suit the map, and the rows that were dropped."""
     lines = [
-        f"{len(facts.forget):,} to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} held out.",
+        f"{len(facts.forget):,} to forget, {len(facts.retain):,} to retain, "
+        f"{len(facts.holdout):,} held out.",
         *facts.notes,
     ]
     if facts.unknown_scores:
-        lines.append(f"Without a score: {len(facts.unknown_scores):,}. Look them up, or decide below what to do.")
+        lines.append(
+            f"Without a score: {len(facts.unknown_scores):,}. Look them up, or decide below what "
+            f"to do."
+        )
     known = [fact.score for fact in facts.forget if fact.score is not None]
     doubts = sentences(warnings_of(known, beta))
     lines += doubts + upload.problem_lines(facts.problems)
@@ -268,7 +339,9 @@ def _noted(facts: FactSet | None, anchors):
     return gr.skip() if facts is None else notes_of(facts, curve_of(facts, anchors))
 
 
-def _table(facts: FactSet | None, anchors, recall: Mapping[str, float], text: str, unscored: bool = False):
+def _table(
+    facts: FactSet | None, anchors, recall: Mapping[str, float], text: str, unscored: bool = False
+):
     """The table of the facts that match a search and the filter."""
     members = facts.forget if facts else ()
     label = table_label(len(matching(members, text, unscored)), len(members))

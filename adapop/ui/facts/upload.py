@@ -51,7 +51,8 @@ class UploadForm:
 
     @property
     def chosen(self) -> list[gr.Component]:
-        """All that decides which facts the page has of its upload, as `UploadEvents.read` takes it."""
+        """All that decides which facts the page has of its upload, as `UploadEvents.read` takes
+        it."""
         return [*self.files, self.drop_bad, *self.columns]
 
 
@@ -59,14 +60,24 @@ def build() -> UploadForm:
     """Lays out the upload, hidden."""
     with gr.Group(visible=False) as own:
         file = gr.File(
-            label="A table of facts", file_types=list(FORMATS), file_count="single", height=140, elem_id="upload"
+            label="A table of facts",
+            file_types=list(FORMATS),
+            file_count="single",
+            height=140,
+            elem_id="upload",
         )
         template = gr.DownloadButton("Download a template", size="sm")
-        with gr.Accordion("Which column is what", open=False, visible=False, elem_id="columns") as mapping:
+        with gr.Accordion(
+            "Which column is what", open=False, visible=False, elem_id="columns"
+        ) as mapping:
             gr.Markdown(texts.MAPPING_ABOUT)
             with gr.Row():
-                columns = tuple(gr.Dropdown([NONE], value=NONE, label=field, min_width=130) for field in FIELDS)
-        retain = gr.Dropdown(texts.RETAIN_CHOICES, value="own", label="Facts to retain", info=texts.RETAIN_ABOUT)
+                columns = tuple(
+                    gr.Dropdown([NONE], value=NONE, label=field, min_width=130) for field in FIELDS
+                )
+        retain = gr.Dropdown(
+            texts.RETAIN_CHOICES, value="own", label="Facts to retain", info=texts.RETAIN_ABOUT
+        )
         retain_file = gr.File(
             label="A table of facts to retain",
             file_types=list(FORMATS),
@@ -88,26 +99,39 @@ class UploadEvents:
     session: Session
 
     def wire(self, source: gr.Radio, choices: Sequence[gr.Component]) -> None:
-        """Wires the upload. source: where the set comes from. choices: those that are begun anew with another set."""
+        """Wires the upload. source: where the set comes from. choices: those that are begun anew
+        with another set."""
         own, session = self.own, self.session
-        source.change(lambda value: _template() if value == "own" else gr.skip(), source, own.template, **EACH)
+        source.change(
+            lambda value: _template() if value == "own" else gr.skip(), source, own.template, **EACH
+        )
         # a choice made for another set is not a choice for this one
         gr.on([source.change, own.file.upload], lambda: ("error", ""), None, list(choices), **EACH)
         outputs = [self.notes, own.drop_bad, *session.of_the_set]
         last = LAST_STAYS | IN_TURN
         arrived = [own.mapping, *own.columns, *outputs]
-        gr.on([own.file.upload, own.file.clear], self.arrived, [source, *own.files], arrived, **last)
+        gr.on(
+            [own.file.upload, own.file.clear], self.arrived, [source, *own.files], arrived, **last
+        )
         for choice in (*own.columns, own.drop_bad):
             choice.input(self.read, own.chosen, outputs, **last)
         again = [session.restored, *own.chosen]
-        chosen = dict(fn=lambda retain: gr.File(visible=retain == "upload"), outputs=own.retain_file)
+        chosen = dict(
+            fn=lambda retain: gr.File(visible=retain == "upload"), outputs=own.retain_file
+        )
         second = own.retain.input(inputs=own.retain, **chosen, **last)
         second.then(self.retained_again, again, outputs, **IN_TURN)
-        gr.on([own.retain_file.upload, own.retain_file.clear], self.retained_again, again, outputs, **last)
+        gr.on(
+            [own.retain_file.upload, own.retain_file.clear],
+            self.retained_again,
+            again,
+            outputs,
+            **last,
+        )
 
     def arrived(self, source: str, file: str | None, retain: str, retain_file: str | None) -> dict:
-        """Updates for a new file: its columns, our guess of what they are, and its facts, unless another set was chosen
-        while it was on its way."""
+        """Updates for a new file: its columns, our guess of what they are, and its facts, unless
+        another set was chosen while it was on its way."""
         unasked = {self.own.drop_bad: gr.Checkbox(False, visible=False)}
         try:
             table = table_of(file)
@@ -130,9 +154,14 @@ class UploadEvents:
             **facts,
         }
 
-    def read(self, file: str | None, retain: str, retain_file: str | None, drop: bool, *columns: str) -> dict:
-        """Updates for another choice of columns, of facts to retain, or of what is left out: see `facts_chosen`."""
-        facts = self._read_into_session(lambda: facts_chosen(file, retain, retain_file, *columns, drop_bad=drop))
+    def read(
+        self, file: str | None, retain: str, retain_file: str | None, drop: bool, *columns: str
+    ) -> dict:
+        """Updates for another choice of columns, of facts to retain, or of what is left out: see
+        `facts_chosen`."""
+        facts = self._read_into_session(
+            lambda: facts_chosen(file, retain, retain_file, *columns, drop_bad=drop)
+        )
         return {self.own.drop_bad: gr.Checkbox(visible=drop), **facts}
 
     def chosen_again(self, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
@@ -141,8 +170,11 @@ class UploadEvents:
             return self.session.with_facts(restored[1])
         return self.read(file, *chosen)
 
-    def retained_again(self, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
-        """Updates for other facts to retain. A set that a reload brought back stays as it is: its file is gone."""
+    def retained_again(
+        self, restored: tuple[str, FactSet] | None, file: str | None, *chosen
+    ) -> dict:
+        """Updates for other facts to retain. A set that a reload brought back stays as it is: its
+        file is gone."""
         if file is None and restored and restored[0] == "own":
             return {self.notes: html.listed([texts.SET_RESTORED], "warn")}
         return self.read(file, *chosen)
@@ -156,9 +188,15 @@ class UploadEvents:
     def _refused(self, error: AdaPopError) -> dict:
         unread = isinstance(error, ScoresError)
         message = f"{error.message} {texts.BAD_SCORES if unread else error.fix}"
-        rows = problem_lines(getattr(error, "problems", ()), "Rows with bad scores" if unread else DROPPED)
+        rows = problem_lines(
+            getattr(error, "problems", ()), "Rows with bad scores" if unread else DROPPED
+        )
         offer = {self.own.drop_bad: gr.Checkbox(False, visible=True)} if unread else {}
-        return {self.notes: html.listed([message, *rows], "bad"), **offer, **self.session.with_facts(None)}
+        return {
+            self.notes: html.listed([message, *rows], "bad"),
+            **offer,
+            **self.session.with_facts(None),
+        }
 
 
 def problem_lines(problems: Sequence[Problem], title: str = DROPPED) -> list[str]:
@@ -208,10 +246,15 @@ def _table(file: str, changed: int) -> reader.Table:
 
 
 def facts_of_table(
-    table: reader.Table | None, retain: str, retain_file: str | None, columns: Mapping[str, str], drop_bad: bool = False
+    table: reader.Table | None,
+    retain: str,
+    retain_file: str | None,
+    columns: Mapping[str, str],
+    drop_bad: bool = False,
 ) -> FactSet:
-    """The table's facts, with facts to retain. retain: where those come from, of `texts.RETAIN_CHOICES`. columns: the
-    column of each field. drop_bad: leaves out facts whose score cannot be read, of either table.
+    """The table's facts, with facts to retain. retain: where those come from, of
+    `texts.RETAIN_CHOICES`. columns: the column of each field. drop_bad: leaves out facts whose
+    score cannot be read, of either table.
 
     Raises:
         ScoresError: such facts are there, and may not be left out.
@@ -223,19 +266,25 @@ def facts_of_table(
     if retain != "upload":
         return with_retain_rows(facts, SANDBOX, retain)
     if retain_file is None:
-        raise DataError("There is no table of facts to retain yet.", "Upload one, or choose other retain facts.")
+        raise DataError(
+            "There is no table of facts to retain yet.", "Upload one, or choose other retain facts."
+        )
     return with_retain_rows(facts, SANDBOX, reader.facts_of(Path(retain_file), "retain", drop_bad))
 
 
 def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
-    """The chosen columns, and our guess for the few that the page does not ask about (ids, sources); our guess for all
-    while the page still shows no choice, or one for another file: the choice for this one is on its way to it."""
+    """The chosen columns, and our guess for the few that the page does not ask about (ids,
+    sources); our guess for all while the page still shows no choice, or one for another file: the
+    choice for this one is on its way to it."""
     guess = guessed(names)
     columns = {field: column for field, column in zip(FIELDS, chosen) if column != NONE}
     if not columns or not set(columns.values()) <= set(names):
         return guess
     unlisted = {field: name for field, name in guess.items() if field not in FIELDS}
-    return {**{field: name for field, name in unlisted.items() if name not in columns.values()}, **columns}
+    return {
+        **{field: name for field, name in unlisted.items() if name not in columns.values()},
+        **columns,
+    }
 
 
 @cache
@@ -244,8 +293,9 @@ def _template_path() -> Path:
 
 
 def _template() -> str:
-    """A CSV of sandbox facts, three of each score, that can be edited and uploaded. It is one file for all pages, there
-    again or young again when it is offered: served files are deleted after two hours."""
+    """A CSV of sandbox facts, three of each score, that can be edited and uploaded. It is one file
+    for all pages, there again or young again when it is offered: served files are deleted after two
+    hours."""
     path = _template_path()
     try:
         os.utime(path)

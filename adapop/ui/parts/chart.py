@@ -1,5 +1,5 @@
-"""A picture on the page: its finding as the title, which run it shows, and below it how to read it, with its numbers as
-a table for those who cannot see it."""
+"""A picture on the page: its finding as the title, which run it shows, and below it how to read it,
+with its numbers as a table for those who cannot see it."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,8 @@ CAPTION = "Details"
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot, its title and its text twin. name: the title until there is a finding. words: how to read it."""
+    """A plot, its title and its text twin. name: the title until there is a finding. words: how to
+    read it."""
 
     heading: gr.HTML
     plot: gr.Plot
@@ -29,14 +30,23 @@ class Chart:
         """What `drawn` changes."""
         return [self.heading, self.plot, self.twin]
 
-    def drawn(self, figure: figures.Figure, about: str = "", numbers: figures.Numbers | None = None) -> dict:
-        """Updates that show another figure with its finding, and its numbers or those given. about: which run it is."""
+    def drawn(
+        self, figure: figures.Figure, about: str = "", numbers: figures.Numbers | None = None
+    ) -> dict:
+        """Updates that show another figure with its finding, and its numbers or those given. about:
+        which run it is."""
         finding = figures.finding_of(figure)
         heading = heading_of(finding or self.name, about if finding else "")
-        return {self.heading: heading, self.plot: figure, self.twin: twin_of(numbers or figure, self.words)}
+        return {
+            self.heading: heading,
+            self.plot: figure,
+            self.twin: twin_of(numbers or figure, self.words),
+        }
 
 
-def chart(figure: figures.Figure, elem_id: str, name: str, words: str = "", about: str = "") -> Chart:
+def chart(
+    figure: figures.Figure, elem_id: str, name: str, words: str = "", about: str = ""
+) -> Chart:
     """Title, plot and twin, laid out one below the other. about: which run it shows."""
     heading = finding(figures.finding_of(figure) or name, about, f"{elem_id}-title")
     plot = gr.Plot(figure, show_label=False, elem_id=elem_id)
@@ -59,14 +69,25 @@ def heading_of(title: str, about: str = "") -> dict:
     return html.values({"title": title, "about": about})
 
 
-def twin(picture: figures.Figure | figures.Numbers, elem_id: str, words: str = "", caption: str = CAPTION) -> gr.HTML:
+def twin(
+    picture: figures.Figure | figures.Numbers, elem_id: str, words: str = "", caption: str = CAPTION
+) -> gr.HTML:
     """The table alone, for a picture that is no plotly figure."""
-    return gr.HTML(twin_of(picture, words, caption), html_template=TWIN, js_on_load=STAY_OPEN, elem_id=elem_id)
+    return gr.HTML(
+        twin_of(picture, words, caption), html_template=TWIN, js_on_load=STAY_OPEN, elem_id=elem_id
+    )
 
 
-def twin_of(picture: figures.Figure | figures.Numbers, words: str = "", caption: str = CAPTION) -> dict:
-    """The values of `TWIN`, of a figure or of numbers. words: what the picture shows. caption: what opens the table."""
+def twin_of(
+    picture: figures.Figure | figures.Numbers, words: str = "", caption: str = CAPTION
+) -> dict:
+    """The values of `TWIN`, of a figure or of numbers. words: what the picture shows. caption: what
+    opens the table."""
     numbers = picture if isinstance(picture, figures.Numbers) else figures.numbers_of(picture)
     left_out = f" One row in {numbers.every}." if numbers.every > 1 else ""
-    content = {"caption": caption, "words": f"{words}{left_out}".strip(), "columns": numbers.columns}
+    content = {
+        "caption": caption,
+        "words": f"{words}{left_out}".strip(),
+        "columns": numbers.columns,
+    }
     return html.values(content | {"rows": numbers.rows})

@@ -1,4 +1,5 @@
-"""The download of a run: the report, the tables, the adapter and the command that makes it again, in one file."""
+"""The download of a run: the report, the tables, the adapter and the command that makes it again,
+in one file."""
 
 import secrets
 from pathlib import Path
@@ -24,28 +25,35 @@ def title_box(name: str) -> gr.Textbox:
 
 
 def archive_of(worker: Worker, run: Run, title: str = "") -> Path:
-    """The run as a zip file that a visitor may take. Its name is not the run's id, for files are passed on. title: of
-    the report, "" for the method's name.
+    """The run as a zip file that a visitor may take. Its name is not the run's id, for files are
+    passed on. title: of the report, "" for the method's name.
 
     Raises:
         LimitError: this visitor took too many lately. RunError: the run does not read.
     """
     worker.ledger.spend(JOBS)
-    return write_archive(run, served_folder() / f"adapop-report-{run.config.method}.zip", title.strip()[:MOST_TITLE])
+    return write_archive(
+        run, served_folder() / f"adapop-report-{run.config.method}.zip", title.strip()[:MOST_TITLE]
+    )
 
 
 def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str = "report") -> None:
-    """Lays the section out, on more than one screen. another: see `Follower`. name: of its buttons' element ids."""
+    """Lays the section out, on more than one screen. another: see `Follower`. name: of its buttons'
+    element ids."""
     with gr.Row(elem_classes="beside"):
         title = title_box(name)
         tall = dict(scale=0, min_width=170, elem_classes="tall")
         make = gr.Button("Make the report", elem_id=f"make-{name}", **tall)
-        file = gr.DownloadButton(texts.DOWNLOAD_ABOUT, visible=False, elem_id=f"download-{name}", **tall)
+        file = gr.DownloadButton(
+            texts.DOWNLOAD_ABOUT, visible=False, elem_id=f"download-{name}", **tall
+        )
 
     def made(name: str, title: str | None):
         run = shown_run(worker, name)
         if run is None or run.last_epoch is None:
-            raise gr.Error("There is nothing to report yet. Let a run finish its first epoch.", duration=None)
+            raise gr.Error(
+                "There is nothing to report yet. Let a run finish its first epoch.", duration=None
+            )
         with refusing():
             return gr.DownloadButton(value=str(archive_of(worker, run, title or "")), visible=True)
 
@@ -57,8 +65,8 @@ DELETE_EVERY, DELETE_AFTER = 600, 7200  # seconds: what a page was offered, and 
 
 
 def served_folder() -> Path:
-    """A fresh folder under a name nobody can guess. Gradio serves what lies there, and nothing outside, and deletes a
-    file two hours after it was offered (`DELETE_AFTER`)."""
+    """A fresh folder under a name nobody can guess. Gradio serves what lies there, and nothing
+    outside, and deletes a file two hours after it was offered (`DELETE_AFTER`)."""
     folder = Path(get_upload_folder()) / secrets.token_hex(16)
     folder.mkdir(parents=True)
     return folder

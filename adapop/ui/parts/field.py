@@ -1,7 +1,8 @@
-"""The field: every fact a dot, its popularity across, the probability of its right answer up, drawn in the browser.
+"""The field: every fact a dot, its popularity across, the probability of its right answer up, drawn
+in the browser.
 
-Python sends a run's frames once; playing, scrubbing, hovering and pinning happen in the browser (`assets/field.js` and
-`assets/scrubber.js`), where every text goes in as text and never as HTML.
+Python sends a run's frames once; playing, scrubbing, hovering and pinning happen in the browser
+(`assets/field.js` and `assets/scrubber.js`), where every text goes in as text and never as HTML.
 """
 
 from collections.abc import Sequence
@@ -20,12 +21,14 @@ SURE = 1000  # a probability of 1 as the browser gets it: whole numbers are shor
 
 
 def script(*names: str) -> str:
-    """The named assets one after the other, as one script of a gr.HTML: the later ones see what the earlier define."""
+    """The named assets one after the other, as one script of a gr.HTML: the later ones see what the
+    earlier define."""
     return "\n".join((ASSETS / f"{name}.js").read_text("utf-8") for name in names)
 
 
 def dots(facts: Sequence[Fact]) -> dict[str, list]:
-    """What the field shows of facts whatever the frame, a list a property, in the order of the facts."""
+    """What the field shows of facts whatever the frame, a list a property, in the order of the
+    facts."""
     return {
         "title": [fact.title for fact in facts],
         "question": [fact.question for fact in facts],
@@ -38,8 +41,9 @@ def dots(facts: Sequence[Fact]) -> dict[str, list]:
 def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
     """How the facts to forget move, a list a property, in the order of the frames.
 
-    epoch: of each frame. p, reworded: in thousandths, by fact; reworded is None where a frame has none. said, right:
-    the greedy answers by fact and what `_right` says of each, None where a frame has none.
+    epoch: of each frame. p, reworded: in thousandths, by fact; reworded is None where a frame has
+    none. said, right: the greedy answers by fact and what `_right` says of each, None where a frame
+    has none.
     """
     return {
         "epoch": [round(frame.epoch, 3) for frame in frames],
@@ -51,11 +55,14 @@ def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
 
 
 def shares(events: Sequence[Event]) -> list[dict]:
-    """What was still answered of the facts to forget, a dict an epoch: its number, how it was reworded, and by
-    form and tier a share in [0, 1]: the numbers of the chart of recall."""
+    """What was still answered of the facts to forget, a dict an epoch: its number, how it was
+    reworded, and by form and tier a share in [0, 1]: the numbers of the chart of recall."""
     return [
         {"epoch": event.epoch, "wordings": wordings_of(event)}
-        | {form: {tier: event.recall("forget", form, tier) for tier in (*TIERS, "all")} for form in FORMS}
+        | {
+            form: {tier: event.recall("forget", form, tier) for tier in (*TIERS, "all")}
+            for form in FORMS
+        }
         for event in by_epoch([event for event in events if isinstance(event, Measured)])
     ]
 

@@ -1,8 +1,8 @@
 """The app's own HTML as templates, and `values`, the only way in which text gets into them.
 
-Gradio fills a template by Handlebars and then evaluates the result as a JavaScript template literal. Handlebars'
-own escaping leaves `${` and backslashes alone, which would run as code; so text is escaped here, by `values`, and
-put in unescaped by `{{{ }}}`.
+Gradio fills a template by Handlebars and then evaluates the result as a JavaScript template
+literal. Handlebars' own escaping leaves `${` and backslashes alone, which would run as code; so
+text is escaped here, by `values`, and put in unescaped by `{{{ }}}`.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ CODE = str.maketrans({"\\": "&#92;", "$": "&#36;", "`": "&#96;", "{": "&#123;", 
 
 
 def values(content):
-    """The same dicts and lists with every text escaped for the templates: it is shown as typed, whatever it is."""
+    """The same dicts and lists with every text escaped for the templates: it is shown as typed,
+    whatever it is."""
     if isinstance(content, dict):
         return {key: values(value) for key, value in content.items()}
     if isinstance(content, (list, tuple)):
@@ -28,7 +29,8 @@ def template(name: str) -> str:
 
 
 def listed(lines: Sequence[str], kind: str = "calm") -> dict:
-    """The values of `LINES`: sentences in a box. kind: calm, warn, bad, log, or hidden for no box at all."""
+    """The values of `LINES`: sentences in a box. kind: calm, warn, bad, log, or hidden for no box
+    at all."""
     return values({"kind": kind, "lines": lines})
 
 

@@ -1,4 +1,5 @@
-"""The answer cards: what both models say to one prompt, asked now or recorded by a probing, with the numbers below."""
+"""The answer cards: what both models say to one prompt, asked now or recorded by a probing, with
+the numbers below."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
 
 
 def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
-    """What the run's last probing heard to these prompts, in their order; None if it did not ask them all."""
+    """What the run's last probing heard to these prompts, in their order; None if it did not ask
+    them all."""
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompts else []
     heard = {(row.fact_id, row.kind, row.prompt): row for row in rows}
     rows_asked = [heard.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
@@ -33,28 +35,36 @@ def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
 
 
 def recorded_answers(run: Run, prompt: Prompt | None) -> dict:
-    """What the run's last probing heard to a prompt, as values of the answer cards; `NO_ANSWERS` if it asked none."""
+    """What the run's last probing heard to a prompt, as values of the answer cards; `NO_ANSWERS` if
+    it asked none."""
     rows = recorded(run, [prompt] if prompt else ())
     return answers_of(rows[0], texts.ANSWERS_RECORDED) if rows else NO_ANSWERS
 
 
 def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
-    """What both models said, as values of the answer cards. about: when, and which run unlearned."""
+    """What both models said, as values of the answer cards. about: when, and which run
+    unlearned."""
     right, sides = replies.gold, (replies.original, replies.unlearned)
     cards = [_card("Original", "●", sides[0], right), _card("Unlearned", "◆", sides[1], right)]
     result = verdict(replies) if right else PromptVerdict("", "")
     cards[1] |= {"verdict": result.text, "verdict_kind": result.kind}
     numbers = _numbers(sides, getattr(replies, "lead", "")) if right else []
     sent = getattr(replies, "sent", "")  # a probing keeps the question alone
-    return html.values({"original": True, "sides": cards, "numbers": numbers, "sent": sent, "about": about})
+    return html.values(
+        {"original": True, "sides": cards, "numbers": numbers, "sent": sent, "about": about}
+    )
 
 
 def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
-    """The answer in pieces, each with whether it is a word of the right answer; together they are the answer."""
+    """The answer in pieces, each with whether it is a word of the right answer; together they are
+    the answer."""
     right = {*words(gold), *map(folded, filter(str.isalnum, split(gold)))}
     parts = split(answer)
     # of scripts without spaces a word is a pair of neighbours
-    pairs = [one[0].isalpha() and other[0].isalpha() and folded(one + other) in right for one, other in pairwise(parts)]
+    pairs = [
+        one[0].isalpha() and other[0].isalpha() and folded(one + other) in right
+        for one, other in pairwise(parts)
+    ]
     return [
         {"text": part, "gold": folded(part) in right or any(pairs[max(0, i - 1) : i + 1])}
         for i, part in enumerate(parts)
@@ -70,7 +80,9 @@ def _card(name: str, mark: str, answer, right: str) -> dict:
         "mark": mark,
         "parts": marked(answer.text or "(says nothing)", right),
         "right": bool(right) and answer.recall == 1.0,
-        "top": [{"token": token, "percent": round(100 * p), "shown": _percent(p)} for token, p in top],
+        "top": [
+            {"token": token, "percent": round(100 * p), "shown": _percent(p)} for token, p in top
+        ],
     }
 
 
@@ -106,7 +118,8 @@ def limits_of(run: Run) -> dict:
 
 
 def known_before(run: Run) -> set[str]:
-    """The ids of the facts to forget whose right answer is the original's first guess, as far as that was recorded."""
+    """The ids of the facts to forget whose right answer is the original's first guess, as far as
+    that was recorded."""
     try:
         ranks = run.frames()[0].scores["forget"].rank
     except (AdaPopError, IndexError):  # a damaged recording, or none, hides nothing else of the run

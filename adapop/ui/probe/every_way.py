@@ -1,4 +1,5 @@
-"""One fact asked in every way at once: what both models reply, where they differ, and what came back, that first."""
+"""One fact asked in every way at once: what both models reply, where they differ, and what came
+back, that first."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ ORDER = ("leak", "broken", "gone", "neutral")  # what came back first
 def waiting(run: Run, count: int) -> dict:
     """The table before anything was asked. count: of the ways that there are."""
     empty = texts.WAYS_EMPTY.format(count=count) if count else ""  # no fact is chosen yet
-    return html.values({"rows": [], "kind": "neutral", "title": empty, "about": described(run.config)})
+    return html.values(
+        {"rows": [], "kind": "neutral", "title": empty, "about": described(run.config)}
+    )
 
 
 def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | ProbeRow]) -> dict:
@@ -41,8 +44,9 @@ def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | Prob
 
 
 def headline(rows: Sequence[dict]) -> tuple[str, str]:
-    """(kind, sentence) over all ways: a leak if one came back, never green where the replies are no answers. A multiple
-    choice can be guessed, and counts as a way that was asked but not as one that brought the fact back."""
+    """(kind, sentence) over all ways: a leak if one came back, never green where the replies are no
+    answers. A multiple choice can be guessed, and counts as a way that was asked but not as one
+    that brought the fact back."""
     fair = [row for row in rows if row["kind"] != "neutral" and not row["guess"]]
     back = [row for row in fair if row["kind"] == "leak"]
     broken = sum(row["kind"] == "broken" for row in fair)
@@ -57,7 +61,8 @@ def headline(rows: Sequence[dict]) -> tuple[str, str]:
 
 
 def differing(text: str, other: str, gold: str) -> list[dict[str, str | bool]]:
-    """A reply in pieces, each with whether it is a word of the right answer and whether the other reply lacks it."""
+    """A reply in pieces, each with whether it is a word of the right answer and whether the other
+    reply lacks it."""
     common = {*words(other), *map(folded, split(other))}
     return [
         part | {"apart": any(map(str.isalnum, part["text"])) and folded(part["text"]) not in common}
@@ -71,7 +76,9 @@ def _row(place: int, prompt: Prompt, reply: Asked | ProbeRow) -> dict:
         word, kind = texts.WAY_GUESSED, "neutral"
     else:
         word, kind, _ = verdict(reply)
-    way = {DIRECT: texts.DIRECT_FORM, REWORDED: texts.REWORDED_FORM}.get(prompt.kind, plain(prompt.kind))
+    way = {DIRECT: texts.DIRECT_FORM, REWORDED: texts.REWORDED_FORM}.get(
+        prompt.kind, plain(prompt.kind)
+    )
     return {
         "place": place,
         "way": way[0].upper() + way[1:],

@@ -1,4 +1,5 @@
-"""All probes at once: both models are asked facts in every form; shows what leaks where, and a verdict on each fact."""
+"""All probes at once: both models are asked facts in every form; shows what leaks where, and a
+verdict on each fact."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -30,7 +31,11 @@ from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.run.screen import Follower
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, aside, failure_of, followed
 
-GROUPS = [("Facts to forget", "forget"), ("Retained facts", "retain"), ("Held-out facts", "holdout")]
+GROUPS = [
+    ("Facts to forget", "forget"),
+    ("Retained facts", "retain"),
+    ("Held-out facts", "holdout"),
+]
 SAMPLES = [("8 facts a tier", 8), ("32 facts a tier", 32), ("all facts", 0)]
 BEFORE = ("fact", "popularity", "verdict")
 EMPTY_TABLE = pd.DataFrame(columns=[*BEFORE, *map(plain, KINDS), "id"])
@@ -64,16 +69,31 @@ class Leaks:
         """Updates that show what the run's last probing found of a group of facts."""
         rows = run.probes() if run else None
         if not rows:
-            return {self.status: html.listed([texts.LEAKS_EMPTY]), self.results: gr.Column(visible=False)}
+            return {
+                self.status: html.listed([texts.LEAKS_EMPTY]),
+                self.results: gr.Column(visible=False),
+            }
         matrix = leak_matrix(rows)
-        words = {fact: verdict.name for fact, verdict in verdicts(rows, recovered(run.recovery())).items()}
+        words = {
+            fact: verdict.name
+            for fact, verdict in verdicts(rows, recovered(run.recovery())).items()
+        }
         counts = verdict_table(matrix.verdicts_by_tier(words, group))
         recorded = ", recorded" if example_of(run.id) else ""
         names = {fact.id: fact.title for fact in getattr(run.facts, group)}
-        count = len({row.fact_id for row in rows if isinstance(row, ProbeRow) and row.group == group})
-        about = f"{described(run.config)}{recorded} · {count:,} {dict(map(reversed, GROUPS))[group].lower()}"
+        count = len(
+            {row.fact_id for row in rows if isinstance(row, ProbeRow) and row.group == group}
+        )
+        about = (
+            f"{described(run.config)}{recorded} · {count:,} "
+            f"{dict(map(reversed, GROUPS))[group].lower()}"
+        )
         about += f" · {run.facts.tiers.text}"
-        about += f" · gap of all facts {signed(after.gap)}" if (after := run.measured()) and after.gap else ""
+        about += (
+            f" · gap of all facts {signed(after.gap)}"
+            if (after := run.measured()) and after.gap
+            else ""
+        )
         return {
             self.status: html.listed([], "hidden"),
             self.counts: grid_of(replace(counts, note=texts.LEAK_VERDICTS)),
@@ -86,12 +106,14 @@ class Leaks:
         }
 
     async def probe(self, worker: Worker, name: str, per_tier: int, group: str):
-        """Probes the run when its turn comes, and yields how far it is, then what was found, also when it was
-        stopped. The choice of a group stays as it is meanwhile."""
+        """Probes the run when its turn comes, and yields how far it is, then what was found, also
+        when it was stopped. The choice of a group stays as it is meanwhile."""
 
         def begun() -> tuple:
             run = run_to_ask(worker, name)
-            return run, *worker.probe(run, Plan(per_tier=per_tier or None, max_new_tokens=run.reply_tokens))
+            return run, *worker.probe(
+                run, Plan(per_tier=per_tier or None, max_new_tokens=run.reply_tokens)
+            )
 
         run, future, progress = await aside(worker.ledger, begun)
         async for line in followed(future, progress):
@@ -101,22 +123,34 @@ class Leaks:
         yield {**changes, self.group: gr.Dropdown(interactive=True), **self.work.idle()}
         error = failure_of(future)
         # what a stopped one found is on the screen
-        if error and not (isinstance(error, Stopped) and await aside(worker.ledger, run.probes) is not None):
+        if error and not (
+            isinstance(error, Stopped) and await aside(worker.ledger, run.probes) is not None
+        ):
             raise refused(error)
 
 
-def build(worker: Worker, follower: Follower, tab: gr.Tab, fact: gr.Dropdown, picked: gr.Dropdown) -> gr.Row:
-    """Lays the section out, and returns what of it is for one's own runs alone. fact, picked: the screen's choice of a
-    fact and its group, which a click on a row sets."""
+def build(
+    worker: Worker, follower: Follower, tab: gr.Tab, fact: gr.Dropdown, picked: gr.Dropdown
+) -> gr.Row:
+    """Lays the section out, and returns what of it is for one's own runs alone. fact, picked: the
+    screen's choice of a fact and its group, which a click on a row sets."""
     with gr.Row(elem_classes="beside"):
-        group = gr.Dropdown(GROUPS, value="forget", label="Show", min_width=170, scale=0, elem_id="leak-group")
+        group = gr.Dropdown(
+            GROUPS, value="forget", label="Show", min_width=170, scale=0, elem_id="leak-group"
+        )
         with gr.Row(visible=False, elem_classes="beside") as own:
-            sample = gr.Dropdown(SAMPLES, value=8, label="How many", min_width=170, scale=0, elem_id="leak-sample")
-            start = gr.Button("Ask in every way", variant="primary", scale=0, min_width=170, elem_id="probe-all")
+            sample = gr.Dropdown(
+                SAMPLES, value=8, label="How many", min_width=170, scale=0, elem_id="leak-sample"
+            )
+            start = gr.Button(
+                "Ask in every way", variant="primary", scale=0, min_width=170, elem_id="probe-all"
+            )
             stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-probing")
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(LONG_SECONDS))
-    words = gr.HTML(html.listed([texts.LEAKS_EMPTY]), html_template=html.LINES, elem_id="leak-words")
+    words = gr.HTML(
+        html.listed([texts.LEAKS_EMPTY]), html_template=html.LINES, elem_id="leak-words"
+    )
     with gr.Column(visible=False) as results:
         places = _places()
     leaks = Leaks(words, results, *places, group, StartStop(start, stop, gr.State(None)))
@@ -127,18 +161,29 @@ def build(worker: Worker, follower: Follower, tab: gr.Tab, fact: gr.Dropdown, pi
     run_id, changed = follower.run_id, [*leaks.pictures, group, *leaks.work.all]
     start.click(partial(leaks.probe, worker), [run_id, sample, group], changed, **QUIET)
     leaks.work.wire_stop()
-    gr.on([tab.select, follower.another.change], show_group, [run_id, group], leaks.pictures, **EACH_IN_TURN)
+    gr.on(
+        [tab.select, follower.another.change],
+        show_group,
+        [run_id, group],
+        leaks.pictures,
+        **EACH_IN_TURN,
+    )
     group.change(show_group, [run_id, group], leaks.pictures, **LAST_STAYS)
     leaks.table.select(_fact_clicked, group, [picked, fact], **EACH_IN_TURN)
     return own
 
 
 def _places() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
-    """Lays out what was found, and returns it in the order of `Leaks`: the heat map, how many facts have which verdict,
-    the table of facts, and folded what else there is to know."""
-    template = '<div class="measured"></div>'  # no text goes through the template: the script puts it in as text
-    heatmap = chart(figures.empty(texts.LEAKS_EMPTY), "leak-chart", texts.LEAK_NAME, texts.LEAK_TABLE)
-    measured = gr.HTML(None, html_template=template, js_on_load=script("kit", "set-back"), elem_id="leak-moment")
+    """Lays out what was found, and returns it in the order of `Leaks`: the heat map, how many facts
+    have which verdict, the table of facts, and folded what else there is to know."""
+    # no text goes through the template: the script puts it in as text
+    template = '<div class="measured"></div>'
+    heatmap = chart(
+        figures.empty(texts.LEAKS_EMPTY), "leak-chart", texts.LEAK_NAME, texts.LEAK_TABLE
+    )
+    measured = gr.HTML(
+        None, html_template=template, js_on_load=script("kit", "set-back"), elem_id="leak-moment"
+    )
     counts = grid("leak-verdicts")
     gr.Markdown(texts.LEAK_FACTS)
     table = gr.Dataframe(
@@ -154,7 +199,9 @@ def _places() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
     )
     with gr.Accordion("Rules and ranges", open=False, elem_id="leak-more"):
         more = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="leak-lines")
-        intervals = chart(figures.empty(texts.LEAKS_EMPTY), "leak-intervals", texts.LEAK_NAME, texts.KIND_TABLE)
+        intervals = chart(
+            figures.empty(texts.LEAKS_EMPTY), "leak-intervals", texts.LEAK_NAME, texts.KIND_TABLE
+        )
         gr.Markdown("\n".join(f"- **{rule.name}**: {rule.sentence}" for rule in RULES))
     return measured, counts, more, heatmap, intervals, table
 
@@ -167,13 +214,28 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
     if fair:
         worst = max(fair, key=lambda cell: cell.unlearned.recall.mean)
         recall = worst.unlearned.recall
-        direct = next((percent(cell.unlearned.recall.mean) for cell in cells if cell.kind == DIRECT), "not asked")
-        lines.append(f"It answers most asked “{named(worst.kind)}”: {ranged(recall)}; as trained {direct}.")
-    lines += [second_guess_line(cell) for cell in cells if cell.kind == REWORDED and cell.unlearned.near is not None]
+        direct = next(
+            (percent(cell.unlearned.recall.mean) for cell in cells if cell.kind == DIRECT),
+            "not asked",
+        )
+        lines.append(
+            f"It answers most asked “{named(worst.kind)}”: {ranged(recall)}; as trained {direct}."
+        )
+    lines += [
+        second_guess_line(cell)
+        for cell in cells
+        if cell.kind == REWORDED and cell.unlearned.near is not None
+    ]
     if blind := [named(cell.kind) for cell in cells if not cell.measurable]:
         lines.append(f"Not measurable, for the original fails too: {', '.join(blind)}.")
-    if part := [f"{named(cell.kind)}: {cell.facts} of {cell.asked}" for cell in cells if cell.facts < cell.asked]:
-        lines.append(f"*Of the facts alone that the original answers in that form: {'; '.join(part)}.")
+    if part := [
+        f"{named(cell.kind)}: {cell.facts} of {cell.asked}"
+        for cell in cells
+        if cell.facts < cell.asked
+    ]:
+        lines.append(
+            f"*Of the facts alone that the original answers in that form: {'; '.join(part)}."
+        )
     skipped = Counter()
     for left_out in matrix.not_asked:
         skipped[left_out.kind] += left_out.facts
@@ -184,14 +246,24 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
 
 
 def second_guess_line(cell: Cell) -> str:
-    """How near the right answers of a cell still are, which the replies do not show. Its `near` is not None."""
+    """How near the right answers of a cell still are, which the replies do not show. Its `near` is
+    not None."""
     rank = cell.unlearned.relation_rank
-    among = "" if rank is None else f", and on average number {rank:.1f} among the answers of its relation"
+    among = (
+        ""
+        if rank is None
+        else f", and on average number {rank:.1f} among the answers of its relation"
+    )
     near = percent(cell.unlearned.near)
-    return f"Asked in other words, the right answer is the first or second guess of {near} of the facts{among}."
+    return (
+        f"Asked in other words, the right answer is the first or second guess of {near} of the "
+        f"facts{among}."
+    )
 
 
-def _table(matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], group: str) -> gr.Dataframe:
+def _table(
+    matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], group: str
+) -> gr.Dataframe:
     """The facts, a column a form; other ways of asking where the model was asked so."""
     kinds_asked = {cell.kind for cell in matrix.cells}
     kinds = [kind for kind in EVERY_KIND if kind in KINDS or kind in kinds_asked]
@@ -200,7 +272,10 @@ def _table(matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], gro
             names.get(row.fact_id, row.fact_id),
             row.tier,
             words[row.fact_id],
-            *(None if kind not in row.unlearned else round(100 * row.unlearned[kind]) for kind in kinds),
+            *(
+                None if kind not in row.unlearned else round(100 * row.unlearned[kind])
+                for kind in kinds
+            ),
             row.fact_id,
         ]
         for row in matrix.facts

@@ -21,10 +21,14 @@ from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, aside, 
 def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
     """Lays the section out. Returns what of it is for one's own runs alone."""
     with gr.Column(visible=False) as section:
-        probe = gr.Radio(texts.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …")
+        probe = gr.Radio(
+            texts.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …"
+        )
         about = gr.Markdown(texts.RECOVERY_DETAIL[RECOVERY[0]])
         with gr.Row(elem_classes="beside"):
-            start = gr.Button("Try it", variant="primary", scale=0, min_width=150, elem_id="recover")
+            start = gr.Button(
+                "Try it", variant="primary", scale=0, min_width=150, elem_id="recover"
+            )
             stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-recovery")
         if worker.is_lent:
             gr.Markdown(cost_of_asking(LONG_SECONDS))
@@ -48,7 +52,11 @@ def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
         run = await aside(worker.ledger, run_to_ask, worker, name)
         future, progress = await aside(worker.ledger, worker.recover, run, chosen)
         async for line in followed(future, progress):
-            yield {words: html.listed([line]), probe: gr.Radio(interactive=False), **work.busy(progress)}
+            yield {
+                words: html.listed([line]),
+                probe: gr.Radio(interactive=False),
+                **work.busy(progress),
+            }
         changes = await aside(worker.ledger, results_of, run, chosen)
         yield {**changes, probe: gr.Radio(interactive=True), **work.idle()}
         if error := failure_of(future):
@@ -61,14 +69,19 @@ def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
     inputs = [follower.run_id, probe]
     start.click(recovered, inputs, [*places, probe, *work.all], **QUIET)
     work.wire_stop()
-    gr.on([tab.select, follower.another.change], about_probe, inputs, [about, *places], **EACH_IN_TURN)
+    gr.on(
+        [tab.select, follower.another.change], about_probe, inputs, [about, *places], **EACH_IN_TURN
+    )
     probe.change(about_probe, inputs, [about, *places], **LAST_STAYS)
     return section
 
 
 def _results_column() -> tuple[gr.HTML, gr.Column, Chart, gr.HTML]:
-    """Lays out what a probe found: in words, and hidden until there is some, as a picture and a table."""
-    words = gr.HTML(html.listed(["Not tried yet."]), html_template=html.LINES, elem_id="recovery-words")
+    """Lays out what a probe found: in words, and hidden until there is some, as a picture and a
+    table."""
+    words = gr.HTML(
+        html.listed(["Not tried yet."]), html_template=html.LINES, elem_id="recovery-words"
+    )
     with gr.Column(visible=False) as shown_column:
         picture = chart(figures.empty(""), "recovery-chart", "")
         with gr.Accordion("All numbers", open=False):

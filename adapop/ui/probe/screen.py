@@ -1,4 +1,5 @@
-"""Screen 4, Probe: both models, one prompt, side by side, with where the right answer stands in each."""
+"""Screen 4, Probe: both models, one prompt, side by side, with where the right answer stands in
+each."""
 
 from __future__ import annotations
 
@@ -42,8 +43,9 @@ TO_PROMPT = "() => document.querySelector('#prompt textarea, #prompt input')?.fo
 
 @dataclass(frozen=True)
 class ProbeScreen:
-    """The components of one question. group, fact, form: which one. prompt, gold: the question and its answer. answers:
-    of both models. filled: (run, fact, form) that the prompt was filled in for; what the visitor typed since stays."""
+    """The components of one question. group, fact, form: which one. prompt, gold: the question and
+    its answer. answers: of both models. filled: (run, fact, form) that the prompt was filled in
+    for; what the visitor typed since stays."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -60,30 +62,49 @@ class ProbeScreen:
         def fill(name: str, *values):
             return self.fill(probed_run(worker, name), name, *values)
 
-        for event, order in ((tab.select, QUIET), (self.group.change, QUIET), (follower.another.change, EACH)):
-            event(partial(fact_choices, worker), [run_id, self.group, self.fact], self.fact, **order)
+        for event, order in (
+            (tab.select, QUIET),
+            (self.group.change, QUIET),
+            (follower.another.change, EACH),
+        ):
+            event(
+                partial(fact_choices, worker), [run_id, self.group, self.fact], self.fact, **order
+            )
         self.fact.change(ways, [run_id, self.fact, self.prompt, self.filled], self.form, **QUIET)
         asking = [run_id, self.fact, self.form, self.prompt, self.filled]
         for event, order in ((self.form.change, QUIET), (follower.another.change, EACH)):
             event(fill, asking, [self.prompt, self.gold, self.answers, self.filled], **order)
 
-    def fill(self, run: Run | None, name: str, fact_id: str | None, form: str | None, text: str, filled: tuple) -> dict:
-        """Updates for another fact, form or run: the prompt, its right answer and, in place of answers to another
-        question or of another run, those that a probing recorded. form: the prompt that was chosen, empty for one's
-        own. text: what the prompt is now."""
+    def fill(
+        self,
+        run: Run | None,
+        name: str,
+        fact_id: str | None,
+        form: str | None,
+        text: str,
+        filled: tuple,
+    ) -> dict:
+        """Updates for another fact, form or run: the prompt, its right answer and, in place of
+        answers to another question or of another run, those that a probing recorded. form: the
+        prompt that was chosen, empty for one's own. text: what the prompt is now."""
         now = name, fact_id, form
         if filled == now:
             return gr.skip()
-        if text and not (filled and filled[1]):  # typed before anything was filled in: it stays, with its answers
+        # typed before anything was filled in: it stays, with its answers
+        if text and not (filled and filled[1]):
             return {self.filled: now}
         prompts = forms_of(run, fact_id)
         chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
         typed = text and text not in {prompt.text for prompt in prompts}
-        if typed and filled[0] != name and text != filled[2]:  # the run changed, and not what somebody wants to know
+        # the run changed, and not what somebody wants to know
+        if typed and filled[0] != name and text != filled[2]:
             return {self.filled: now, self.answers: cards.NO_ANSWERS}
-        if text == form or (chosen is None and typed):  # it is in the box already, perhaps with its answers below
+        # it is in the box already, perhaps with its answers below
+        if text == form or (chosen is None and typed):
             other_run = filled and filled[0] != name
-            return {self.filled: now} | ({self.answers: cards.recorded_answers(run, chosen)} if other_run else {})
+            return {self.filled: now} | (
+                {self.answers: cards.recorded_answers(run, chosen)} if other_run else {}
+            )
         prompt = gr.Textbox("", placeholder="Type a question") if chosen is None else chosen.text
         gold = "" if chosen is None else chosen.gold
         recorded = cards.recorded_answers(run, chosen)
@@ -95,13 +116,18 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
     run_id, follows = follower.run_id, [follower.run_id, follower.seen, follower.timer]
     with gr.Row(visible=False, elem_classes="beside") as example_row:
         hidden = html.listed([], "hidden")
-        recorded = gr.HTML(hidden, html_template=html.LINES, elem_id="probe-recorded", min_width=300)
+        recorded = gr.HTML(
+            hidden, html_template=html.LINES, elem_id="probe-recorded", min_width=300
+        )
         run_yourself(worker, follows, "probe-yourself")
-    # their choices change with the run and the fact: one that was sent before must not be refused after
+    # their choices change with the run and the fact: one that was sent before must not be refused
+    # after
     listed = {"choices": [], "allow_custom_value": True}
     with gr.Row(elem_id="probe-row"):
         run = gr.Dropdown(**listed, label="Run", min_width=240, scale=3, elem_id="probe-run")
-        fact = gr.Dropdown(**listed, label="Fact, rarest first", min_width=260, scale=4, elem_id="fact")
+        fact = gr.Dropdown(
+            **listed, label="Fact, rarest first", min_width=260, scale=4, elem_id="fact"
+        )
         high = dict(scale=0, min_width=170, elem_classes="tall")
         every = gr.Button(texts.ASK_EVERY_WAY, variant="primary", elem_id="ask-every-way", **high)
     with gr.Row(elem_classes="advanced-only"):
@@ -115,7 +141,9 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
             prompt = gr.Textbox(label="Your own question, or attack", lines=1, elem_id="prompt")
             with gr.Row(elem_classes="beside"):
                 gold = gr.Textbox(label="Right answer", scale=2, min_width=150, elem_id="gold")
-                button = gr.Button("Ask both", scale=0, min_width=120, elem_id="ask", elem_classes="tall")
+                button = gr.Button(
+                    "Ask both", scale=0, min_width=120, elem_id="ask", elem_classes="tall"
+                )
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(ASK_SECONDS))
             answers = gr.HTML(cards.NO_ANSWERS, html_template=html.ANSWERS, elem_id="answers")
@@ -124,13 +152,28 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()))
     screen.wire(worker, follower, tab)
     inputs, events = [run_id, prompt, gold], [button.click, prompt.submit, gold.submit]
-    # a question that is asked before the last one is answered is the one that somebody wants answered
-    gr.on(events, partial(ask_both, worker), inputs, answers, trigger_mode="always_last", api_visibility="private")
+    # a question that is asked before the last one is answered is the one that somebody wants
+    # answered
+    gr.on(
+        events,
+        partial(ask_both, worker),
+        inputs,
+        answers,
+        trigger_mode="always_last",
+        api_visibility="private",
+    )
     of_fact = [run_id, fact]
     gr.on([fact.change, follower.another.change], partial(ways_of, worker), of_fact, ways, **EACH)
-    every.click(partial(ask_every_way, worker), of_fact, ways, trigger_mode="always_last", api_visibility="private")
+    every.click(
+        partial(ask_every_way, worker),
+        of_fact,
+        ways,
+        trigger_mode="always_last",
+        api_visibility="private",
+    )
 
-    def choose(name: str, fact_id: str | None, event: gr.EventData):  # gradio gives no event to a partial
+    # gradio gives no event to a partial
+    def choose(name: str, fact_id: str | None, event: gr.EventData):
         return way_chosen(worker, name, fact_id, event)
 
     chosen = ways.select(choose, of_fact, [prompt, gold, answers], **QUIET)
@@ -151,8 +194,13 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
     def looked_at(name: str) -> dict:
         run, own = probed_run(worker, name), known_run(worker, name) is not None
         words = {limits: cards.limits_of(run), recorded: cards.recorded_of(run)}
-        there = {example_row: example_of(run.id) is not None, instead: not own, **dict.fromkeys(owned, own)}
-        there[home] = shown_run(worker, name) is not None  # of the page's run, and none of the example in its place
+        there = {
+            example_row: example_of(run.id) is not None,
+            instead: not own,
+            **dict.fromkeys(owned, own),
+        }
+        # of the page's run, and none of the example in its place
+        there[home] = shown_run(worker, name) is not None
         return words | {place: gr.update(visible=visible) for place, visible in there.items()}
 
     changed = [limits, recorded, example_row, instead, *owned, home]
@@ -161,10 +209,12 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
 
 
 def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None:
-    """Lays out the button that starts the very run that is asked, as the visitor's own. follows: the page's run, how
-    much was seen of it, and the timer. name: of the element."""
+    """Lays out the button that starts the very run that is asked, as the visitor's own. follows:
+    the page's run, how much was seen of it, and the timer. name: of the element."""
     button = gr.Button(texts.RUN_YOURSELF, size="md", scale=0, min_width=150, elem_id=name)
-    again = button.click(lambda name: run_again(worker, probed_run(worker, name)), follows[0], follows, **QUIET)
+    again = button.click(
+        lambda name: run_again(worker, probed_run(worker, name)), follows[0], follows, **QUIET
+    )
     again.success(None, None, None, js=TO_RUN, **QUIET)
 
 
@@ -182,16 +232,21 @@ def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
     run = probed_run(worker, name)
     prompts = forms_of(run, fact_id)
     heard = cards.recorded(run, prompts)
-    return every_way.table_of(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
+    return (
+        every_way.table_of(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
+    )
 
 
 async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
-    """Both models' replies to every way of asking a fact. Waits while a run uses the accelerator."""
+    """Both models' replies to every way of asking a fact. Waits while a run uses the
+    accelerator."""
 
     def begun():
         run, epoch = _run_and_epoch(worker, name)
         if epoch is None:
-            raise gr.Error("The run has not finished an epoch yet. Ask again in a moment.", duration=None)
+            raise gr.Error(
+                "The run has not finished an epoch yet. Ask again in a moment.", duration=None
+            )
         if not (prompts := forms_of(run, fact_id)):
             raise gr.Error("Pick a fact to ask for.", duration=None)
         golds = [prompt.gold for prompt in prompts]
@@ -219,31 +274,50 @@ def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> 
     members = getattr(run.facts, group) if group in FACT_GROUPS else ()
     facts = sorted(members, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
     ids = [fact.id for fact in facts]
-    known, heard = cards.known_before(run), {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
-    # first the most famous that the original knew: one would expect it to survive; if some were probed, of these
-    first = max(facts, key=lambda fact: (fact.id in heard, fact.id in known, fact.score or 0, fact.id), default=None)
+    known, heard = (
+        cards.known_before(run),
+        {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)},
+    )
+    # first the most famous that the original knew: one would expect it to survive; if some were
+    # probed, of these
+    first = max(
+        facts,
+        key=lambda fact: (fact.id in heard, fact.id in known, fact.score or 0, fact.id),
+        default=None,
+    )
     value = current if current in ids else first and first.id
     return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
 
 
-def form_choices(worker: Worker, name: str, fact_id: str | None, text: str, filled: tuple = ()) -> gr.Dropdown:
-    """The ways to ask a fact of a run. The trained question is chosen, unless the text asks for this fact already, or
-    the prompt was filled in for it, as `ProbeScreen.filled` says."""
+def form_choices(
+    worker: Worker, name: str, fact_id: str | None, text: str, filled: tuple = ()
+) -> gr.Dropdown:
+    """The ways to ask a fact of a run. The trained question is chosen, unless the text asks for
+    this fact already, or the prompt was filled in for it, as `ProbeScreen.filled` says."""
     prompts = forms_of(probed_run(worker, name), fact_id)
     known = [prompt.text for prompt in prompts]
     value = text if text in known else known[0] if known else ""
-    if filled[:2] == (name, fact_id) and filled[2] in (*known, ""):  # and no form of another run's fact
+    # and no form of another run's fact
+    if filled[:2] == (name, fact_id) and filled[2] in (*known, ""):
         value = filled[2]
-    return gr.Dropdown([*((_form(prompt), prompt.text) for prompt in prompts), (texts.OWN_FORM, "")], value=value)
+    return gr.Dropdown(
+        [*((_form(prompt), prompt.text) for prompt in prompts), (texts.OWN_FORM, "")], value=value
+    )
 
 
 def forms_of(run: Run | None, fact_id: str | None) -> list[Prompt]:
-    """Every prompt that asks for a fact of the run: directly, reworded, and under the attacks that apply."""
+    """Every prompt that asks for a fact of the run: directly, reworded, and under the attacks that
+    apply."""
     facts = [fact for group in FACT_GROUPS for fact in getattr(run.facts, group)] if run else []
     chosen = next((fact for fact in facts if fact.id == fact_id), None)
     if chosen is None:
         return []
-    prompts = [direct(chosen), *reworded(chosen), *aliased(chosen), *attack_prompts(chosen, facts, run.config.seed)]
+    prompts = [
+        direct(chosen),
+        *reworded(chosen),
+        *aliased(chosen),
+        *attack_prompts(chosen, facts, run.config.seed),
+    ]
     return [prompt for prompt in prompts if isinstance(prompt, Prompt)]
 
 
@@ -256,10 +330,13 @@ def _form(prompt: Prompt) -> str:
 
 
 async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
-    """Both models' answers to a prompt, as values of the answer cards. Waits while a run uses the accelerator."""
+    """Both models' answers to a prompt, as values of the answer cards. Waits while a run uses the
+    accelerator."""
     run, epoch = await aside(worker.ledger, _run_and_epoch, worker, name)
     if epoch is None:
-        return html.values({"empty": "The run has not finished an epoch yet. Ask again in a moment."})
+        return html.values(
+            {"empty": "The run has not finished an epoch yet. Ask again in a moment."}
+        )
     text, right = (text or "").strip(), (right or "").strip()
     if not text:
         return html.values({"empty": "Type a prompt, or pick a fact."})
@@ -279,7 +356,8 @@ def _run_and_epoch(worker: Worker, name: str) -> tuple[Run, int | None]:
 def _answers(run: Run, text: str, result: Asked) -> dict:
     """Values of the answer cards."""
     shipped = f", recorded by {COMMAND}" if example_of(run.id) else ""
-    question = shorten(text, SHOWN_QUESTION, placeholder=" …")  # another one may stand in the box by now
+    # another one may stand in the box by now
+    question = shorten(text, SHOWN_QUESTION, placeholder=" …")
     return cards.answers_of(result, f"{question} · Unlearned by {described(run.config)}{shipped}")
 
 

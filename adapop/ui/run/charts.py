@@ -1,4 +1,5 @@
-"""The live pictures of the Run screen: how they are laid out, and what fills them from a run's events."""
+"""The live pictures of the Run screen: how they are laid out, and what fills them from a run's
+events."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,22 +14,32 @@ from adapop.report import figures
 from adapop.report.distance import distance_chart
 from adapop.report.record import described
 from adapop.runs.run import Run
-from adapop.training.events import ComparedToOracle, EpochDone, Event, Measured, RunStarted, StepDone
+from adapop.training.events import (
+    ComparedToOracle,
+    EpochDone,
+    Event,
+    Measured,
+    RunStarted,
+    StepDone,
+)
 from adapop.ui import texts
 from adapop.ui.parts.chart import Chart, chart, column, finding, heading_of, twin, twin_of
 
 PIXELS = figures.RECALL_PIXELS
 # points without a value: the chart learns its lines from the first frame it gets
-LOSSES = pd.DataFrame([{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in figures.LOSS_COLOR])
+LOSSES = pd.DataFrame(
+    [{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in figures.LOSS_COLOR]
+)
 Placed = TypeVar("Placed")
 OF_AN_EPOCH = (EpochDone, Measured, ComparedToOracle)
 
 
 @dataclass(frozen=True)
 class RunCharts:
-    """The live pictures. losses: the only one that changes at every step; a `LinePlot` keeps its place in the page,
-    where a plotly figure would be put in anew. held: around the controller's picture, which not every method has;
-    beside: around that of the oracle, which not every run has."""
+    """The live pictures. losses: the only one that changes at every step; a `LinePlot` keeps its
+    place in the page, where a plotly figure would be put in anew. held: around the controller's
+    picture, which not every method has; beside: around that of the oracle, which not every run
+    has."""
 
     losses_title: gr.HTML
     losses: gr.LinePlot
@@ -48,23 +59,29 @@ class RunCharts:
         return [*own, *(part for picture in pictures for part in picture.parts)]
 
     def drawn(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
-        """Updates that show a run, or what the charts begin with if there is none; the charts of an epoch only when
-        one ended. last_seen: how many of the events the page has shown, negative for none."""
+        """Updates that show a run, or what the charts begin with if there is none; the charts of an
+        epoch only when one ended. last_seen: how many of the events the page has shown, negative
+        for none."""
         steps = [event for event in events if isinstance(event, StepDone)]
         rows = figures.loss_rows(steps, _steps_per_epoch(events)) if steps else LOSSES
-        losses = gr.LinePlot(pd.DataFrame(rows), x_lim=[0, run.config.epochs if run else make_config().epochs])
+        losses = gr.LinePlot(
+            pd.DataFrame(rows), x_lim=[0, run.config.epochs if run else make_config().epochs]
+        )
         none = figures.numbers_of(figures.empty(""))
         numbers = figures.loss_numbers(steps, _steps_per_epoch(events)) if steps else none
         changes = {self.losses: losses, self.losses_twin: twin_of(numbers, texts.LOSS_TABLE)}
-        if last_seen >= 0 and not any(isinstance(event, OF_AN_EPOCH) for event in events[last_seen:]):
+        if last_seen >= 0 and not any(
+            isinstance(event, OF_AN_EPOCH) for event in events[last_seen:]
+        ):
             return changes
         news = [event.time for event in events if isinstance(event, OF_AN_EPOCH)]
         return changes | _epoch_charts(self, run, len(news), max(news, default=0.0))
 
 
 def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
-    """Lays the charts out: what `first` lays out, what is left of the facts beside what it cost, and folded below the
-    oracle and how the training went. Returns the charts, and what `first` made."""
+    """Lays the charts out: what `first` lays out, what is left of the facts beside what it cost,
+    and folded below the oracle and how the training went. Returns the charts, and what `first`
+    made."""
     with gr.Column(elem_id="charts"):
         placed = first()
         with gr.Row(elem_classes="swipe"):
@@ -77,30 +94,46 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
             oracle = chart(figures.empty(""), "oracle-chart", "", texts.ORACLE_TABLE)
         with gr.Column(min_width=320) as held:
             waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
-            controller = chart(waiting, "controller-chart", texts.CONTROLLER_NAME, texts.CONTROLLER_TABLE)
+            controller = chart(
+                waiting, "controller-chart", texts.CONTROLLER_NAME, texts.CONTROLLER_TABLE
+            )
         with gr.Column(min_width=320):
             losses_title = finding(texts.LOSS_NAME)
             axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer, nats")
-            lines = dict(color="facts", color_map=figures.LOSS_COLOR, height=figures.CONTROLLER_PIXELS)
+            lines = dict(
+                color="facts", color_map=figures.LOSS_COLOR, height=figures.CONTROLLER_PIXELS
+            )
             ranges = dict(x_lim=[0, 5], y_lim=[0, None])
-            losses = gr.LinePlot(LOSSES, **axes, **ranges, **lines, show_label=False, elem_id="loss-chart")
+            losses = gr.LinePlot(
+                LOSSES, **axes, **ranges, **lines, show_label=False, elem_id="loss-chart"
+            )
             losses_twin = twin(figures.empty(""), "loss-chart-twin")
-    return RunCharts(losses_title, losses, losses_twin, held, controller, recall, outcome, beside, oracle), placed
+    return RunCharts(
+        losses_title, losses, losses_twin, held, controller, recall, outcome, beside, oracle
+    ), placed
 
 
 @lru_cache(maxsize=32)
 def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float) -> dict:
-    """Updates of the charts of a run's epochs, drawn once for all pages that show it. _count: of the events of epochs;
-    _time: of the last one: a new one needs a new drawing."""
+    """Updates of the charts of a run's epochs, drawn once for all pages that show it. _count: of
+    the events of epochs; _time: of the last one: a new one needs a new drawing."""
     events = run.events() if run else []
     epochs = [event for event in events if isinstance(event, EpochDone)]
     measured = [event for event in events if isinstance(event, Measured)]
     full = [event for event in measured if event.full]
     waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
     controller = figures.controller_chart(epochs, run.config) if epochs else waiting
-    recall = figures.recall_chart(measured, run.config.epochs) if measured else figures.empty(texts.CHART_EMPTY, PIXELS)
+    recall = (
+        figures.recall_chart(measured, run.config.epochs)
+        if measured
+        else figures.empty(texts.CHART_EMPTY, PIXELS)
+    )
     both = len(full) > 1
-    outcome = figures.outcome_chart(full[0], full[-1]) if both else figures.empty(texts.OUTCOME_EMPTY, PIXELS)
+    outcome = (
+        figures.outcome_chart(full[0], full[-1])
+        if both
+        else figures.empty(texts.OUTCOME_EMPTY, PIXELS)
+    )
     distances = [event.distance for event in events if isinstance(event, ComparedToOracle)]
     oracle = distance_chart(distances[-1], run.facts.forget) if distances else figures.empty("")
     drawn = (
@@ -117,7 +150,9 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
     finding = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
     changes[charts.losses_title] = heading_of(finding or texts.LOSS_NAME, about if finding else "")
     changes[charts.beside] = gr.Column(visible=bool(distances))
-    return changes | {charts.held: gr.Column(visible=run is None or run.config.controller != "fixed")}
+    return changes | {
+        charts.held: gr.Column(visible=run is None or run.config.controller != "fixed")
+    }
 
 
 def _steps_per_epoch(events: Sequence[Event]) -> int:

@@ -1,4 +1,5 @@
-"""A look before a run, at the model itself: what it knows of the page's facts, and how long the run would take."""
+"""A look before a run, at the model itself: what it knows of the page's facts, and how long the run
+would take."""
 
 from collections.abc import Callable
 
@@ -14,9 +15,14 @@ from adapop.ui.wiring import QUIET, aside, failure_of, followed
 
 
 def build(
-    worker: Worker, session: Session, inputs: list, configured: Callable[..., RunConfig], name: str = "check"
+    worker: Worker,
+    session: Session,
+    inputs: list,
+    configured: Callable[..., RunConfig],
+    name: str = "check",
 ) -> None:
-    """Lays out the button and what it finds. inputs: what `configured` takes behind the facts. name: on the page."""
+    """Lays out the button and what it finds. inputs: what `configured` takes behind the facts.
+    name: on the page."""
     ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
     words = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id=f"{name}-words")
 
@@ -35,5 +41,7 @@ def build(
         kind = "warn" if checked.waste or checked.looked.problems else "calm"
         yield html.listed([*checked.facts.notes, *checked.lines_for("page")], kind)
 
-    session.look_whether_lost(ask.click(looked, [session.shown_hash, session.facts, *inputs], words, **QUIET))
+    session.look_whether_lost(
+        ask.click(looked, [session.shown_hash, session.facts, *inputs], words, **QUIET)
+    )
     gr.on([session.facts.change], lambda: html.listed([], "hidden"), None, words, **QUIET)

@@ -1,5 +1,6 @@
-"""The field of the page's run: each fact where it stands, while the run goes and afterwards; and what the same scrubber
-drives beside it: the cursor of the chart of recall, a fact's answers, and what comes back in which form."""
+"""The field of the page's run: each fact where it stands, while the run goes and afterwards; and
+what the same scrubber drives beside it: the cursor of the chart of recall, a fact's answers, and
+what comes back in which form."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +21,8 @@ class RunField:
     picture: gr.HTML
 
     def drawn(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
-        """Updates that show the frames of a run, none if it recorded no more. last_seen: how many of the events the
-        page has shown, negative for none."""
+        """Updates that show the frames of a run, none if it recorded no more. last_seen: how many
+        of the events the page has shown, negative for none."""
         try:
             return self._drawn(run, events, last_seen) if run else {self.picture: None}
         except AdaPopError:  # a damaged recording hides nothing else of the run
@@ -41,15 +42,18 @@ class RunField:
 def build() -> RunField:
     """Lays the picture out."""
     script = field.script(*field.FIELD, "moment", "run-field")
-    template = '<div class="run-field"></div>'  # no text goes through the template: the script puts it in as text
+    # no text goes through the template: the script puts it in as text
+    template = '<div class="run-field"></div>'
     return RunField(gr.HTML(None, html_template=template, js_on_load=script, elem_id="fact-field"))
 
 
 @lru_cache(maxsize=8)
 def _value_of(run: Run, _frames: int, _measured: int) -> dict:
-    """What the browser gets of a run, made once for all pages that show it. _frames, _measured: how many it has."""
+    """What the browser gets of a run, made once for all pages that show it. _frames, _measured: how
+    many it has."""
     facts, shares = field.dots(run.facts.forget), field.shares(run.events())
-    result = run.measured() if run.config.keep == "best" else None  # what was trained after it is in the chart alone
+    # what was trained after it is in the chart alone
+    result = run.measured() if run.config.keep == "best" else None
     frames = [frame for frame in run.frames() if result is None or frame.epoch <= result.epoch]
     motion = field.motion(frames, run.facts.forget)
     return {"run": hash(run), "facts": facts, "motion": motion, "shares": shares}

@@ -1,4 +1,5 @@
-"""The event log: a run in sentences, an epoch a line, newest first, also for those who cannot see the charts."""
+"""The event log: a run in sentences, an epoch a line, newest first, also for those who cannot see
+the charts."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -8,7 +9,16 @@ from adapop.errors import number_of
 from adapop.remark import sentences
 from adapop.report.table import percent
 from adapop.runs.pace import worked_before
-from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
+from adapop.training.events import (
+    EpochDone,
+    Event,
+    Measured,
+    RunDone,
+    RunFailed,
+    RunStarted,
+    RunStopped,
+    Saved,
+)
 
 OF_AN_EPOCH = (EpochDone, Measured, Saved)
 
@@ -18,9 +28,13 @@ def log_lines(events: Sequence[Event], config: RunConfig, asking: Sequence[str] 
     first. asking: how the model is asked, in sentences; once, right after the run began."""
     before = worked_before(events)
     log = []
-    for epoch, of in groupby(events, lambda event: event.epoch if isinstance(event, OF_AN_EPOCH) else None):
+    for epoch, of in groupby(
+        events, lambda event: event.epoch if isinstance(event, OF_AN_EPOCH) else None
+    ):
         own = list(of)
-        lines = [line for event in own for line in _lines_of(event, config, before) if line not in asking]
+        lines = [
+            line for event in own for line in _lines_of(event, config, before) if line not in asking
+        ]
         if asking and isinstance(own[0], RunStarted) and not own[0].resumed_from:
             lines.insert(1, " ".join(asking))
         if epoch is None:
@@ -35,13 +49,20 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
     if isinstance(event, RunStarted):
         if event.resumed_from:
             return [f"Went on after epoch {event.resumed_from}."]
-        return [f"Began: {number_of(event.forget, 'fact')} to forget, {number_of(event.steps, 'step')} an epoch."]
+        return [
+            f"Began: {number_of(event.forget, 'fact')} to forget, "
+            f"{number_of(event.steps, 'step')} an epoch."
+        ]
     if isinstance(event, EpochDone):
         return [_controller(event, config)] if event.epoch else []
     if isinstance(event, Measured):
         return [] if event.full else [_recall(event)]
     if isinstance(event, RunStopped):
-        return [f"Stopped; epoch {event.epoch} is kept." if event.epoch else "Stopped before an epoch was finished."]
+        return [
+            f"Stopped; epoch {event.epoch} is kept."
+            if event.epoch
+            else "Stopped before an epoch was finished."
+        ]
     if isinstance(event, RunFailed):
         return [f"Failed: {event.message} {event.fix}".strip()]
     if isinstance(event, RunDone):
@@ -52,13 +73,17 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
 def _controller(event: EpochDone, config: RunConfig) -> str:
     if config.controller == "primal":
         return (
-            f"Kept facts: loss {event.retain_loss:.3f} nats, its bound is {config.retain_bound:g}; their weight μ is "
+            f"Kept facts: loss {event.retain_loss:.3f} nats, its bound is "
+            f"{config.retain_bound:g}; their weight μ is "
             f"{event.alpha:.3f}."
         )
     suffered = event.drift > config.tolerance
     drift = f"drift {event.drift:.3f} {'>' if suffered else '≤'} {config.tolerance:g}"
     if config.controller == "fixed":
-        return f"Kept facts {'suffer' if suffered else 'are well'} ({drift}); their weight α stays {event.alpha:.3f}."
+        return (
+            f"Kept facts {'suffer' if suffered else 'are well'} ({drift}); their weight α "
+            f"stays {event.alpha:.3f}."
+        )
     weight = f"{drift}, λ {event.lam:.3f}, α {event.alpha:.3f}"
     if suffered:
         return f"Kept facts suffer, so the next epoch protects them more ({weight})."
@@ -67,8 +92,12 @@ def _controller(event: EpochDone, config: RunConfig) -> str:
 
 def _recall(event: Measured) -> str:
     asked, kept = ("forget", "direct"), event.recall("retain")
-    direct = {row["tier"]: row["recall"] for row in event.rows if (row["group"], row["form"]) == asked}
-    tiers = ", ".join(f"{percent(value)} of the {tier}" for tier, value in direct.items() if tier != "all")
+    direct = {
+        row["tier"]: row["recall"] for row in event.rows if (row["group"], row["form"]) == asked
+    }
+    tiers = ", ".join(
+        f"{percent(value)} of the {tier}" for tier, value in direct.items() if tier != "all"
+    )
     left = f"{tiers} facts" if tiers else f"{percent(direct['all'])} of the facts"
     retained = "" if kept is None else f" and {percent(kept)} of those to retain"
     return f"Asked as trained, it still answers {left} to forget{retained}."

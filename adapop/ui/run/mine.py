@@ -1,4 +1,5 @@
-"""My runs: every run that this browser started, to open, compare, rename, delete or take home, and to pick."""
+"""My runs: every run that this browser started, to open, compare, rename, delete or take home, and
+to pick."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,25 +28,39 @@ MOST, MOST_NAME = 100, 60  # runs that are kept in mind; characters of a name
 
 @dataclass(frozen=True)
 class MyRuns:
-    """kept: what the browser keeps, a list of {id, name}, the newest first. table: the list on Run."""
+    """kept: what the browser keeps, a list of {id, name}, the newest first. table: the list on
+    Run."""
 
     kept: gr.BrowserState
     table: gr.HTML
 
     def wire(self, worker: Worker, follower: Follower, race: gr.BrowserState) -> None:
-        """Wires the list. race: what the browser keeps of its race, whose runs belong to the list too."""
+        """Wires the list. race: what the browser keeps of its race, whose runs belong to the list
+        too."""
         started = [follower.run_id, race]
-        gr.on([follower.another.change, race.change], partial(_news, worker), [self.kept, *started], self.kept, **EACH)
+        gr.on(
+            [follower.another.change, race.change],
+            partial(_news, worker),
+            [self.kept, *started],
+            self.kept,
+            **EACH,
+        )
         when = [self.kept.change, follower.another.change, follower.stop.click]
         gr.on(when, partial(listed, worker), [self.kept, follower.run_id], self.table, **EACH)
 
-        def ended(stored: object, current: str):  # the row of a run that is under way says no more than that
-            return gr.skip() if seen_of(worker, current, "ready")[0].ticking else listed(worker, stored, current)
+        # the row of a run that is under way says no more than that
+        def ended(stored: object, current: str):
+            return (
+                gr.skip()
+                if seen_of(worker, current, "ready")[0].ticking
+                else listed(worker, stored, current)
+            )
 
         follower.seen.change(ended, [self.kept, follower.run_id], self.table, **EACH)
         target = [follower.run_id, follower.seen, follower.timer, race, self.kept]
 
-        def act(stored: object, current: str, race: dict, event: gr.EventData):  # gradio gives no event to a partial
+        # gradio gives no event to a partial
+        def act(stored: object, current: str, race: dict, event: gr.EventData):
             return pressed(worker, stored, current, race, event)
 
         self.table.select(act, [self.kept, follower.run_id, race], target, **QUIET)
@@ -53,18 +68,28 @@ class MyRuns:
 
 def build() -> gr.HTML:
     """Lays the list out."""
-    template = '<div class="my-runs"></div>'  # no text goes through the template: the script puts it in as text
-    return gr.HTML([], html_template=template, js_on_load=script("kit", "my-runs"), elem_id="my-runs")
+    # no text goes through the template: the script puts it in as text
+    template = '<div class="my-runs"></div>'
+    return gr.HTML(
+        [], html_template=template, js_on_load=script("kit", "my-runs"), elem_id="my-runs"
+    )
 
 
 def remembered(worker: Worker, stored: object, name: str, race: object) -> list[dict]:
-    """The list with the page's run and those of its race in it, if they are the visitor's; less those that are gone."""
+    """The list with the page's run and those of its race in it, if they are the visitor's; less
+    those that are gone."""
     entries = entries_of(worker, stored)
     race = race.get("runs") if isinstance(race, dict) else ()
     for other in (*(race if isinstance(race, list) else ()), name):
         if may_control(worker, other) and all(entry["id"] != other for entry in entries):
-            numbers = [int(end) for entry in entries if (end := entry["name"].rpartition(" ")[2]).isdecimal()]
-            entries.insert(0, {"id": other, "name": f"{_method(worker, other)} {max(numbers, default=0) + 1}"})
+            numbers = [
+                int(end)
+                for entry in entries
+                if (end := entry["name"].rpartition(" ")[2]).isdecimal()
+            ]
+            entries.insert(
+                0, {"id": other, "name": f"{_method(worker, other)} {max(numbers, default=0) + 1}"}
+            )
     return entries[:MOST]
 
 
@@ -85,20 +110,31 @@ def entries_of(worker: Worker, stored: object) -> list[dict]:
 def listed(worker: Worker, stored: object, current: str) -> list[dict]:
     """The list's rows. current: the run that the page shows."""
     own = entries_of(worker, stored)
-    return [entry | {"current": entry["id"] == current} | _about(Run(worker.root / entry["id"])) for entry in own]
+    return [
+        entry | {"current": entry["id"] == current} | _about(Run(worker.root / entry["id"]))
+        for entry in own
+    ]
 
 
 def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple[str, str]]:
-    """The runs to pick from, as name and id: the visitor's own, then those that came with the app."""
+    """The runs to pick from, as name and id: the visitor's own, then those that came with the
+    app."""
     entries = entries_of(worker, stored)
-    own = [(f"{entry['name']} · {_method(worker, entry['id'], described)}", entry["id"]) for entry in entries]
-    shipped = [(f"{texts.EXAMPLE} {_title(example(name).config)}", PREFIX + name) for name in ASKED] if examples else []
+    own = [
+        (f"{entry['name']} · {_method(worker, entry['id'], described)}", entry["id"])
+        for entry in entries
+    ]
+    shipped = (
+        [(f"{texts.EXAMPLE} {_title(example(name).config)}", PREFIX + name) for name in ASKED]
+        if examples
+        else []
+    )
     return own + shipped
 
 
 def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.EventData):
-    """What a press on a row's button changes: the page's run, what was seen of it, the timer, the race, and the list.
-    What comes from the browser may be anything."""
+    """What a press on a row's button changes: the page's run, what was seen of it, the timer, the
+    race, and the list. What comes from the browser may be anything."""
     what, name, text = (getattr(event, field, None) for field in ("what", "run", "name"))
     unchanged = [gr.skip()] * 5
     if not may_control(worker, name):
@@ -110,7 +146,9 @@ def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.
     entries = entries_of(worker, stored)
     if what == "rename" and isinstance(text, str) and text.strip():
         renamed = text.strip()[:MOST_NAME]
-        return *unchanged[:4], [entry | ({"name": renamed} if entry["id"] == name else {}) for entry in entries]
+        return *unchanged[:4], [
+            entry | ({"name": renamed} if entry["id"] == name else {}) for entry in entries
+        ]
     if what == "delete":
         with refusing():
             delete_run(Run(worker.root / name), worker.root)
@@ -148,4 +186,8 @@ def _method(worker: Worker, name: str, words: Callable[[RunConfig], str] = _titl
 
 def picked(choice: str, current: str) -> tuple:
     """The page's run, what was seen of it, and the timer, for a run that was picked from a list."""
-    return (gr.skip(),) * 3 if not choice or choice == current else (choice, UNSEEN, gr.Timer(active=True))
+    return (
+        (gr.skip(),) * 3
+        if not choice or choice == current
+        else (choice, UNSEEN, gr.Timer(active=True))
+    )

@@ -1,5 +1,5 @@
-"""What a finished run came to, in words and colour, with the button that goes on from there; and that results are of
-another set than the one chosen now."""
+"""What a finished run came to, in words and colour, with the button that goes on from there; and
+that results are of another set than the one chosen now."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -27,14 +27,15 @@ FEW = 0.5  # of the facts, known before: the card says that the rest was never t
 CARD, ASIDE = html.template("result"), html.template("aside")
 TO_CHARTS = (ASSETS / "to-charts.js").read_text("utf-8")
 TO_PROBE = (
-    "() => [...document.querySelectorAll('[role=tab]')].find((tab) => tab.textContent.includes('Probe'))?.click()"
+    "() => [...document.querySelectorAll('[role=tab]')].find((tab) => "
+    "tab.textContent.includes('Probe'))?.click()"
 )
 
 
 @dataclass(frozen=True)
 class Card:
-    """The components. aside: see `aside_of`. card: the result in words. mend: makes another try that may do better;
-    probe: goes to where the result can be doubted."""
+    """The components. aside: see `aside_of`. card: the result in words. mend: makes another try
+    that may do better; probe: goes to where the result can be doubted."""
 
     aside: gr.HTML
     card: gr.HTML
@@ -47,23 +48,39 @@ class Card:
         return [self.card, self.mend, self.probe]
 
     def drawn(self, run: Run | None, owned: bool) -> dict:
-        """Updates that show what a finished run came to, nothing of another. owned: whether it may be tried again."""
+        """Updates that show what a finished run came to, nothing of another. owned: whether it may
+        be tried again."""
         result = result_of(run) if run is not None else None
         if run is None or result is None:
-            return {self.card: {"kind": ""}, self.mend: gr.Button(visible=False), self.probe: gr.Button(visible=False)}
+            return {
+                self.card: {"kind": ""},
+                self.mend: gr.Button(visible=False),
+                self.probe: gr.Button(visible=False),
+            }
         again = mended(run, result) if owned else None
         return {
             self.card: card_of(run, result),
-            self.mend: gr.Button(mend_label(run, again) if again else "", visible=again is not None),
+            self.mend: gr.Button(
+                mend_label(run, again) if again else "", visible=again is not None
+            ),
             self.probe: gr.Button(visible=result.kind not in (NOTHING, DAMAGED, UNKNOWN)),
         }
 
-    def wire(self, worker: Worker, session: Session, run_id: gr.BrowserState, another: gr.State, target: list) -> None:
-        """Wires the buttons. another: see `Follower`. target: run, events seen, timer, and the fields of epochs, facts
-        a step and rate."""
+    def wire(
+        self,
+        worker: Worker,
+        session: Session,
+        run_id: gr.BrowserState,
+        another: gr.State,
+        target: list,
+    ) -> None:
+        """Wires the buttons. another: see `Follower`. target: run, events seen, timer, and the
+        fields of epochs, facts a step and rate."""
         changed = [another.change, session.facts.change]
         gr.on(changed, partial(aside_of, worker), [run_id, session.facts], self.aside, **EACH)
-        made = self.mend.click(lambda name: mend(worker, name), run_id, target, api_visibility="private")
+        made = self.mend.click(
+            lambda name: mend(worker, name), run_id, target, api_visibility="private"
+        )
         made.success(None, None, None, js=TO_CHARTS, **QUIET)
         self.probe.click(None, None, None, js=TO_PROBE, **QUIET)
 
@@ -73,20 +90,30 @@ def build() -> Card:
     aside = gr.HTML({"name": ""}, html_template=ASIDE, elem_id="set-aside")
     with gr.Row(elem_id="result-row", elem_classes="beside"):
         card = gr.HTML({"kind": ""}, html_template=CARD, elem_id="result", min_width=300, scale=5)
-        mend = gr.Button("", variant="primary", visible=False, scale=0, min_width=190, elem_id="mend")
-        probe = gr.Button(texts.TRY_TO_BRING_BACK, visible=False, scale=0, min_width=190, elem_id="to-probe")
+        mend = gr.Button(
+            "", variant="primary", visible=False, scale=0, min_width=190, elem_id="mend"
+        )
+        probe = gr.Button(
+            texts.TRY_TO_BRING_BACK, visible=False, scale=0, min_width=190, elem_id="to-probe"
+        )
     return Card(aside, card, mend, probe)
 
 
 def card_of(run: Run, result: Result) -> dict:
     """What a run came to, as values of the card."""
     known = {"steps": number_of(result.steps, "step"), "rate": f"{result.rate:g}"}
-    known |= {"before": percent(result.before), "after": percent(result.after), "asked": texts.ASKED_FORMS[result.form]}
+    known |= {
+        "before": percent(result.before),
+        "after": percent(result.after),
+        "asked": texts.ASKED_FORMS[result.form],
+    }
     if result.lost:
         group, was, now = result.lost
         known |= {"group": texts.RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
     known |= {"epoch": result.epoch, "of": result.of}
-    about = (texts.RESULT_OVERSHOT if result.overshot else texts.RESULTS[result.kind]).format(**known)
+    about = (texts.RESULT_OVERSHOT if result.overshot else texts.RESULTS[result.kind]).format(
+        **known
+    )
     if result.epoch < result.of and not result.overshot:
         about += " " + texts.RESULT_EPOCH.format(**known)
     if result.kind in (FORGOT, PARTLY) and (gap := run.measured().gap) is not None:
@@ -94,7 +121,9 @@ def card_of(run: Run, result: Result) -> dict:
     if result.kind in (FORGOT, PARTLY) and result.before < FEW:
         about += f" {texts.RESULT_FEW}"
     about = about.replace(" %", "\u00a0%")  # no line begins with %
-    return html.values({"kind": result.kind, "title": texts.RESULT_TITLES[result.kind], "about": about})
+    return html.values(
+        {"kind": result.kind, "title": texts.RESULT_TITLES[result.kind], "about": about}
+    )
 
 
 def mend_label(run: Run, again: RunConfig) -> str:
@@ -123,15 +152,17 @@ def enough_steps(facts: FactSet | None, model: str, method: str, preset: str, ep
 
 
 def mend(worker: Worker, name: str):
-    """Starts the next try of the page's run, on the same facts. Returns its id, how much was seen of it, the timer, and
-    the settings that it changes."""
+    """Starts the next try of the page's run, on the same facts. Returns its id, how much was seen
+    of it, the timer, and the settings that it changes."""
     run = shown_run(worker, name)
     with refusing():
         if run is None or not may_control(worker, name):
             raise RunError("There is no run of yours to try again.", "Press Start.")
         again = mended(run, result) if (result := result_of(run)) else None
         if again is None:
-            raise RunError("There is nothing to mend in this run.", "Change a setting, and press Start.")
+            raise RunError(
+                "There is nothing to mend in this run.", "Change a setting, and press Start."
+            )
         made = worker.submit(again, run.given)
     return made.id, ("", -1), gr.Timer(active=True), again.epochs, again.batch, again.learning_rate
 
@@ -144,7 +175,8 @@ def run_again(worker: Worker, run: Run):
 
 
 def aside_of(worker: Worker, name: str, facts: FactSet | None) -> dict:
-    """That the page's own run forgot another set than the one chosen now, with both names; empty where it did not."""
+    """That the page's own run forgot another set than the one chosen now, with both names; empty
+    where it did not."""
     run = shown_run(worker, name)
     if run is None or facts is None or example_of(name) or not may_control(worker, name):
         return {"name": ""}
@@ -153,6 +185,8 @@ def aside_of(worker: Worker, name: str, facts: FactSet | None) -> dict:
     except AdaPopError:  # a damaged run is told elsewhere
         return {"name": ""}
     now = {(fact.question, fact.answer) for fact in facts.forget}
-    if about.facts == facts.name and all((fact.question, fact.answer) in now for fact in given.forget):
+    if about.facts == facts.name and all(
+        (fact.question, fact.answer) in now for fact in given.forget
+    ):
         return {"name": ""}
     return html.values({"name": about.facts, "now": facts.name})

@@ -23,7 +23,8 @@ from adapop.service.zerogpu import public_models
 from adapop.ui import texts
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET
 
-REAL = "the paper's models"  # stands for any model but the sandbox where only its defaults are wanted
+# stands for any model but the sandbox where only its defaults are wanted
+REAL = "the paper's models"
 ADVANCED = texts.ADVANCED_FIELDS
 PROTECTS = tuple(ADVANCED)[:6]  # those of the controller, which keeps what is to stay
 ASKED = {  # how a real model is asked; shipped ones are asked as they are
@@ -36,7 +37,8 @@ FOLDED = {  # by element id
     "advanced": tuple(name for name in ADVANCED if name not in (*PROTECTS, *ASKED)),
 }
 ALL, LONGEST = "all", 300  # characters of such a text
-FURTHER = "further"  # stands for every setting and argument of a method that has no field of its own, as text
+# stands for every setting and argument of a method that has no field of its own, as text
+FURTHER = "further"
 VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
 
@@ -55,8 +57,8 @@ class RunSettings:
 
 
 def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
-    """Lays the settings out, and Start and Resume beside them. A choice of method, model or preset sets the others,
-    and the size of the set the facts a step. facts: the page's set."""
+    """Lays the settings out, and Start and Resume beside them. A choice of method, model or preset
+    sets the others, and the size of the set the facts a step. facts: the page's set."""
     start = make_config()
     offered = public_models()[len(SHIPPED) :] if is_public() else MODELS
     models = [(texts.SANDBOX_MODEL, SANDBOX), (texts.PEOPLE_MODEL, PEOPLE)]
@@ -64,12 +66,24 @@ def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
     about = texts.MODEL_PUBLIC if is_public() else texts.MODEL_ABOUT
     methods = [(one.title, name) for name, one in METHODS.items()]
     presets, own = _preset_choices(start.model, start.method), not is_public()
-    wide, does, asks = dict(min_width=220, scale=3), METHODS[start.method].about, texts.RUN_QUESTIONS
+    wide, does, asks = (
+        dict(min_width=220, scale=3),
+        METHODS[start.method].about,
+        texts.RUN_QUESTIONS,
+    )
     with gr.Row(elem_id="run-row"):
         model = gr.Dropdown(
-            models, value=SANDBOX, label="Model", allow_custom_value=own, elem_id="model", info=about, **wide
+            models,
+            value=SANDBOX,
+            label="Model",
+            allow_custom_value=own,
+            elem_id="model",
+            info=about,
+            **wide,
         )
-        method = gr.Dropdown(methods, value=start.method, label="Method", info=does, elem_id="method", **wide)
+        method = gr.Dropdown(
+            methods, value=start.method, label="Method", info=does, elem_id="method", **wide
+        )
         narrow = dict(info=texts.EPOCHS_ABOUT, min_width=170, scale=2, elem_id="epochs")
         epochs = gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", **narrow)
         with gr.Column(scale=1, min_width=150, elem_id="start-column"):
@@ -79,8 +93,12 @@ def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
     with gr.Row(visible=False, elem_id="asked", elem_classes="advanced-only") as questions:
         fields |= {name: _advanced(name, start) for name in ASKED}
     with gr.Row(elem_classes="advanced-only"):
-        preset = gr.Dropdown(presets, value=start.preset, label="Preset", elem_id="preset", min_width=200, scale=2)
-        rate = gr.Number(start.learning_rate, label="Learning rate", min_width=120, scale=1, elem_id="rate")
+        preset = gr.Dropdown(
+            presets, value=start.preset, label="Preset", elem_id="preset", min_width=200, scale=2
+        )
+        rate = gr.Number(
+            start.learning_rate, label="Learning rate", min_width=120, scale=1, elem_id="rate"
+        )
         seed = gr.Number(start.seed, label="Seed", precision=0, min_width=90, scale=1)
     with gr.Row(elem_classes="advanced-only"):
         for place, names in FOLDED.items():
@@ -91,10 +109,20 @@ def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
             reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
     advanced = tuple(fields[name] for name in ADVANCED)
     settings = RunSettings((model, method, preset, rate, epochs, seed), advanced)
-    model.change(lambda chosen: gr.Row(visible=chosen not in SHIPPED), model, questions, **EACH_IN_TURN)
+    model.change(
+        lambda chosen: gr.Row(visible=chosen not in SHIPPED), model, questions, **EACH_IN_TURN
+    )
     last, values = LAST_STAYS | {"concurrency_id": "settings"}, [rate, epochs, *advanced]
-    gr.on([method.input, model.input], _method_values, [model, method, facts], [method, preset, *values], **last)
-    gr.on([preset.input, reset.click], _preset_values, [model, method, preset, facts], values, **last)
+    gr.on(
+        [method.input, model.input],
+        _method_values,
+        [model, method, facts],
+        [method, preset, *values],
+        **last,
+    )
+    gr.on(
+        [preset.input, reset.click], _preset_values, [model, method, preset, facts], values, **last
+    )
     rows, batch = gr.State(len(sandbox_facts().forget)), fields["batch"]
     one = QUIET | {"concurrency_id": "settings", "concurrency_limit": 1}
     facts.change(_fitted, [facts, rows, model, method, preset, batch], [batch, rows], **one)
@@ -102,14 +130,18 @@ def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
 
 
 def config_of(values: Sequence, **settings) -> RunConfig:
-    """The configuration of the page's values, in the order of `RunSettings.all`, with more settings on top.
+    """The configuration of the page's values, in the order of `RunSettings.all`, with more settings
+    on top.
 
     Raises:
         ConfigError: a field is empty or out of range, or these are no values of the fields.
     """
     plain = all(isinstance(value, (str, int, float, type(None))) for value in values)
-    if not plain or len(values) != len(VISIBLE) + len(ADVANCED):  # a browser may have kept those of another version
-        raise ConfigError("The settings that this browser kept are not those of tab 3.", "Change one there.")
+    # a browser may have kept those of another version
+    if not plain or len(values) != len(VISIBLE) + len(ADVANCED):
+        raise ConfigError(
+            "The settings that this browser kept are not those of tab 3.", "Change one there."
+        )
     chosen = dict(zip((*VISIBLE, *ADVANCED), values))
     further = read_settings(_lines(chosen.pop(FURTHER)))
     for field, value in chosen.items():
@@ -117,9 +149,15 @@ def config_of(values: Sequence, **settings) -> RunConfig:
         if value is None and about.optional and about.number:
             continue
         if value is None or not str(value).strip(" ,"):
-            raise ConfigError(f"{ADVANCED.get(field, field.replace('_', ' '))} is empty.", "Fill it in.")
+            raise ConfigError(
+                f"{ADVANCED.get(field, field.replace('_', ' '))} is empty.", "Fill it in."
+            )
         if about.whole:
-            if not isinstance(value, (int, float)) or not math.isfinite(value) or value != int(value):
+            if (
+                not isinstance(value, (int, float))
+                or not math.isfinite(value)
+                or value != int(value)
+            ):
                 raise ConfigError(f"{field} is {value!r}.", "It must be a whole number.")
             chosen[field] = int(value)
         if about.every:
@@ -134,7 +172,8 @@ def config_of(values: Sequence, **settings) -> RunConfig:
 
 
 def further_of(values: Sequence) -> dict[str, Any]:
-    """What the text of further settings sets, of the page's values; but for the arguments of a method.
+    """What the text of further settings sets, of the page's values; but for the arguments of a
+    method.
 
     Raises:
         ConfigError: a line of it sets nothing, or what it says is no value of that setting.
@@ -153,9 +192,13 @@ def check_public(chosen: Mapping[str, Any]) -> None:
     if not is_public():
         return
     if chosen["model"] not in public_models():
-        raise ConfigError("This public page does not run that model.", "Run the app yourself for other models.")
+        raise ConfigError(
+            "This public page does not run that model.", "Run the app yourself for other models."
+        )
     if other := sorted(chosen.keys() - {*VISIBLE, *ADVANCED}):
-        raise ConfigError(f"This public page does not set {other[0]}.", "Run the app yourself for other settings.")
+        raise ConfigError(
+            f"This public page does not set {other[0]}.", "Run the app yourself for other settings."
+        )
     for field, most in ((name, about.public) for name, about in SETTINGS.items() if about.public):
         if chosen.get(field, 0) > most:
             fix = f"At most {most} on this public page; run the app yourself for more."
@@ -163,10 +206,13 @@ def check_public(chosen: Mapping[str, Any]) -> None:
 
 
 def follow_set(settings: RunSettings, source: gr.Radio) -> None:
-    """Lets the choice of a set choose the shipped model that it is about; a model of another kind stays."""
+    """Lets the choice of a set choose the shipped model that it is about; a model of another kind
+    stays."""
     model, method, preset, rate, epochs, _ = settings.visible
     values = [model, method, preset, rate, epochs, *settings.advanced]
-    source.input(_followed, [source, model, method], values, **LAST_STAYS, concurrency_id="settings")
+    source.input(
+        _followed, [source, model, method], values, **LAST_STAYS, concurrency_id="settings"
+    )
 
 
 def _followed(source: str, model: str, method: str):
@@ -176,10 +222,14 @@ def _followed(source: str, model: str, method: str):
 
 
 def restored(stored: object):
-    """The settings as the browser kept them. The fields are left alone if this version cannot read those, or if they
-    are the ones a page begins with: written late, they would replace what a visitor has typed meanwhile."""
+    """The settings as the browser kept them. The fields are left alone if this version cannot read
+    those, or if they are the ones a page begins with: written late, they would replace what a
+    visitor has typed meanwhile."""
     start = make_config()
-    begun = [*(getattr(start, name) for name in VISIBLE), *(entry_of(start, field) for field in ADVANCED)]
+    begun = [
+        *(getattr(start, name) for name in VISIBLE),
+        *(entry_of(start, field) for field in ADVANCED),
+    ]
     if stored == begun or not isinstance(stored, list):
         return gr.skip()
     try:
@@ -191,8 +241,8 @@ def restored(stored: object):
 
 
 def changed(values: Sequence, rows: int = 0) -> list[str]:
-    """What differs from what the preset sets, each with the preset's value and the paper's. rows: facts to forget, for
-    which fewer facts a step may be the page's own choice."""
+    """What differs from what the preset sets, each with the preset's value and the paper's. rows:
+    facts to forget, for which fewer facts a step may be the page's own choice."""
     chosen = dict(zip((*VISIBLE, *ADVANCED), values, strict=True))
     try:
         ours, paper = _defaults(chosen["model"], chosen["method"], chosen["preset"])
@@ -207,8 +257,14 @@ def changed(values: Sequence, rows: int = 0) -> list[str]:
         fitted = field == "batch" and value == suited_batch(rows, ours)
         if value != default and not fitted:
             theirs = entry_of(paper, field)
-            beside = "" if theirs == default or field in texts.FIELD_HELP else f", paper {_label(field, theirs)}"
-            lines.append(f"{label}: {_label(field, value)} (preset {_label(field, default)}{beside})")
+            beside = (
+                ""
+                if theirs == default or field in texts.FIELD_HELP
+                else f", paper {_label(field, theirs)}"
+            )
+            lines.append(
+                f"{label}: {_label(field, value)} (preset {_label(field, default)}{beside})"
+            )
     return lines
 
 
@@ -216,12 +272,21 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
     """The input of an advanced setting, with the paper's value beside it."""
     if field == FURTHER:
         own, about = not is_public(), "such as max_new_tokens=16, or an argument of the method"
-        label = dict(label=ADVANCED[field], info=about, placeholder="precision=float32", elem_id=f"knob-{field}")
+        label = dict(
+            label=ADVANCED[field],
+            info=about,
+            placeholder="precision=float32",
+            elem_id=f"knob-{field}",
+        )
         return gr.Textbox("", lines=2, max_length=LONGEST, min_width=190, visible=own, **label)
     value, paper = entry_of(start, field), entry_of(make_config(model=REAL), field)
-    info = f"paper {_label(field, paper)}" + ("" if value == paper else f", sandbox {_label(field, value)}")
+    info = f"paper {_label(field, paper)}" + (
+        "" if value == paper else f", sandbox {_label(field, value)}"
+    )
     info = texts.FIELD_HELP.get(field, info)
-    shared = dict(value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")
+    shared = dict(
+        value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}"
+    )
     about = SETTINGS[field]
     if about.choices:
         return gr.Dropdown(ASKED.get(field) or list(about.choices), **shared)
@@ -230,7 +295,9 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
     return gr.Number(precision=0 if about.whole else None, **shared)
 
 
-def _fitted(facts: FactSet | None, before: int, model: str, method: str, preset: str, batch: float | None):
+def _fitted(
+    facts: FactSet | None, before: int, model: str, method: str, preset: str, batch: float | None
+):
     """(facts a step for this set, its size); a visitor's choice stays. before: the last size."""
     try:
         config = _defaults(model, method, preset)[0]
@@ -269,7 +336,9 @@ def _defaults(model: str, method: str, preset: str) -> tuple[RunConfig, RunConfi
     """(what the preset sets here, what the paper's runs used)."""
     if method not in METHODS:
         raise ConfigError(f"There is no method {method!r}.", "Pick one of the list.")
-    return make_config(method, preset, model=model or SANDBOX), make_config(method, "paper", model=REAL)
+    return make_config(method, preset, model=model or SANDBOX), make_config(
+        method, "paper", model=REAL
+    )
 
 
 def entry_of(config: RunConfig, field: str) -> Any:

@@ -1,4 +1,5 @@
-"""From what is known of a run to what the page says and allows: one table of states, and one pure function."""
+"""From what is known of a run to what the page says and allows: one table of states, and one pure
+function."""
 
 from dataclasses import dataclass
 
@@ -7,13 +8,23 @@ from adapop.remark import duration
 from adapop.runs.pace import left_of, worked_before
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
-from adapop.training.events import Event, Measuring, RunDone, RunFailed, RunStarted, RunStopped, StepDone, Teaching
+from adapop.training.events import (
+    Event,
+    Measuring,
+    RunDone,
+    RunFailed,
+    RunStarted,
+    RunStopped,
+    StepDone,
+    Teaching,
+)
 from adapop.ui.access import public_words, shown_run
 
 
 @dataclass(frozen=True)
 class State:
-    """What a state is called and which controls work in it. ticking: the page should look again in a moment."""
+    """What a state is called and which controls work in it. ticking: the page should look again in
+    a moment."""
 
     label: str
     start: bool = False
@@ -48,9 +59,10 @@ IDLE = {
 
 @dataclass(frozen=True)
 class RunSeen:
-    """All that is known of the page's run. ahead: how many are before it in the queue, None if nobody works on it.
-    wait: seconds until its turn, None if unknown; at_least: not all of it could be counted in. saved: the last epoch
-    that is kept. elsewhere: another process of this machine works on it, such as the command line."""
+    """All that is known of the page's run. ahead: how many are before it in the queue, None if
+    nobody works on it. wait: seconds until its turn, None if unknown; at_least: not all of it could
+    be counted in. saved: the last epoch that is kept. elsewhere: another process of this machine
+    works on it, such as the command line."""
 
     events: tuple[Event, ...] = ()
     stop_requested: bool = False
@@ -63,8 +75,9 @@ class RunSeen:
 
 @dataclass(frozen=True)
 class RunView:
-    """state: a key of `STATES`. detail: words for the strip. percent: how far, 0 to 100. ready: whether facts and
-    settings would let a run start. saved: whether an epoch is kept. The rest says which controls work; see `State`."""
+    """state: a key of `STATES`. detail: words for the strip. percent: how far, 0 to 100. ready:
+    whether facts and settings would let a run start. saved: whether an epoch is kept. The rest says
+    which controls work; see `State`."""
 
     state: str
     detail: str = ""
@@ -75,23 +88,32 @@ class RunView:
     can_start = property(lambda self: STATES[self.state].start and self.ready)
     can_stop = property(lambda self: STATES[self.state].stop)
     # a run that failed before its first epoch would only fail again
-    can_resume = property(lambda self: STATES[self.state].resume and (self.saved or self.state != "failed"))
+    can_resume = property(
+        lambda self: STATES[self.state].resume and (self.saved or self.state != "failed")
+    )
     ticking = property(lambda self: STATES[self.state].ticking)
 
 
 def view(status: RunSeen | None, readiness: str = "ready", expired: bool = False) -> RunView:
-    """What to show and allow. status: None if the page has no run. readiness: empty, invalid or ready, of facts and
-    settings. expired: the page's run is no longer there."""
+    """What to show and allow. status: None if the page has no run. readiness: empty, invalid or
+    ready, of facts and settings. expired: the page's run is no longer there."""
     ready = readiness == "ready"
     if expired:
-        return RunView("expired", "This run was deleted. The settings below are still yours: start it again.", 0, ready)
+        return RunView(
+            "expired",
+            "This run was deleted. The settings below are still yours: start it again.",
+            0,
+            ready,
+        )
     if status is None:
         return RunView(readiness, IDLE[readiness], 0, ready)
     state, detail, percent = _place(status)
     return RunView(state, detail, percent, ready, status.saved is not None)
 
 
-def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, Run | None, list[Event]]:
+def seen_of(
+    worker: Worker, name: str | None, readiness: str
+) -> tuple[RunView, Run | None, list[Event]]:
     """The state of the page's run, the run if it is there and reads, and its events."""
     run = shown_run(worker, name)
     if run is None:
@@ -101,9 +123,13 @@ def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, 
     except AdaPopError as error:  # a run of another version
         return RunView("failed", public_words(error), ready=readiness == "ready"), None, []
     wait = worker.wait_of(run)
-    ahead, seconds, at_least = (wait.ahead, wait.seconds, wait.at_least) if wait else (None, None, False)
+    ahead, seconds, at_least = (
+        (wait.ahead, wait.seconds, wait.at_least) if wait else (None, None, False)
+    )
     elsewhere = wait is None and not (events and isinstance(events[-1], RunDone)) and run.locked
-    status = RunSeen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere, at_least)
+    status = RunSeen(
+        tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere, at_least
+    )
     return view(status, readiness), run, events
 
 
@@ -123,9 +149,17 @@ def _place(status: RunSeen) -> tuple[str, str, int]:
     if isinstance(last, RunStopped):
         return "stopped", _saved_words(last.epoch, starts), 0
     if status.ahead is None:
-        return "interrupted", f"The process that trained it is gone. {_saved_words(status.saved or 0, starts)}", 0
+        return (
+            "interrupted",
+            f"The process that trained it is gone. {_saved_words(status.saved or 0, starts)}",
+            0,
+        )
     if status.ahead or not starts:
-        return ("stopping", "as soon as its turn comes", 0) if status.stop_requested else _waiting(status)
+        return (
+            ("stopping", "as soon as its turn comes", 0)
+            if status.stop_requested
+            else _waiting(status)
+        )
     return _working(status, starts[-1])
 
 
@@ -134,18 +168,30 @@ def _waiting(status: RunSeen) -> tuple[str, str, int]:
         taught = next((event for event in status.events[-1:] if isinstance(event, Teaching)), None)
         if taught:
             share = 100 * taught.step // taught.steps
-            return "starting", f"fine-tuning first: epoch {taught.epoch} of {taught.epochs}, {share} % of it", 1
+            return (
+                "starting",
+                f"fine-tuning first: epoch {taught.epoch} of {taught.epochs}, {share} % of it",
+                1,
+            )
         return "starting", "loading the model", 1
     before = f"{number_of(status.ahead, 'run')} before this one"
-    seconds = "" if status.wait is None else f", {'at least' if status.at_least else 'about'} {duration(status.wait)}"
+    seconds = (
+        ""
+        if status.wait is None
+        else f", {'at least' if status.at_least else 'about'} {duration(status.wait)}"
+    )
     return "queued", f"{before}{seconds}. You may close the page.", 0
 
 
 def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
     """A run somebody is working on: where it stands and how long it may still take."""
-    steps = [event for event in status.events if isinstance(event, StepDone) and event.time >= start.time]
+    steps = [
+        event for event in status.events if isinstance(event, StepDone) and event.time >= start.time
+    ]
     total = start.epochs * start.steps
-    done = max([start.resumed_from * start.steps] + [(e.epoch - 1) * start.steps + e.step for e in steps])
+    done = max(
+        [start.resumed_from * start.steps] + [(e.epoch - 1) * start.steps + e.step for e in steps]
+    )
     epoch = min(start.epochs, 1 + done // start.steps)
     # to its last word: between two slices, or before a resumed run begins, nobody works on it
     elapsed = worked_before(status.events) + status.events[-1].time - start.time
@@ -153,12 +199,23 @@ def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
     if status.stop_requested:
         return "stopping", "after the current step", percent
     saved = next((e.epoch for e in reversed(status.events) if e.kind == "saved"), None)
-    early = saved and saved * start.steps == done and status.events[-1].kind in ("measuring", "measured")
+    early = (
+        saved
+        and saved * start.steps == done
+        and status.events[-1].kind in ("measuring", "measured")
+    )
     if done == total or early:
-        progress = next((f": {e.asked:,} of {e.of:,}" for e in status.events[-1:] if isinstance(e, Measuring)), "")
+        progress = next(
+            (f": {e.asked:,} of {e.of:,}" for e in status.events[-1:] if isinstance(e, Measuring)),
+            "",
+        )
         return "measuring", f"asking every question, in every form{progress}", 97
     left = left_of(status.events)
-    return "running", f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{f', {left.text}' if left else ''}", percent
+    return (
+        "running",
+        f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{f', {left.text}' if left else ''}",
+        percent,
+    )
 
 
 def _elsewhere(status: RunSeen, start: RunStarted | None) -> tuple[str, str, int]:
@@ -166,7 +223,11 @@ def _elsewhere(status: RunSeen, start: RunStarted | None) -> tuple[str, str, int
     if start is None:
         return "elsewhere", "Another process loads the model.", 1
     state, detail, percent = _working(status, start)
-    return ("stopping" if state == "stopping" else "elsewhere"), f"{detail}, in another process", percent
+    return (
+        ("stopping" if state == "stopping" else "elsewhere"),
+        f"{detail}, in another process",
+        percent,
+    )
 
 
 def _saved_words(epoch: int, starts: list[RunStarted]) -> str:

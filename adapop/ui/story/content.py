@@ -1,4 +1,5 @@
-"""All that the Story shows, taken from the recorded examples: sent to the browser once, with the page."""
+"""All that the Story shows, taken from the recorded examples: sent to the browser once, with the
+page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -55,14 +56,19 @@ def story() -> dict:
     facts = runs["wga"].facts.forget
     for name, run in runs.items():
         if run.facts.forget != facts:
-            raise RunError(f"The example {name} is not of the facts of wga.", f"Make them again: {COMMAND}")
+            raise RunError(
+                f"The example {name} is not of the facts of wga.", f"Make them again: {COMMAND}"
+            )
     pair = example("pair")
     (rare, popular), frames = pair.facts.forget, pair.frames()
     ends = {name: run.measured() for name, run in runs.items()}
     motion = field.motion(runs["wga"].frames(), facts)
     betas = runs["adapop"].betas
     return {
-        "commands": [COMMAND if step in FROM_EXAMPLES else states.COMMAND for step in range(len(texts.STORY_STEPS))],
+        "commands": [
+            COMMAND if step in FROM_EXAMPLES else states.COMMAND
+            for step in range(len(texts.STORY_STEPS))
+        ],
         "from": [*texts.STORY_FROM.values()],
         "steps": words.steps(rare, popular, ends["adapop"]),
         "names": texts.STORY_NAMES,
@@ -85,7 +91,9 @@ def story() -> dict:
         "seeds_by": f"{recorded.COMMAND}; {recorded.TUNED_COMMAND}",
         "quiz": quiz(facts, runs["adapop"].probes() or []),
         "end": texts.STORY_END,
-        "real": words.on_real_models({name: real.outcomes(file) for name, file in real.FILES.items()}),
+        "real": words.on_real_models(
+            {name: real.outcomes(file) for name, file in real.FILES.items()}
+        ),
         "beyond": words.beyond(*(recorded.tuned_arms((OURS,), file)[0] for file in FILES)),
     }  # fmt: skip
 
@@ -96,7 +104,10 @@ def _recorded(runs: Mapping[str, Run]) -> dict:
     frames = {name: [run.frames()[0], run.frames()[-1]] for name, run in runs.items()}
     ends = {name: field.motion(both, runs[name].facts.forget) for name, both in frames.items()}
     replies = {
-        name: {part: dict(zip(map("{:g}".format, end["epoch"]), end[part])) for part in ("said", "right")}
+        name: {
+            part: dict(zip(map("{:g}".format, end["epoch"]), end[part]))
+            for part in ("said", "right")
+        }
         for name, end in ends.items()
     }
     return {
@@ -114,10 +125,12 @@ def content_of(state: states.State) -> dict:
 
 
 def deck(facts: Sequence[Fact], seed: int) -> list[dict]:
-    """One fact of each popularity, chosen so that the shuffled control deals their scores among them:
-    its place in the set, its score, and the score that it was dealt."""
+    """One fact of each popularity, chosen so that the shuffled control deals their scores among
+    them: its place in the set, its score, and the score that it was dealt."""
     new_scores = shuffled({fact.id: fact.score for fact in facts}, seed)
-    there = {(fact.score, new_scores[fact.id]): place for place, fact in reversed([*enumerate(facts)])}
+    there = {
+        (fact.score, new_scores[fact.id]): place for place, fact in reversed([*enumerate(facts)])
+    }
     levels = sorted({fact.score for fact in facts})
     for order in (Random(draw).sample(levels, len(levels)) for draw in range(MOST_DRAWS)):
         pairs = [*zip(levels, order)]
@@ -131,15 +144,19 @@ def side_by_side() -> dict:
     parts = ("names", "facts", "states", "letters", "wordings", "grid")
     replies = {name: story()["replies"][name] for name in SIDE_BY_SIDE}
     some = {"replies": replies, "command": states.COMMAND}
-    ends = [one for one in story()["states"] if not one["anchors"] and one["name"] in ("original", *SIDE_BY_SIDE)]
+    ends = [
+        one
+        for one in story()["states"]
+        if not one["anchors"] and one["name"] in ("original", *SIDE_BY_SIDE)
+    ]
     return {part: story()[part] for part in parts} | some | {"states": ends}
 
 
 def quiz(facts: Sequence[Fact], rows_found: Sequence) -> list[list[dict]]:
-    """Pairs of a rarer and a more popular fact that no longer answer the trained question, of one relation where there
-    are two; those that fared differently and are of different tiers come first. The first of the
-    first is one that comes back. Of each: its place in the set, the
-    outcome (see `OUTCOMES`), and what was asked and said."""
+    """Pairs of a rarer and a more popular fact that no longer answer the trained question, of one
+    relation where there are two; those that fared differently and are of different tiers come
+    first. The first of the first is one that comes back. Of each: its place in the set, the outcome
+    (see `OUTCOMES`), and what was asked and said."""
     rows: dict[str, list[ProbeRow]] = {}
     for row in rows_found:
         if isinstance(row, ProbeRow) and row.group == "forget":
@@ -160,7 +177,9 @@ def quiz(facts: Sequence[Fact], rows_found: Sequence) -> list[list[dict]]:
 
 def _alike(facts: Sequence[Fact], first: dict, second: dict) -> tuple[bool, bool]:
     """Whether two facts fared alike, and whether they are of one tier."""
-    return first["outcome"] == second["outcome"], facts[first["fact"]].tier == facts[second["fact"]].tier
+    return first["outcome"] == second["outcome"], facts[first["fact"]].tier == facts[
+        second["fact"]
+    ].tier
 
 
 def _ends(entries: Sequence[dict]) -> list[list[dict]]:
@@ -169,11 +188,16 @@ def _ends(entries: Sequence[dict]) -> list[list[dict]]:
 
 
 def _ways(rows: Sequence[ProbeRow]) -> list[dict]:
-    """What was asked and said: directly, reworded and attacked, of each the first that brought the answer back."""
+    """What was asked and said: directly, reworded and attacked, of each the first that brought the
+    answer back."""
     kinds = ([DIRECT], [REWORDED], sorted({row.kind for row in rows} - {DIRECT, REWORDED}))
     ways = []
     for name, kind in zip(("direct", "reworded", "attack"), kinds):
-        of = [row for row in rows if row.kind in kind and row.kind != CHOICE and answered(row, row.original)]
+        of = [
+            row
+            for row in rows
+            if row.kind in kind and row.kind != CHOICE and answered(row, row.original)
+        ]
         back = [row for row in of if answered(row, row.unlearned)]
         if of:
             row = (back or of)[0]

@@ -1,5 +1,5 @@
-"""The Story's tab: one component that plays recorded runs in the browser, makes a run of what its curve shows, and the
-way out at its end."""
+"""The Story's tab: one component that plays recorded runs in the browser, makes a run of what its
+curve shows, and the way out at its end."""
 
 from functools import partial
 
@@ -23,9 +23,13 @@ from adapop.ui.wiring import QUIET
 REPORTED = "example-adapop"
 # the beta curve of the Pressure screen, as a function of this script
 CURVE = f"const drawCurve = (element, props, trigger, watch, moved) => {{\n{script('curve')}\n}};"
-STEPS = tuple(f"story/{name}" for name in ("guess", "clouds", "push", "betas", "shuffle", "quiz", "page"))
+STEPS = tuple(
+    f"story/{name}" for name in ("guess", "clouds", "push", "betas", "shuffle", "quiz", "page")
+)
 ALREADY = "if (window.earlyStory?.(element, trigger)) return;"  # see assets/early.js
-LIVE = """watch("value", () => document.dispatchEvent(new CustomEvent("adapop-live", { detail: props.value })));"""
+LIVE = """watch("value", () => document.dispatchEvent(
+  new CustomEvent("adapop-live", { detail: props.value })
+));"""
 
 
 def build(worker: Worker, follower: Follower) -> None:
@@ -33,7 +37,8 @@ def build(worker: Worker, follower: Follower) -> None:
     started here becomes."""
     page = gr.HTML(
         story(),
-        html_template='<div class="story"></div>',  # no text goes through the template: the script puts it in as text
+        # no text goes through the template: the script puts it in as text
+        html_template='<div class="story"></div>',
         js_on_load=f"{ALREADY}\n{CURVE}\n{script(*FIELD, *STEPS)}",
         elem_id="story",
     )
@@ -75,9 +80,13 @@ def config_of(rare: object, popular: object, epochs: object = states.EPOCHS) -> 
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
         points = (float(rare_score), float(rare_beta)), (float(popular_score), float(popular_beta))
     except (TypeError, ValueError):
-        raise ConfigError("The curve's two points did not arrive.", "Move a handle and press again.") from None
+        raise ConfigError(
+            "The curve's two points did not arrive.", "Move a handle and press again."
+        ) from None
     if epochs not in range(1, max(states.LENGTHS["adapop"]) + 1):
-        raise ConfigError("The length of the run did not arrive.", "Move the scrubber and press again.")
+        raise ConfigError(
+            "The length of the run did not arrive.", "Move the scrubber and press again."
+        )
     return make_config("adapop", beta=anchored(*points), epochs=int(epochs))
 
 

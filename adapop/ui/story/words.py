@@ -39,22 +39,33 @@ REAL_COLUMNS = {
 }
 HARDLY = 10  # points of gap, of which so few runs cannot tell
 BOTH = {"forgetting": ("forget", "reworded", "all"), "keeping": ("holdout", "direct", "all")}
-NAMED = {("wga", "paper"): "the even push", ("adapop", "paper"): "AdaPop", ("adapop", "shuffled"): "shuffled scores"}
+NAMED = {
+    ("wga", "paper"): "the even push",
+    ("adapop", "paper"): "AdaPop",
+    ("adapop", "shuffled"): "shuffled scores",
+}
 
 
 def steps(rare: Fact, popular: Fact, ours: Measured) -> list[tuple[str, str]]:
-    """Headline and words of each step. rare, popular: the two facts of the first. ours: of AdaPop's run, at its end."""
+    """Headline and words of each step. rare, popular: the two facts of the first. ours: of AdaPop's
+    run, at its end."""
     named = {"rare": rare.title, "popular": popular.title, "direct": percent(ours.recall("forget"))}
-    named |= {f"{name}_seen": exposures_of(fact.score) for name, fact in (("rare", rare), ("popular", popular))}
+    named |= {
+        f"{name}_seen": exposures_of(fact.score)
+        for name, fact in (("rare", rare), ("popular", popular))
+    }
     return [(headline, words.format(**named)) for headline, words in texts.STORY_STEPS]
 
 
 def lost_after(frames: Sequence[Frame], group: str, fact: int) -> int | None:
-    """The epoch at whose end a fact is no longer answered, nor at any later end of one; 0 if it never was, None if it
-    still is.
+    """The epoch at whose end a fact is no longer answered, nor at any later end of one; 0 if it
+    never was, None if it still is.
 
-    group: "forget" for the trained question, "reworded" for the same in other words. fact: its place in the set."""
-    ends = [frame for frame in frames if frame.epoch == floor(frame.epoch) and group in frame.scores]
+    group: "forget" for the trained question, "reworded" for the same in other words. fact: its
+    place in the set."""
+    ends = [
+        frame for frame in frames if frame.epoch == floor(frame.epoch) and group in frame.scores
+    ]
     lost = None
     for frame in reversed(ends):
         if frame.scores[group].rank[fact] <= ANSWERED:
@@ -64,16 +75,21 @@ def lost_after(frames: Sequence[Frame], group: str, fact: int) -> int | None:
 
 
 def first_lost(frames: Sequence[Frame]) -> int | None:
-    """Which of two facts, 0 or 1, is no longer answered first, in whatever words; None for a tie."""
-    lost = [[lost_after(frames, group, fact) for group in ("forget", "reworded")] for fact in (0, 1)]
+    """Which of two facts, 0 or 1, is no longer answered first, in whatever words; None for a
+    tie."""
+    lost = [
+        [lost_after(frames, group, fact) for group in ("forget", "reworded")] for fact in (0, 1)
+    ]
     times = [[inf if epoch is None else epoch for epoch in of] for of in lost]
     return None if times[0] == times[1] else times.index(min(times))
 
 
 def one_is_lost(frames: Sequence[Frame]) -> int | None:
-    """The first epoch at whose end one of two facts is lost, in whatever words, and the other is still answered in
-    some; None if there is none."""
-    lost = [[lost_after(frames, group, fact) for group in ("forget", "reworded")] for fact in (0, 1)]
+    """The first epoch at whose end one of two facts is lost, in whatever words, and the other is
+    still answered in some; None if there is none."""
+    lost = [
+        [lost_after(frames, group, fact) for group in ("forget", "reworded")] for fact in (0, 1)
+    ]
     times = sorted(max(inf if epoch is None else epoch for epoch in of) for of in lost)
     return int(times[0]) if times[0] < times[1] else None
 
@@ -92,20 +108,33 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
     if reworded == direct:
         return f"{title} {gone}, as trained or in other words."
     if not reworded:
-        return f"{title} {gone}; asked in other words, it {'still is' if reworded is None else 'never was'}."
-    return f"{title} {gone}; asked in other words, {'that took' if direct else 'it was'} until epoch {reworded}."
+        return (
+            f"{title} {gone}; asked in other words, it "
+            f"{'still is' if reworded is None else 'never was'}."
+        )
+    return (
+        f"{title} {gone}; asked in other words, {'that took' if direct else 'it was'} until "
+        f"epoch {reworded}."
+    )
 
 
 def gap_came_back(gaps: Mapping[str, Interval]) -> str:
     """What shuffling did to the gap. gaps: of wga, adapop and shuffled."""
     even, ours, control = (signed(gaps[name]) for name in ("wga", "adapop", "shuffled"))
     if gaps["shuffled"].mean <= gaps["adapop"].mean:
-        return f"Shuffled scores leave a gap of {control}, true ones {ours}: the scores made no difference."
-    return f"It does: {control} with shuffled scores, {ours} with true ones, {even} with the even push."
+        return (
+            f"Shuffled scores leave a gap of {control}, true ones {ours}: the scores made no "
+            f"difference."
+        )
+    return (
+        f"It does: {control} with shuffled scores, {ours} with true ones, {even} with the even "
+        f"push."
+    )
 
 
 def costs(ours: Measured, even: Measured) -> list[str]:
-    """What AdaPop's narrower gap costs against the even push, a line each. Both: at the end of a run."""
+    """What AdaPop's narrower gap costs against the even push, a line each. Both: at the end of a
+    run."""
     held, rare = (
         [percent(one.recall(*place)) for one in (ours, even)]
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
@@ -117,23 +146,37 @@ def costs(ours: Measured, even: Measured) -> list[str]:
 
 
 def beyond(ours: Recorded, elsewhere: Recorded) -> str:
-    """What our own method does when tuned, in the sandbox and, with the same settings, in the second world."""
+    """What our own method does when tuned, in the sandbox and, with the same settings, in the
+    second world."""
     held = {"holdout": percent(_retained(ours)), "people": percent(_retained(elsewhere))}
     return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), **held)
 
 
 def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
-    """What unlearning leaves of what real models knew: words, a table, whose rows begin with the model and the arm,
-    and the id of the example to look at. models: by name, outcomes of `bench real`, those of `REAL_ARMS` among them."""
+    """What unlearning leaves of what real models knew: words, a table, whose rows begin with the
+    model and the arm, and the id of the example to look at. models: by name, outcomes of `bench
+    real`, those of `REAL_ARMS` among them."""
     rows, runs, gaps = [], [], {}
     for model, outcomes in models.items():
         by_title = {outcome.title: outcome for outcome in outcomes}
         for title, name in REAL_ARMS.items():
-            rare, popular, *others = (by_title[title].share(*place) for place in REAL_COLUMNS.values())
+            rare, popular, *others = (
+                by_title[title].share(*place) for place in REAL_COLUMNS.values()
+            )
             gaps[model, name] = round(100 * (popular - rare))
-            rows.append((model, name, *map(percent, (rare, popular)), f"{gaps[model, name]:+d}", *map(percent, others)))
+            rows.append(
+                (
+                    model,
+                    name,
+                    *map(percent, (rare, popular)),
+                    f"{gaps[model, name]:+d}",
+                    *map(percent, others),
+                )
+            )
         runs.append(f"{min(len(by_title[title].runs) for title in REAL_ARMS)} of {model}")
-    said = " ".join(_gap_of(model, *(gaps[model, name] for name in REAL_ARMS.values())) for model in models)
+    said = " ".join(
+        _gap_of(model, *(gaps[model, name] for name in REAL_ARMS.values())) for model in models
+    )
     note, columns = f"{said} {texts.STORY_REAL.format(runs=_listed(runs))}", [*REAL_COLUMNS]
     head = ("", *columns[:2], "popular minus rare, points", *columns[2:])
     return {"note": note, "head": head, "rows": rows, "command": COMMAND, "run": f"{PREFIX}smollm2"}
@@ -143,13 +186,19 @@ def _gap_of(model: str, even: int, ours: int, control: int) -> str:
     """What became of a real model's gap under the arms of `REAL_ARMS`, in points."""
     if abs(even) < HARDLY:
         return f"{model} hardly has a gap to close."
-    return f"In {model} the even push leaves a gap of {even} points, AdaPop {ours}, with scores shuffled {control}."
+    return (
+        f"In {model} the even push leaves a gap of {even} points, AdaPop {ours}, with scores "
+        f"shuffled {control}."
+    )
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:
-    """The same gaps as means over seeds. recorded: results over seeds, those of `NAMED` among them."""
+    """The same gaps as means over seeds. recorded: results over seeds, those of `NAMED` among
+    them."""
     by_name = {(one.method, one.preset): one for one in recorded}
-    gaps = [f"{signed(gap)} with {words}" for name, words in NAMED.items() if (gap := by_name[name].gap)]
+    gaps = [
+        f"{signed(gap)} with {words}" for name, words in NAMED.items() if (gap := by_name[name].gap)
+    ]
     runs = sorted({len(by_name[name].rows) for name in NAMED})
     count = " to ".join(map(str, dict.fromkeys((runs[0], runs[-1]))))
     one_each = "The gaps of the pictures are of one run each."
@@ -158,22 +207,28 @@ def over_seeds(recorded: Sequence[Recorded]) -> str:
 
 
 def firmness(recorded: Sequence[Recorded]) -> str:
-    """What AdaPop costs over seeds, and how much of its gap is there as well when it holds retained facts as firmly as
-    the even push. recorded: as for `over_seeds`."""
+    """What AdaPop costs over seeds, and how much of its gap is there as well when it holds retained
+    facts as firmly as the even push. recorded: as for `over_seeds`."""
     by_name = {(one.method, one.preset): one for one in recorded}
-    even, ours, firm = (by_name[name] for name in (("wga", "paper"), ("adapop", "paper"), ("adapop", "gentle")))
+    even, ours, firm = (
+        by_name[name] for name in (("wga", "paper"), ("adapop", "paper"), ("adapop", "gentle"))
+    )
     held = [ranged(one.recall(*BOTH["keeping"])) for one in (ours, even, firm)]
     gap = firm.gap
-    begins = f"Held-out facts, over the same runs: AdaPop answers {held[0]}, the even push {held[1]}."
+    begins = (
+        f"Held-out facts, over the same runs: AdaPop answers {held[0]}, the even push {held[1]}."
+    )
     return (
-        f"{begins} AdaPop begins by holding retained facts half as firmly (α₀ = 0.5, not 1). With α₀ = 1 its gap is "
+        f"{begins} AdaPop begins by holding retained facts half as firmly (α₀ = 0.5, not 1). With "
+        f"α₀ = 1 its gap is "
         f"{signed(gap)}, and it answers {held[2]}."
     )
 
 
 def better(recorded: Sequence[Recorded]) -> str:
-    """Which method without scores, of narrow gap, leaves less and keeps more than AdaPop on average, and what of that
-    chance may explain; empty if none does. recorded: results over seeds, AdaPop's among them."""
+    """Which method without scores, of narrow gap, leaves less and keeps more than AdaPop on
+    average, and what of that chance may explain; empty if none does. recorded: results over seeds,
+    AdaPop's among them."""
     ours = next(one for one in recorded if (one.method, one.preset) == ("adapop", "paper"))
     nearest = [
         one
@@ -184,20 +239,34 @@ def better(recorded: Sequence[Recorded]) -> str:
     if not nearest:
         return ""
     best = min(nearest, key=lambda one: abs(one.gap.mean))
-    near = [did for did, place in BOTH.items() if not apart(best.recall(*place), ours.recall(*place))]
+    near = [
+        did for did, place in BOTH.items() if not apart(best.recall(*place), ours.recall(*place))
+    ]
     doubt = f"; {'both' if len(near) == len(BOTH) else near[0]} may be chance" if near else ""
     left, held = ([percent(share(one)) for one in (best, ours)] for share in (_left, _retained))
     gaps = [signed(one.gap) for one in (best, ours)]
-    shares = f"{left[0]} of what to forget is left ({left[1]}), {held[0]} of the rest kept ({held[1]}){doubt}"
+    shares = (
+        f"{left[0]} of what to forget is left ({left[1]}), {held[0]} of the rest kept "
+        f"({held[1]}){doubt}"
+    )
     runs = number_of(len(best.rows), "run")
-    return f"Without scores, {best.title} comes near: over {runs} a gap of {gaps[0]}, AdaPop {gaps[1]}; {shares}."
+    return (
+        f"Without scores, {best.title} comes near: over {runs} a gap of {gaps[0]}, AdaPop "
+        f"{gaps[1]}; {shares}."
+    )
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:
-    """That AdaPop is not the best, and who without scores leaves less when tuned than AdaPop does at its best, beyond
-    chance; empty if not two do. tuned: results, in the order of `TUNED_ARMS`."""
-    shares = {name: one.recall(*BOTH["forgetting"]) for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)}
-    ours = min((share for name, share in shares.items() if "AdaPop" in name), key=lambda share: share.mean)
+    """That AdaPop is not the best, and who without scores leaves less when tuned than AdaPop does
+    at its best, beyond chance; empty if not two do. tuned: results, in the order of
+    `TUNED_ARMS`."""
+    shares = {
+        name: one.recall(*BOTH["forgetting"])
+        for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)
+    }
+    ours = min(
+        (share for name, share in shares.items() if "AdaPop" in name), key=lambda share: share.mean
+    )
     who = [name for name, share in shares.items() if share.mean < ours.mean and apart(share, ours)]
     if len(who) < 2:
         return ""
@@ -206,10 +275,16 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:
-    """What each does when tuned with as many trials. tuned: results, in the order of `TUNED_ARMS`."""
-    shares = [f"{name} {percent(_left(one))}" for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)]
+    """What each does when tuned with as many trials. tuned: results, in the order of
+    `TUNED_ARMS`."""
+    shares = [
+        f"{name} {percent(_left(one))}"
+        for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)
+    ]
     held = [percent(_retained(one)) for one in tuned]
-    return texts.STORY_TUNED.format(seeds=len(tuned[0].rows), left=_listed(shares), kept=_listed(held))
+    return texts.STORY_TUNED.format(
+        seeds=len(tuned[0].rows), left=_listed(shares), kept=_listed(held)
+    )
 
 
 def _listed(parts: Sequence[str]) -> str:

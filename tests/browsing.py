@@ -63,14 +63,14 @@ def launched(worker) -> Iterator[str]:
     """The app over a worker, in this process, as it is served everywhere but for the pause before a refusal; its
     address."""
     from adapop.ui import page as shell  # which loads gradio
-    from adapop.ui import queue
+    from adapop.ui import queue, visitors
 
-    pause, queue.REFUSAL_SECONDS = queue.REFUSAL_SECONDS, 0.0
+    pause, visitors.REFUSAL_SECONDS = visitors.REFUSAL_SECONDS, 0.0
     demo = shell.build(worker)
     _, url, _ = queue.install(demo).launch(prevent_thread_lock=True, quiet=True, **shell.launch_options(worker))
     yield url
     demo.close()
-    queue.REFUSAL_SECONDS = pause
+    visitors.REFUSAL_SECONDS = pause
 
 
 @pytest.fixture(scope=as_long_as_needed)

@@ -6,7 +6,7 @@ from typing import TypeVar, get_type_hints
 import gradio as gr
 
 from adapop.config.presets import make_config
-from adapop.ui.run import settings
+from adapop.ui.run import configuration
 
 Kind = TypeVar("Kind")
 
@@ -24,5 +24,7 @@ def stand_ins(kind: type[Kind], **given) -> Kind:
 def run_values(method: str = "adapop", preset: str = "paper", model: str = "sandbox", **changes) -> list:
     """The values of the settings on Run, as its components hold them; with those changed."""
     config = make_config(method, preset, model=model)
-    chosen = {field: settings.entry_of(config, field) for field in (*settings.VISIBLE, *settings.ADVANCED)}
+    chosen = {
+        field: configuration.entry_of(config, field) for field in (*configuration.VISIBLE, *configuration.ADVANCED)
+    }
     return list((chosen | changes).values())

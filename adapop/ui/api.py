@@ -11,39 +11,30 @@ who have only the page.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import accumulate
 from math import inf
 
 import gradio as gr
 
-from adapop.config.presets import follows_scores, make_config
-from adapop.config.run import RunConfig
-from adapop.errors import ConfigError, DataError, RunError
-from adapop.facts.catalog import model_of
-from adapop.facts.fact import SANDBOX, FactSet
-from adapop.limits import EPOCHS, PROMPT
-from adapop.popularity.base import given
-from adapop.popularity.beta import regime
-from adapop.popularity.calibration import AUTO, PAPER, calibrated, warnings_of
+from adapop.errors import DataError, RunError
+from adapop.facts.fact import SANDBOX
+from adapop.limits import PROMPT
+from adapop.popularity.calibration import AUTO
 from adapop.probes.verdict import verdict
 from adapop.remark import sentences
 from adapop.runs.examples import example_of
 from adapop.runs.pace import left_of
 from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
-from adapop.service.usage import JOBS
 from adapop.service.worker import Worker
 from adapop.training.events import ComparedToOracle, EpochDone, Measured, RunDone
 from adapop.ui.access import known_run, shown_run
+from adapop.ui.api_scores import ScoresApi
 from adapop.ui.api_values import (
-    GIVEN,
     answering,
-    facts_of,
-    others_of,
-    proxy_of,
+    config_and_facts,
     quoted,
-    score_row,
     text_of,
     whole_of,
 )
@@ -57,14 +48,14 @@ LOOKUPS = 6  # at once, of all programs together
 
 def build(worker: Worker) -> None:
     """Adds the endpoints to the current app."""
-    api = Api(worker)
+    api, scores = Api(worker), ScoresApi(worker)
     running = (api.status, api.frames, api.stop, api.probe, api.report)
-    for endpoint in (api.score, api.beta, api.check, api.start_run, *running):
+    for endpoint in (scores.score, scores.beta, api.check, api.start_run, *running):
         gr.api(
             answering(endpoint),
             api_name=endpoint.__name__,
             api_description=" ".join(inspect.getdoc(endpoint).split()),
-            concurrency_limit=LOOKUPS if endpoint == api.score else "default",
+            concurrency_limit=LOOKUPS if endpoint == scores.score else "default",
         )
 
 
@@ -74,63 +65,6 @@ class Api:
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
-
-    def score(
-        self,
-        facts: str | list[dict],
-        proxy: str = "wikidata",
-        language: str = "en",
-        year: int | None = None,
-    ) -> list[dict]:
-        """How popular each fact to forget is, by a source outside the model. Needs no run and
-        changes nothing.
-
-        facts: the name of a set, or a list of rows with question and answer, and subject and object
-        if known. proxy: "wikidata" (sitelinks and statements), "pageviews" (how often its Wikipedia
-        article is read), "infinigram" (documents of a pretraining corpus that name it), "judge" (a
-        language model, where one is set up), or "given" (the scores the facts came with). language:
-        of the names, for wikidata and pageviews, such as "de". year: whose monthly pageviews are
-        averaged, null for the last. Gives a list of {id, question, score, source, date, reason,
-        raw}, a row a fact; score is a number of at least 0, or null where it is unknown, which is
-        not 0, and reason then says why. Looking up takes seconds to minutes; what was learnt is
-        kept, so that after an error the same call goes on. Errors: bad rows, an unknown proxy, no
-        answer.
-        """
-        chosen = facts_of(self.worker.ledger, facts)
-        if proxy == GIVEN:
-            scored = given(chosen.forget).scores
-        else:
-            source = proxy_of(chosen, proxy, language, year)
-            self.worker.ledger.spend(JOBS)
-            scored = {score.fact_id: score for score in source.scores(chosen.forget)}
-        about = ({"id": fact.id, "question": fact.question} for fact in chosen.forget)
-        return [row | score_row(scored.get(row["id"])) for row in about]
-
-    def beta(self, facts: str | list[dict], anchors: str = AUTO) -> dict:
-        """The exponent beta that AdaPop would give each fact, from the score the fact came with.
-
-        facts: the name of a set, or a list of rows with question, answer and score. anchors: "auto"
-        ("paper" for scores on Wikidata's scale, else "quantiles"), "paper", "quantiles" (of these
-        scores), or two points score:beta such as "100:1.5,3000:0.1". Gives {a, b, low, high,
-        crossover, warnings, facts}: beta = clip(a * score^-b, low, high); crossover is the score
-        where beta is 1 (null if never); warnings are sentences; facts is a list of {id, question,
-        score, beta, regime}, beta null where the score is unknown. Errors: bad rows, or anchors
-        that fix no curve.
-        """
-        chosen = facts_of(self.worker.ledger, facts)
-        scores = [fact.score for fact in chosen.forget if fact.score is not None]
-        beta = calibrated(text_of("anchors", anchors), chosen)
-        rows = []
-        for fact in chosen.forget:
-            exponent = None if fact.score is None else beta(fact.score)
-            word = "unknown" if exponent is None else regime(exponent)
-            about = {"id": fact.id, "question": fact.question}
-            rows.append({**about, "score": fact.score, "beta": exponent, "regime": word})
-        about = {
-            "crossover": beta.crossover,
-            "warnings": sentences(warnings_of(scores, beta), "program"),
-        }
-        return {**asdict(beta), **about, "facts": rows}
 
     def start_run(
         self,
@@ -175,7 +109,7 @@ class Api:
             retain,
             model,
         )
-        config, read = self._configured(*chosen, settings, columns)
+        config, read = config_and_facts(self.worker.ledger, *chosen, settings, columns)
         preflight(read, config).check("program")
         run = self.worker.submit(config, read)
         return {"run": run.id, "ahead": self.worker.ahead_of(run), "notes": list(read.notes)}
@@ -200,7 +134,8 @@ class Api:
         questions at once; a model that needs a lent GPU.
         """
         future, _ = await aside(
-            self.worker.ledger, lambda: self.worker.check(*self._configured(*chosen))
+            self.worker.ledger,
+            lambda: self.worker.check(*config_and_facts(self.worker.ledger, *chosen)),
         )
         await over(future)
         return await aside(self.worker.ledger, lambda: future.result().as_json())
@@ -210,36 +145,6 @@ class Api:
         inspect.signature(start_run),
         start_run.__annotations__,
     )
-
-    def _configured(
-        self, facts, method, preset, learning_rate, epochs, seed, *others
-    ) -> tuple[RunConfig, FactSet]:
-        """The settings and the facts of what a program sent to `start_run`."""
-        anchors, missing_score, retain, model, settings, columns = others
-        model = text_of("model", model) or model_of(facts if isinstance(facts, str) else None)
-        changes = others_of(settings, model) | {
-            "epochs": whole_of("epochs", epochs),
-            "seed": whole_of("seed", seed),
-        }
-        changes["missing_score"] = text_of("missing_score", missing_score)
-        EPOCHS.check(changes["epochs"])
-        changes |= {} if learning_rate is None else {"learning_rate": learning_rate}
-        chosen = facts_of(self.worker.ledger, facts, retain, model, columns)
-        config = make_config(
-            text_of("method", method),
-            text_of("preset", preset),
-            model,
-            facts=chosen.name,
-            **changes,
-        )
-        follows = follows_scores(config)
-        if not follows and anchors not in (AUTO, PAPER):
-            raise ConfigError(
-                f"{method}/{preset} takes no beta from the scores.", "Leave anchors at 'auto'."
-            )
-        if follows and anchors != AUTO:
-            config = replace(config, beta=calibrated(text_of("anchors", anchors), chosen))
-        return config, chosen
 
     def status(self, run: str) -> dict:
         """Where a run stands, and what it measured so far.

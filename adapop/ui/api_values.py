@@ -10,28 +10,30 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import wraps
 from pathlib import Path
 
 import gradio as gr
 
-from adapop.config.run import SETTINGS
+from adapop.config.presets import follows_scores, make_config
+from adapop.config.run import SETTINGS, RunConfig
 from adapop.config.settings import BETA, SEPARATE, value_of
 from adapop.errors import AdaPopError, ConfigError, DataError, truncated
-from adapop.facts.catalog import ENTRIES, load_facts
+from adapop.facts.catalog import ENTRIES, load_facts, model_of
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.files import guessed, read_table
 from adapop.facts.retain import with_retain_rows
-from adapop.limits import is_public
+from adapop.limits import EPOCHS, is_public
 from adapop.online.cache import Cache
 from adapop.popularity.base import Proxy, Score
+from adapop.popularity.calibration import AUTO, PAPER, calibrated
 from adapop.popularity.sources import SOURCES, Choices
 from adapop.progress import Progress
 from adapop.service.usage import JOBS, Ledger
 from adapop.ui.access import public_words
 from adapop.ui.facts.upload import PROBLEMS_SHOWN
-from adapop.ui.run.settings import ADVANCED, FURTHER, check_public
+from adapop.ui.run.configuration import ADVANCED, FURTHER, check_public
 
 LONGEST_NAME = 200
 GIVEN = "given"
@@ -166,6 +168,37 @@ def others_of(settings: object, model: str) -> dict:
             )
     check_public({"model": model, **changes})
     return changes
+
+
+def config_and_facts(
+    ledger: Ledger, facts, method, preset, learning_rate, epochs, seed, *others
+) -> tuple[RunConfig, FactSet]:
+    """The settings and the facts of what a program sent to `start_run`."""
+    anchors, missing_score, retain, model, settings, columns = others
+    model = text_of("model", model) or model_of(facts if isinstance(facts, str) else None)
+    changes = others_of(settings, model) | {
+        "epochs": whole_of("epochs", epochs),
+        "seed": whole_of("seed", seed),
+    }
+    changes["missing_score"] = text_of("missing_score", missing_score)
+    EPOCHS.check(changes["epochs"])
+    changes |= {} if learning_rate is None else {"learning_rate": learning_rate}
+    chosen = facts_of(ledger, facts, retain, model, columns)
+    config = make_config(
+        text_of("method", method),
+        text_of("preset", preset),
+        model,
+        facts=chosen.name,
+        **changes,
+    )
+    follows = follows_scores(config)
+    if not follows and anchors not in (AUTO, PAPER):
+        raise ConfigError(
+            f"{method}/{preset} takes no beta from the scores.", "Leave anchors at 'auto'."
+        )
+    if follows and anchors != AUTO:
+        config = replace(config, beta=calibrated(text_of("anchors", anchors), chosen))
+    return config, chosen
 
 
 def text_of(name: str, value: object, most: float = LONGEST_NAME) -> str:

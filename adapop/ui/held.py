@@ -7,11 +7,14 @@ The queue sums up what each visitor's pages hold, and forgets pages beyond the l
 gets its set back from what its browser keeps: see `ui.saved`.
 """
 
+import ctypes
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from types import SimpleNamespace
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+import psutil
 from gradio import Blocks, Component
 from gradio.state_holder import SessionState
 
@@ -117,3 +120,15 @@ def _key_of(value: object) -> object:
 
 def _value_of(value: object) -> object:
     return STORE.value(value) if isinstance(value, Key) else value
+
+
+def memory() -> int:
+    """Bytes of memory that this process holds."""
+    return psutil.Process().memory_info().rss
+
+
+def return_memory() -> None:
+    """Gives the system back what requests have left unused. glibc keeps it otherwise; other systems
+    do as they do."""
+    if sys.platform == "linux":
+        getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)(0)

@@ -28,9 +28,10 @@ from adapop.limits import CONNECTIONS, REQUEST, UPLOAD, is_public
 from adapop.runs.files import FULL
 from adapop.service.usage import JOBS, PROCESSOR, REQUESTS, SERVED, Ledger
 from adapop.ui.body import parsed
-from adapop.ui.queue import SIZE, network_of, refusing_slowly, visitor_of
+from adapop.ui.queue import SIZE
 from adapop.ui.redaction import place_of
 from adapop.ui.served import PAGES, STATIC, Served
+from adapop.ui.visitors import network_of, refusing_slowly, visitor_of
 
 API = "/gradio_api/"
 READ = re.compile(

@@ -29,11 +29,12 @@ from adapop.ui.parts.download import DELETE_AFTER, DELETE_EVERY
 from adapop.ui.probe import screen as probe
 from adapop.ui.queue import install
 from adapop.ui.redaction import quote_nobody
-from adapop.ui.run import mine
+from adapop.ui.run import configuration, mine
 from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
+from adapop.ui.run.launch import UNSEEN
 from adapop.ui.run.outcome import run_again
-from adapop.ui.run.state import view
+from adapop.ui.run.state import strip_of, view
 from adapop.ui.session import browser_state, new_session
 from adapop.ui.story import screen as story
 from adapop.ui.wiring import EACH, QUIET, charge_events
@@ -98,7 +99,7 @@ def build(worker: Worker) -> gr.Blocks:
                 gr.Button(words, size="sm", scale=0, min_width=80, elem_id=name)
         with gr.Row(elem_id="strip-row"):
             strip = gr.HTML(
-                run.strip_of(view(None)), html_template=html.STRIP, elem_id="strip", scale=6
+                strip_of(view(None)), html_template=html.STRIP, elem_id="strip", scale=6
             )
             stop = gr.Button(
                 "Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop"
@@ -116,7 +117,14 @@ def build(worker: Worker) -> gr.Blocks:
         # `opened` starts it, when it knows which run to follow
         timer = gr.Timer(TICK_SECONDS, active=False)
         follower = run.Follower(
-            run_id, another, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop
+            run_id,
+            another,
+            gr.State(UNSEEN),
+            gr.State("ready"),
+            settings,
+            timer,
+            strip,
+            stop,
         )
         contest, my_runs = race.new_race(TICK_SECONDS), browser_state([], "runs")
         with gr.Tabs(elem_id="screens") as tabs:
@@ -161,7 +169,7 @@ def build(worker: Worker) -> gr.Blocks:
             return changes
 
         run_settings.follow_set(screen.settings, chosen.source)
-        demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
+        demo.load(configuration.restored, settings, screen.settings.all, **QUIET)
         settled = demo.load(opened, run_id, [run_id, own, tabs, *screen.outputs], **run.BY_TURNS)
         settled.then(None, run_id, None, js=f"(run) => ({FORGET_LINK})(run, true)", **QUIET)
         run_id.change(None, run_id, None, js=FORGET_LINK, **EACH)
@@ -189,7 +197,7 @@ def _back_to(worker: Worker, name: str, own: str):
     own."""
     if example := example_of(name):
         return run_again(worker, example)
-    return own, run.UNSEEN, gr.Timer(active=True)
+    return own, UNSEEN, gr.Timer(active=True)
 
 
 def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:

@@ -13,17 +13,13 @@ every answer until somebody asks for it. Here, beside the limit of a group,
 """
 
 import asyncio
-import ctypes
 import inspect
-import ipaddress
 import random
 import sys
 import time
 from collections import Counter, OrderedDict
-from functools import lru_cache
 from math import inf
 
-import psutil
 from gradio import Blocks, state_holder
 from gradio.data_classes import PredictBodyInternal
 from gradio.queueing import Event, Queue
@@ -32,9 +28,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from adapop.errors import LimitError
-from adapop.limits import AT_WORK, EVENT_BYTES, HELD, UNREAD, Limit, is_public
+from adapop.limits import AT_WORK, EVENT_BYTES, HELD, UNREAD, Limit
 from adapop.ui.event_inputs import misfit
-from adapop.ui.held import PAGE_MEGABYTES, STORE, PageState, held_megabytes
+from adapop.ui.held import PAGE_MEGABYTES, STORE, PageState, held_megabytes, memory, return_memory
+from adapop.ui.visitors import refusing_slowly, visitor_of
 
 # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
 LONGEST = 2_000
@@ -43,7 +40,7 @@ GROUP = 8  # events of a group at work at once, where the event says nothing els
 CROWD_IN_MEMORY = 8  # so many times its limit all visitors together may have in memory
 EVENT_MEGABYTES = 0.02  # that an event takes in memory, however short its request
 GROWN = 1.02  # times the memory it had: then the process looks for some to give back
-UNREAD_SECONDS, SWEEP_SECONDS, REFUSAL_SECONDS = 60.0, 5.0, 0.5
+UNREAD_SECONDS, SWEEP_SECONDS = 60.0, 5.0
 # a thread that computes holds up each step of the others so long: at Python's 0.005, answers beside
 # one visitor's heavy events took three times as long
 SWITCH_SECONDS = 0.0005
@@ -262,41 +259,6 @@ class FairQueue(Queue):
                 del pages[session]
             if not pages:
                 del self._sessions[visitor]
-
-
-def memory() -> int:
-    """Bytes of memory that this process holds."""
-    return psutil.Process().memory_info().rss
-
-
-def return_memory() -> None:
-    """Gives the system back what requests have left unused. glibc keeps it otherwise; other systems
-    do as they do."""
-    if sys.platform == "linux":
-        getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)(0)
-
-
-async def refusing_slowly() -> None:
-    """Waits before a stranger is refused, who would else ask again at once, and again."""
-    if is_public():
-        await asyncio.sleep(REFUSAL_SECONDS)
-
-
-def visitor_of(request: Request) -> str:
-    """The sender of a request: the address that it came from, as uvicorn knows it."""
-    return network_of(request.client.host) if request.client else ""
-
-
-@lru_cache(10_000)
-def network_of(host: str) -> str:
-    """The address itself, or of IPv6 its /64: whoever has one address there has all of them."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    if address.version == 4 or address.ipv4_mapped:
-        return str(getattr(address, "ipv4_mapped", None) or address)
-    return str(ipaddress.ip_network((address, 64), strict=False))
 
 
 def _holds_a_thread(event: Event) -> bool:

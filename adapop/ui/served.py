@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapop.paths import ASSETS
-from adapop.ui.queue import visitor_of
+from adapop.ui.visitors import visitor_of
 
 STATIC = re.compile(
     r"/(static|assets|svelte)/.*|/favicon\.ico|/(gradio_api/)?theme\.css|/robots\.txt"

@@ -12,7 +12,7 @@ from adapop.errors import ConfigError, RunError
 from adapop.popularity.beta import BetaMap
 from adapop.runs.execute import execute, prepare
 from adapop.training.events import RunDone, RunFailed, Saved, to_json
-from adapop.ui.run.settings import ADVANCED, VISIBLE, config_of, entry_of
+from adapop.ui.run.configuration import ADVANCED, VISIBLE, config_of, entry_of
 from tiny_runs import tiny_config
 
 NUMBERS = [item.name for item in fields(RunConfig) if type(item.default) in (int, float)]

@@ -12,7 +12,7 @@ from adapop.config.settings import SEPARATE, read_settings, value_of
 from adapop.errors import ConfigError
 from adapop.objectives import make_objective
 from adapop.ui.api_values import OWN, others_of
-from adapop.ui.run.settings import ADVANCED, FURTHER, VISIBLE
+from adapop.ui.run.configuration import ADVANCED, FURTHER, VISIBLE
 from commands import commands
 
 

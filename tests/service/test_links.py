@@ -16,7 +16,7 @@ from adapop.training.events import RunFailed
 from adapop.ui.access import known_run, link_to, may_control, refused, shown_run
 from adapop.ui.compare import race
 from adapop.ui.parts.download import archive_of
-from adapop.ui.probe import screen as probe
+from adapop.ui.probe import choices
 from adapop.ui.run import screen as run
 from components import stand_ins
 from refusing import as_nobody
@@ -77,7 +77,7 @@ def test_a_link_lets_look_and_nothing_more(made, worker):
     assert link_to(worker, name) == link_to(worker, made.id) == name
     race.end(worker, {"runs": [name]})
     assert not made.stop_requested
-    assert probe.fact_choices(worker, name, "forget", None).choices
+    assert choices.fact_choices(worker, name, "forget", None).choices
     shown = SCREEN.show(worker, name)
     controls = shown[SCREEN.follower.stop], shown[SCREEN.resume], shown[SCREEN.link]
     assert (controls[0].interactive, controls[1].visible, controls[2].visible) == (False, False, True)

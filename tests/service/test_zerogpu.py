@@ -11,7 +11,7 @@ from adapop.service.leases import FIRST_SECONDS
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, cost_of_asking, on_accelerator, public_models
 from adapop.ui import page
-from adapop.ui.run import screen, settings
+from adapop.ui.run import configuration, launch, settings
 
 
 class GradioError(Exception):
@@ -81,9 +81,9 @@ def test_the_page_tells_the_cost_of_each_button_where_a_gpu_is_lent_and_nowhere_
 )
 def test_the_plan_of_a_run_tells_what_it_will_ask_for(tmp_path, small, accelerated, model, told):
     config = settings.make_config(model=model, epochs=3)
-    chosen = [settings.entry_of(config, field) for field in (*settings.VISIBLE, *settings.ADVANCED)]
-    updates = screen.look(
-        Worker(tmp_path, accelerated), "", screen.UNSEEN, small, "error", (RARE_ANCHOR, POPULAR_ANCHOR), *chosen
+    chosen = [configuration.entry_of(config, field) for field in (*configuration.VISIBLE, *configuration.ADVANCED)]
+    updates = launch.look(
+        Worker(tmp_path, accelerated), "", launch.UNSEEN, small, "error", (RARE_ANCHOR, POPULAR_ANCHOR), *chosen
     )
     assert told in str(updates) if told else "GPU time" not in str(updates)
 
@@ -92,16 +92,19 @@ def test_strangers_choose_among_few_models_and_only_where_a_gpu_is_lent(monkeypa
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     config = settings.make_config()
     chosen = dict(
-        zip(fields := (*settings.VISIBLE, *settings.ADVANCED), [settings.entry_of(config, name) for name in fields])
+        zip(
+            fields := (*configuration.VISIBLE, *configuration.ADVANCED),
+            [configuration.entry_of(config, name) for name in fields],
+        )
     )
     small, large = "HuggingFaceTB/SmolLM2-135M-Instruct", "meta-llama/Llama-3.1-8B-Instruct"
     monkeypatch.delenv("SPACES_ZERO_GPU", raising=False)
     assert public_models() == (SANDBOX, PEOPLE)
     with pytest.raises(ConfigError, match="does not run that model"):
-        settings.config_of([*(chosen | {"model": small}).values()])
+        configuration.config_of([*(chosen | {"model": small}).values()])
     monkeypatch.setenv("SPACES_ZERO_GPU", "true")
-    assert settings.config_of([*(chosen | {"model": small}).values()]).model == small
+    assert configuration.config_of([*(chosen | {"model": small}).values()]).model == small
     for name in (large, "somebody/else", "/etc", "../x"):
         with pytest.raises(ConfigError, match="does not run that model"):
-            settings.config_of([*(chosen | {"model": name}).values()])
+            configuration.config_of([*(chosen | {"model": name}).values()])
     assert all(not MODELS[name].gated and MODELS[name].billions <= 0.5 for name in public_models()[2:])

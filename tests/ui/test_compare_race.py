@@ -17,7 +17,7 @@ from adapop.report.contestants import recall_of
 from adapop.report.record import read_record
 from adapop.runs.execute import prepare
 from adapop.service.worker import Worker
-from adapop.ui.compare import by_epoch, published, race, recorded, results, screen
+from adapop.ui.compare import by_epoch, entrants, published, race, recorded, results, screen
 from adapop.ui.session import identity
 from components import run_values as values
 from components import stand_ins
@@ -193,7 +193,7 @@ def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, bare):
     [
         (None, ["wga/paper"], 1, "no usable facts"),
         ("bare", [], 1, "at least one contestant"),
-        ("bare", [key for _, key in race.choices()], 3, "at most 24"),
+        ("bare", [key for _, key in entrants.choices()], 3, "at most 24"),
     ],
 )
 def test_what_cannot_race_is_refused_in_words(worker, bare, facts, chosen, seeds, message):
@@ -214,7 +214,7 @@ def stranger(tmp_path_factory):
 def test_own_facts_race_on_the_model_of_tab_3(worker, stranger):
     ground = dict(model=stranger, batch=2, lora_rank=4, tolerance=0.5, measure="end")
     chosen = ["adapop/paper", "npo/paper"]
-    said = race.plan(worker, own_facts(), "error", ANCHORS, chosen, 1, 2, 5e-3, *values(**ground))
+    said = entrants.plan(worker, own_facts(), "error", ANCHORS, chosen, 1, 2, 5e-3, *values(**ground))
     assert said["lines"][0] == f"2 runs, one after the other, on towns (tab 1) with {stranger} (tab 3)."
     assert said["kind"] == "calm" and "6 steps in 2 epochs" in said["lines"][1]
     assert said["lines"][-1] == "Learning rates: AdaPop 0.005, NPO 0.005."
@@ -236,16 +236,18 @@ def test_own_facts_race_on_the_model_of_tab_3(worker, stranger):
 def test_settings_of_tab_3_are_those_of_all_contestants(worker, bare):
     names, rates = ["adapop/paper", "simnpo/paper"], {}
     for rate in (None, "", 1e-5):
-        configs = [race.config_in(own_facts(), "error", ANCHORS, key, 1, rate, *values(model="a/b")) for key in names]
+        configs = [
+            entrants.config_in(own_facts(), "error", ANCHORS, key, 1, rate, *values(model="a/b")) for key in names
+        ]
         rates[rate] = [config.learning_rate for config in configs]
     assert rates[1e-5] == [1e-5, 1e-5]
     with pytest.raises(ConfigError, match="'fast' is no number"):
-        race.config_in(own_facts(), "error", ANCHORS, names[0], 1, "fast", *values(model="a/b"))
+        entrants.config_in(own_facts(), "error", ANCHORS, names[0], 1, "fast", *values(model="a/b"))
     assert rates[""] == rates[None] == [make_config(key.partition("/")[0], model="a/b").learning_rate for key in names]
     chosen = values(model="a/b", asking="text-examples", measure_per_tier=None)
-    config = race.config_in(own_facts(), "error", ANCHORS, "wga/paper", 1, "", *chosen)
+    config = entrants.config_in(own_facts(), "error", ANCHORS, "wga/paper", 1, "", *chosen)
     assert (config.asking, config.measure_per_tier) == ("text-examples", None)
-    said = race.plan(worker, bare, "error", ANCHORS, ["wga/paper"], 1, 2, None, *values())
+    said = entrants.plan(worker, bare, "error", ANCHORS, ["wga/paper"], 1, 2, None, *values())
     assert said == race.html.listed([], "hidden")
 
 
@@ -255,7 +257,7 @@ def test_settings_of_tab_3_are_those_of_all_contestants(worker, bare):
 )
 def test_a_setting_of_tab_3_that_cannot_be_is_said_before_and_refused(worker, bare, changes, message):
     before = list(worker.root.iterdir())
-    said = race.plan(worker, bare, "error", ANCHORS, ["wga/paper"], 1, 1, None, *values(**changes))
+    said = entrants.plan(worker, bare, "error", ANCHORS, ["wga/paper"], 1, 1, None, *values(**changes))
     assert said["kind"] == "bad" and message in said["lines"][0]
     with pytest.raises(gr.Error, match=message):
         begin(worker, bare, ["wga/paper"], **changes)
@@ -264,7 +266,7 @@ def test_a_setting_of_tab_3_that_cannot_be_is_said_before_and_refused(worker, ba
 
 def test_retain_rows_of_the_sandbox_do_not_race_on_a_real_model(worker, bare):
     mixed = replace(bare, forget=own_facts().forget)
-    said = race.plan(worker, mixed, "error", ANCHORS, ["wga/paper"], 1, 1, None, *values(model="a/model"))
+    said = entrants.plan(worker, mixed, "error", ANCHORS, ["wga/paper"], 1, 1, None, *values(model="a/model"))
     assert said["kind"] == "bad" and "are the sandbox" in said["lines"][0]
     with pytest.raises(gr.Error, match="are the sandbox"):
         begin(worker, mixed, ["wga/paper"], model="a/model")
@@ -308,10 +310,10 @@ def test_what_can_be_picked_and_what_is_gone(worker):
     now = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []})
     (line,) = now.shown["runs"]
     assert (line["name"], line["state"], line["detail"]) == ("NPO", "expired", "This run was deleted.")
-    keys = [key for _, key in race.choices()]
+    keys = [key for _, key in entrants.choices()]
     assert set(race.STARTERS) | set(race.DUEL) <= set(keys)
     assert {"adapop/inverted", "adapop/alpha-fixed", "ga/paper"} <= set(keys)
-    assert len(keys) == len(set(keys)) == len({name for name, _ in race.choices()})
+    assert len(keys) == len(set(keys)) == len({name for name, _ in entrants.choices()})
 
 
 @pytest.mark.parametrize("setting", ["Llama DUET", "Gemma RWKU"])

@@ -5,7 +5,7 @@ import pytest
 
 from adapop.errors import ConfigError
 from adapop.ui.event_inputs import misfit
-from adapop.ui.run.settings import config_of
+from adapop.ui.run.configuration import config_of
 
 SECRET = "Zanzibar-Quux"
 

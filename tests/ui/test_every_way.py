@@ -12,7 +12,7 @@ from adapop.probes.verdict import verdict
 from adapop.runs.examples import example
 from adapop.service.worker import Worker
 from adapop.ui.access import probed_run
-from adapop.ui.probe import every_way, screen
+from adapop.ui.probe import choices, every_way, screen
 from browsing import HOSTILE
 
 PROMPTS = [Prompt("a", DIRECT, "Where is Rome?", "Italy"), Prompt("a", REWORDED, "Rome lies in?", "Italy")]
@@ -68,8 +68,8 @@ def test_replies_are_marked_where_they_differ():
 def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path):
     worker = Worker(tmp_path)
     run = probed_run(worker, "")
-    fact = screen.fact_choices(worker, "", "forget", None).value
-    prompts = screen.forms_of(run, fact)
+    fact = choices.fact_choices(worker, "", "forget", None).value
+    prompts = choices.forms_of(run, fact)
     table = screen.ways_of(worker, "", fact)
     assert {row["place"] for row in table["rows"]} == {*range(len(prompts))}
     direct = next(row for row in run.probes() if (row.fact_id, row.kind) == (fact, DIRECT))
@@ -82,6 +82,6 @@ def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path)
 
 
 def test_a_run_can_be_picked_among_ones_own_and_the_examples(tmp_path):
-    picked = screen.run_choices(Worker(tmp_path), [], "")
+    picked = choices.run_choices(Worker(tmp_path), [], "")
     assert picked.value == "example-adapop"
     assert {name for _, name in picked.choices} == {"example-wga", "example-adapop", "example-redirect"}

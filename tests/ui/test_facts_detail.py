@@ -4,7 +4,7 @@ from adapop.facts.fact import Fact
 from adapop.popularity.base import Score, Scoring
 from adapop.popularity.beta import BetaMap
 from adapop.ui.facts.detail import fact_lines
-from adapop.ui.facts.screen import fact_table, table_label
+from adapop.ui.facts.table import fact_table, table_label
 
 FACT = Fact(id="capital", question="What is the capital of France?", answer="Paris")
 

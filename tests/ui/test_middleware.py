@@ -14,7 +14,7 @@ from adapop.service.usage import PROCESSOR, SERVED, Ledger
 from adapop.service.worker import Worker
 from adapop.ui.api_values import facts_of
 from adapop.ui.middleware import SPACE_PROXIES, Gate, is_own_host, trust_own_proxies, visitor
-from adapop.ui.queue import network_of
+from adapop.ui.visitors import network_of
 from browsing import launched
 from stepping import answered
 

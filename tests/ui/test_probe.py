@@ -13,7 +13,7 @@ from adapop.runs.run import FRAMES
 from adapop.service.worker import Worker
 from adapop.training.frames import Frame, Scores, to_json
 from adapop.ui.access import probed_run
-from adapop.ui.probe import leaks, screen
+from adapop.ui.probe import choices, leaks, screen
 from adapop.ui.probe.answers import NO_ANSWERS, answers_of, recorded_answers
 from components import stand_ins
 
@@ -26,8 +26,8 @@ def said(cards):
 def test_the_first_fact_is_probed_and_answered_without_a_model(tmp_path, small):
     worker = Worker(tmp_path)
     run = probed_run(worker, "")
-    first = screen.fact_choices(worker, "", "forget", None).value
-    asked = screen.forms_of(run, first)
+    first = choices.fact_choices(worker, "", "forget", None).value
+    asked = choices.forms_of(run, first)
     cards = recorded_answers(run, asked[0])
     row = next(row for row in run.probes() if (row.fact_id, row.kind) == (first, DIRECT))
     assert said(cards) == [row.original.text, row.unlearned.text]
@@ -36,14 +36,14 @@ def test_the_first_fact_is_probed_and_answered_without_a_model(tmp_path, small):
     assert all("sides" in recorded_answers(run, prompt) for prompt in asked), "every way of asking was recorded"
     unknown = replace(small, forget=(replace(small.forget[0], score=None), *small.forget[1:]))
     worker = Worker(tmp_path / "runs")
-    first = screen.fact_choices(worker, prepare(make_config("wga"), unknown, worker.root).id, "forget", None).value
+    first = choices.fact_choices(worker, prepare(make_config("wga"), unknown, worker.root).id, "forget", None).value
     assert first == max(unknown.forget[1:], key=lambda fact: (fact.score, fact.id)).id
     run = example("adapop")
     heard = {row.fact_id for row in run.probes()}
     other = next(fact.id for fact in run.facts.forget if fact.id not in heard)
-    assert recorded_answers(run, screen.forms_of(run, other)[0]) == NO_ANSWERS
+    assert recorded_answers(run, choices.forms_of(run, other)[0]) == NO_ANSWERS
     assert recorded_answers(run, None) == NO_ANSWERS
-    assert recorded_answers(example("shuffled"), screen.forms_of(run, run.facts.forget[0].id)[0]) == NO_ANSWERS
+    assert recorded_answers(example("shuffled"), choices.forms_of(run, run.facts.forget[0].id)[0]) == NO_ANSWERS
 
 
 def test_the_first_fact_is_one_that_the_original_knew(small, tmp_path):
@@ -53,29 +53,31 @@ def test_the_first_fact_is_one_that_the_original_knew(small, tmp_path):
     ranks = tuple(1 if place == rarest else 7 for place in range(count))
     begun = Frame(0, 0.0, {"forget": Scores((0.5,) * count, ranks)})
     (run.folder / FRAMES).write_text(to_json(begun) + "\n", "utf-8")
-    assert screen.fact_choices(worker, run.id, "forget", None).value == small.forget[rarest].id
+    assert choices.fact_choices(worker, run.id, "forget", None).value == small.forget[rarest].id
     (run.folder / FRAMES).write_text("damaged\nlines\n", "utf-8")
     famous = max(small.forget, key=lambda fact: (fact.score, fact.id)).id
-    assert screen.fact_choices(worker, run.id, "forget", None).value == famous, "a damaged recording hides nothing else"
+    assert choices.fact_choices(worker, run.id, "forget", None).value == famous, (
+        "a damaged recording hides nothing else"
+    )
 
 
 def test_nothing_of_another_run_stays(tmp_path):
     worker, run = Worker(tmp_path), example("adapop")
     rare, popular = sorted(run.facts.forget, key=lambda fact: fact.score)[:: len(run.facts.forget) - 1]
-    old, own = (screen.forms_of(run, fact.id)[0].text for fact in (popular, rare))
+    old, own = (choices.forms_of(run, fact.id)[0].text for fact in (popular, rare))
     late = (run.id, rare.id, old)  # the run changed before the form did
-    assert screen.form_choices(worker, run.id, rare.id, old, late).value == own
-    assert screen.form_choices(worker, run.id, rare.id, "Who?", (run.id, rare.id, "")).value == ""
-    assert screen.form_choices(worker, run.id, rare.id, old, (run.id, rare.id, own)).value == own
+    assert choices.form_choices(worker, run.id, rare.id, old, late).value == own
+    assert choices.form_choices(worker, run.id, rare.id, "Who?", (run.id, rare.id, "")).value == ""
+    assert choices.form_choices(worker, run.id, rare.id, old, (run.id, rare.id, own)).value == own
     page = stand_ins(screen.ProbeScreen)
     old, new = example("adapop"), example("wga")
-    fact = screen.fact_choices(Worker(tmp_path), old.id, "forget", None).value
-    text = screen.forms_of(old, fact)[0].text
+    fact = choices.fact_choices(Worker(tmp_path), old.id, "forget", None).value
+    text = choices.forms_of(old, fact)[0].text
     first = page.fill(old, old.id, fact, text, "", ())
     assert (first[page.prompt], first[page.filled]) == (text, (old.id, fact, text))
     then = page.fill(new, new.id, fact, text, text, first[page.filled])
     assert page.prompt not in then
-    assert then[page.answers] == recorded_answers(new, screen.forms_of(new, fact)[0]) != first[page.answers]
+    assert then[page.answers] == recorded_answers(new, choices.forms_of(new, fact)[0]) != first[page.answers]
     typed = page.fill(new, new.id, fact, "", "Who?", (old.id, fact, ""))
     assert typed[page.answers] == NO_ANSWERS
     typed = page.fill(new, new.id, fact, text, "Who?", (old.id, fact, text))
@@ -113,15 +115,15 @@ def test_ways_of_asking_are_told_apart():
     names = [row["name"] for row in answers_of(asked)["numbers"]]
     assert names[0] == "rank of the right answer, after “It is located in”"
     run = example("adapop")
-    named = [screen._form(prompt) for prompt in screen.forms_of(run, run.facts.forget[0].id)]
+    named = [choices._form(prompt) for prompt in choices.forms_of(run, run.facts.forget[0].id)]
     assert named[0] == "The trained question" and named[1].startswith("In other words: ")
     assert "Must answer (prefix injection)" in named and CHOICE.capitalize() in named
 
 
 def test_what_was_typed_before_the_first_fact_was_filled_in_stays_with_its_answers(tmp_path):
     page, run = stand_ins(screen.ProbeScreen), example("adapop")
-    fact = screen.fact_choices(Worker(tmp_path), run.id, "forget", None).value
-    first, second = (prompt.text for prompt in screen.forms_of(run, fact)[:2])
+    fact = choices.fact_choices(Worker(tmp_path), run.id, "forget", None).value
+    first, second = (prompt.text for prompt in choices.forms_of(run, fact)[:2])
     for nothing in ((), (run.id, None, None)):
         kept = page.fill(run, run.id, fact, first, "Who wrote Hamlet?", nothing)
         assert kept == {page.filled: (run.id, fact, first)}

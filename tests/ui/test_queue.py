@@ -17,6 +17,7 @@ from adapop.errors import LimitError
 from adapop.limits import AT_WORK, EVENT_BYTES, HELD, REQUESTS, UNREAD
 from adapop.service.usage import Ledger
 from adapop.ui import queue as queue_of_events
+from adapop.ui import visitors
 from adapop.ui.held import PageState
 from adapop.ui.middleware import Gate
 from adapop.ui.queue import CROWD_IN_MEMORY, GROUP, install
@@ -36,7 +37,7 @@ class Done:
 @pytest.fixture(autouse=True)
 def public(monkeypatch):
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
-    monkeypatch.setattr(queue_of_events, "REFUSAL_SECONDS", 0.0)
+    monkeypatch.setattr(visitors, "REFUSAL_SECONDS", 0.0)
     monkeypatch.setattr(queue_of_events, "SWEEP_SECONDS", 0.05)
     monkeypatch.setenv(REQUESTS.name, "100000")
 
@@ -292,7 +293,7 @@ def test_memory_that_grew_is_given_back_and_looked_for_once(app, monkeypatch):
 @pytest.mark.slow
 def test_who_is_refused_waits_before_the_next_try_and_nobody_else_does(app, monkeypatch):
     url, _ = app
-    monkeypatch.setattr(queue_of_events, "REFUSAL_SECONDS", 3.0)
+    monkeypatch.setattr(visitors, "REFUSAL_SECONDS", 3.0)
     with ThreadPoolExecutor(8) as hands:
         refused = [hands.submit(httpx.get, f"{url}gradio_api/stream/x", headers=ADA) for _ in range(8)]
         began = time.monotonic()

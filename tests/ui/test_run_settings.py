@@ -9,13 +9,15 @@ from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR, SETTINGS
 from adapop.errors import ConfigError
 from adapop.paths import PACKAGED
-from adapop.ui.run import settings
+from adapop.ui.run import configuration, settings
 
 
 def values(**changes):
     chosen = (changes.get("method", "adapop"), changes.get("preset", "paper"), changes.get("model", "sandbox"))
     config = make_config(*chosen)
-    chosen = {field: settings.entry_of(config, field) for field in (*settings.VISIBLE, *settings.ADVANCED)}
+    chosen = {
+        field: configuration.entry_of(config, field) for field in (*configuration.VISIBLE, *configuration.ADVANCED)
+    }
     return list((chosen | changes).values())
 
 
@@ -24,65 +26,65 @@ def values(**changes):
 )
 def test_untouched_settings_are_the_preset(method, preset):
     untouched = values(method=method, preset=preset)
-    assert settings.config_of(untouched) == make_config(method, preset)
-    assert settings.changed(untouched) == []
+    assert configuration.config_of(untouched) == make_config(method, preset)
+    assert configuration.changed(untouched) == []
 
 
 def test_what_was_changed_is_named_with_the_presets_value_and_the_papers():
-    (said,) = settings.changed(values(tolerance=0.3))
+    (said,) = configuration.changed(values(tolerance=0.3))
     assert said == "ε, drift that is tolerated: 0.3 (preset 0.1)"
-    (said,) = settings.changed(values(batch=8))
+    (said,) = configuration.changed(values(batch=8))
     assert said == "forget facts a step: 8 (preset 16, paper 32)"
 
 
 def test_the_best_epoch_can_be_kept_from_the_page():
-    chosen = settings.config_of(values(keep="best", patience=2))
+    chosen = configuration.config_of(values(keep="best", patience=2))
     assert (chosen.keep, chosen.patience) == ("best", 2)
-    assert settings.changed(values(keep="best", patience=2)) == [
+    assert configuration.changed(values(keep="best", patience=2)) == [
         "the epoch that is the result: best (preset last)",
         "ends after epochs not better, 0: never: 2 (preset 0)",
     ]
     with pytest.raises(ConfigError, match="unless each is measured"):
-        settings.config_of(values(keep="best", measure="off"))
+        configuration.config_of(values(keep="best", measure="off"))
 
 
 def test_targets_and_blocks_of_the_adapter_are_text():
-    chosen = settings.config_of(values(lora_targets="q_proj, v_proj", lora_layers="0,1"))
+    chosen = configuration.config_of(values(lora_targets="q_proj, v_proj", lora_layers="0,1"))
     assert (chosen.lora_targets, chosen.lora_layers) == (("q_proj", "v_proj"), (0, 1))
-    every = settings.config_of(values(lora_targets="all", lora_layers="all"))
+    every = configuration.config_of(values(lora_targets="all", lora_layers="all"))
     assert (every.lora_targets, every.lora_layers) == ((ALL_LINEAR,), None)
-    (said,) = settings.changed(values(lora_layers="0,1"))
+    (said,) = configuration.changed(values(lora_layers="0,1"))
     assert said.startswith("blocks with LoRA") and "0,1 (preset all)" in said
-    (said,) = settings.changed(values(lora_targets="q_proj"))
+    (said,) = configuration.changed(values(lora_targets="q_proj"))
     assert ": q_proj (preset q_proj,k_proj" in said
     kept = values(lora_layers="0,1")
-    assert settings.restored(kept)[3:] == kept[3:]
+    assert configuration.restored(kept)[3:] == kept[3:]
 
 
 def test_a_real_model_is_asked_as_is_found_best_unless_the_page_says_otherwise():
     untouched = values(model="smollm2")
-    assert settings.config_of(untouched) == make_config(model="smollm2")
-    assert settings.changed(untouched) == []
-    assert settings.restored(untouched)[3:] == untouched[3:]
+    assert configuration.config_of(untouched) == make_config(model="smollm2")
+    assert configuration.changed(untouched) == []
+    assert configuration.restored(untouched)[3:] == untouched[3:]
     ways = dict(asking="text-examples", answers="own-words", unknown="keep", measure_per_tier=8)
     chosen = values(model="smollm2", **ways)
-    config = settings.config_of(chosen)
+    config = configuration.config_of(chosen)
     assert {name: getattr(config, name) for name in ways} == ways
-    assert settings.changed(chosen)[1] == (
+    assert configuration.changed(chosen)[1] == (
         "How it is asked: as text, after three examples (preset as it answers most at once)"
     )
     with pytest.raises(ConfigError, match="asking is 'loudly'"):
-        settings.config_of(values(model="smollm2", asking="loudly"))
-    sandbox = settings.config_of(values())
+        configuration.config_of(values(model="smollm2", asking="loudly"))
+    sandbox = configuration.config_of(values())
     assert (sandbox.asking, sandbox.answers, sandbox.unknown) == ("chat", "as-given", "keep")
 
 
 def test_choices_of_how_a_model_is_asked_and_trained():
-    for name, choices in settings.ASKED.items():
+    for name, choices in configuration.ASKED.items():
         assert [value for _, value in choices] == list(SETTINGS[name].choices)
-    config = settings.config_of(values(batch=64))
+    config = configuration.config_of(values(batch=64))
     assert (config.batch, config.micro_batch) == (64, 16)
-    assert settings.config_of(values(batch=4)).micro_batch == 4
+    assert configuration.config_of(values(batch=4)).micro_batch == 4
 
 
 @pytest.mark.parametrize(
@@ -94,54 +96,54 @@ def test_choices_of_how_a_model_is_asked_and_trained():
 )  # fmt: skip
 def test_what_cannot_be_is_refused_by_name(changes):
     with pytest.raises(ConfigError):
-        settings.config_of(values(**changes))
+        configuration.config_of(values(**changes))
 
 
 def test_strangers_cannot_name_a_model(monkeypatch):
-    assert settings.config_of(values(model="/etc")).model == "/etc"
+    assert configuration.config_of(values(model="/etc")).model == "/etc"
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     with pytest.raises(ConfigError, match="does not run that model"):
-        settings.config_of(values(model="/etc"))
+        configuration.config_of(values(model="/etc"))
 
 
 def test_the_browser_brings_back_what_it_kept_and_nothing_else():
     kept = values(method="npo", preset="authors", tolerance=0.3)
-    model, method, preset, *others = settings.restored(kept)
+    model, method, preset, *others = configuration.restored(kept)
     assert [model, method.value, preset.value, *others] == kept
     assert [value for _, value in preset.choices] == ["paper", "authors", "tuned"]
     unknown = ["sandbox", "none such", *kept[2:]]
     foreign = (5, "x" * len(kept), dict.fromkeys(range(len(kept))), [[]] * len(kept), values(seed=math.inf))
     old = (None, [], kept[:-1], unknown, values(seed="<img>"), values(epochs=None), values(clip="x"))
     for other in (*foreign, *old, values(epochs=math.nan)):
-        assert settings.restored(other) == gr.skip(), "left as they are"
-    assert settings.restored(values()) == gr.skip(), "what a page begins with must not come after what was typed"
+        assert configuration.restored(other) == gr.skip(), "left as they are"
+    assert configuration.restored(values()) == gr.skip(), "what a page begins with must not come after what was typed"
 
 
 def test_every_other_setting_is_text_a_line_each(monkeypatch):
     chosen = values(method="npo", further="precision=float32\n\n beta = 0.5\nmax_new_tokens=8", batch=4)
-    config = settings.config_of(chosen)
+    config = configuration.config_of(chosen)
     assert (config.precision, config.max_new_tokens, config.batch) == ("float32", 8, 4)
     assert config.arguments["beta"] == 0.5
-    assert settings.changed(chosen)[-3:] == ["precision=float32", "beta = 0.5", "max_new_tokens=8"]
-    assert settings.further_of(chosen) == {"precision": "float32", "max_new_tokens": 8}
-    assert settings.restored(chosen)[-1] == chosen[-1]
+    assert configuration.changed(chosen)[-3:] == ["precision=float32", "beta = 0.5", "max_new_tokens=8"]
+    assert configuration.further_of(chosen) == {"precision": "float32", "max_new_tokens": 8}
+    assert configuration.restored(chosen)[-1] == chosen[-1]
     for text in ("precision", "max_new_tokens=many", "model=/etc"):
         with pytest.raises(ConfigError):
-            settings.config_of(values(further=text))
+            configuration.config_of(values(further=text))
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
-    settings.config_of(values())
+    configuration.config_of(values())
     with pytest.raises(ConfigError, match="does not set precision"):
-        settings.config_of(values(further="precision=float32"))
+        configuration.config_of(values(further="precision=float32"))
     for model in ("/etc", "/etc/model.gguf", "model.gguf", *PACKAGED):
         with pytest.raises(ConfigError, match="does not run that model"):
-            settings.config_of(values(model=model))
+            configuration.config_of(values(model=model))
 
 
 def test_a_set_and_its_model():
     model, method, _, rate, *_ = settings._followed("people", "sandbox", "wga")
     assert (model, method.value, rate) == ("people", "wga", make_config("wga", model="people").learning_rate)
     assert settings._followed("pair", "people", "wga")[0] == "sandbox"
-    chosen = settings.config_of(values(model="people"))
+    chosen = configuration.config_of(values(model="people"))
     assert (chosen.model, chosen.max_new_tokens) == ("people", 5)
 
 
@@ -155,4 +157,4 @@ def test_a_public_page_loads_listed_models_alone(monkeypatch, model):
     """So no stranger brings a template or a tokenizer, which are programs."""
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     with pytest.raises(ConfigError, match="This public page does not run that model"):
-        settings.check_public({"model": model})
+        configuration.check_public({"model": model})

@@ -16,8 +16,8 @@ from adapop.service.worker import Worker
 from adapop.training.events import Measured, RunDone, RunFailed, RunStopped, Saved
 from adapop.ui.api import Api
 from adapop.ui.run import charts
+from adapop.ui.run.launch import UNSEEN, look
 from adapop.ui.run.log import log_lines
-from adapop.ui.run.screen import UNSEEN, look
 from adapop.ui.run.state import STATES, RunSeen, seen_of, view
 from components import run_values, stand_ins
 from run_events import START, STEPS, epoch

@@ -21,7 +21,7 @@ from adapop.ui.compare import race
 from adapop.ui.facts import upload
 from adapop.ui.held import PAGE_MEGABYTES, STORE, PageState, held_megabytes
 from adapop.ui.queue import install
-from adapop.ui.run.screen import start_run
+from adapop.ui.run.launch import start_run
 from adapop.ui.session import check_shown, identity
 from components import run_values
 from stepping import stepped

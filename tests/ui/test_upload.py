@@ -16,7 +16,7 @@ from adapop.facts import files
 from adapop.facts.files import guessed, read_table
 from adapop.paths import ASSETS
 from adapop.progress import Progress
-from adapop.ui.facts import upload
+from adapop.ui.facts import template, upload
 from adapop.ui.session import Session
 
 ROWS = [{"Rätsel": f"{i}?", "Lösung": f"answer {i}", "Punkte": i, "Notiz": "x"} for i in range(20)]
@@ -127,18 +127,18 @@ def test_one_table_gives_facts_under_one_choice_and_another(read, table, tmp_pat
 
 def test_the_template_is_one_file_for_all_pages_and_comes_again(tmp_path, monkeypatch):
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
-    upload._template_path.cache_clear()
-    path = upload._template()
+    template._path.cache_clear()
+    path = template.template_path()
     assert Path(path).read_bytes().startswith(b"\xef\xbb\xbfid,question,")
     text = read_table(Path(path)).facts(columns=guessed(read_table(Path(path)).columns))
-    assert len(text.forget) >= upload.TEMPLATE_FACTS
+    assert len(text.forget) >= template.TEMPLATE_FACTS
     os.utime(path, (1, 1))
-    assert upload._template() == path
+    assert template.template_path() == path
     assert os.path.getmtime(path) > 1, "young again: what is old is deleted"
     shutil.rmtree(Path(path).parent)
-    assert upload._template() == path
+    assert template.template_path() == path
     assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["adapop-template.csv"]
-    upload._template_path.cache_clear()
+    template._path.cache_clear()
 
 
 SCORED = """question,answer,score

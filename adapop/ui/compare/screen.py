@@ -11,7 +11,7 @@ from adapop.report.contestants import contestants
 from adapop.report.record import Record
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.compare import by_epoch, fields, published, race, recorded, results
+from adapop.ui.compare import by_epoch, entrants, fields, published, race, recorded, results
 from adapop.ui.compare.race import Race
 from adapop.ui.compare.results import RaceResults, settings_grid
 from adapop.ui.parts import html
@@ -98,7 +98,7 @@ def build(
         gr.Markdown(texts.RACE_ABOUT)
         with gr.Row():
             chosen = gr.Dropdown(
-                race.choices(),
+                entrants.choices(),
                 value=list(race.STARTERS),
                 multiselect=True,
                 label="Contestants",
@@ -127,10 +127,14 @@ def build(
                 elem_id="race-rate",
             )
         plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="race-plan")
-        twin(race.who_is_who(), "who-is-who", caption="Who is who")
+        twin(entrants.who_is_who(), "who-is-who", caption="Who is who")
         raced = [seeds, epochs, rate, *settings]
         check.build(
-            worker, session, [missing, session.anchors, chosen, *raced], race.first, "race-check"
+            worker,
+            session,
+            [missing, session.anchors, chosen, *raced],
+            entrants.first,
+            "race-check",
         )
         start = gr.Button("Race", variant="primary", min_width=220, scale=0, elem_id="race")
     with gr.Row(elem_classes=["beside", "advanced-only"], elem_id="join-row") as own_row:
@@ -174,7 +178,7 @@ def build(
     changed = [tab.select, *(component.change for component in (chosen, seeds, epochs, rate))]
     gr.on(
         changed,
-        partial(race.plan, worker),
+        partial(entrants.plan, worker),
         [*facts[1:], chosen, *raced],
         plan,
         trigger_mode="always_last",

@@ -16,7 +16,7 @@ from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
-from adapop.ui.run.settings import ADVANCED, VISIBLE, config_of
+from adapop.ui.run.configuration import ADVANCED, VISIBLE, config_of
 from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import IN_TURN, QUIET, aside, failure_of, followed
 

@@ -1,20 +1,18 @@
 """Screen 1, Facts: pick a set or upload one, see every score, where it came from, and what it
 becomes."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import gradio as gr
-import pandas as pd
 
 from adapop.errors import Stopped, number_of
 from adapop.facts.catalog import ENTRIES, load_facts
-from adapop.facts.fact import SANDBOX, Fact, FactSet
+from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.tiers import SCALE
 from adapop.facts.world import sandbox_facts
 from adapop.online.cache import Cache
-from adapop.popularity.beta import BetaMap, regime
+from adapop.popularity.beta import BetaMap
 from adapop.popularity.calibration import warnings_of
 from adapop.progress import Progress, started
 from adapop.remark import sentences
@@ -24,19 +22,12 @@ from adapop.service.worker import Worker
 from adapop.ui import saved, texts
 from adapop.ui.access import refusing
 from adapop.ui.facts import agreement, detail, known, lookup, upload
+from adapop.ui.facts.table import KINDS, MOST_SHOWN, WIDTHS, fact_table, table_label, table_of
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.saved import OWN
 from adapop.ui.session import Session, curve_of
 from adapop.ui.wiring import EACH, IN_TURN, QUIET, failure_of, followed, stopped
-
-COLUMNS = ["question", "answer", "score", "β", "push", "known, %", "source", "id"]
-KINDS = ["str", "str", "number", "number", "str", "number", "str", "str"]
-# on a phone "assets/style.css" has those of the first four; it hides the last, by which a row is
-# known
-WIDTHS = [300, 110, 70, 60, 105, 85, 115, 10]
-PUSH = {"self-limiting": "ends early", "uniform": "even", "pressure-sustaining": "lasts"}
-MOST_ROWS, MOST_SHOWN = 1_000, 300  # rows; characters of a cell
 
 
 @dataclass(frozen=True)
@@ -94,7 +85,7 @@ class FactsScreen:
             self.search.change,
             self.unscored.change,
         ]
-        gr.on(events, _table, listed, self.table, **QUIET)
+        gr.on(events, table_of, listed, self.table, **QUIET)
 
     def picked(
         self, source: str, at_work: Progress | None, restored: tuple[str, FactSet] | None, *chosen
@@ -263,58 +254,6 @@ def words_of(facts: FactSet | None) -> str:
     )
 
 
-def fact_table(
-    facts: FactSet | None,
-    beta: BetaMap,
-    recall: Mapping[str, float],
-    text: str = "",
-    unscored: bool = False,
-) -> pd.DataFrame:
-    """The facts to forget that hold the wanted text, rarest first, unknown scores last and empty:
-    missing is not zero. recall: what the original model answers, by fact id. unscored: those
-    without a score alone. At most `MOST_ROWS`: with more a browser is slow at all else."""
-    rows = []
-    members = matching(facts.forget, text, unscored) if facts else ()
-    for fact in sorted(members, key=lambda fact: (fact.score is None, fact.score or 0))[:MOST_ROWS]:
-        exponent = None if fact.score is None else beta(fact.score)
-        push = "unknown" if exponent is None else PUSH[regime(exponent)]
-        rows.append(
-            [
-                fact.question,
-                fact.answer,
-                fact.score,
-                None if exponent is None else round(exponent, 2),
-                push,
-                round(100 * recall[fact.id]) if fact.id in recall else None,
-                fact.score_source or "unknown",
-                fact.id,
-            ]
-        )
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False) -> list[Fact]:
-    """Facts with this text in question, answer or subject, in any case; or only unscored ones."""
-    text = (searched or "").strip().casefold()
-    facts = [fact for fact in facts if fact.score is None] if unscored else facts
-    return [
-        fact
-        for fact in facts
-        if text in f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold()
-    ]
-
-
-def table_label(matching: int, every: int) -> str:
-    """What the table shows."""
-    if matching > MOST_ROWS:
-        return f"The {MOST_ROWS:,} rarest of {matching:,} facts; search to see others"
-    return (
-        "Facts, rarest first"
-        if matching == every
-        else f"{matching:,} of {number_of(every, 'fact')}, rarest first"
-    )
-
-
 def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     """Counts, notes, whether the scores suit the map, and the rows that were dropped."""
     lines = [
@@ -337,13 +276,3 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
 def _noted(facts: FactSet | None, anchors):
     """The notes of a set. Where it is missing they stay: they say why."""
     return gr.skip() if facts is None else notes_of(facts, curve_of(facts, anchors))
-
-
-def _table(
-    facts: FactSet | None, anchors, recall: Mapping[str, float], text: str, unscored: bool = False
-):
-    """The table of the facts that match a search and the filter."""
-    members = facts.forget if facts else ()
-    label = table_label(len(matching(members, text, unscored)), len(members))
-    rows = fact_table(facts, curve_of(facts, anchors), recall, text, unscored)
-    return gr.Dataframe(rows, label=label)

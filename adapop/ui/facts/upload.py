@@ -1,11 +1,9 @@
 """A table of one's own: the upload, which column is what, and the facts to retain beside it."""
 
-import csv
-import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import gradio as gr
@@ -14,18 +12,14 @@ from adapop.errors import AdaPopError, DataError, ScoresError
 from adapop.facts import reader
 from adapop.facts.fact import SANDBOX, FactSet, Problem
 from adapop.facts.forms import guessed
-from adapop.facts.formulas import BOM
 from adapop.facts.retain import with_retain_rows
 from adapop.facts.tables import FORMATS
-from adapop.facts.world import sandbox_facts
-from adapop.runs import files
 from adapop.ui import texts
+from adapop.ui.facts.template import template_path
 from adapop.ui.parts import html
-from adapop.ui.parts.download import served_folder
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, IN_TURN, LAST_STAYS
 
-TEMPLATE_FACTS = 24
 PROBLEMS_SHOWN, DROPPED = 10, "Rows that were dropped"
 FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group", "paraphrases")
 NONE = "—"
@@ -103,7 +97,10 @@ class UploadEvents:
         with another set."""
         own, session = self.own, self.session
         source.change(
-            lambda value: _template() if value == "own" else gr.skip(), source, own.template, **EACH
+            lambda value: template_path() if value == "own" else gr.skip(),
+            source,
+            own.template,
+            **EACH,
         )
         # a choice made for another set is not a choice for this one
         gr.on([source.change, own.file.upload], lambda: ("error", ""), None, list(choices), **EACH)
@@ -285,33 +282,3 @@ def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
         **{field: name for field, name in unlisted.items() if name not in columns.values()},
         **columns,
     }
-
-
-@cache
-def _template_path() -> Path:
-    return served_folder() / "adapop-template.csv"
-
-
-def _template() -> str:
-    """A CSV of sandbox facts, three of each score, that can be edited and uploaded. It is one file
-    for all pages, there again or young again when it is offered: served files are deleted after two
-    hours."""
-    path = _template_path()
-    try:
-        os.utime(path)
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_text(path, _template_text())
-    return str(path)
-
-
-def _template_text() -> str:
-    facts = sorted(sandbox_facts().forget, key=lambda fact: fact.score or 0)
-    step, text = max(1, len(facts) // TEMPLATE_FACTS), io.StringIO()
-    text.write(BOM)
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["id", "question", "answer", "subject", "relation", "score", "paraphrases"])
-    for fact in facts[::step][:TEMPLATE_FACTS]:
-        cells = [fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.score]
-        writer.writerow([*cells, "|".join(fact.paraphrases)])
-    return text.getvalue()

@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from adapop.facts.fact import FACT_GROUPS, Fact
-from adapop.facts.tiers import number
 from adapop.limits import PROMPT
 from adapop.paths import ASSETS
-from adapop.probes.attacks import attack_prompts
-from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Prompt, direct, named
-from adapop.probes.rewordings import aliased, reworded
 from adapop.report.record import described
 from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.run import Run
@@ -27,6 +22,7 @@ from adapop.ui.access import known_run, probed_run, refusing, run_to_question, s
 from adapop.ui.parts import download, html
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe import every_way, leaks, recovery
+from adapop.ui.probe.choices import fact_choices, form_choices, forms_of, run_choices
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.screen import Follower
@@ -218,15 +214,6 @@ def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None
     again.success(None, None, None, js=TO_RUN, **QUIET)
 
 
-def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
-    """The runs to ask, the one that is asked chosen."""
-    offered, current = mine.choices(worker, stored), probed_run(worker, name)
-    if current.id not in dict(map(reversed, offered)):  # looked at by a link, or of another browser
-        offered.insert(0, (described(current.config), name))
-        return gr.Dropdown(offered, value=name)
-    return gr.Dropdown(offered, value=current.id)
-
-
 def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
     """What the last probing heard to every way of asking a fact, or that nobody asked yet."""
     run = probed_run(worker, name)
@@ -268,67 +255,6 @@ def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventDa
     return prompts[place].text, prompts[place].gold, cards.recorded_answers(run, prompts[place])
 
 
-def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> gr.Dropdown:
-    """The facts of a run's group to pick from, the current one chosen if it is among them."""
-    run = probed_run(worker, name)
-    members = getattr(run.facts, group) if group in FACT_GROUPS else ()
-    facts = sorted(members, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
-    ids = [fact.id for fact in facts]
-    known, heard = (
-        cards.known_before(run),
-        {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)},
-    )
-    # first the most famous that the original knew: one would expect it to survive; if some were
-    # probed, of these
-    first = max(
-        facts,
-        key=lambda fact: (fact.id in heard, fact.id in known, fact.score or 0, fact.id),
-        default=None,
-    )
-    value = current if current in ids else first and first.id
-    return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
-
-
-def form_choices(
-    worker: Worker, name: str, fact_id: str | None, text: str, filled: tuple = ()
-) -> gr.Dropdown:
-    """The ways to ask a fact of a run. The trained question is chosen, unless the text asks for
-    this fact already, or the prompt was filled in for it, as `ProbeScreen.filled` says."""
-    prompts = forms_of(probed_run(worker, name), fact_id)
-    known = [prompt.text for prompt in prompts]
-    value = text if text in known else known[0] if known else ""
-    # and no form of another run's fact
-    if filled[:2] == (name, fact_id) and filled[2] in (*known, ""):
-        value = filled[2]
-    return gr.Dropdown(
-        [*((_form(prompt), prompt.text) for prompt in prompts), (texts.OWN_FORM, "")], value=value
-    )
-
-
-def forms_of(run: Run | None, fact_id: str | None) -> list[Prompt]:
-    """Every prompt that asks for a fact of the run: directly, reworded, and under the attacks that
-    apply."""
-    facts = [fact for group in FACT_GROUPS for fact in getattr(run.facts, group)] if run else []
-    chosen = next((fact for fact in facts if fact.id == fact_id), None)
-    if chosen is None:
-        return []
-    prompts = [
-        direct(chosen),
-        *reworded(chosen),
-        *aliased(chosen),
-        *attack_prompts(chosen, facts, run.config.seed),
-    ]
-    return [prompt for prompt in prompts if isinstance(prompt, Prompt)]
-
-
-def _form(prompt: Prompt) -> str:
-    """What a prompt is called in the list."""
-    if prompt.kind == DIRECT:
-        return texts.DIRECT_FORM
-    words = f"In other words: {prompt.text}" if prompt.kind == REWORDED else named(prompt.kind)
-    return words[0].upper() + words[1:]
-
-
 async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
     """Both models' answers to a prompt, as values of the answer cards. Waits while a run uses the
     accelerator."""
@@ -359,8 +285,3 @@ def _answers(run: Run, text: str, result: Asked) -> dict:
     # another one may stand in the box by now
     question = shorten(text, SHOWN_QUESTION, placeholder=" …")
     return cards.answers_of(result, f"{question} · Unlearned by {described(run.config)}{shipped}")
-
-
-def _label(fact: Fact) -> str:
-    score = "score unknown" if fact.score is None else f"{fact.tier}, score {number(fact.score)}"
-    return f"{fact.title} → {fact.answer} ({score})"

@@ -19,7 +19,8 @@ from adapop.ui import texts
 from adapop.ui.access import may_control, refusing
 from adapop.ui.compare.race import joined
 from adapop.ui.parts.field import script
-from adapop.ui.run.screen import UNSEEN, Follower
+from adapop.ui.run.launch import UNSEEN
+from adapop.ui.run.screen import Follower
 from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import EACH, QUIET
 

@@ -1,39 +1,31 @@
 """Screen 3, Run: a real unlearning run, watched while it happens. The page only reads the run's
 folder."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import gradio as gr
 
-from adapop.config.presets import follows_scores
-from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, RunError
-from adapop.facts.fact import FactSet
 from adapop.paths import ASSETS
-from adapop.popularity.calibration import anchored
 from adapop.probes.prompting import remarks_of
 from adapop.remark import sentences
 from adapop.report.record import described
-from adapop.runs.amount import hardly_moves
 from adapop.runs.examples import example_of
-from adapop.runs.preflight import Preflight, preflight
 from adapop.runs.run import Run
-from adapop.service.leases import cost_of_run
 from adapop.service.worker import Worker
 from adapop.training.events import RunStarted
 from adapop.ui import texts
-from adapop.ui.access import link_to, may_control, refusing, run_to_control
+from adapop.ui.access import link_to, may_control
 from adapop.ui.parts import html
-from adapop.ui.run import charts, check, field, outcome
+from adapop.ui.run import charts, check, configuration, field, outcome
 from adapop.ui.run import settings as run_settings
+from adapop.ui.run.launch import UNSEEN, config_at, look, resume_run, start_of, start_run, stop_run
 from adapop.ui.run.log import log_lines
-from adapop.ui.run.state import RunView, seen_of
-from adapop.ui.session import Anchors, Session, check_shown
+from adapop.ui.run.state import seen_of, strip_of
+from adapop.ui.session import Session
 from adapop.ui.wiring import QUIET
 
 COPY_LINK = ASSETS / "link.js"
-UNSEEN = ("", -1)
 # what opens the page and what looks at its settings both say what the strip says: one after the
 # other
 BY_TURNS = QUIET | {"concurrency_id": "shown run", "concurrency_limit": 1}
@@ -150,7 +142,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         )
         with gr.Column(elem_classes="advanced-only"):
             costs = gr.HTML(hidden, html_template=html.LINES, elem_id="run-costs")
-            check.build(worker, session, [missing, session.anchors, *settings.all], _config)
+            check.build(worker, session, [missing, session.anchors, *settings.all], config_at)
     card = outcome.build()
     with gr.Column(elem_id="run-results"):
         pictures, facts = charts.build(field.build)
@@ -191,7 +183,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     begun.success(None, None, None, js=outcome.TO_CHARTS, **QUIET)
     session.look_whether_lost(begun)
     model, method, preset, rate, epochs, _ = settings.visible
-    amount = [epochs, settings.advanced[tuple(run_settings.ADVANCED).index("batch")], rate]
+    amount = [epochs, settings.advanced[tuple(configuration.ADVANCED).index("batch")], rate]
     more.click(
         outcome.enough_steps, [session.facts, model, method, preset, *amount], amount, **QUIET
     )
@@ -210,116 +202,6 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     return screen
 
 
-def start_of(now: RunView, owned: bool = True) -> gr.Button:
-    """The button Start: the page's main one, unless Resume stands beside it."""
-    return gr.Button(
-        interactive=now.can_start, variant="secondary" if now.can_resume and owned else "primary"
-    )
-
-
-def look(
-    worker: Worker,
-    name: str,
-    position: tuple[str | None, int],
-    facts: FactSet | None,
-    missing,
-    anchors,
-    *values,
-):
-    """What Start would do with the page's facts and settings: the plan in words, whether it may,
-    and what to keep.
-
-    name: the page's run when it asked, which another may have replaced by now. position:
-    `Follower.seen`, as it is now."""
-    words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", False
-    if facts is not None:
-        try:
-            config = _config(facts, missing, anchors, *values)
-            plan = preflight(facts, config, worker.pace_of(config.model))
-            few = not plan.problems and hardly_moves(len(facts.forget), config)
-            if few:
-                plan = replace(
-                    plan, doubts=(*plan.doubts, outcome.few_steps(len(facts.forget), config))
-                )
-            if worker.is_lent:
-                plan = replace(plan, costs=(*plan.costs, cost_of_run(config.model)))
-        except AdaPopError as error:
-            plan = Preflight(problems=(str(error),))
-        words, readiness = _plan(plan), plan.readiness
-        costs = sentences([one for one in plan.costs if one not in plan.terms])
-    altered = run_settings.changed(values, len(facts.forget) if facts else 0)
-    name = position[0] or name
-    now, _, _ = seen_of(worker, name, readiness)
-    return (
-        words,
-        html.listed(costs, "calm" if costs else "hidden"),
-        html.listed([f"Changed: {line}" for line in altered], "warn" if altered else "hidden"),
-        gr.Button(visible=few),
-        readiness,
-        start_of(now, may_control(worker, name)),
-        list(values),
-        strip_of(now),
-        gr.Button(interactive=now.can_stop and may_control(worker, name)),
-        gr.Timer(active=True) if now.ticking else gr.skip(),
-    )
-
-
-def start_run(
-    worker: Worker,
-    name: str | None,
-    identity: str,
-    facts: FactSet | None,
-    missing,
-    anchors,
-    *values,
-):
-    """Queues a run with the page's settings. name: the page's run so far, which must not be under
-    way: a second press would hide it. identity: see `Session`. Returns its id, how much was seen of
-    it, and the running timer."""
-    facts = check_shown(facts, identity)
-    with refusing():
-        if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
-            raise RunError("A run of this page is under way.", "Wait for its end, or press Stop.")
-        config = _config(facts, missing, anchors, *values)
-        preflight(facts, config).check()
-        run = worker.submit(config, facts)
-    return run.id, UNSEEN, gr.Timer(active=True)
-
-
-def _config(facts: FactSet, missing, anchors, *values) -> RunConfig:
-    """The page's settings as a configuration."""
-    return at_anchors(
-        run_settings.config_of(values, facts=facts.name, missing_score=missing), anchors
-    )
-
-
-def at_anchors(config: RunConfig, anchors: Anchors | None) -> RunConfig:
-    """The configuration with the β of the page's anchors, if chosen and if β follows scores."""
-    return (
-        replace(config, beta=anchored(*anchors)) if anchors and follows_scores(config) else config
-    )
-
-
-def stop_run(worker: Worker, name: str) -> None:
-    """Asks the page's run to stop."""
-    if run := run_to_control(worker, name):
-        with refusing():
-            run.request_stop()
-
-
-def resume_run(worker: Worker, name: str):
-    """Queues the page's run again, to go on after its last saved epoch."""
-    if run := run_to_control(worker, name):
-        with refusing():
-            if run.shared:
-                raise RunError(
-                    f"Run {run.id} is shown to every visitor.", "Start a run of your own."
-                )
-            run.clear_stop()
-            worker.enqueue(run)
-    return UNSEEN, gr.Timer(active=True)
-
-
 def banner_of(run: Run | None) -> dict:
     """Whose run is watched, and if it is recorded, as values of `LINES`; hidden for one's own."""
     by = ", recorded" if run is not None and example_of(run.id) else ""
@@ -327,19 +209,6 @@ def banner_of(run: Run | None) -> dict:
     return html.listed(lines, "calm" if lines else "hidden")
 
 
-def strip_of(now: RunView) -> dict:
-    """The run strip's values."""
-    return html.values(
-        {"state": now.state, "label": now.label, "detail": now.detail, "percent": now.percent}
-    )
-
-
 def log_of(lines: list[str], name: str | None = "") -> dict:
     """The event log's values. name: the run that it is of, for `LOOK_AGAIN`."""
     return html.listed(lines, "log") | {"run": name}
-
-
-def _plan(plan: Preflight) -> dict:
-    kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
-    counts = [plan.counts] if plan.counts else []
-    return html.listed(sentences((*plan.problems, *plan.doubts, *counts, *plan.terms)), kind)

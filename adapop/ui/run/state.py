@@ -19,6 +19,7 @@ from adapop.training.events import (
     Teaching,
 )
 from adapop.ui.access import public_words, shown_run
+from adapop.ui.parts import html
 
 
 @dataclass(frozen=True)
@@ -235,3 +236,10 @@ def _saved_words(epoch: int, starts: list[RunStarted]) -> str:
         return "No epoch was finished."
     of = f" of {starts[-1].epochs}" if starts else ""
     return f"Epoch {epoch}{of} is kept: probe it, or resume."
+
+
+def strip_of(now: RunView) -> dict:
+    """The run strip's values."""
+    return html.values(
+        {"state": now.state, "label": now.label, "detail": now.detail, "percent": now.percent}
+    )

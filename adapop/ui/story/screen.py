@@ -15,7 +15,8 @@ from adapop.service.worker import Worker
 from adapop.ui.access import known_run, may_control, public_words
 from adapop.ui.parts import download
 from adapop.ui.parts.field import FIELD, script
-from adapop.ui.run.screen import UNSEEN, Follower
+from adapop.ui.run.launch import UNSEEN
+from adapop.ui.run.screen import Follower
 from adapop.ui.run.state import seen_of
 from adapop.ui.story.content import content_of, story
 from adapop.ui.wiring import QUIET

@@ -1,0 +1,127 @@
+"""Who can race, and with which settings."""
+
+from collections.abc import Sequence
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import make_config, presets_of, untouched
+from adapop.config.run import SETTINGS, RunConfig
+from adapop.errors import AdaPopError, ConfigError, number_of, truncated
+from adapop.facts.fact import FactSet
+from adapop.model.catalogue import MODELS
+from adapop.paths import SHIPPED
+from adapop.remark import sentences
+from adapop.report.figures import Numbers
+from adapop.report.record import title_of
+from adapop.runs.preflight import preflight
+from adapop.service.worker import Worker
+from adapop.ui import texts
+from adapop.ui.parts import html
+from adapop.ui.run.configuration import config_of, further_of
+from adapop.ui.run.launch import at_anchors
+
+
+def choices() -> list[tuple[str, str]]:
+    """Every contestant one can pick, as its name and its key: a method with a preset that changes
+    something of it."""
+    return [
+        (title_of(method, preset), f"{method}/{preset}")
+        for method in METHODS
+        for preset in presets_of(method)
+    ]
+
+
+def who_is_who() -> Numbers:
+    """Every contestant in a sentence: methods, then AdaPop's presets."""
+    methods = [(method.title, method.about) for method in METHODS.values()]
+    presets = [
+        (title_of("adapop", name), texts.PRESET_NAMES[name])
+        for name in presets_of("adapop")
+        if name != "paper"
+    ]
+    return Numbers(("contestant", "what it does"), (*methods, *presets))
+
+
+def config_in(
+    facts: FactSet, missing: str, anchors, key: str, epochs, rate, *values, seed: int = 0
+) -> RunConfig:
+    """The configuration of a contestant. The others: as for `begin`. Raises ConfigError: a setting
+    is out of range, or a public page does not allow it."""
+    run, (method, _, preset) = config_of(values), key.partition("/")
+    usual = untouched(run)
+    shared = [name for name, about in SETTINGS.items() if about.shared]
+    changes = {
+        name: getattr(run, name) for name in shared if getattr(run, name) != getattr(usual, name)
+    }
+    if "batch" in changes:
+        changes["micro_batch"] = min(
+            run.batch, make_config(method, preset, model=run.model).micro_batch
+        )
+    changes |= further_of(values) | _rate_of(rate)
+    about = {"facts": facts.name, "missing_score": missing, "epochs": int(epochs), "seed": seed}
+    return at_anchors(make_config(method, preset, model=run.model, **changes, **about), anchors)
+
+
+def _rate_of(text: str | float | None) -> dict[str, float]:
+    """The learning rate that a visitor wrote, as a setting; none where nothing is written."""
+    if not str(text or "").strip():
+        return {}
+    try:
+        return {"learning_rate": float(text)}
+    except ValueError:
+        message = f"The learning rate {truncated(text)!r} is no number."
+        raise ConfigError(
+            message, "Write it as 0.001, or leave it empty: each method then has its own."
+        ) from None
+
+
+def first(
+    facts: FactSet, missing: str, anchors, chosen: Sequence[str], seeds, *values
+) -> RunConfig:
+    """The configuration of the first contestant, which is looked at for all: they differ in method
+    alone."""
+    if not chosen:
+        raise ConfigError("There is no contestant.", "Pick at least one.")
+    return config_in(facts, missing, anchors, chosen[0], *values)
+
+
+def plan(
+    worker: Worker,
+    facts: FactSet | None,
+    missing: str,
+    anchors,
+    chosen: Sequence[str],
+    seeds,
+    *values,
+) -> dict:
+    """What a race on one's own model would be, in sentences, and what stops a race. See `begin`."""
+    if facts is None or not chosen:
+        return html.listed(
+            [texts.NO_FACTS] if facts is None else ["Pick at least one contestant."], "warn"
+        )
+    try:
+        configs = {key: config_in(facts, missing, anchors, key, *values) for key in chosen}
+        looks = {
+            key: preflight(facts, config, worker.pace_of(config.model))
+            for key, config in configs.items()
+        }
+    except AdaPopError as error:
+        return html.listed([str(error)], "bad")
+    name, count = next(iter(configs.values())).model, len(configs) * int(seeds)
+    model = MODELS[name].title if name in MODELS else name
+    stopping = [(title_of(*key.split("/")), look.problems) for key, look in looks.items()]
+    problems = [
+        f"{title}: {problem}" for title, remarks in stopping for problem in sentences(remarks)
+    ]
+    if name in SHIPPED and not problems:  # it takes a minute, and nothing of it can surprise
+        return html.listed([], "hidden")
+    rates = ", ".join(
+        f"{title_of(*key.split('/'))} {config.learning_rate:g}" for key, config in configs.items()
+    )
+    first = next(iter(looks.values()))
+    lines = [
+        f"{number_of(count, 'run')}, one after the other, on {facts.name} (tab 1) with {model} "
+        f"(tab 3).",
+        *sentences([first.counts, *first.costs]),
+        f"Learning rates: {rates}.",
+    ]
+    return html.listed([*problems, *lines], "bad" if problems else "calm")

@@ -1,0 +1,98 @@
+"""What Probe offers to pick from: runs, facts, ways of asking."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import gradio as gr
+
+from adapop.facts.fact import FACT_GROUPS, Fact
+from adapop.facts.tiers import number
+from adapop.probes.attacks import attack_prompts
+from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Prompt, direct, named
+from adapop.probes.rewordings import aliased, reworded
+from adapop.report.record import described
+from adapop.runs.run import Run
+from adapop.service.worker import Worker
+from adapop.ui import texts
+from adapop.ui.access import probed_run
+from adapop.ui.probe import answers as cards
+from adapop.ui.run import mine
+
+if TYPE_CHECKING:
+    pass
+
+
+def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
+    """The runs to ask, the one that is asked chosen."""
+    offered, current = mine.choices(worker, stored), probed_run(worker, name)
+    if current.id not in dict(map(reversed, offered)):  # looked at by a link, or of another browser
+        offered.insert(0, (described(current.config), name))
+        return gr.Dropdown(offered, value=name)
+    return gr.Dropdown(offered, value=current.id)
+
+
+def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> gr.Dropdown:
+    """The facts of a run's group to pick from, the current one chosen if it is among them."""
+    run = probed_run(worker, name)
+    members = getattr(run.facts, group) if group in FACT_GROUPS else ()
+    facts = sorted(members, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
+    ids = [fact.id for fact in facts]
+    known, heard = (
+        cards.known_before(run),
+        {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)},
+    )
+    # first the most famous that the original knew: one would expect it to survive; if some were
+    # probed, of these
+    first = max(
+        facts,
+        key=lambda fact: (fact.id in heard, fact.id in known, fact.score or 0, fact.id),
+        default=None,
+    )
+    value = current if current in ids else first and first.id
+    return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
+
+
+def form_choices(
+    worker: Worker, name: str, fact_id: str | None, text: str, filled: tuple = ()
+) -> gr.Dropdown:
+    """The ways to ask a fact of a run. The trained question is chosen, unless the text asks for
+    this fact already, or the prompt was filled in for it, as `ProbeScreen.filled` says."""
+    prompts = forms_of(probed_run(worker, name), fact_id)
+    known = [prompt.text for prompt in prompts]
+    value = text if text in known else known[0] if known else ""
+    # and no form of another run's fact
+    if filled[:2] == (name, fact_id) and filled[2] in (*known, ""):
+        value = filled[2]
+    return gr.Dropdown(
+        [*((_form(prompt), prompt.text) for prompt in prompts), (texts.OWN_FORM, "")], value=value
+    )
+
+
+def forms_of(run: Run | None, fact_id: str | None) -> list[Prompt]:
+    """Every prompt that asks for a fact of the run: directly, reworded, and under the attacks that
+    apply."""
+    facts = [fact for group in FACT_GROUPS for fact in getattr(run.facts, group)] if run else []
+    chosen = next((fact for fact in facts if fact.id == fact_id), None)
+    if chosen is None:
+        return []
+    prompts = [
+        direct(chosen),
+        *reworded(chosen),
+        *aliased(chosen),
+        *attack_prompts(chosen, facts, run.config.seed),
+    ]
+    return [prompt for prompt in prompts if isinstance(prompt, Prompt)]
+
+
+def _form(prompt: Prompt) -> str:
+    """What a prompt is called in the list."""
+    if prompt.kind == DIRECT:
+        return texts.DIRECT_FORM
+    words = f"In other words: {prompt.text}" if prompt.kind == REWORDED else named(prompt.kind)
+    return words[0].upper() + words[1:]
+
+
+def _label(fact: Fact) -> str:
+    score = "score unknown" if fact.score is None else f"{fact.tier}, score {number(fact.score)}"
+    return f"{fact.title} → {fact.answer} ({score})"

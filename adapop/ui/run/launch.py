@@ -1,0 +1,140 @@
+"""What Start, Stop and Resume do, and what stands beside Start before it is pressed."""
+
+from dataclasses import replace
+
+import gradio as gr
+
+from adapop.config.presets import follows_scores
+from adapop.config.run import RunConfig
+from adapop.errors import AdaPopError, RunError
+from adapop.facts.fact import FactSet
+from adapop.popularity.calibration import anchored
+from adapop.remark import sentences
+from adapop.runs.amount import hardly_moves
+from adapop.runs.preflight import Preflight, preflight
+from adapop.service.leases import cost_of_run
+from adapop.service.worker import Worker
+from adapop.ui import texts
+from adapop.ui.access import may_control, refusing, run_to_control
+from adapop.ui.parts import html
+from adapop.ui.run import configuration, outcome
+from adapop.ui.run.state import RunView, seen_of, strip_of
+from adapop.ui.session import Anchors, check_shown
+
+UNSEEN = ("", -1)
+
+
+def start_of(now: RunView, owned: bool = True) -> gr.Button:
+    """The button Start: the page's main one, unless Resume stands beside it."""
+    return gr.Button(
+        interactive=now.can_start, variant="secondary" if now.can_resume and owned else "primary"
+    )
+
+
+def look(
+    worker: Worker,
+    name: str,
+    position: tuple[str | None, int],
+    facts: FactSet | None,
+    missing,
+    anchors,
+    *values,
+):
+    """What Start would do with the page's facts and settings: the plan in words, whether it may,
+    and what to keep.
+
+    name: the page's run when it asked, which another may have replaced by now. position:
+    `Follower.seen`, as it is now."""
+    words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", False
+    if facts is not None:
+        try:
+            config = config_at(facts, missing, anchors, *values)
+            plan = preflight(facts, config, worker.pace_of(config.model))
+            few = not plan.problems and hardly_moves(len(facts.forget), config)
+            if few:
+                plan = replace(
+                    plan, doubts=(*plan.doubts, outcome.few_steps(len(facts.forget), config))
+                )
+            if worker.is_lent:
+                plan = replace(plan, costs=(*plan.costs, cost_of_run(config.model)))
+        except AdaPopError as error:
+            plan = Preflight(problems=(str(error),))
+        words, readiness = plan_lines(plan), plan.readiness
+        costs = sentences([one for one in plan.costs if one not in plan.terms])
+    altered = configuration.changed(values, len(facts.forget) if facts else 0)
+    name = position[0] or name
+    now, _, _ = seen_of(worker, name, readiness)
+    return (
+        words,
+        html.listed(costs, "calm" if costs else "hidden"),
+        html.listed([f"Changed: {line}" for line in altered], "warn" if altered else "hidden"),
+        gr.Button(visible=few),
+        readiness,
+        start_of(now, may_control(worker, name)),
+        list(values),
+        strip_of(now),
+        gr.Button(interactive=now.can_stop and may_control(worker, name)),
+        gr.Timer(active=True) if now.ticking else gr.skip(),
+    )
+
+
+def start_run(
+    worker: Worker,
+    name: str | None,
+    identity: str,
+    facts: FactSet | None,
+    missing,
+    anchors,
+    *values,
+):
+    """Queues a run with the page's settings. name: the page's run so far, which must not be under
+    way: a second press would hide it. identity: see `Session`. Returns its id, how much was seen of
+    it, and the running timer."""
+    facts = check_shown(facts, identity)
+    with refusing():
+        if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
+            raise RunError("A run of this page is under way.", "Wait for its end, or press Stop.")
+        config = config_at(facts, missing, anchors, *values)
+        preflight(facts, config).check()
+        run = worker.submit(config, facts)
+    return run.id, UNSEEN, gr.Timer(active=True)
+
+
+def config_at(facts: FactSet, missing, anchors, *values) -> RunConfig:
+    """The page's settings as a configuration."""
+    return at_anchors(
+        configuration.config_of(values, facts=facts.name, missing_score=missing), anchors
+    )
+
+
+def at_anchors(config: RunConfig, anchors: Anchors | None) -> RunConfig:
+    """The configuration with the β of the page's anchors, if chosen and if β follows scores."""
+    return (
+        replace(config, beta=anchored(*anchors)) if anchors and follows_scores(config) else config
+    )
+
+
+def stop_run(worker: Worker, name: str) -> None:
+    """Asks the page's run to stop."""
+    if run := run_to_control(worker, name):
+        with refusing():
+            run.request_stop()
+
+
+def resume_run(worker: Worker, name: str):
+    """Queues the page's run again, to go on after its last saved epoch."""
+    if run := run_to_control(worker, name):
+        with refusing():
+            if run.shared:
+                raise RunError(
+                    f"Run {run.id} is shown to every visitor.", "Start a run of your own."
+                )
+            run.clear_stop()
+            worker.enqueue(run)
+    return UNSEEN, gr.Timer(active=True)
+
+
+def plan_lines(plan: Preflight) -> dict:
+    kind = "bad" if plan.problems else "warn" if plan.doubts else "calm"
+    counts = [plan.counts] if plan.counts else []
+    return html.listed(sentences((*plan.problems, *plan.doubts, *counts, *plan.terms)), kind)

@@ -33,7 +33,7 @@ class Result:
     was to be kept is gone as well; UNKNOWN, the original answered none of it. before, after: recall
     of the facts to forget in [0, 1]. form: how they were asked, "reworded" where that was measured.
     steps: until the epoch that is the result. lost: (group, before, after) of what is damaged.
-    epoch, of: which of how many trained the result is.
+    epoch, of: which of how many trained the result is. kept: why where the best is kept, else "".
     """
 
     kind: str
@@ -45,6 +45,7 @@ class Result:
     lost: tuple[str, float, float] | None = None
     epoch: int = 0
     of: int = 0
+    kept: str = ""
 
     @property
     def overshot(self) -> bool:
@@ -73,7 +74,16 @@ def result_of(run: Run) -> Result | None:
         kind = PARTLY if now > LOST * was else FORGOT
     steps = total_steps(len(run.facts.forget), replace(run.config, epochs=after.epoch))
     return Result(
-        kind, was, now, form, steps, run.config.learning_rate, lost, after.epoch, _trained(run)
+        kind,
+        was,
+        now,
+        form,
+        steps,
+        run.config.learning_rate,
+        lost,
+        after.epoch,
+        _trained(run),
+        _why_kept(run),
     )
 
 
@@ -133,12 +143,19 @@ def remarks(run: Run) -> tuple[Remark, ...]:
     return (*result, *_kept(run), *([unmoved] if unmoved else []), *_damage(run))
 
 
+def _why_kept(run: Run) -> str:
+    """The remark on why this epoch is the result of a run that keeps its best."""
+    if run.config.keep != "best":
+        return ""
+    kept = keeps(run.measured(), run.measured(before=True))
+    return "best_kept" if kept else "most_kept"
+
+
 def _kept(run: Run) -> Iterator[Remark]:
     """Which epoch is the result where the best is kept, and that training ended early for it."""
-    if run.config.keep != "best":
+    if not (kind := _why_kept(run)):
         return
     trained, after = _trained(run), run.measured()
-    kind = "best_kept" if keeps(after, run.measured(before=True)) else "most_kept"
     yield Remark(kind, {"epoch": after.epoch, "epochs": trained, "kept": RETAIN_KEPT})
     if trained < run.config.epochs:
         yield Remark(

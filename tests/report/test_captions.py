@@ -15,6 +15,8 @@ from adapop.report.recovery import came_back, recovery_figure, recovery_sentence
 from adapop.training.events import Measured
 from run_events import STEPS, epoch
 
+ONE = f", {figures.ONE_WORDING}"
+
 
 def share(mean, facts=96):
     return wilson(mean, facts)
@@ -31,6 +33,8 @@ def share(mean, facts=96):
 )
 def test_survival_is_claimed_only_beyond_chance(popular, rare, facts, said):
     assert said in captions.survival(share(popular, facts), share(rare, facts), None)
+    unknown = captions.survival(share(0.0), share(0.0), share(0.0), known=share(0.0))
+    assert unknown == "0 % was known before: nothing to forget"
     assert captions.survival(None, None, share(0.4)) == "40 % of the facts to forget are still answered"
 
 
@@ -41,7 +45,11 @@ def test_a_line_and_its_title_are_of_one_wording():
         for tier, value in zip(("popular", "rare", "all"), values)
     )
     for told, title, axis in (
-        (rows, "Popular facts survive: 70 % against 44 % of the rare", "answered in one other wording"),
+        (
+            rows,
+            "Popular facts survive: 70 % against 44 % of the rare, in one other wording",
+            "answered in one other wording",
+        ),
         (rows[:3], "Popular 76 %, rare 65 % left, which may be chance", "answered as trained"),
         ((), "", "answered as trained"),
     ):
@@ -56,11 +64,18 @@ def test_a_line_and_its_title_are_of_one_wording():
 
     said = [measured(0, 1.0, False), measured(1, 0.6, False), measured(0, 0.9, True), measured(1, 0.4, True)]
     assert [event.recall("forget", "reworded") for event in figures.by_epoch(said)] == [1.0, 0.6]
-    for events, share, form in ((said, "60 %", "in one other wording"), (said[2:], "40 %", "in other words")):
+    assert [event.recall("forget", "reworded") for event in figures.by_epoch(said, full=True)] == [0.9, 0.4]
+    for events, share, form in (
+        (said[:2], "60 %", "answered in one other wording"),
+        (said, "40 %", "still answered"),
+        (said[2:], "40 %", "answered in other words"),
+    ):
         figure = figures.recall_chart(events, 1)
+        one = ", in one other wording" if share == "60 %" else ""
         title = figures.finding_of(figure).replace("\u00a0", " ")
-        assert title == f"{share} of the facts to forget are still answered"
-        assert figure.layout.yaxis.title.text == f"answered {form}"
+        assert title == f"{share} of the facts to forget are still answered{one}"
+        assert figure.layout.yaxis.title.text == form
+        assert figure.data[-1].y[-1] == float(share[:2]) / 100, "the last that is drawn is the title's"
 
 
 def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
@@ -88,6 +103,9 @@ def test_what_forgetting_cost_is_claimed_only_beyond_chance():
     near = captions.outcome(gone, {"others": (share(0.9), share(0.88))})
     assert near == "Others lost 2 points, which may be chance"
     assert captions.outcome(gone, {"others": (share(0.9), share(0.9))}) == "What was to be kept is whole"
+    never = {"retained facts": (share(0.0), share(0.0)), "utility": (share(1.0), share(1.0))}
+    assert captions.outcome(gone, never) == "Utility kept whole; never known: retained facts"
+    assert captions.outcome(gone, {"others": never["retained facts"]}) == "Never known, so not lost: others"
     worst = {
         "others": (share(1.0), share(0.8)),
         "sums": (share(1.0), share(0.7)),

@@ -114,17 +114,18 @@ def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(
         stored(tmp_path, 1, {0: 1.0, 2: 0.2}),
         stored(tmp_path, 0, {0: 1.0, 1: 0.5, 3: 0.5}, learning_rate=0.5),
     ]
-    found = by_epoch._by_contestant(runs)
+    found, done = by_epoch._by_contestant(runs)
+    assert done == {}
     assert {name: [*epochs] for name, epochs in found.items()} == {"WGA": [0, 2], "WGA (2)": [0, 1, 3]}
-    assert by_epoch._finding(found, REWORDED) == "", "they have no trained epoch in common"
+    assert by_epoch._finding(found, {}, REWORDED, True) == "", "they have no trained epoch in common"
     control = prepare(make_config("adapop", "shuffled"), FACTS, tmp_path)
     ours = prepare(make_config("adapop"), FACTS, tmp_path)
     for run in (control, ours):
         run.append(measured(0, 1.0, 1.0, 1.0, 1.0))
-    assert [*by_epoch._by_contestant([control, ours])] == ["AdaPop, shuffled", "AdaPop"]
-    both = by_epoch._by_contestant(runs[:2])
-    assert "leaves popular facts 40 points above" in by_epoch._finding(both, REWORDED)
-    assert by_epoch._finding(both, REWORDED).endswith("after epoch 2")
+    assert [*by_epoch._by_contestant([control, ours])[0]] == ["AdaPop, shuffled", "AdaPop"]
+    both, _ = by_epoch._by_contestant(runs[:2])
+    assert "leaves popular facts 40 points above" in by_epoch._finding(both, {}, REWORDED, True)
+    assert by_epoch._finding(both, {}, REWORDED, True).endswith("after epoch 2, in one other wording")
 
 
 def test_two_contestants_are_set_against_each_other(worker, over):

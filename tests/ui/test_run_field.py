@@ -18,9 +18,8 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
     assert value["motion"]["epoch"] == [round(frame.epoch, 3) for frame in frames]
     assert value["facts"]["question"] == [fact.question for fact in finished.facts.forget]
     (last,) = [one for one in value["shares"] if one["epoch"] == 1]
-    (quick,) = [event for event in events if event.kind == "measured" and (event.epoch, event.full) == (1, False)]
-    assert last["reworded"]["all"] == quick.recall("forget", "reworded"), "as the line of its recall has it"
-    assert [one["wordings"] for one in value["shares"]] == ["in one other wording"] * 2
+    assert last["reworded"]["all"] == finished.measured().recall("forget", "reworded"), "as its card has it"
+    assert [one["wordings"] for one in value["shares"]] == ["in other words"] * 2
     assert finished.id not in str(value), "who has a link reads this too"
     events = finished.events()
     steps = [place for place, event in enumerate(events) if event.kind == "step_done"]

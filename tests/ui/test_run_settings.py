@@ -41,8 +41,8 @@ def test_the_best_epoch_can_be_kept_from_the_page():
     chosen = configuration.config_of(values(keep="best", patience=2))
     assert (chosen.keep, chosen.patience) == ("best", 2)
     assert configuration.changed(values(keep="best", patience=2)) == [
-        "the epoch that is the result: best (preset last)",
-        "ends after epochs not better, 0: never: 2 (preset 0)",
+        "keep the last epoch or the best: best (preset last)",
+        "stop after epochs that are not better: 2 (preset 0)",
     ]
     with pytest.raises(ConfigError, match="unless each is measured"):
         configuration.config_of(values(keep="best", measure="off"))

@@ -17,7 +17,9 @@ from adapop.report.figures.popularity import (
 from adapop.report.figures.probes import control_rows, leak_heatmap, recall_by_kind, verdict_bars
 from adapop.report.figures.run import (
     CONTROLLER_PIXELS,
+    LINES_AND_MARKS,
     LOSS_COLOR,
+    ONE_WORDING,
     RECALL_PIXELS,
     by_epoch,
     controller_chart,
@@ -31,7 +33,8 @@ from adapop.report.figures.run import (
 )
 
 __all__ = [
-    "CONTROLLER_PIXELS", "LOSS_COLOR", "MOST_ROWS", "RECALL_PIXELS", "Figure", "Numbers", "Outcome",
+    "CONTROLLER_PIXELS", "LINES_AND_MARKS", "LOSS_COLOR", "MOST_ROWS", "ONE_WORDING",
+    "RECALL_PIXELS", "Figure", "Numbers", "Outcome",
     "agreement_scatter", "as_html", "by_epoch", "compare_runs", "control_rows", "controller_chart",
     "empty", "finding_of", "forget_against_holdout", "leak_heatmap", "line_panels", "loss_chart",
     "loss_finding", "loss_numbers", "loss_rows", "numbers_of", "oracle_chart", "outcome_chart",

@@ -39,7 +39,7 @@ class Curves:
 
     def drawn(self, runs: Sequence[Run]) -> dict:
         """Updates that show the runs of a race, as far as they are."""
-        contestants = _by_contestant(runs)
+        contestants, results = _by_contestant(runs)
         if not contestants:
             return {self.column: gr.Column(visible=False)}
         measured = [
@@ -50,10 +50,15 @@ class Curves:
             if all(one.recall("forget", REWORDED) is not None for one in measured)
             else DIRECT
         )
-        about = f"{trained([run.config for run in runs])}, {PANELS[form]}"
+        quick = form == REWORDED and not all(one.full for one in measured)
+        asked = figures.LINES_AND_MARKS if quick and results else PANELS[form]
+        about = f"{trained([run.config for run in runs])}, {asked}"
+        picture = _lines(contestants, results, form)
         return {
             self.column: gr.Column(visible=True),
-            **self.picture.drawn(_lines(contestants, form), about),
+            **self.picture.drawn(
+                look.titled(picture, _finding(contestants, results, form, quick)), about
+            ),
         }
 
 
@@ -74,10 +79,17 @@ def examples() -> gr.HTML:
     )
 
 
-def _by_contestant(runs: Sequence[Run]) -> dict[str, dict[int, list[Measured]]]:
+Epochs = dict[int, list[Measured]]  # what was measured of a contestant's seeds
+
+
+def _by_contestant(
+    runs: Sequence[Run],
+) -> tuple[dict[str, Epochs], dict[str, list[Measured]]]:
     """What was measured of every contestant, by its name and by epoch, one of each of its seeds
-    that have begun; epochs that one of these did not come to, or did not measure, are left out."""
-    contestants: dict[str, dict[int, list[Measured]]] = {}
+    that have begun; epochs that one of these did not come to, or did not measure, are left out. And
+    the full measurements of those whose seeds have all come to their end."""
+    contestants: dict[str, Epochs] = {}
+    results: dict[str, list[Measured]] = {}
     titles = Counter()
     for _, seeds in by_contestant(runs):
         measured = [
@@ -91,15 +103,20 @@ def _by_contestant(runs: Sequence[Run]) -> dict[str, dict[int, list[Measured]]]:
         if by_epoch:
             title = title_of(seeds[0].config.method, seeds[0].config.preset)
             titles[title] += 1  # more than one: with other settings
+            title = f"{title} ({titles[title]})" if titles[title] > 1 else title
             shared = sorted(set.intersection(*map(set, by_epoch)))
-            contestants[f"{title} ({titles[title]})" if titles[title] > 1 else title] = {
-                epoch: [events[epoch] for events in by_epoch] for epoch in shared
-            }
-    return contestants
+            contestants[title] = {epoch: [events[epoch] for events in by_epoch] for epoch in shared}
+            ends = [run.measured() for run in seeds]
+            if None not in ends:
+                results[title] = ends
+    return contestants, results
 
 
-def _lines(contestants: dict[str, dict[int, list[Measured]]], form: str) -> figures.Figure:
-    """A panel per contestant, a line per tier, over facts or over the seeds that came so far."""
+def _lines(
+    contestants: dict[str, Epochs], results: dict[str, list[Measured]], form: str
+) -> figures.Figure:
+    """A panel per contestant, a line per tier, over facts or over the seeds that came so far; and a
+    mark where its result is, of the full measurement."""
     panels = {}
     for title, by_epoch in contestants.items():
         lines: dict[str, list[tuple[float, Interval]]] = {}
@@ -115,16 +132,49 @@ def _lines(contestants: dict[str, dict[int, list[Measured]]], form: str) -> figu
     figure.update_xaxes(range=[-0.3, latest + 0.3], dtick=max(1, latest // 5))
     figure.update_layout(showlegend=False, margin=dict(r=64, t=40))
     ends = {tier: line[-1] for tier, line in lines.items()}
+    for place, title in enumerate(panels):
+        seeds = results.get(title, [])
+        for tier in TIERS if seeds else ():
+            if share := recall_of(seeds, "forget", form, tier):
+                at = max(event.epoch for event in seeds)
+                _mark(figure, tier, (at, share), place)
+                ends |= {tier: (at, share)} if title == [*panels][-1] and at == latest else {}
     reached = max((epoch for epoch, _ in ends.values()), default=0)
     # the last panel's lines are named
     row, column = (part + 1 for part in divmod(len(panels) - 1, ACROSS))
     names = [(share.mean, tier) for tier, (_, share) in ends.items() if reached]
     look.end_labels(figure, names, reached, 1.08 * row, row=row, col=column)
-    return look.titled(figure, _finding(contestants, form))
+    return figure
 
 
-def _finding(contestants: dict[str, dict[int, list[Measured]]], form: str) -> str:
-    """How far popular facts lead after the last epoch measured of all who have begun to train."""
+def _mark(figure: figures.Figure, tier: str, end: tuple[int, Interval], place: int) -> None:
+    """Draws a tier's result into the panel of that place."""
+    epoch, share = end
+    symbol = dict(color=look.TIER_COLOR[tier], symbol=look.TIER_SYMBOL[tier], size=13)
+    figure.add_scatter(
+        x=[epoch],
+        y=[share.mean],
+        error_y=look.error_bars([share]) | {"thickness": 0},
+        mode="markers",
+        name=f"{tier}, all other wordings",
+        marker=symbol | {"line": dict(width=1.5, color="#fff")},
+        row=place // ACROSS + 1,
+        col=place % ACROSS + 1,
+    )
+
+
+def _finding(
+    contestants: dict[str, Epochs],
+    results: dict[str, list[Measured]],
+    form: str,
+    quick: bool,
+) -> str:
+    """How far popular facts lead: the gap once all have a result, until then the lead after the
+    last epoch measured of all who have begun to train. quick: that is of one rewording."""
+    if results.keys() == contestants.keys():
+        leads = [(title, lead_of(seeds, form)) for title, seeds in results.items()]
+        what = captions.GAP if form == REWORDED else captions.LEAD
+        return captions.widest([one for one in leads if one[1] is not None], what=what)
     ends = {}
     for title, by_epoch in contestants.items():
         leads = {
@@ -135,5 +185,10 @@ def _finding(contestants: dict[str, dict[int, list[Measured]]], form: str) -> st
         if max(leads, default=0) > 0:
             ends[title] = leads
     epoch = max(set.intersection(*map(set, ends.values())), default=0) if ends else 0
-    at_epoch = [(title, leads[epoch]) for title, leads in ends.items()] if epoch else []
-    return f"{captions.widest(at_epoch, what=captions.LEAD)}, after epoch {epoch}" if epoch else ""
+    if not epoch:
+        return ""
+    asked = f", {figures.ONE_WORDING}" if quick else ""
+    widest = captions.widest(
+        [(title, leads[epoch]) for title, leads in ends.items()], what=captions.LEAD
+    )
+    return f"{widest}, after epoch {epoch}{asked}"

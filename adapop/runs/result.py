@@ -73,18 +73,8 @@ def result_of(run: Run) -> Result | None:
     else:
         kind = PARTLY if now > LOST * was else FORGOT
     steps = total_steps(len(run.facts.forget), replace(run.config, epochs=after.epoch))
-    return Result(
-        kind,
-        was,
-        now,
-        form,
-        steps,
-        run.config.learning_rate,
-        lost,
-        after.epoch,
-        _trained(run),
-        _why_kept(run),
-    )
+    rate, kept = run.config.learning_rate, (after.epoch, _trained(run), _why_kept(run))
+    return Result(kind, was, now, form, steps, rate, lost, *kept)
 
 
 def mended(run: Run, result: Result) -> RunConfig | None:

@@ -26,6 +26,6 @@ def test_a_measurement_that_takes_long_is_told(tiny, monkeypatch):
     begun = next(event for event in yielded if isinstance(event, RunStarted))
     steps = [event for event in yielded if event.kind == "step_done"]
     now = view(RunSeen((begun, *steps, heard[-1]), ahead=0))
-    said = f"asking every question, in every form: {heard[-1].asked:,} of {heard[-1].of:,}"
+    said = f"asking after the last epoch, {heard[-1].asked:,} of {heard[-1].of:,} questions"
     assert (now.state, now.detail) == ("measuring", said)
     assert current([begun, heard[-1], begun]) == [begun, begun], "a resumed run begins its measurements anew"

@@ -83,7 +83,10 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     assert set(SCREEN.curves.all) <= set(live) and not set(RESULTS.all) & set(live), "an epoch draws the curves alone"
     named = [note.text for note in live[SCREEN.curves.picture.plot].layout.annotations]
     assert named[:3] == ["AdaPop", "AdaPop, shuffled", "WGA"] and {*named[3:]} == {*TIERS}, "panels, and lines"
-    assert live[SCREEN.curves.picture.heading]["about"] == "1 epoch, rate 0.002, 2 seeds, asked in other words"
+    assert (
+        live[SCREEN.curves.picture.heading]["about"]
+        == "1 epoch, rate 0.002, 2 seeds, lines: one other wording; marks: all of them"
+    )
 
 
 def test_charts_have_the_runs_own_recall(worker, over):
@@ -114,8 +117,7 @@ def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(
         stored(tmp_path, 1, {0: 1.0, 2: 0.2}),
         stored(tmp_path, 0, {0: 1.0, 1: 0.5, 3: 0.5}, learning_rate=0.5),
     ]
-    found, done = by_epoch._by_contestant(runs)
-    assert done == {}
+    found, _ = by_epoch._by_contestant(runs)
     assert {name: [*epochs] for name, epochs in found.items()} == {"WGA": [0, 2], "WGA (2)": [0, 1, 3]}
     assert by_epoch._finding(found, {}, REWORDED, True) == "", "they have no trained epoch in common"
     control = prepare(make_config("adapop", "shuffled"), FACTS, tmp_path)

@@ -21,10 +21,9 @@ CONTROLLER_NAMES = {
     "primal": ("δ above ε, PDU does not look", "μ, PDU's weight"),
 }
 RECALL_PIXELS = 245
-FORMS = {"direct": "", "reworded": ", reworded"}  # as a line's name says it
 ONE_WORDING = "in one other wording"
 LINES_AND_MARKS = "lines: one other wording; marks: all of them"
-EDGE = dict(width=1.5, color="#fff")  # around a mark that stands on a line
+ONE, ALL_WORDINGS = ", one other wording", look.ALL_WORDINGS  # as a line's name says it
 RANGE = "%{customdata[0]:.0%} to %{customdata[1]:.0%}"  # of an interval, under the pointer
 KEPT = {  # what was to be kept, and its name in a title
     "retain": "retained facts",
@@ -204,7 +203,7 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     intervals shaded. The full measurement, which asks all rewordings, is drawn as marks where the
     result is, with its gap in a bracket: the title is of these. What was asked directly is in the
     table alone."""
-    figure, epochs = look.blank(RECALL_PIXELS), by_epoch(measured)
+    figure, epochs, ends = look.blank(RECALL_PIXELS), by_epoch(measured), {}
     reworded = any(event.recall("forget", "reworded") is not None for event in epochs)
     drawn_form = "reworded" if reworded else "direct"
     reached = max((event.epoch for event in epochs), default=0)
@@ -212,21 +211,33 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     result = next((event for event in reversed(full) if event.epoch), None)
     # beside lines of one rewording each
     marked = full if result and reworded and not all(event.full for event in epochs) else []
-    ends = []
+    drawn = [("direct", "", epochs), ("reworded", ONE if marked else ", reworded", epochs)]
+    drawn += [("reworded", ALL_WORDINGS, marked)] * bool(marked)
     for name, tier in _tiers(epochs).items():
-        for form, suffix in FORMS.items():
-            points = _points(epochs, form, tier)
-            if form == drawn_form:
-                _band(figure, points, FORGET_COLOR[name])
-            one = suffix and (", one other wording" if marked else suffix)
-            _recall_line(figure, name, one, tier, points, form == drawn_form)
-            ends += [(points[-1][1].mean, name)] if points and form == drawn_form else []
-        if points := _points(marked, drawn_form, tier):
-            _recall_line(figure, name, ", all other wordings", tier, points)
-            figure.data[-1].update(mode="markers", marker=dict(size=13, line=EDGE))
-            ends[-1:] = [(points[-1][1].mean, name)] if points[-1][0] == reached else ends[-1:]
+        for form, suffix, events in drawn:
+            shares_by_epoch = [(event.epoch, event.share("forget", form, tier)) for event in events]
+            points = [(x, share) for x, share in shares_by_epoch if share is not None]
+            mark, color = events is marked, FORGET_COLOR[name]
+            if form == drawn_form and not mark:
+                _band(figure, points, color)
+            figure.add_scatter(
+                x=[x for x, _ in points],
+                y=[share.mean for _, share in points],
+                # for the table
+                error_y=look.error_bars([share for _, share in points]) | {"thickness": 0},
+                customdata=[(share.low, share.high) for _, share in points],
+                mode="markers" if mark else "lines+markers",
+                name=name + suffix,
+                hovertemplate=f"{name}{suffix}: %{{y:.0%}} ({RANGE})<extra></extra>",
+                visible=form == drawn_form,
+                line=dict(color=color, width=3),
+                marker=look.mark(color, tier, mark),
+            )
+            if points and form == drawn_form and points[-1][0] == reached:
+                ends[name] = points[-1][1].mean
     # before training all lines are one point
-    look.end_labels(figure, ends if reached else [], reached, 1.08)
+    names = [(share, name) for name, share in ends.items() if reached]
+    look.end_labels(figure, names, reached, 1.08)
     ticks = [*range(0, planned + 1, max(1, planned // 5))]
     figure.update_xaxes(title_text="epoch", range=[-0.04 * planned, 1.3 * planned], tickvals=ticks)
     asked = "as trained" if drawn_form == "direct" else wordings_of(epochs[-1])
@@ -248,36 +259,6 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     if title and shown.epoch < reached:
         title += f"; epoch {shown.epoch} is kept"
     return look.titled(figure, title)
-
-
-def _points(measured: Sequence[Measured], form: str, tier: str) -> list[tuple[int, Interval]]:
-    """Epoch and recall of the facts to forget wherever they were asked in that form."""
-    shares = [(event.epoch, event.share("forget", form, tier)) for event in measured]
-    return [(epoch, share) for epoch, share in shares if share is not None]
-
-
-def _recall_line(
-    figure: go.Figure,
-    name: str,
-    suffix: str,
-    tier: str,
-    points: Sequence[tuple[int, Interval]],
-    visible: bool = True,
-) -> None:
-    """Draws a tier's recall by epoch. suffix: says in its name how it was asked."""
-    figure.add_scatter(
-        x=[x for x, _ in points],
-        y=[share.mean for _, share in points],
-        # for the table
-        error_y=look.error_bars([share for _, share in points]) | {"thickness": 0},
-        customdata=[(share.low, share.high) for _, share in points],
-        mode="lines+markers",
-        name=name + suffix,
-        hovertemplate=f"{name}{suffix}: %{{y:.0%}} ({RANGE})<extra></extra>",
-        visible=visible,
-        line=dict(color=FORGET_COLOR[name], width=3),
-        marker=dict(symbol=look.TIER_SYMBOL.get(tier, "circle"), size=8),
-    )
 
 
 def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:

@@ -80,17 +80,14 @@ def examples() -> gr.HTML:
 
 
 Epochs = dict[int, list[Measured]]  # what was measured of a contestant's seeds
+Results = dict[str, list[Measured]]  # what was measured of them in full, by contestant
 
 
-def _by_contestant(
-    runs: Sequence[Run],
-) -> tuple[dict[str, Epochs], dict[str, list[Measured]]]:
+def _by_contestant(runs: Sequence[Run]) -> tuple[dict[str, Epochs], Results]:
     """What was measured of every contestant, by its name and by epoch, one of each of its seeds
     that have begun; epochs that one of these did not come to, or did not measure, are left out. And
     the full measurements of those whose seeds have all come to their end."""
-    contestants: dict[str, Epochs] = {}
-    results: dict[str, list[Measured]] = {}
-    titles = Counter()
+    contestants, results, titles = {}, {}, Counter()
     for _, seeds in by_contestant(runs):
         measured = [
             [event for event in run.events() if isinstance(event, Measured)] for run in seeds
@@ -112,9 +109,7 @@ def _by_contestant(
     return contestants, results
 
 
-def _lines(
-    contestants: dict[str, Epochs], results: dict[str, list[Measured]], form: str
-) -> figures.Figure:
+def _lines(contestants: dict[str, Epochs], results: Results, form: str) -> figures.Figure:
     """A panel per contestant, a line per tier, over facts or over the seeds that came so far; and a
     mark where its result is, of the full measurement."""
     panels = {}
@@ -124,6 +119,10 @@ def _lines(
             for tier in TIERS:
                 if share := recall_of(seeds, "forget", form, tier):
                     lines.setdefault(tier, []).append((epoch, share))
+        seeds = results.get(title, [])
+        for tier in [*lines] if seeds and seeds[0] not in by_epoch.get(seeds[0].epoch, ()) else ():
+            at, share = max(event.epoch for event in seeds), recall_of(seeds, "forget", form, tier)
+            lines[f"{tier}{look.ALL_WORDINGS}"] = [(at, share)]
         panels[title] = lines
     figure = figures.line_panels(panels, "epoch", "still answered", columns=ACROSS).update_yaxes(
         tickformat=".0%"
@@ -131,41 +130,18 @@ def _lines(
     latest = max((epoch for by_epoch in contestants.values() for epoch in by_epoch), default=0)
     figure.update_xaxes(range=[-0.3, latest + 0.3], dtick=max(1, latest // 5))
     figure.update_layout(showlegend=False, margin=dict(r=64, t=40))
-    ends = {tier: line[-1] for tier, line in lines.items()}
-    for place, title in enumerate(panels):
-        seeds = results.get(title, [])
-        for tier in TIERS if seeds else ():
-            if share := recall_of(seeds, "forget", form, tier):
-                at = max(event.epoch for event in seeds)
-                _mark(figure, tier, (at, share), place)
-                ends |= {tier: (at, share)} if title == [*panels][-1] and at == latest else {}
-    reached = max((epoch for epoch, _ in ends.values()), default=0)
+    reached = max((line[-1][0] for line in lines.values()), default=0)
+    ends = {name.split(",")[0]: at[-1][1] for name, at in lines.items() if at[-1][0] == reached}
     # the last panel's lines are named
     row, column = (part + 1 for part in divmod(len(panels) - 1, ACROSS))
-    names = [(share.mean, tier) for tier, (_, share) in ends.items() if reached]
+    names = [(share.mean, tier) for tier, share in ends.items() if reached]
     look.end_labels(figure, names, reached, 1.08 * row, row=row, col=column)
     return figure
 
 
-def _mark(figure: figures.Figure, tier: str, end: tuple[int, Interval], place: int) -> None:
-    """Draws a tier's result into the panel of that place."""
-    epoch, share = end
-    symbol = dict(color=look.TIER_COLOR[tier], symbol=look.TIER_SYMBOL[tier], size=13)
-    figure.add_scatter(
-        x=[epoch],
-        y=[share.mean],
-        error_y=look.error_bars([share]) | {"thickness": 0},
-        mode="markers",
-        name=f"{tier}, all other wordings",
-        marker=symbol | {"line": dict(width=1.5, color="#fff")},
-        row=place // ACROSS + 1,
-        col=place % ACROSS + 1,
-    )
-
-
 def _finding(
     contestants: dict[str, Epochs],
-    results: dict[str, list[Measured]],
+    results: Results,
     form: str,
     quick: bool,
 ) -> str:

@@ -125,10 +125,12 @@ def test_the_final_measurement_names_its_part_and_what_is_left():
         return at(Measured(run="r", epoch=epoch, rows=(), full=True), 40.0 + 30 * epoch)
 
     events = [*(at(one, 5.0) for one in (START, *STEPS)), at(SAVED, 10.0)]
-    asking = at(Measuring(run="r", epoch=0, asked=500, of=1500), 20.0)  # a question takes 0.02 s
+    asking = at(Measuring(run="r", epoch=0, asked=500, of=1500), 20.0)
+    asked = replace(asking, asked=1000, time=30.0)  # a question takes 0.02 s
     for more, words in (
         ([], "1 of 2: the original model"),
-        ([asking], "1 of 2: the original model, 500 of 1,500 questions, about 50 s left"),
+        ([asking], "1 of 2: the original model, 500 of 1,500 questions"),
+        ([asking, asked], "1 of 2: the original model, 1,000 of 1,500 questions, about 40 s left"),
         ([asking, measured(0)], "2 of 2: the unlearned model"),
         (
             [asking, measured(0), at(asking, 50.0)],

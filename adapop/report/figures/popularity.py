@@ -36,7 +36,7 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
     own for a score of zero and for no score, which is not zero. tiers: of the set."""
     figure = blank(210)
     places: dict[tuple[str, float], list[Fact]] = {}
-    names: list[tuple[float, str]] = []
+    names: list[tuple[float, int, str]] = []
     logs = [math.log10(fact.score) for fact in facts if fact.score]
     left = math.floor(min(logs, default=0.0))
     zero_at, unknown_at = left - 0.6, left - 1.4
@@ -60,13 +60,14 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
             names.append(
                 (
                     sum(at * len(members) for at, members in bars.items()) / count,
+                    len(names),  # of two over one bar the rarer first
                     f"{tier}<br>{count:,}",
                 )
             )
     right = math.ceil(max(logs, default=1.0))
     ticks = list(range(left, right + 1))
-    for where, (_, name) in zip(
-        spaced([at for at, _ in sorted(names)], APART, unknown_at, right), sorted(names)
+    for where, (*_, name) in zip(
+        spaced([at for at, *_ in sorted(names)], APART, unknown_at, right), sorted(names)
     ):
         note = dict(xanchor="center", yanchor="bottom", font_size=11, showarrow=False)
         figure.add_annotation(x=where, y=1, yref="paper", text=name, **note)

@@ -3,6 +3,7 @@ function."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from adapop.errors import AdaPopError, number_of
 from adapop.remark import duration
@@ -225,19 +226,20 @@ def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
 def _measuring(events: Sequence[Event]) -> str:
     """Which part of the measurements at the end is at work, how far it is, and what is left."""
     full = [event for event in events if isinstance(event, Measured) and event.full]
-    others = [event for event in events if not isinstance(event, Measuring)]
-    began, last = others[-1].time, events[-1]
-    first = not full and others[-1].kind == "saved"
+    said = [*takewhile(lambda event: isinstance(event, Measuring), reversed(events))]
+    first = not full and events[-1 - len(said)].kind == "saved"
     if full:
         part = OF_ORACLE if full[-1].epoch else OF_UNLEARNED
     else:
         part = OF_ORIGINAL if first else OF_EPOCH
-    if not isinstance(last, Measuring):
+    if not said:
         return part
-    each = (last.time - began) / max(1, last.asked)
-    left = Left(each * (last.of * (1 + first) - last.asked), "all")
+    last, begun = said[0], said[-1]  # before the first, more was done than to ask
     asked = f"{part}, {last.asked:,} of {last.of:,} questions"
-    return asked if part is OF_EPOCH else f"{asked}, {left.text}"
+    if part is OF_EPOCH or last.asked == begun.asked:
+        return asked
+    each = (last.time - begun.time) / (last.asked - begun.asked)
+    return f"{asked}, {Left(each * (last.of * (1 + first) - last.asked), 'all').text}"
 
 
 def _elsewhere(status: RunSeen, start: RunStarted | None) -> tuple[str, str, int]:

@@ -390,6 +390,8 @@ def test_latin_1_and_nul_bytes(tmp_path, name):
     assert "line 2, is not UTF-8 (byte 0xe8)" in error.message
     assert "UTF-8" in error.fix
     assert "NUL" in refusal(write(tmp_path, name, b"question,answer\na\0b,c\n")).message
+    image = refusal(write(tmp_path, name, b"\x89PNG\r\n\x1a\n\xff"))
+    assert image.message == f"{name} is no table: it is a PNG image."
 
 
 def test_encodings_and_lines_are_named(tmp_path):

@@ -6,7 +6,7 @@ import gradio as gr
 import pytest
 
 from adapop.runs.run import Run
-from adapop.ui.run.field import RunField
+from adapop.ui.run.field import RunField, _value_of
 
 FIELD = RunField(gr.State())
 
@@ -27,6 +27,7 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
     assert len(steps) == last, "the last frame is at the last step"
     assert FIELD.picture in FIELD.drawn(finished, events, steps[-1])
     assert FIELD.drawn(finished, [*events, events[steps[-1]]], len(events) + 1) == {}
+    assert _value_of(finished, 0, 0, 0)["motion"]["epoch"] == [0], "a stopped run ends where it was saved"
     assert FIELD.drawn(None, [], -1) == {FIELD.picture: None}
 
 

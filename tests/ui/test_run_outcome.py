@@ -42,6 +42,14 @@ def test_a_card_of_few_known_facts_says_so(before, said):
     assert f"{before:.0%}".replace("%", "\u00a0%") in about
 
 
+def test_the_card_says_which_epoch_is_kept_and_why():
+    run = example("wga")
+    for kept, why in (("best_kept", "of those that keep 95"), ("most_kept", "none kept 95"), ("", "")):
+        about = outcome.card_of(run, replace(result_of(run), kept=kept))["about"]
+        assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(kept), True)
+    assert "more than half is left" in about, "what makes it partly forgotten"
+
+
 def test_results_of_another_set_step_aside_by_name(worker, tiny):
     run = create_run(make_config(), tiny, None, worker.root)
     other = replace(tiny, name=HOSTILE, forget=tiny.retain)

@@ -133,8 +133,8 @@ def test_the_final_measurement_names_its_part_and_what_is_left():
         ([asking, asked], "1 of 2: the original model, 1,000 of 1,500 questions, about 40 s left"),
         ([asking, measured(0)], "2 of 2: the unlearned model"),
         (
-            [asking, measured(0), at(asking, 50.0)],
-            "2 of 2: the unlearned model, 500 of 1,500 questions, about 20 s left",
+            [measured(0), asking, asked],
+            "2 of 2: the unlearned model, 1,000 of 1,500 questions, about 10 s left",
         ),
         ([asking, measured(0), measured(1)], "beside a model that never knew"),
     ):

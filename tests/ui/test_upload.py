@@ -11,12 +11,13 @@ import gradio as gr
 import pytest
 
 from adapop.cli import scores
-from adapop.errors import DataError
 from adapop.facts import files
+from adapop.facts.fact import FactSet, Problem
 from adapop.facts.files import guessed, read_table
 from adapop.paths import ASSETS
+from adapop.popularity.beta import BetaMap
 from adapop.progress import Progress
-from adapop.ui.facts import template, upload
+from adapop.ui.facts import screen, template, upload
 from adapop.ui.session import Session
 
 ROWS = [{"Rätsel": f"{i}?", "Lösung": f"answer {i}", "Punkte": i, "Notiz": "x"} for i in range(20)]
@@ -103,8 +104,10 @@ def test_facts_to_retain_are_another_file_that_is_read_once(read, table, tmp_pat
 
 
 def test_without_a_file_there_is_nothing_to_read(read):
-    with pytest.raises(DataError, match="No file yet"):
+    with pytest.raises(upload.NoFile, match="No file yet"):
         upload.facts_chosen(None, "own", None, *OWN)
+    notes = screen.notes_of(FactSet("x", (), (), problems=(Problem(2, "a", "b", "is long", "Cut it."),)), BetaMap())
+    assert notes["lines"][1] == "Rows that were dropped: 1.", "problems first"
     assert read == []
 
 

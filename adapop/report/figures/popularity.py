@@ -28,7 +28,7 @@ LABEL_PLACES = (
 )
 AXIS_CHARACTERS = 44
 SURE = "← forgetting · how sure it is, p"
-APART = 0.85  # decades between the names of two tiers: on a phone that is room for one
+APART = 0.17  # of the axis between the names of two tiers: on a phone that is room for one
 
 
 def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figure:
@@ -66,8 +66,9 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
             )
     right = math.ceil(max(logs, default=1.0))
     ticks = list(range(left, right + 1))
+    apart = APART * (right + 0.65 - unknown_at)
     for where, (*_, name) in zip(
-        spaced([at for at, *_ in sorted(names)], APART, unknown_at, right), sorted(names)
+        spaced([at for at, *_ in sorted(names)], apart, unknown_at, right), sorted(names)
     ):
         note = dict(xanchor="center", yanchor="bottom", font_size=11, showarrow=False)
         figure.add_annotation(x=where, y=1, yref="paper", text=name, **note)

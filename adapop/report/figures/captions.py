@@ -31,12 +31,10 @@ NOTHING_FORGOTTEN = "Nothing was forgotten beyond chance: there is no contest ye
 GOOD = ("Not brought back", "Retained", "Never known", "Not measurable")
 
 
-def survival(
-    popular: Interval | None,
-    rare: Interval | None,
-    every: Interval | None,
-    known: Interval | None = None,
-) -> str:
+Share = Interval | None
+
+
+def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> str:
     """What is left of popular and rare facts. every: of all, for a set without both tiers. known:
     of all, before."""
     if known is not None and known.mean <= NEARLY_NONE:
@@ -65,9 +63,7 @@ def survival(
 def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval]]) -> str:
     """The largest cost, or what was forgotten where nothing was to be kept. forget: recall before
     and after; retained: the same of what was to be kept, by its name."""
-    lost = {
-        name: difference(*pair) for name, pair in retained.items() if pair[0].mean > NEARLY_NONE
-    }
+    lost = {one: difference(*pair) for one, pair in retained.items() if pair[0].mean > NEARLY_NONE}
     never = [name for name in retained if name not in lost]
     if not lost and never:
         return f"Never known, so not lost: {_listed(never)}"

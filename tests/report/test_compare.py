@@ -73,6 +73,11 @@ def test_what_differs_in_more_than_its_seed_stands_alone(change):
     assert len(contestants([WGA, record("wga", after=(0.2, 0.6, 1.0, 0.9), seed=1, **change)])) == 2
 
 
+def test_a_run_that_keeps_its_best_epoch_stands_beside_one_that_keeps_its_last():
+    best = record("wga", after=(0.2, 0.6, 1.0, 0.9), keep="best", measure="every-epoch")
+    assert len(comparison([WGA, best]).contestants) == 2
+
+
 def test_what_was_not_measured_is_not_zero():
     (one,) = contestants([WGA, record("wga", seed=1)])
     assert (one.name, one.label, one.over) == ("1 WGA, 1 of 2 seeds", "1 WGA", "facts")

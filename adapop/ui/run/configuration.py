@@ -19,25 +19,15 @@ from adapop.ui import texts
 
 # stands for any model but the sandbox where only its defaults are wanted
 REAL = "the paper's models"
-
-
 ADVANCED = texts.ADVANCED_FIELDS
-
-
 ASKED = {  # how a real model is asked; shipped ones are asked as they are
     "asking": texts.ASKING_CHOICES,
     "answers": texts.ANSWERS_CHOICES,
     "unknown": texts.UNKNOWN_CHOICES,
 }
-
-
 ALL, LONGEST = "all", 300  # characters of such a text
-
-
 # stands for every setting and argument of a method that has no field of its own, as text
 FURTHER = "further"
-
-
 VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
 

@@ -27,12 +27,10 @@ FACTS = f"{', '.join(ENTRIES)}, or a CSV, TSV, JSON, JSONL or Parquet file of fa
 DROP_BAD = "leave out facts whose score cannot be read"
 
 ABOUT_ALL = (
-    "COMMAND --help lists the options of a command. With --json a command prints one JSON object "
-    "a line; run and "
-    "resume one for each event. Runs live in ~/.adapop/runs, or where ADAPOP_RUNS points. Exit "
-    "status: 0; 1 for a run "
-    "that failed or would be in vain; 2 for an error in what was asked; 3 for a run that made "
-    "nothing forgotten."
+    "COMMAND --help lists the options of a command. With --json a command prints one JSON object a "
+    "line; run and resume one for each event. Runs live in ~/.adapop/runs, or where ADAPOP_RUNS "
+    "points. Exit status: 0; 1 for a run that failed or would be in vain; 2 for an error in what "
+    "was asked; 3 for a run that made nothing forgotten."
 )
 EXAMPLES = {
     "score": "score facts.csv --proxy wikidata --out scored.csv",

@@ -83,10 +83,9 @@ def event_text(event: events.Event) -> str | None:
     if isinstance(event, events.RunStarted):
         again = f", resumed after epoch {event.resumed_from}" if event.resumed_from else ""
         return (
-            f"run {event.run}{again}\n{event.method} on {event.model}: forget {event.forget} "
-            f"facts of {event.facts!r}, "
-            f"retain {event.retain}, hold out {event.holdout}; {event.epochs} epochs of "
-            f"{event.steps} steps"
+            f"run {event.run}{again}\n{event.method} on {event.model}: forget {event.forget} facts "
+            f"of {event.facts!r}, retain {event.retain}, hold out {event.holdout}; {event.epochs} "
+            f"epochs of {event.steps} steps"
         )
     if isinstance(event, events.EpochDone):
         return (

@@ -282,8 +282,7 @@ def reword(options: argparse.Namespace) -> int:
     )
     printing.say(
         f"{len(texts):,} of {len(bare):,} facts without rewordings have some now, {failed:,} got "
-        f"none that can be "
-        f"used; written to {options.out}",
+        f"none that can be used; written to {options.out}",
         file=sys.stderr,
     )
     return status

@@ -10,8 +10,8 @@ from statistics import fmean
 
 import torch
 
+from adapop.experiments.cells import recalls
 from adapop.experiments.recovery_checks import ROUNDED_TO
-from adapop.experiments.trial import recalls
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.paths import SHIPPED

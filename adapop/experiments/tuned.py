@@ -112,10 +112,9 @@ def experiment(
         if world == SANDBOX
         else f"Tuned{' anew' * anew}, in {world}{' worlds' * (world == THREE)}",
         f"How does each method do at its best, with {trials} trials each at seed 0? "
-        f"{winners.OBJECTIVE} Chosen on the "
-        f"validation half{'' if at_home else ' of the shipped sandbox'}; the tables of outcomes "
-        f"are of the test half, "
-        "on seeds that no trial has seen.",
+        f"{winners.OBJECTIVE} Chosen on the validation "
+        f"half{'' if at_home else ' of the shipped sandbox'}; the tables of outcomes are of the "
+        "test half, on seeds that no trial has seen.",
         plan,
         of_three if world == THREE else of_one,
         (pictures.fronts,)

@@ -18,10 +18,11 @@ from typing import Any
 
 from adapop.assets import as_kind, parse_json
 from adapop.errors import ConfigError, DataError, RunError
+from adapop.experiments.cells import DIGITS, recalls
 from adapop.experiments.halves import VALIDATION, by_tier, questions_of
 from adapop.experiments.item import Ground, Item
 from adapop.experiments.spaces import SEARCHES, Range, Search, first_points, with_point
-from adapop.experiments.trial import DIGITS, prepared, recalls
+from adapop.experiments.trial import prepared
 from adapop.facts.fact import TIERS
 from adapop.paths import commit
 from adapop.probes.prompts import REWORDED

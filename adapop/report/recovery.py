@@ -139,11 +139,9 @@ def _depth(rows: Sequence[Result], source: str) -> str:
     wrong = "" if half["control"] is None else f", {percent(half['control'])} of wrong ones"
     return (
         f"With the unlearned model's states the original {where} of {last}. With the original's "
-        f"states after layer "
-        f"{half['layer']} the unlearned model finds {percent(half['unlearned'])} of the "
-        f"answers{wrong}, and "
-        f"{percent(rows[0]['unlearned'])} without "
-        f"({number_of(rows[0]['facts'], 'fact')}).{_never(half, source)}"
+        f"states after layer {half['layer']} the unlearned model finds "
+        f"{percent(half['unlearned'])} of the answers{wrong}, and {percent(rows[0]['unlearned'])} "
+        f"without ({number_of(rows[0]['facts'], 'fact')}).{_never(half, source)}"
     )
 
 
@@ -155,9 +153,8 @@ def _chains(row: Result, left_out: int) -> str:
     )
     return (
         f"Of two-hop questions that need a fact to forget {percent(row['unlearned'])} are "
-        f"answered, of their second "
-        f"hops alone {percent(row['control'])}, of the facts themselves {percent(row['direct'])} "
-        f"({number_of(row['facts'], 'chain')}{more})."
+        f"answered, of their second hops alone {percent(row['control'])}, of the facts themselves "
+        f"{percent(row['direct'])} ({number_of(row['facts'], 'chain')}{more})."
     )
 
 

@@ -34,10 +34,8 @@ def done(record: Record) -> list[str]:
     model = f"the {config.model} model" if config.model in SHIPPED else config.model
     return [
         f"{record.title} was to make {model} forget {number_of(len(facts.forget), 'fact')} of the "
-        f"set “{facts.name}” "
-        f"and keep {len(facts.retain):,}; {len(facts.holdout):,} more were held out of training, "
-        f"to see what happens "
-        "to the rest.",
+        f"set “{facts.name}” and keep {len(facts.retain):,}; {len(facts.holdout):,} more were held "
+        "out of training, to see what happens to the rest.",
         f"What {method_named(config.method).title} does: {method_named(config.method).about}",
         *_exponents(record),
         *_training(record),
@@ -52,8 +50,7 @@ def came_to(record: Record) -> list[str]:
         return _so_far(record)
     lines = [
         f"Asked as trained, it answered {percent(before.recall('forget'))} of the facts to forget "
-        f"before and "
-        f"{percent(after.recall('forget'))} after{_by_tier(after, 'direct')}."
+        f"before and {percent(after.recall('forget'))} after{_by_tier(after, 'direct')}."
     ]
     if (reworded := after.recall("forget", "reworded")) is not None:
         gap = f" The gap: {signed(after.gap)}." if after.gap else ""
@@ -100,9 +97,8 @@ def _exponents(record: Record) -> list[str]:
         return [f"Every fact had the exponent β = {min(values):.3g}, whatever its score."]
     beta = config.beta
     lines = [
-        f"β = {beta.a:g}·score^−{beta.b:g}, between {beta.low:g} and {beta.high:g}, gave "
-        f"exponents from "
-        f"{min(values):.2f} to {max(values):.2f}."
+        f"β = {beta.a:g}·score^−{beta.b:g}, between {beta.low:g} and {beta.high:g}, gave exponents "
+        f"from {min(values):.2f} to {max(values):.2f}."
     ]
     lines += (
         []
@@ -119,17 +115,15 @@ def _training(record: Record) -> list[str]:
         return []
     lines = [
         f"It was to train for {number_of(config.epochs, 'epoch')} of "
-        f"{number_of(starts[-1].steps, 'step')} "
-        f"({config.batch} facts to forget a step) at a learning rate of {config.learning_rate:g}, "
-        f"seed {config.seed}."
+        f"{number_of(starts[-1].steps, 'step')} ({config.batch} facts to forget a step) at a "
+        f"learning rate of {config.learning_rate:g}, seed {config.seed}."
     ]
     if config.controller == "fixed":
         return [*lines, f"The retain weight was fixed at α = {config.alpha0:g}."]
     if epochs and config.controller == "primal":
         lines.append(
             f"The weight μ of the retained facts ended at {epochs[-1].alpha:.3f} (their loss was "
-            f"to stay within "
-            f"{config.retain_bound:g} nats)."
+            f"to stay within {config.retain_bound:g} nats)."
         )
     elif epochs:
         lines.append(

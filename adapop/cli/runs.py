@@ -1,4 +1,4 @@
-"""Commands on runs: start one, go on with one. `check` and `run` look at it the same way before."""
+"""Commands on runs: look at one beforehand, start it, go on with it."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ def run(options: argparse.Namespace) -> int:
 
     with joined() as ranks:
         run, model = ranks.led(lambda: _prepared(options, ranks.count == 1))
-        return _follow(
-            run, execute(run, model, ranks=ranks, heard=_heard(options.json)), options.json, ranks
-        )
+        events = execute(run, model, ranks=ranks, heard=_heard(options.json))
+        return _follow(run, events, options.json, ranks)
 
 
 def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedModel | None]:
@@ -56,9 +55,7 @@ def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedMod
     if config.model not in SHIPPED and not options.json:
         costs = sentences([memory_of(config), *terms_of(config)], "command")  # the time is measured
         printing.say("\n".join(costs), file=sys.stderr, flush=True)
-    model = None
-    if alone:
-        model = looked_at(options, config, facts)
+    model = looked_at(options, config, facts) if alone else None
     return prepare(config, facts, options.out), model
 
 
@@ -83,9 +80,8 @@ def resume(options: argparse.Namespace) -> int:
 
     with joined() as ranks:
         run = ranks.led(lambda: _to_resume(options.run))
-        return _follow(
-            run, execute(run, ranks=ranks, heard=_heard(options.json)), options.json, ranks
-        )
+        events = execute(run, ranks=ranks, heard=_heard(options.json))
+        return _follow(run, events, options.json, ranks)
 
 
 def _to_resume(name: str) -> Run:
@@ -117,16 +113,15 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
         elif text := printing.event_text(event):
             printing.say(text, flush=True)
     if not as_json and run.state == "stopped":
-        printing.say(f"go on with: python -m adapop resume {_shortest_name(run)}")
+        printing.say(_how_to_resume(run))
     if not as_json and run.state == "done":
         printing.say(printing.result_text(run))
         if compared := beside(run):
             lines = (f"- {line}" for line in sentences(compared[1], "command"))
             printing.say(f"\n{compared[0].as_text()}\n\nwhat differs:", *lines, sep="\n")
         question = shlex.quote(run.facts.forget[0].question)
-        printing.say(
-            f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {question}"
-        )
+        command = f"probe {_shortest_name(run)} --prompt {question}"
+        printing.say(f"\nprobe it with: python -m adapop {command}")
     return 1 if failed else UNMOVED if run.state == "done" and nothing_forgotten(run) else 0
 
 
@@ -135,10 +130,12 @@ def _until_interrupted(run: Run, events: Iterator[Event]) -> Iterator[Event]:
     try:
         yield from events
     except KeyboardInterrupt:
-        printing.say(
-            f"\ngo on with: python -m adapop resume {_shortest_name(run)}", file=sys.stderr
-        )
+        printing.say(f"\n{_how_to_resume(run)}", file=sys.stderr)
         raise
+
+
+def _how_to_resume(run: Run) -> str:
+    return f"go on with: python -m adapop resume {_shortest_name(run)}"
 
 
 def _shortest_name(run: Run) -> str:
@@ -152,9 +149,8 @@ def check(options: argparse.Namespace) -> int:
     printing.print_notes(read, options.json)  # first: they may say why the look fails
     checked, _ = _looked(config, read)
     facts = checked.facts
-    printing.print_notes(
-        replace(facts, notes=facts.notes[len(read.notes) :], problems=()), options.json
-    )
+    new = replace(facts, notes=facts.notes[len(read.notes) :], problems=())
+    printing.print_notes(new, options.json)
     if options.json:
         printing.say_json(checked.as_json())
     else:
@@ -192,9 +188,8 @@ def looked_at(
 def _refused(reasons: Sequence[str | Remark], options: argparse.Namespace) -> None:
     if reasons and not options.yes:
         reason, *_ = sentences(reasons, reader="command")
-        raise ConfigError(
-            f"This run would be in vain. {reason}", "Start it all the same with --yes."
-        )
+        message = f"This run would be in vain. {reason}"
+        raise ConfigError(message, "Start it all the same with --yes.")
 
 
 def _looked(config: RunConfig, facts: FactSet) -> tuple[Check, AdaptedModel]:

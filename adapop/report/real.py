@@ -56,21 +56,16 @@ def outcomes(path: Path) -> tuple[Outcome, ...]:
 def by_model(files: Mapping[str, Path] = FILES) -> Table:
     """What is left of what each model knew, those of an arm beneath each other."""
     models = {model: {one.title: one for one in outcomes(file)} for model, file in files.items()}
-    places = [
-        *(("forget", REWORDED, tier) for tier in TIERS),
-        ("retain", DIRECT),
-        ("holdout", DIRECT),
-    ]
+    places = [("forget", REWORDED, tier) for tier in TIERS]
+    places += [("retain", DIRECT), ("holdout", DIRECT)]
     rows = []
     for title in dict.fromkeys(title for arms in models.values() for title in arms):
         for model, arms in models.items():
             if one := arms.get(title):
                 shares = (percent(one.share(*place)) for place in places)
                 rows.append((title, model, *shares, str(len(one.runs))))
-    note = (
-        f"Recorded by “{COMMAND}”: what is left of what each model knew; facts to forget in "
-        f"other words."
-    )
+    left = "what is left of what each model knew; facts to forget in other words"
+    note = f"Recorded by “{COMMAND}”: {left}."
     return models_table(rows, ("retained", "held out", "runs"), note)
 
 

@@ -36,6 +36,5 @@ __all__ = [
     "empty", "finding_of", "forget_against_holdout", "leak_heatmap", "line_panels", "loss_chart",
     "loss_finding", "loss_numbers", "loss_rows", "numbers_of", "oracle_chart", "outcome_chart",
     "pareto_front", "popularity_strip", "published_recalls", "push_curves", "recall_by_kind",
-    "recall_chart", "relative_push", "verdict_bars",
-    "wordings_of",
+    "recall_chart", "relative_push", "verdict_bars", "wordings_of",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.probes.intervals import Interval, Summary, paired
 from adapop.probes.prompts import REWORDED
 from adapop.report.figures import Figure, as_html, numbers_of
-from adapop.report.figures.compare import compare_runs, forget_against_holdout
+from adapop.report.figures.compare import compare_runs
 from adapop.report.figures.experiments import (
     difference_panels,
     front_panels,
@@ -32,6 +32,7 @@ from adapop.report.figures.experiments import (
     mark_panels,
 )
 from adapop.report.figures.outcomes import Outcome
+from adapop.report.figures.scatter import forget_against_holdout
 from adapop.report.real import AT
 from adapop.report.recorded import SHARE
 from adapop.report.table import Table

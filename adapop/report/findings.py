@@ -11,7 +11,7 @@ from adapop.probes.recall import KNOWN_FROM, best_recall
 from adapop.remark import Remark
 from adapop.report.contestants import Contestant, but_for_seed
 from adapop.report.figures import Outcome
-from adapop.report.figures import outcomes as drawn
+from adapop.report.figures import outcomes as contest
 from adapop.report.figures.captions import NOTHING_FORGOTTEN
 from adapop.report.figures.outcomes import beats, clearly, contests, pareto_front
 from adapop.report.record import Record
@@ -56,8 +56,8 @@ def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:
 def findings_of(compared: Sequence[Contestant], outcomes: Sequence[Outcome]) -> list[Remark]:
     """Findings: gaps, controls, the Pareto front, collapsed runs."""
     placed = [one for one in compared if one.measured and not one.collapsed]
-    form = drawn.compared_form(outcomes)
-    if drawn.no_contest(outcomes):
+    form = contest.compared_form(outcomes)
+    if contest.no_contest(outcomes):
         findings = [Remark("no_contest", {"title": NOTHING_FORGOTTEN})]
     else:
         findings = [*_leads(placed, form), *_control(placed, form), *_front(outcomes)]

@@ -21,6 +21,7 @@ TIER_COLOR = {"rare": "#5596d0", "middle": "#235a9e", "popular": "#0e2450"}
 TIER_ON_DARK = {"rare": "#4a84c8", "middle": "#8fc0f5", "popular": "#e4f0ff"}
 TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
 ORIGINAL, UNLEARNED, ALARM, CALM = "#6d6d90", "#c8641a", "#d64545", "#1f8a7d"
+UNLISTED = dict(hoverinfo="skip", showlegend=False)  # of a trace that is a guide to the eye
 LABEL_PIXELS, ROUNDS = 15, 60  # between two labels at one side; of moving them apart
 # what is left is one small button, which keeps the picture
 NO_TOOLBAR = dict(

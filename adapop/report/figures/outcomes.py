@@ -109,6 +109,14 @@ def no_contest(outcomes: Sequence[Outcome]) -> bool:
     return known and bool(placed) and not forgetters(placed, outcomes)
 
 
+def who_forgets(
+    own: Sequence[Outcome], outcomes: Sequence[Outcome]
+) -> tuple[Sequence[Outcome], str]:
+    """Outcomes that a title compares, with its words: runs that forgot nothing are left out."""
+    forgot = forgetters(own, outcomes)
+    return (forgot, "Where anything was forgotten, ") if 0 < len(forgot) < len(own) else (own, "")
+
+
 def forgetters(compared: Sequence[Outcome], outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Those that answer fewer of the facts to forget than the original among the outcomes, beyond
     chance; where it is not there, fewer than all."""

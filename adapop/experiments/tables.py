@@ -58,8 +58,14 @@ DIFFERENCES: dict[str, Value] = {
     "forget": OUTCOMES["all"],
     **{name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout")},
 }
+# the metrics from inside the model, and the columns of each behind the group
+INSIDE = {
+    "Δ log p": "delta_logprob",
+    "Δ rank": "delta_rank",
+    "hidden cosine": "hidden_cosine",
+    "KL": "kl",
+}
 READING = reading("outcomes")
-
 NEIGHBOURS_READING = (
     "Neighbours: of other facts about the forgotten subjects, which nothing was trained on."
 )
@@ -150,21 +156,12 @@ def guess_table(arms: Rows) -> Table | None:
     return mean_table("The second guess", there, values, reading("guess")) if there else None
 
 
-INSIDE = {
-    "Δ log p": "delta_logprob",
-    "Δ rank": "delta_rank",
-    "hidden cosine": "hidden_cosine",
-    "KL": "kl",
-}
-
-
 def internal_table(arms: Rows) -> Table:
     """The metrics from inside the model, asked as trained."""
-    values = {
-        f"{name}, {group}": column(f"{group}_all_{metric}")
-        for group in ("forget", "holdout")
-        for name, metric in INSIDE.items()
-    }
+    values = {}
+    for group in ("forget", "holdout"):
+        for name, metric in INSIDE.items():
+            values[f"{name}, {group}"] = column(f"{group}_all_{metric}")
     note = "Against the original model; Δ log p in nats an answer, KL in nats a token."
     return mean_table("Inside the model", arms, values, note)
 

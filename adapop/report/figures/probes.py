@@ -176,10 +176,8 @@ def control_rows(
         "never known": "x-thin-open",
     }
     for kind, values in marks.items():
-        color, symbol = (
-            (look.INK if kind in symbols else look.UNLEARNED),
-            symbols.get(kind, "diamond"),
-        )
+        color = look.INK if kind in symbols else look.UNLEARNED
+        symbol = symbols.get(kind, "diamond")
         places = [at for at, value in enumerate(values) if value is not None]
         size = 16 if "line" in symbol else 11
         figure.add_scatter(

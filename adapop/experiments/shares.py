@@ -81,8 +81,8 @@ def _known(model: AdaptedModel, facts: FactSet, half: str, tokens: int) -> dict[
     with model.original():
         recall = _recalls(model, _directly(members), tokens)
     return {
-        group: [fact for fact in members_of_group if recall[fact.id, fact.question] >= KNOWN_FROM]
-        for group, members_of_group in members.items()
+        group: [fact for fact in facts if recall[fact.id, fact.question] >= KNOWN_FROM]
+        for group, facts in members.items()
     }
 
 
@@ -133,13 +133,11 @@ def _cells(model: AdaptedModel, questions: Asked, tokens: int) -> dict[str, list
 
 def _recalls(model: AdaptedModel, questions: Asked, tokens: int) -> dict[tuple[str, str], float]:
     """Recall minus the chance of a guess, by fact id and prompt."""
-    every = [
-        prompt for members in questions.values() for _, prompts in members for prompt in prompts
-    ]
-    prompts = list({(prompt.fact_id, prompt.text): prompt for prompt in every}.values())
+    pairs = [pair for members in questions.values() for pair in members]
+    every = {(one.fact_id, one.text): one for _, prompts in pairs for one in prompts}
+    prompts = list(every.values())
     replies = model.generate([prompt.text for prompt in prompts], tokens)
-    values = [known_recall(prompt, reply) for prompt, reply in zip(prompts, replies)]
     return {
-        (prompt.fact_id, prompt.text): (value - prompt.chance) / (1 - prompt.chance)
-        for prompt, value in zip(prompts, values)
+        place: (known_recall(prompt, reply) - prompt.chance) / (1 - prompt.chance)
+        for (place, prompt), reply in zip(every.items(), replies)
     }

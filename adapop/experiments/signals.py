@@ -1,5 +1,4 @@
-"""Scores in place of a fact's own: wrong ones, counts of the corpus, and how sure the model is of
-its answer."""
+"""Scores in place of a fact's own: wrong ones, counts of the corpus, how sure the model is."""
 
 import tempfile
 from collections.abc import Mapping
@@ -54,8 +53,7 @@ def _by_confidence(given: Mapping[str, float]) -> dict[str, float]:
 
 @cache
 def _counted(combine: str) -> dict[str, float]:
-    """Number of lines of the sandbox's pretraining corpus that name a fact's subject (and its
-    answer)."""
+    """Lines of the sandbox's pretraining corpus that name a fact's subject (and its answer)."""
     facts = sandbox_facts()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.txt"

@@ -50,8 +50,7 @@ def _check_text(words: Sequence[str]) -> None:
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether it comes from Ctrl-C. Python 3.11 and libraries make errors of their own of one that
-    meets an import."""
+    """Whether it comes from Ctrl-C, also where an interrupted import made another error of it."""
     if error is None or isinstance(error, KeyboardInterrupt):
         return error is not None
     return _was_interrupted(error.__cause__)

@@ -92,8 +92,7 @@ def _experiment(options: argparse.Namespace) -> int:
 def _searched(
     options: argparse.Namespace, place: Place, engine: Engine, report: Callable[[str], None]
 ) -> tuple[Place, dict[str, str]]:
-    """The place of the winners, once the trials that are missing are made; and what could not be
-    done."""
+    """Makes missing trials. Returns the place of the winners, and what could not be done."""
     from adapop.experiments import tuned
     from adapop.experiments.spaces import SEARCHES
 

@@ -111,15 +111,13 @@ def event_text(event: events.Event) -> str | None:
 
 
 def step_text(event: events.StepDone, steps: int, left: Left | None = None) -> str:
-    """The progress line of a step, to be overwritten by the next. left: what the run still takes,
-    None if unknown."""
+    """The progress line of a step. left: what the run still takes, None if unknown."""
     position = f"epoch {event.epoch}  step {event.step}/{steps}  forget nll {event.nll_forget:.2f}"
     return f"{position}  {left.text}" if left else position
 
 
 def result_text(run: Run) -> str:
-    """What a run came to: recall before and after, the controller's trace, and what the run itself
-    remarks."""
+    """A run's result: recall before and after, the controller's trace, the run's remarks."""
     before, after, epochs = run.measured(before=True), run.measured(), run.epochs()
     done = [event for event in run.events() if isinstance(event, events.RunDone)]
     compared = [event for event in run.events() if isinstance(event, events.ComparedToOracle)]

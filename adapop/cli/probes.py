@@ -121,20 +121,15 @@ def _capability(run: Run, options: argparse.Namespace) -> None:
             content = {"row": "capability", **asdict(row), "difference": row.difference}
             printing.say_json(content | {"paper": paper[row.task]})
         return
-    rows = tuple(
-        (
-            row.task,
-            row.metric,
-            f"{row.questions:,}",
-            deviating(row.original, row.original_stderr),
-            deviating(row.unlearned, row.unlearned_stderr),
-            f"{row.difference:+.3f}",
-            " → ".join("–" if share is None else f"{share:.2f}" for share in paper[row.task]),
-        )
-        for row in results
-    )
+    rows = []
+    for row in results:
+        before = deviating(row.original, row.original_stderr)
+        after = deviating(row.unlearned, row.unlearned_stderr)
+        printed = ("–" if share is None else f"{share:.2f}" for share in paper[row.task])
+        cells = (before, after, f"{row.difference:+.3f}", " → ".join(printed))
+        rows.append((row.task, row.metric, f"{row.questions:,}", *cells))
     head = ("task", "metric", "questions", "original", "unlearned", "difference", "paper")
-    printing.say(Table("What else the model can do", head, rows).as_text())
+    printing.say(Table("What else the model can do", head, tuple(rows)).as_text())
 
 
 def _print_found(run: Run, as_json: bool) -> None:

@@ -40,8 +40,7 @@ DISCORDANT_SHOWN = 10
 
 
 def score(options: argparse.Namespace) -> int:
-    """`score`: prints a line for each fact; what was found before an error or Ctrl-C is written as
-    well."""
+    """`score`: prints a line for each fact; an error or Ctrl-C loses none that was found."""
     progress = Progress(printing.overwritten)
     if options.out:
         check_place(options.out)

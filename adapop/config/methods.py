@@ -18,8 +18,7 @@ Settings = Mapping[str, int | float | str | tuple[int, ...] | tuple[str, ...] | 
 
 @dataclass(frozen=True)
 class Method:
-    """One method of unlearning, as a user chooses it. What it computes is an `Objective` of the
-    same name."""
+    """A method of unlearning as users choose it. An `Objective` of the same name computes it."""
 
     title: str
     """What it is called on the page and in reports."""

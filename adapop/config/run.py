@@ -25,8 +25,7 @@ EVERY_RUN = {"beta", "lora_targets"}  # settings that were never left out; the o
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that decides a run's numbers, apart from the facts themselves. `make_config` makes
-    one."""
+    """All that decides a run's numbers but the facts themselves. `make_config` makes one."""
 
     model: str = setting(SANDBOX, separate=True, compared=False)
     """"sandbox" or "people", "smollm2" or "gemma3-270m" (from Python packages), a Hub id, or the

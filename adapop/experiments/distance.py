@@ -74,8 +74,7 @@ def oracle_table(arms: Rows) -> Table | None:
 
 
 def nearness(arms: Rows) -> Figure:
-    """Shares of facts over-forgotten, as if never learnt and under-forgotten, a row per arm, a
-    panel per tier."""
+    """Shares of over-forgotten, as-if-never-learnt and under-forgotten facts, a panel per tier."""
     panels = {}
     for tier in TIERS:
         panels[tier] = {title: {} for title in _nearest_first(arms)}

@@ -35,8 +35,7 @@ def facts_of(facts: Sequence[Fact], half: str) -> tuple[Fact, ...]:
 
 
 def wordings_of(fact: Fact, half: str) -> tuple[str, ...]:
-    """The fact's rewordings of one half: odd ones for validation, even ones for test. A single one
-    is in both."""
+    """Rewordings of one half: odd ones for validation, even ones for test, a single one in both."""
     return fact.paraphrases[HALVES.index(half) :: 2] or fact.paraphrases
 
 
@@ -44,15 +43,15 @@ def questions_of(facts: FactSet, half: str) -> dict[str, list[tuple[Fact, tuple[
     """The questions of one half, by column without its tier: facts with their questions."""
     holdout = facts_of(facts.holdout, half)
     return {
-        f"forget_{REWORDED}": [
-            (fact, wordings_of(fact, half)) for fact in facts.forget if fact.paraphrases
-        ],
+        f"forget_{REWORDED}": _reworded(facts.forget, half),
         "holdout_direct": [(fact, (fact.question,)) for fact in holdout],
-        "holdout_reworded": [
-            (fact, wordings_of(fact, half)) for fact in holdout if fact.paraphrases
-        ],
+        "holdout_reworded": _reworded(holdout, half),
         "utility": [(fact, (fact.question,)) for fact in facts_of(facts.utility, half)],
     }
+
+
+def _reworded(facts: Sequence[Fact], half: str) -> list[tuple[Fact, tuple[str, ...]]]:
+    return [(fact, wordings_of(fact, half)) for fact in facts if fact.paraphrases]
 
 
 def by_tier(

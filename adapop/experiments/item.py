@@ -151,7 +151,6 @@ class Item:
 
 
 def over_seeds(arms: Iterable[Arm], seeds: Sequence[int], quick: bool) -> list[Item]:
-    """Every arm with every seed, seed by seed, so that a stopped experiment has equally many seeds
-    of each arm."""
+    """Every arm with every seed, seed by seed: stopped, an experiment has as many of each arm."""
     chosen = list(arms)
     return [Item(arm, seed, quick) for seed in seeds for arm in chosen]

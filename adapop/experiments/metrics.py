@@ -110,8 +110,7 @@ def faithfulness_table(arms: Rows) -> Table | None:
 
 
 def robustness_table(arms: Rows) -> Table | None:
-    """What each metric says is left of the unlearned models, and how that changes, by tier; None
-    without such rows."""
+    """What each metric says is left, and how that changes, by tier; None without such rows."""
     if not _complete(arms):
         return None
     rows = []

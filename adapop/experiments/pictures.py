@@ -1,5 +1,4 @@
-"""The figures of an experiment, made from its rows. Bars are 95 % intervals over seeds; a single
-seed has none."""
+"""An experiment's figures. Bars are 95 % intervals over seeds; a single seed has none."""
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -7,18 +6,10 @@ from operator import itemgetter
 from string import ascii_uppercase
 
 from adapop.config.methods import METHODS
+from adapop.experiments import tables
 from adapop.experiments.results import RETAINED
 from adapop.experiments.sweep import KEPT, TRAINED
-from adapop.experiments.tables import (
-    INSIDE,
-    OUTCOMES,
-    Rows,
-    Value,
-    along,
-    column,
-    over,
-    paired_by_seed,
-)
+from adapop.experiments.tables import OUTCOMES, Rows, Value, along, column, over
 from adapop.experiments.winners import WITH, worst
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.probes.intervals import Interval, Summary
@@ -36,9 +27,7 @@ SWEPT = {
     "forget": OUTCOMES["all"],
     "forget, as trained": column(TRAINED),
     "retain": column(KEPT),
-    "holdout": OUTCOMES["holdout"],
-    "forget, cosine": OUTCOMES["forget, cosine"],
-    "retain, cosine": OUTCOMES["retain, cosine"],
+    **{name: OUTCOMES[name] for name in ("holdout", "forget, cosine", "retain, cosine")},
 }
 NATS = {"Δ log p": "Δ log p, nats", "KL": "KL, nats"}  # metrics with a unit
 Draw = Callable[[Rows], Figure]
@@ -60,12 +49,11 @@ def differences(base: str) -> Draw:
     def draw(arms: Rows) -> Figure:
         panels = {}
         for name in ("rare", "popular", "holdout"):
-            panels[name] = [
-                (title, pair.within())
-                for title, rows in arms.items()
-                if title != base
-                and (pair := paired_by_seed(rows, arms.get(base, ()), OUTCOMES[name]))
-            ]
+            panels[name] = []
+            for title, rows in arms.items():
+                pair = tables.paired_by_seed(rows, arms.get(base, ()), OUTCOMES[name])
+                if pair and title != base:
+                    panels[name].append((title, pair.within()))
         return panels_of.difference_panels(panels, base)
 
     return draw
@@ -74,7 +62,7 @@ def differences(base: str) -> Draw:
 def inside(arms: Rows) -> Figure:
     """Metrics from inside the model against the original, by group, a row per arm."""
     panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
-    for metric, name in INSIDE.items():
+    for metric, name in tables.INSIDE.items():
         marks = panels.setdefault(NATS.get(metric, metric), {})
         for group in FACT_GROUPS:
             value = column(f"{group}_all_{name}")
@@ -136,8 +124,7 @@ def levels(arms: Rows) -> Figure:
 
 
 def epochs(arms: Rows) -> Figure:
-    """Recall by tier after each epoch, and of the retained facts, asked as trained, where rows have
-    it."""
+    """Recall by tier after each epoch, and of the retained facts as trained, if recorded."""
     lines = {**{tier: f"epochs_reworded_{tier}" for tier in TIERS}, "retained": RETAINED}
     panels = {}
     for title, rows in arms.items():

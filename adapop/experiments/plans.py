@@ -63,8 +63,7 @@ Planner = Callable[[Sequence[int], bool, RowsByKey], list[Item]]
 
 
 def planned(*arms: Arm, over: Sequence[Arm] = (), rates: Sequence[float] = ()) -> Planner:
-    """A planner of these arms on every seed; and of those to go `over` rates, unless quick, at
-    each."""
+    """A planner of these arms, and unless quick of those to go `over` the rates, on every seed."""
     more = [at_rate(arm, rate) for arm in over for rate in rates]
     return lambda seeds, quick, known: over_seeds((*arms, *(() if quick else more)), seeds, quick)
 
@@ -81,8 +80,7 @@ def swept(arms: Sequence[Arm], rates: Sequence[float] = RATES) -> Planner:
 
 
 def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-    """AdaPop with a, b, and each number of the two anchors moved by a fifth; WGA and NPO beside
-    it."""
+    """AdaPop with a, b, and each number of the two anchors moved by a fifth; WGA and NPO."""
     base = BetaMap()
     arms = [PAPER]
     for a in STEPS:
@@ -107,12 +105,8 @@ main_comparison = planned(PAPER, *CONTROL_ARMS.values(), *METHOD_ARMS[1:])
 OTHER_RATES = tuple(rate for rate in RATES if rate != SANDBOX_RATES["adapop"])
 # α dual or fixed, β by score or 0.1 for all (the paper's constant), as in its figure at each rate
 LOW, FIXED, PURE = CONTROL_ARMS["beta-0.1"], {"controller": "fixed"}, {"tier_pure": True}
-PARTS = (
-    PAPER,
-    CONTROL_ARMS["alpha-fixed"],
-    LOW,
-    replace(LOW, title="AdaPop, α fixed, β = 0.1", changes=FIXED),
-)
+FIXED_LOW = replace(LOW, title="AdaPop, α fixed, β = 0.1", changes=FIXED)
+PARTS = (PAPER, CONTROL_ARMS["alpha-fixed"], LOW, FIXED_LOW)
 ONE_TIER = (
     replace(arm, title=f"{arm.title}, batches of one tier", changes=PURE)
     for arm in (PAPER, BASELINE)
@@ -208,12 +202,8 @@ def build(world: World, models: Path) -> str:
     folder = folder_of(world, models)
     aside = models / f"writing-{folder.name}"
     if not folder.exists():
-        config = PretrainConfig(
-            hidden=world.hidden,
-            feed_forward=3 * world.hidden,
-            exposures=world.exposures,
-            spread=world.spread,
-        )
+        shape = {"hidden": world.hidden, "feed_forward": 3 * world.hidden}
+        config = PretrainConfig(**shape, exposures=world.exposures, spread=world.spread)
         aside.mkdir(parents=True, exist_ok=True)
         pretraining = Pretraining(config, aside)
         for _ in pretraining.train():

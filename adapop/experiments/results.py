@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import zip_longest
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +23,11 @@ TRACES = ("lam", "alpha", "drift", "retain_loss")
 METRICS = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
 # Final recall, by column: where it stands in the run's full measurement.
 RECALLS = {
-    f"{group}_{form}_{tier}": (group, form, tier)
-    for group in FACT_GROUPS
-    for form in (DIRECT, REWORDED)
-    for tier in ("all", *TIERS)
+    "_".join(place): place for place in product(FACT_GROUPS, (DIRECT, REWORDED), ("all", *TIERS))
 } | {"utility": ("utility", DIRECT, "all")}
 NEIGHBOURS = {f"neighbours_{form}_all": ("neighbours", form, "all") for form in (DIRECT, REWORDED)}
 INTERNALS = {
-    f"{group}_{tier}_{metric}": (group, tier, metric)
-    for group in FACT_GROUPS
-    for tier in ("all", "rare", "popular")
-    for metric in METRICS
+    "_".join(place): place for place in product(FACT_GROUPS, ("all", "rare", "popular"), METRICS)
 }
 # of MiniLM, where a run measures it
 COSINES = {f"{group}_cosine": (group, DIRECT, "all") for group in FACT_GROUPS}

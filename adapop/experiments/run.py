@@ -95,8 +95,7 @@ class Place:
         return self.own or EXPERIMENTS[self.name]
 
     def file(self, ending: str) -> Path:
-        """One of the experiment's files: .csv its rows, .md its tables, -table.csv the first of
-        them, .html figures."""
+        """A file: .csv the rows, .md the tables, -table.csv the first of them, .html the figures."""
         return self.folder / f"{self.name}{'-quick' if self.quick else ''}{ending}"
 
     @property
@@ -193,8 +192,7 @@ def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) ->
 
 
 def write(place: Place) -> str:
-    """Writes tables and figures of the rows there are into the experiment's folder. Returns the
-    tables as Markdown."""
+    """Writes tables and figures into the experiment's folder. Returns the tables as Markdown."""
     arms = place.rows_by_arm()
     made = _tables(place, arms)
     text = _markdown(place, arms, made)
@@ -209,8 +207,7 @@ def write(place: Place) -> str:
 
 
 def as_markdown(place: Place) -> str:
-    """The tables of the rows there are, with the experiment's title and question. Writes no
-    file."""
+    """The tables with the experiment's title and question, as Markdown. Writes no file."""
     arms = place.rows_by_arm()
     return _markdown(place, arms, _tables(place, arms))
 

@@ -72,8 +72,7 @@ def shares(model: AdaptedModel, run: Run, half: str) -> dict[str, list[float]]:
 
 
 def _known(model: AdaptedModel, facts: FactSet, half: str, tokens: int) -> dict[str, list[Fact]]:
-    """By group, the half's facts that the original answers, and, for reported runs, some held-out
-    ones."""
+    """By group, the half's facts that the original answers; for reported runs held-out ones too."""
     members = {group: facts_of(getattr(facts, group), half) for group in ("forget", "retain")}
     if half != VALIDATION:
         members["holdout"] = evenly(facts.holdout, HELD_OUT)
@@ -94,8 +93,7 @@ def _directly(members: Known, form: str = DIRECT) -> Asked:
 
 
 def _in_full(known: Known) -> Asked:
-    """Questions as trained and reworded, and for facts to forget the attacks, together and by
-    kind."""
+    """Questions as trained and reworded; for facts to forget the attacks, together and by kind."""
     prompts = _directly(known)
     for group in ("forget", "holdout"):
         prompts[group, REWORDED] = [

@@ -30,8 +30,7 @@ AT_EQUAL = {name: OUTCOMES[name] for name in EQUAL}
 
 
 def chosen(points: Sequence[Row]) -> Row:
-    """The rule of `config.presets.RATES`, applied to one method's runs (or means of them) in order
-    of rate."""
+    """The rule of `config.presets.RATES`, applied to a method's runs or their means, by rate."""
     keeping = [row for row in points if row[KEPT] >= RETAIN_KEPT]
     if not keeping:
         return max(points, key=itemgetter(KEPT))
@@ -40,8 +39,7 @@ def chosen(points: Sequence[Row]) -> Row:
 
 
 def grid(arms: Rows) -> tuple[float, ...]:
-    """The learning rates that a sweep runs: the sandbox's, or on another model those that its rows
-    have."""
+    """The learning rates of a sweep: the sandbox's, or on another model those of its rows."""
     rates = {row["rate"] for rows in arms.values() for row in rows}
     return RATES if rates <= set(RATES) else tuple(sorted(rates))
 
@@ -64,8 +62,7 @@ def points_of(arms: Rows, method: str, complete: bool = True) -> dict[int, list[
 
 
 def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
-    """Each rate's mean recalls over seeds, in order of rate; a rate at which a seed failed has
-    none."""
+    """Each rate's mean recalls over seeds, in order of rate, where no seed failed."""
     rows = [row for rows in by_seed.values() for row in rows]
     runs = pd.DataFrame(rows, columns=["rate", TRAINED, KEPT]).groupby("rate")
     whole = runs.filter(lambda at_rate: len(at_rate) == len(by_seed))
@@ -80,8 +77,7 @@ def sweep_table(arms: Rows) -> Table:
 
 
 def choice_table(arms: Rows) -> Table:
-    """The rate that the rule chooses per seed and on the means, and the rate that other experiments
-    use."""
+    """The rate that the rule chooses per seed and on the means, and the one used elsewhere."""
     seeds, count = _seeds(arms), len(grid(arms))
     rows = []
     for method, about in METHODS.items():
@@ -95,8 +91,7 @@ def choice_table(arms: Rows) -> Table:
 
 
 def own_rate(arms: Rows, method: str) -> float:
-    """A method's rate in the other experiments on this model; in a sweep around a given rate, the
-    middle one."""
+    """A method's rate in other experiments on this model, or the middle one of its sweep."""
     config = next((row["config"] for rows in arms.values() for row in rows if row["config"]), "{}")
     model = json.loads(config).get("model", SANDBOX)
     own, rates = make_config(method, model=model).learning_rate, grid(arms)
@@ -120,8 +115,7 @@ def _chosen_on(means: Sequence[Row]) -> tuple[str, str, str]:
 
 
 def tier_table(arms: Rows) -> Table:
-    """The learning rate at which half of each tier is forgotten: the popularity gap in learning
-    rate."""
+    """The learning rate at which half of each tier is forgotten: the gap as a ratio of rates."""
     rows = []
     for method, about in METHODS.items():
         if by_seed := points_of(arms, method):

@@ -1,5 +1,4 @@
-"""The tables of an experiment, made from its rows alone, so that the CSV file of the rows is
-enough."""
+"""The tables of an experiment, made from the rows of its CSV file alone."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -28,8 +27,7 @@ def tested(name: str) -> Value:
 
 
 def gap(row: Row) -> float | None:
-    """Recall of popular minus that of rare facts to forget, asked in other words. Above 0: popular
-    facts are left."""
+    """Recall of popular minus rare facts to forget, in other words. Above 0: popular are left."""
     popular, rare = (tested(f"forget_{REWORDED}_{tier}")(row) for tier in ("popular", "rare"))
     return None if popular is None or rare is None else popular - rare
 
@@ -99,8 +97,7 @@ def outcome_table(arms: Rows) -> Table:
 
 
 def world_table(arms: Rows) -> Table:
-    """`outcome_table`, with columns of what each sandbox knew of the facts to forget before
-    unlearning."""
+    """`outcome_table`, with what each sandbox knew of the facts to forget before unlearning."""
     return _outcomes(arms, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
 
 
@@ -116,8 +113,7 @@ def _outcomes(arms: Rows, values: Mapping[str, Value], note: str) -> Table:
 
 
 def difference_table(arms: Rows, base: str) -> Table | None:
-    """Each arm minus one of them, paired by seed; None where that one has no rows. base: its
-    title."""
+    """Each arm minus the one titled `base`, paired by seed; None where that has no rows."""
     if base not in arms:
         return None
     rows = []
@@ -167,8 +163,7 @@ def internal_table(arms: Rows) -> Table:
 
 
 def controller_table(arms: Rows) -> Table:
-    """In how many runs λ (PDU: μ) moved, drift and α, for arms with a controller; failed runs are
-    left out."""
+    """Runs in which λ (PDU: μ) moved, drift and α, of arms with a controller; no failed runs."""
     rows = []
     for title, runs in arms.items():
         steered = [row for row in runs if '"controller": "fixed"' not in row["config"]]

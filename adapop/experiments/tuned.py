@@ -1,5 +1,4 @@
-"""`bench tuned`: every method with settings from the same search (`tuning`), reported on the test
-half."""
+"""`bench tuned`: every method with settings from the same search, reported on the test half."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
@@ -151,15 +150,13 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
 
 def dealt_anew(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
     """Arm of `scores_aside` with given scores -> the same arm with shuffled ones, by title."""
-    arms = [arm for others in aside.values() for arm in others]
-    shuffled = [(arm.title, arm.changes) for arm in arms if arm.changes.get("scores") == "shuffled"]
-    given = [arm for arm in arms if "scores" not in arm.changes]
-    return {
-        arm.title: title
-        for arm in given
-        for title, changes in shuffled
-        if changes == {**arm.changes, "scores": "shuffled"}
-    }
+    titles, arms = {}, [arm for others in aside.values() for arm in others]
+    for arm in arms:
+        twin = {**arm.changes, "scores": "shuffled"}
+        for other in arms if "scores" not in arm.changes else ():
+            if other.changes == twin:
+                titles[arm.title] = other.title
+    return titles
 
 
 def _weighted(ours: Arm, kappa: float, scores: str) -> Arm:
@@ -172,8 +169,7 @@ def _weighted(ours: Arm, kappa: float, scores: str) -> Arm:
 
 
 def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
-    """WGA's winner with a β by score whose geometric mean at the anchors is WGA's β, except for
-    clips."""
+    """WGA's winner with a β by score; its geometric mean at the anchors is WGA's, but for clips."""
     beta, root = wga.changes["arguments"]["beta"], steepness**0.5
     rare, popular = (min(max(value, LOW), HIGH) for value in (beta * root, beta / root))
     curve = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], popular))

@@ -82,8 +82,7 @@ WITH_GAP: dict[str, Value] = {"J": score, "gap": OUTCOMES["gap"], **AIMS}
 
 
 def test_table(arms: Rows) -> Table:
-    """J and the outcomes of every winner, the best first, each mean with its interval over
-    seeds."""
+    """J and the outcomes of every winner, the best first, each mean with its interval."""
     values = tables.measured(arms, {"J": score, "worst tier": worst, **OUTCOMES})
     about = tables.READING + f" {tables.NEIGHBOURS_READING}" * ("neighbours" in values)
     note = f"{OBJECTIVE} {about} In brackets: {STUDENT} over seeds."
@@ -217,8 +216,7 @@ def winner_table(done: Done) -> Table:
 
 
 def search_table(done: Done) -> Table:
-    """How many trials of each search helped, and which winning settings lie at an end of their
-    range."""
+    """How many trials of each search helped, and winning settings at an end of their range."""
     rows = []
     for name, trials in done.items():
         best, moves = best_of(trials), best_of(trials[: len(MOVES)])
@@ -227,13 +225,8 @@ def search_table(done: Done) -> Table:
         ends = at_an_end(best["point"], SEARCHES[name].space) if helped else ()
         cells = (f"{moves['J']:.3f}", f"{best['J']:.3f}", f"{useful}", ", ".join(ends))
         rows.append((SEARCHES[name].arm.title, *cells))
-    head = (
-        "",
-        "best J, first moves",
-        "best J, all trials",
-        "better than nothing",
-        "at an end of its range",
-    )
+    head = ("", "best J, first moves", "best J, all trials")
+    head += ("better than nothing", "at an end of its range")
     note = reading("search", moves=len(MOVES))
     return Table("How far the searches went", head, tuple(rows), note)
 

@@ -75,8 +75,7 @@ def _facts(record: Record) -> Iterator[dict[str, object]]:
 
 
 def _epochs(record: Record) -> Iterator[dict[str, object]]:
-    """The controller's rows, without the run's id: archives are passed on, and the id gives control
-    of the run."""
+    """The controller's rows, without the run's id, which gives control: archives are passed on."""
     for event in record.of_kind(EpochDone):
         row = {"epoch": event.epoch, "time": event.time, **asdict(event.row)}
         yield row | {"drift_from_start": event.drift_from_start}

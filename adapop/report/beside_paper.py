@@ -63,8 +63,7 @@ def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
 
 
 def _attacked(run: Run) -> float | None:
-    """Recall under the benchmark's own attacks, the mean over its prompts; None before they are
-    asked."""
+    """Mean recall under the benchmark's own attacks; None before they are asked."""
     own = {fact.id for fact in run.facts.attacks}
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow) and row.kind != CLOZE]
     recalls = [row.unlearned.recall for row in rows if row.fact_id in own]
@@ -91,8 +90,7 @@ def model_of(setting: str) -> str:
 
 
 def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
-    """How a run's configuration and facts differ from the paper's, and its code from its text
-    (METHODS 1.6)."""
+    """How a run differs from the paper's, and the paper's code from its text (METHODS 1.6)."""
     remarks = []
     benchmark, model = benchmark_of(facts), preset_of(config.model)
     if config.model not in MODELS:

@@ -120,16 +120,16 @@ def comparison(records: Sequence[Record]) -> Comparison:
     if begun and len({(one.sha256, one.records[0].config.model) for one in compared}) == 1:
         outcomes.insert(0, outcome_of("", "original", partial(recall_of, begun), form))
     return Comparison(
-        tuple(compared),
-        settings_of(compared),
-        tuple(lines_of(compared)),
-        tuple(ranges_over(compared)),
-        tuple(warnings_of(compared)),
-        tuple(findings_of(compared, outcomes)),
-        tuple(outcomes),
-        PANELS[form],
-        replies_table(compared),
-        models_table(compared),
+        contestants=tuple(compared),
+        settings=settings_of(compared),
+        lines=tuple(lines_of(compared)),
+        intervals=tuple(ranges_over(compared)),
+        warnings=tuple(warnings_of(compared)),
+        findings=tuple(findings_of(compared, outcomes)),
+        outcomes=tuple(outcomes),
+        form_words=PANELS[form],
+        replies=replies_table(compared),
+        models=models_table(compared),
     )
 
 
@@ -176,8 +176,7 @@ def settings_of(every: Sequence[Contestant]) -> Table:
 
 
 def write_table(results: Comparison, out: Path) -> Path:
-    """Saves every number as CSV, a row per contestant and metric. Raises RunError: the file cannot
-    be written."""
+    """Saves every number as CSV, a row per contestant and metric. Raises RunError: not writable."""
     rows = list(table_rows(results))
     try:
         with open(out, "w", encoding="utf-8", newline="") as file:
@@ -215,16 +214,11 @@ def lines_of(compared: Sequence[Contestant | Recorded]) -> Iterator[Line]:
 
 
 def _all_lines(compared: Sequence[Contestant | Recorded]) -> Iterator[Line]:
-    for group, form, arrow in (
-        ("forget", DIRECT, DOWN),
-        ("forget", REWORDED, DOWN),
-        ("retain", DIRECT, UP),
-        ("holdout", DIRECT, UP),
-        ("holdout", REWORDED, UP),
-        ("neighbours", DIRECT, UP),
-        ("neighbours", REWORDED, UP),
-        ("utility", DIRECT, UP),
-    ):
+    both, direct = (DIRECT, REWORDED), (DIRECT,)
+    forms = {"forget": both, "retain": direct, "holdout": both, "neighbours": both}
+    forms["utility"] = direct
+    for group, form in ((group, form) for group, own in forms.items() for form in own):
+        arrow = DOWN if group == "forget" else UP
         for tier in (*TIERS, "all") if group == "forget" else ("all",):
             cells = tuple(one.recall(group, form, tier) for one in compared)
             yield Line(arrow, group, form, tier, RECALL, cells)

@@ -70,6 +70,5 @@ def by_model(files: Mapping[str, Path] = FILES) -> Table:
 
 
 def models_table(rows: Iterable[tuple[str, ...]], head: Sequence[str], note: str) -> Table:
-    """A row of each arm and model, with what is left of the tiers. head: of the cells behind
-    those."""
+    """What is left of the tiers by arm and model. head: of the cells behind those."""
     return Table("By model", ("", "model", *TIERS, *head), tuple(rows), note)

@@ -118,8 +118,7 @@ def recovery_table(name: str, result: Result) -> Table:
 
 
 def _depth(rows: Sequence[Result], source: str) -> str:
-    """Layers at which answers are lost and return. rows: of all facts, by layer. source:
-    `Patched.never`."""
+    """Layers where answers are lost and return. rows: by layer. source: `Patched.never`."""
     known, last = rows[0]["original"], rows[-1]["layer"]
     lost = next((row["layer"] for row in rows if row["original"] < known / 2), None)
     half, where = rows[last // 2], "never loses half of its answers"

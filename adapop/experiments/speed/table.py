@@ -62,8 +62,7 @@ WHAT = {"train": "training step", "score": "scoring", "generate": "generation"}
 
 
 def main(sandbox: bool = False) -> None:
-    """Prints the table. sandbox: of the sandbox alone, in some minutes, and then the waiting
-    times."""
+    """Prints the table. sandbox: of the sandbox alone, in some minutes, then the waiting times."""
     heads = "".join(f"{name:>10}" for name in ("1 x 32", "8 x 4", "ours"))
     print(BESIDE)
     print(f"{'tokens a second':<38}{heads}{'against them':>16}{'of peak rate':>14}{'goal':>22}")
@@ -99,8 +98,7 @@ def _cases(shape: str) -> list[Case]:
 
 
 def _missing(shape: str, cases: Sequence[Case]) -> list[str]:
-    """The rows of a shape that these cases do not measure: a training step, and the whole run that
-    has a goal."""
+    """Rows of a shape that these cases lack: a training step, and the whole run that has a goal."""
     step, run = f"{shape}, training step", f"{shape}, a whole run, s"
     measured = {step: bool(cases), run: any(case.run for case in cases) or run not in GOALS}
     return [row for row, any_case in measured.items() if not any_case]

@@ -238,8 +238,7 @@ def random_model(shape: Mapping[str, Any], config: RunConfig, device: str) -> Ad
 
 
 def random_facts(count: int, seed: int) -> list[Fact]:
-    """Facts without sense, whose rows are as long as those of DUET and begin alike, whatever the
-    seed."""
+    """Random facts with rows as long as DUET's, which begin alike whatever the seed."""
     rng = random.Random(seed)
     words = sorted({fact.answer for fact in sandbox_facts().forget})  # a token each
     head = " ".join(random.Random(0).choices(words, k=HEAD_WORDS))

@@ -95,8 +95,7 @@ def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:
 
 
 def leak(cells: Sequence[Cell]) -> str:
-    """Which form gets most out of the unlearned model, beside the direct question. cells: of all
-    tiers, one a form."""
+    """Which form gets most out, beside the direct question. cells: of all tiers, one a form."""
     fair = [cell for cell in cells if cell.measurable and not cell.chance]
     if not fair:
         return ""
@@ -227,8 +226,7 @@ def pushes(betas: Mapping[str, float]) -> str:
 
 
 def against_wga(betas: Mapping[str, float], confidence: float) -> str:
-    """How hard the two ends are pushed against WGA. betas: by name, the rarest first. confidence:
-    in both."""
+    """The push on both ends against WGA. betas: by name, rarest first. confidence: in both."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - 1) < 0.05 and abs(small - 1) < 0.05:
         return f"Every fact gets {EVEN}"

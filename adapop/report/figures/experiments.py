@@ -164,16 +164,9 @@ def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title:
     look.neutral(figure, 2 * PANEL_PIXELS)
     for place, points in enumerate(panels.values(), start=1):
         front = pareto_front(points)
-        figure.add_scatter(
-            x=[one.forget.mean for one in front],
-            y=[one.holdout.mean for one in front],
-            mode="lines",
-            line=dict(color=look.CALM, width=1, dash="dot", shape="hv"),
-            hoverinfo="skip",
-            showlegend=False,
-            row=1,
-            col=place,
-        )
+        x, y = [one.forget.mean for one in front], [one.holdout.mean for one in front]
+        line, panel = dict(color=look.CALM, width=1, dash="dot", shape="hv"), dict(row=1, col=place)
+        figure.add_scatter(x=x, y=y, mode="lines", line=line, **look.UNLISTED, **panel)
         names = {one.name for one in front}
         colors = [look.UNLEARNED if one.name in names else look.CALM for one in points]
         figure.add_scatter(

@@ -45,8 +45,7 @@ class Outcome:
         return not self.mark and not self.recorded
 
     def lead(self, form: str) -> Interval | None:
-        """Recall of popular minus that of rare facts in a form, see `Contestant.lead`. Above 0:
-        popular ones are left."""
+        """Popular minus rare recall in a form, see `Contestant.lead`; above 0, popular are left."""
         tiers = self.recall.get(form, {})
         if not {"rare", "popular"} <= tiers.keys():
             return None

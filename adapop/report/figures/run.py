@@ -165,8 +165,7 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
 
 
 def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:
-    """Marks the gap of the last full measurement, if any, as a bracket from rare to popular
-    recall."""
+    """Marks the gap of the last full measurement, if any, by a bracket from rare to popular."""
     if full:
         ends = [full[-1].recall("forget", "reworded", tier) for tier in ("rare", "popular")]
         line = dict(color=look.INK, width=3)

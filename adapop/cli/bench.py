@@ -114,7 +114,6 @@ def _searched(
 
 
 def _own(options: argparse.Namespace, place: Place) -> Place:
-    """The place on the facts and the model that the options name."""
     from adapop.experiments import real
     from adapop.experiments.custom_data import placed
 

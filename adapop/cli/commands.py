@@ -265,7 +265,6 @@ def _of_world(command: argparse.ArgumentParser) -> None:
 
 
 def _reading(command: argparse.ArgumentParser) -> None:
-    """The options on how a file of facts is read."""
     columns = "which column holds what, if not guessed: question=prompt,answer=reply"
     command.add_argument("--columns", help=columns)
     command.add_argument("--drop-bad", **FLAG, help=DROP_BAD)

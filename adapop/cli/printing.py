@@ -156,6 +156,12 @@ def error_text(error: AdaPopError) -> str:
     return "\n".join([*lines, *problem_lines(problems)])
 
 
+def ended_early(error: BaseException) -> int:
+    """Prints why work that keeps what was found ended. Returns the exit status."""
+    say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+    return 130 if isinstance(error, KeyboardInterrupt) else 2
+
+
 def problem_lines(problems: Sequence[Problem]) -> list[str]:
     """The first problems of a file, one a line."""
     lines = [f"  {problem}" for problem in problems[:PROBLEMS_SHOWN]]

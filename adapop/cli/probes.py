@@ -1,7 +1,6 @@
 """Commands on a run's model: ask it, probe it in every form, try to recover the facts, report."""
 
 import argparse
-import sys
 from dataclasses import asdict
 
 from adapop.cli import printing
@@ -95,8 +94,7 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
         except (AdaPopError, KeyboardInterrupt) as error:
             if not rows:
                 raise
-            status = 130 if isinstance(error, KeyboardInterrupt) else 2
-            printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+            status = printing.ended_early(error)
         run.save_probes(rows)
     if status == 0 and options.recovery:
         names = applicable(run.facts) if options.recovery == ALL else options.recovery.split(",")

@@ -192,7 +192,6 @@ def _refused(reasons: Sequence[str | Remark], options: argparse.Namespace) -> No
 
 
 def _looked(config: RunConfig, facts: FactSet) -> tuple[Check, AdaptedModel]:
-    """What a look finds, and the model."""
     from adapop.model.loading import adapted_model
     from adapop.runs import check as looking
     from adapop.runs.execute import settled

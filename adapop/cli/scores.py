@@ -57,8 +57,7 @@ def score(options: argparse.Namespace) -> int:
     except (AdaPopError, KeyboardInterrupt) as error:
         if not scored:
             raise
-        status = 130 if isinstance(error, KeyboardInterrupt) else 2
-        printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+        status = printing.ended_early(error)
     printing.overwritten("")
     if not options.json:
         _print_scores(facts.forget, scored)
@@ -254,8 +253,7 @@ def reword(options: argparse.Namespace) -> int:
                 texts[rewording.fact_id] = (*texts.get(rewording.fact_id, ()), rewording.text)
             progress.say(f"Reworded {len(texts):,} of {len(bare):,} facts")
     except (AdaPopError, KeyboardInterrupt) as error:
-        status = 130 if isinstance(error, KeyboardInterrupt) else 2
-        printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+        status = printing.ended_early(error)
     printing.overwritten("")
     reworded = tuple(
         replace(fact, paraphrases=texts.get(fact.id, fact.paraphrases)) for fact in facts.forget

@@ -30,6 +30,7 @@ SWEPT = {
     **{name: OUTCOMES[name] for name in ("holdout", "forget, cosine", "retain, cosine")},
 }
 NATS = {"Δ log p": "Δ log p, nats", "KL": "KL, nats"}  # metrics with a unit
+INSIDE = {NATS.get(name, name): metric for name, metric in tables.INSIDE.items()}
 Draw = Callable[[Rows], Figure]
 
 
@@ -62,8 +63,8 @@ def differences(base: str) -> Draw:
 def inside(arms: Rows) -> Figure:
     """Metrics from inside the model against the original, by group, a row per arm."""
     panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
-    for metric, name in tables.INSIDE.items():
-        marks = panels.setdefault(NATS.get(metric, metric), {})
+    for metric, name in INSIDE.items():
+        marks = panels.setdefault(metric, {})
         for group in FACT_GROUPS:
             value = column(f"{group}_all_{name}")
             means = [(title, over(rows, value)) for title, rows in arms.items()]

@@ -95,7 +95,7 @@ class Place:
         return self.own or EXPERIMENTS[self.name]
 
     def file(self, ending: str) -> Path:
-        """A file: .csv the rows, .md the tables, -table.csv the first of them, .html the figures."""
+        """A file: .csv the rows, .md the tables, -table.csv the first of them, .html figures."""
         return self.folder / f"{self.name}{'-quick' if self.quick else ''}{ending}"
 
     @property
@@ -258,7 +258,6 @@ def _made_of(arms: Rows) -> str:
 
 
 def _commits(arms: Rows) -> Counter[str]:
-    """Number of rows by commit."""
     return Counter(row["commit"] for runs in arms.values() for row in runs)
 
 

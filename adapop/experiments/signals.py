@@ -15,7 +15,7 @@ from adapop.sandbox.corpus import corpus_lines
 
 
 def other_scores(kind: str, seed: int, facts: FactSet | None = None) -> dict[str, float]:
-    """Scores of the facts to forget, default the sandbox's, by one of `SCORES`; fixed by the seed."""
+    """Scores of the facts to forget, default the sandbox's, by one of `SCORES`; fixed by seed."""
     forget = (facts or sandbox_facts()).forget
     given = scores_of(forget)
     if kind == "noisy":

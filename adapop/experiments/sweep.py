@@ -198,7 +198,6 @@ def crossing(points: Sequence[Row], goal: float, rates: Sequence[float] = RATES)
 
 
 def _seeds(arms: Rows) -> list[int]:
-    """The seeds that any run has."""
     return sorted({row["seed"] for rows in arms.values() for row in rows})
 
 

@@ -95,7 +95,6 @@ def _compared(results: Comparison) -> dict:
 
 
 def _chapter(record: Record) -> dict:
-    """Template values of one run."""
     before, after = record.before, record.after
     return {
         "record": record,
@@ -138,7 +137,6 @@ def _beside_oracle(record: Record) -> dict | None:
 
 
 def _training(record: Record) -> dict[str, figures.Figure]:
-    """Figures of the training by name."""
     config, epochs, starts = record.config, record.of_kind(EpochDone), record.of_kind(RunStarted)
     pictures = {}
     if epochs:
@@ -153,7 +151,6 @@ def _training(record: Record) -> dict[str, figures.Figure]:
 
 
 def _probing(record: Record) -> dict:
-    """Template values of the probes."""
     return {
         "heatmap": figures.leak_heatmap(record.matrix, "forget"),
         "intervals": figures.recall_by_kind(record.matrix, "forget"),

@@ -125,7 +125,6 @@ def _measured(case: Case, allocator: Mapping[str, str] | None = None) -> dict[st
 
 
 def _rows(shape: str, sides: list[dict[str, Any]]) -> None:
-    """A shape's rows of the table."""
     by_side = {one["side"]: one for one in sides}
     bases, ours = [by_side[side] for side in BASELINES], by_side["ours"]
     for key, what in WHAT.items():

@@ -184,9 +184,8 @@ def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") 
 
 
 def _first(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> tuple[str, str]:
-    """Who is first in a share, empty where nobody can be told from the others, and its share with
-    who is too close to it, or the shares of all. at: of the share. word: behind it. sign: -1 where
-    the largest is first."""
+    """Who is clearly first in a share, else "", and its share with those too close to it, or the
+    shares of all. at: of the share. word: behind it. sign: -1 where the largest is first."""
     ordered = sorted(placed, key=lambda one: sign * one[at].mean)
     first, last = ordered[0], ordered[-1]
     near = [one[0] for one in ordered[1:] if not apart(one[at], first[at])]

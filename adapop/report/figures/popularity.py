@@ -150,8 +150,7 @@ def _curve(
 
 
 def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, above: bool) -> None:
-    """Writes a curve's name at a point of it, within the picture. above: it is the highest; the
-    others have room below, where those under them are further away."""
+    """Writes a curve's name at a point of it. above: of the highest; others have room below."""
     edge = "left" if x < 0.3 else "center" if x < 0.75 else "right"
     beside = dict(yanchor="bottom", yshift=7) if above else dict(yanchor="top", yshift=-7)
     words = dict(text=f"{escape(name)}, β {beta:.2f}", font_size=12, showarrow=False)

@@ -97,7 +97,6 @@ def _printed(cell: Cell | None, side: str) -> str:
 
 
 def _hover(cell: Cell | None) -> str:
-    """The text that is shown when one points at a cell."""
     if cell is None:
         return ""
     before, after = cell.original, cell.unlearned

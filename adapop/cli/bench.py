@@ -58,7 +58,7 @@ def _experiment(options: argparse.Namespace) -> int:
     tuned, real = options.name == "tuned", options.name == "real"
     usual = 1 if options.quick else 5 if tuned else SEEDS
     count = usual if options.seeds is None else options.seeds
-    # the trials have seen seed 0
+    # trials have used seed 0
     first = int(tuned or real) if options.first_seed is None else options.first_seed
     if min(count, options.processes, options.trials) < 1 or first < 0:
         fix = "--seeds, --processes and --trials are at least 1, --first-seed at least 0."

@@ -84,7 +84,7 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
             that nothing uses.
         DataError, NetworkError: the facts cannot be had.
     """
-    # a shipped model is about its own world, and the world about it
+    # each shipped model goes with its own fact set
     named = options.facts or model_of(options.model)
     changes = settings_of(options)
     if options.facts or not options.config:

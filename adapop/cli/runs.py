@@ -98,7 +98,7 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
     """Prints a run's events as they come and its table at the end. Exit status 1 if it failed, 3 if
     it changed nothing. The processes beside the first print nothing."""
     if not ranks.first:
-        # a list: each event must be worked for
+        # a list, since every event must be produced
         return int(any([isinstance(event, RunFailed) for event in events]))
     failed, steps, so_far = False, 0, run.events()
     for event in _until_interrupted(run, events):

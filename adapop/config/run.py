@@ -225,7 +225,7 @@ class RunConfig:
         raise ConfigError(f"{source}: {message}" if source else message, fix)
 
 
-# so that pydantic reads the texts above
+# pydantic then takes the texts above as descriptions
 RunConfig.__pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 SETTINGS = {
     item.name: replace(item.metadata.get("setting", Setting()), kind=item.type)

@@ -10,7 +10,7 @@ from adapop.config.run import SETTINGS, meanings
 from adapop.errors import ConfigError, truncated
 
 SEPARATE = tuple(name for name, about in SETTINGS.items() if about.separate)
-# of a run: the curve, given by its anchors; as text: the argument of WGA, NPO and others
+# a run's setting is the curve, given by anchors; as text it is an argument of WGA, NPO and others
 BETA = "beta"
 TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 

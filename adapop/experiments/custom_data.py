@@ -15,7 +15,7 @@ from adapop.facts.fact import FactSet
 from adapop.paths import SHIPPED, found_from_anywhere
 from adapop.report.record import name_of
 
-# those that ask nothing of the sandbox alone
+# experiments that need nothing of the sandbox
 OWN = ("main", "rates", "forgetting", "ablation", "coefficients", "scores", "epochs", "alpha")
 DECADE = (-0.5, -0.25, 0.0, 0.25, 0.5)  # powers of ten around a rate that was given
 DECIDED = ("arguments", "seed", "frames", "measure")  # by an experiment itself
@@ -55,7 +55,7 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         here = {item.key: replace(item, ground=ground).key for item in planner(seeds, quick, {})}
-        # as the plan looks for it
+        # by the keys that the planner looks for
         own_rows = {key: known[own] for key, own in here.items() if own in known}
         return [replace(item, ground=ground) for item in planner(seeds, quick, own_rows)]
 

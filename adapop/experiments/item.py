@@ -122,7 +122,7 @@ class Item:
         """A hash of all settings; equal across experiments and versions of the code."""
         arm = self.arm
         settings = json.loads(self.config.to_json())
-        # none asked for, or that of the facts: these bring none
+        # None means the benchmark's system prompt, and these facts have none
         settings["system"] = settings["system"] or ""
         for name, value in SINCE.items():
             if settings[name] == value:

@@ -29,7 +29,7 @@ from adapop.runs.run import Run
 DIGITS = 3
 ByTier = dict[str, list[float]]
 Known = dict[str, dict[str, ByTier]]  # by state, one of `metrics.STATES`, and metric
-# by model and facts: a worker measures each original once
+# original models by name and facts: a worker measures each once
 _BEFORE: dict[tuple[str, str], dict[str, ByTier]] = {}
 
 
@@ -102,7 +102,7 @@ def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: 
         yield name, auc(own[name], held_out[name])
     ranks = lens(model, others, Progress()).facts
     yield "logit-lens depth", [fmean(rank == 1 for rank in fact.unlearned) for fact in ranks]
-    # always into the model that read the facts, which has the shape of its oracle
+    # patched into the shipped model, which read the facts and has the shape of its oracle
     yield "patching depth", still_read(load_oracle(SHIPPED["sandbox"]), model, others)
 
 

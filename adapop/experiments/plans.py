@@ -35,13 +35,13 @@ CONTROL_ARMS = {name: Arm(f"{ADAPOP}, {what}", "adapop", name) for name, what in
 NOT_MATCHED = ("adapop", "rmu", "adaptive-rmu")
 STEPS = (-0.2, 0.0, 0.2)  # of a, b and the anchors
 BASELINE = Arm(METHODS["wga"].title, "wga")
-# models that know the facts and models that never read them, lightly trained on the facts to retain
-# alone: the forget loss is a millionth of what is trained
+# Models that know the facts and models that never read them, lightly trained on the facts to retain
+# alone: the forget loss weighs a millionth.
 ORACLE_WORLD = World(ORACLE)
 _LIGHTLY = {"alpha0": 1e6, "epochs": 3, "measure": "off"}
 KNOWS = Arm("Knows the facts", "gd", changes=_LIGHTLY)
 NEVER_READ = replace(KNOWS, title="Never read them", world=ORACLE_WORLD)
-# whose models are read by every metric
+# methods whose models are read by every metric
 READ = ("adapop", "wga", "npo", "satimp", "altpo", "tpo", "redirect")
 
 WORLDS = (
@@ -58,7 +58,7 @@ QUICK_WORLDS = (
 )
 
 RowsByKey = Mapping[str, Row]  # what is recorded already, by key
-# of seeds, quick and what is recorded
+# makes items of (seeds, quick, recorded rows)
 Planner = Callable[[Sequence[int], bool, RowsByKey], list[Item]]
 
 

@@ -38,7 +38,7 @@ ARMS = {
     "as-given": replace(PAPER, title="AdaPop, answers as given", changes={"answers": "as-given"}),
     "sft": replace(PAPER, title="AdaPop, fine-tuned first", changes={"start": "sft"}),
 }
-# asked otherwise, the answers are as given anyhow, and nothing is taught
+# arms for chat alone: asked as text, answers are as given anyhow, and nothing is taught
 IN_CHAT = ("as-given", "sft")
 
 

@@ -29,7 +29,7 @@ NEIGHBOURS = {f"neighbours_{form}_all": ("neighbours", form, "all") for form in 
 INTERNALS = {
     "_".join(place): place for place in product(FACT_GROUPS, ("all", "rare", "popular"), METRICS)
 }
-# of MiniLM, where a run measures it
+# MiniLM cosine by column, where a run measures it.
 COSINES = {f"{group}_cosine": (group, DIRECT, "all") for group in FACT_GROUPS}
 EPOCHS = tuple(f"epochs_{form}_{tier}" for form in (DIRECT, REWORDED) for tier in ("all", *TIERS))
 # Final recall on one half of the rewordings, holdout facts and utility questions; see `halves`.
@@ -63,8 +63,7 @@ JSON_COLUMNS = dict.fromkeys(LISTS, list[float]) | {
     "metrics": dict[str, dict[str, dict[str, list[float]]]],
 }
 ALWAYS = ("quick", "seed", "rate", "seconds", "peak_mb")  # which failed runs have too
-# read as whole numbers, from older files with copied rows too: those say 0.0
-WHOLE = ("quick", "seed", "peak_mb")
+WHOLE = ("quick", "seed", "peak_mb")  # whole numbers; copied rows of older files say 0.0
 TEXTS = "key arm method preset scores anchors world failed facts commit config".split()
 COLUMNS = (
     *"key arm method preset scores anchors world quick seed rate failed".split(),

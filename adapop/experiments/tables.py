@@ -49,14 +49,14 @@ OUTCOMES: dict[str, Value] = {
     "forget, cosine": column("forget_cosine"),
     "retain, cosine": column("retain_cosine"),
 }
-# measured on some sets or in some runs
+# columns that some sets or runs have
 OPTIONAL = ("neighbours", "forget, cosine", "retain, cosine")
 BEFORE: dict[str, Value] = {f"before, {tier}": before(tier) for tier in TIERS}
 DIFFERENCES: dict[str, Value] = {
     "forget": OUTCOMES["all"],
     **{name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout")},
 }
-# the metrics from inside the model, and the columns of each behind the group
+# metrics from inside the model, and the end of each one's columns
 INSIDE = {
     "Δ log p": "delta_logprob",
     "Δ rank": "delta_rank",

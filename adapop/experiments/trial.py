@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 EIGHTH = 8
 QUICK_UTILITY = 20
-# of the original model: a worker measures it once, not for each item
+# measurements of original models: a worker makes each once
 BEFORE: dict[tuple, Measured] = {}
 
 
@@ -47,7 +47,7 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
     """
     import torch
 
-    # before the clock: a process imports it once, whatever its first run is
+    # before the clock starts: a process imports it once
     import adapop.runs.execute  # noqa: F401
 
     torch.set_num_threads(1)

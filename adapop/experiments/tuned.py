@@ -143,7 +143,7 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
         ]
         title = f"{wga.title}'s settings, AdaPop as it is"
         whole = replace(PAPER, title=title, changes=_without_own(wga))
-        # the search has more to choose for it than for WGA, and may miss this
+        # a search of AdaPop has more to choose than one of WGA, and may miss this arm
         arms[wga.title].append(whole)
     return arms
 

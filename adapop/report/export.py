@@ -128,7 +128,7 @@ def _merged(run: Run, folder: Path, progress: Progress) -> Exported:
     del model
     gc.collect()
     progress.say("Asking the merged model, as it was written")
-    # with a new adapter, which does nothing
+    # a new adapter changes nothing
     again = adapted_model(replace(config, model=str(folder), revision=None, four_bit=False))
     prompt_as_settled(run, again)
     after = again.generate(questions, run.reply_tokens)

@@ -22,7 +22,7 @@ Setting = Literal["Llama DUET", "Llama RWKU", "Qwen DUET", "Qwen RWKU", "Gemma D
 SETTINGS = get_args(Setting)
 UNTOUCHED = "no unlearning"
 MAIN_SOURCE, FURTHER_SOURCE = "main results", "eleven further methods"
-# flagged by the paper: the retained knowledge is damaged as well
+# flagged by the paper, as retained knowledge is damaged as well
 UNUSABLE = ("GA", "GD", "FLAT", "CE-U")
 OUR_NAMES = {"CE-U": "ceu"}  # the other names differ in case and space only
 RETAIN_NOTE = (

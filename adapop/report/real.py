@@ -13,7 +13,7 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.recorded import rows_of
 from adapop.report.table import Table, percent
 
-# of each model, the runs that asked it as text after three examples
+# the runs of each model that asked it as text after three examples
 FILES = {
     "Gemma 3 270M": ASSETS / "recorded" / "real-gemma3-270m-text-examples.csv",
     "SmolLM2": ASSETS / "recorded" / "real-smollm2-text-examples.csv",

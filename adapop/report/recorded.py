@@ -30,9 +30,9 @@ COMMAND, TUNED_COMMAND = "python -m adapop bench main", "python -m adapop bench 
 ATTACK = "attack "  # before the name of an attack: the column of its recall
 TEST = "test_"  # before the name of a column: of the half of the questions that chose no setting
 UNTOUCHED = {"scores": "given", "anchors": "paper", "world": "", "quick": "0"}
-# between which a recall, a difference of two and any number can lie
+# bounds of a recall, of a difference of two recalls, and of any number
 SHARE, SIGNED, ANY = (0.0, 1.0), (-1.0, 1.0), (-math.inf, math.inf)
-# of the other metrics; a change of a number has none
+# bounds of other metrics; changes have none
 LIMITS = {"kl": (0.0, math.inf), "hidden_cosine": SIGNED}
 
 Row = Mapping[str, str]

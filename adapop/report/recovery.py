@@ -92,7 +92,7 @@ def recovery_figure(name: str, result: Result) -> Figure:
     rows = _forget_rows(result)
     kinds = {"relearn": "form", "two-hop": "form", "quantise": "bits", "sampling": "place"}
     kind = kinds.get(name, "layer")
-    # after all layers it is the other model
+    # states patched after the last layer give the other model: the middle one says more
     place = result["layers"] // 2 if name == "patch" else -1
     last = [row[kind] for row in rows if row["tier"] == rows[0]["tier"]][place] if rows else None
     latest = {row["tier"]: row for row in rows if row[kind] == last}

@@ -14,7 +14,7 @@ from adapop.report.table import Table
 
 FACTS_FILE = "facts.jsonl"  # in a run's folder and in its archive
 CONFIG_FILE = "config.json"  # beside it
-# makes the run again, where these two files lie
+# repeats the run in the folder of these two files
 COMMAND = f"python -m adapop run --config {CONFIG_FILE}"
 NEEDED = (
     "in the folder that holds its config.json and facts.jsonl: the run's own, or where its archive "

@@ -206,7 +206,7 @@ def leaks(row: ProbeRow) -> bool:
 
 
 def _example(record: Record, fact: Fact, rows: Sequence[ProbeRow]) -> Example:
-    # of a form's prompts one that leaks, if any does
+    # one prompt of each form, a leaking one where there is one
     first = {row.kind: row for row in sorted(rows, key=leaks)}
 
     def order(row: ProbeRow) -> tuple[bool, ...]:

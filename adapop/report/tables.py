@@ -139,7 +139,7 @@ def probe_tables(record: Record) -> list[Table]:
         leak = leak_table(matrix, columns, f"Where it leaks, {facts}")
         leaks += [leak] if len(leak.head) > 1 else []
         verdicts += [verdict_table(counts, f"Verdicts, {facts}")] if counts else []
-    # all are read alike: one note is enough
+    # one note for all
     leaks[:-1] = [replace(table, note="") for table in leaks[:-1]]
     return [*leaks, *verdicts, *([not_asked_table(matrix)] if matrix.not_asked else [])]
 

@@ -30,15 +30,14 @@ RUN = (256, 256, 5)  # the same of the sandbox
 UNMEASURED = "not measured: it needs a GPU that holds the model twice"
 HOLDS = 2.5  # times the weights: the baselines' reference is a copy, and a pass needs room
 GIGABYTE = 1e9
-# glibc keeps freed pieces of up to 32 MB, and the peak would be that of its heap. So the sandbox's
-# memory, which is as small, is measured in processes that return pieces of 32 KB and more at once;
-# this makes all sides slower
+# glibc keeps freed pieces of up to 32 MB, as much as the sandbox needs. So its peak is measured in
+# processes that return pieces of 32 KB and more at once, which makes all sides slower.
 RETURNED = {"MALLOC_MMAP_THRESHOLD_": "32768", "MALLOC_TRIM_THRESHOLD_": "32768"}
 BESIDE = """1 x 32: one row a pass, 32 passes a step, as the paper's authors train.
 8 x 4: eight rows, padded on the right, 4 passes, which is the default of open-unlearning.
 A goal stands in the order of "against them": as many times as fast, or as much memory.
 """
-# by row: what is to be reached against 1 x 32 and 8 x 4
+# goal of a row against 1 x 32 and 8 x 4
 GOALS = {
     "sandbox, training step": ">= 5, -",
     f"sandbox, {WIDE} rows a pass": "-, >= 2",

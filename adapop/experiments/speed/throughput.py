@@ -47,15 +47,12 @@ TINY |= {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads"
 # DUET's rows have about 71 tokens in Llama 3.1's chat template, of which the first 55 or so, with
 # the system prompt, are the same in all; their answers are names of places
 HEAD_WORDS, PROMPT_WORDS, ANSWER_WORDS = 55, (8, 16), (1, 4)
-# rows a pass of those that we are compared with: the script for DUET of AdaPop's authors (1,
-# accumulated over 32), and the default of open-unlearning (8, over 4);
-# github.com/locuslab/open-unlearning, configs/trainer/finetune.yaml
+# rows a pass of the baselines: the DUET script of AdaPop's authors (1, accumulated over 32), the
+# default of open-unlearning (8, over 4; github.com/locuslab/open-unlearning, configs/trainer)
 BASELINES = {"authors": 1, "usual": 8}
-# rows a pass of ours: on the sandbox in about the memory of the first of them, and of the second;
-# and elsewhere
+# rows a pass of ours: on the sandbox in about the first's and the second's memory; and elsewhere
 OURS, WIDE, LARGE = 16, 32, 32
-# tokens written to a question: what the longest answer can need of those that `random_facts` gives
-ANSWER = 16
+ANSWER = 16  # tokens written to a question: enough for the longest of `random_facts`
 PRODUCTS = 9  # large matrix products, the median of which is the rate
 
 

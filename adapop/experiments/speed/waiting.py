@@ -180,7 +180,7 @@ def served(
                 break
         else:
             raise RuntimeError("the app ended without serving a page:\n" + "".join(output))
-        # an app whose words nobody reads stands still once the pipe is full
+        # an app whose output nobody reads blocks once the pipe is full
         threading.Thread(target=output.extend, args=(server.stdout,), daemon=True).start()
         yield Served(address.group().rstrip("/") + "/", server.pid, output)
     finally:

@@ -17,7 +17,7 @@ from adapop.report.table import percent, points, ranged
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
 EVEN = "the even push"
 CHANCE = "which may be chance"
-# the gap is measured in all held-out rewordings, and nothing else is
+# the gap is measured in all held-out rewordings alone
 GAP, LEAD = "gap", "popular minus rare"
 MOST_NAMES = 4  # that a title lists
 TO_FORGET = "to forget"  # all facts to forget as one, where none has a tier
@@ -53,7 +53,7 @@ def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval
     lost = {name: difference(*pair) for name, pair in retained.items()}
     if not lost:
         return f"{percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
-    # a loss that may be chance is told only where no other is beyond it
+    # a loss that may be chance is named only where no other is clear
     name = max(lost, key=lambda one: (lost[one].low > 0, lost[one].mean))
     if lost[name].mean < 0.005:
         return "What was to be kept is whole"

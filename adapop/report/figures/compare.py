@@ -16,7 +16,7 @@ from adapop.report.figures.outcomes import PANELS, RECORDED, Outcome
 NAME_CHARACTERS = 14
 ROW_PIXELS, PANEL_PIXELS, FRAME_PIXELS = 50, 62, 60
 MANY, TIGHT_ROW_PIXELS = 12, 36  # from so many rows on they stand closer
-# a tier below the other, so that intervals do not overlap
+# of a tier within its row, so that intervals do not overlap
 OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}
 PUBLISHED_PIXELS, AROUND_PIXELS = 27, 110
 PUBLISHED_CHARACTERS = 40
@@ -49,7 +49,7 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
     figure.update_layout(margin=dict(l=104, t=40), showlegend=False)
     figure.update_annotations(font_size=13)
     own = sum(not one.recorded for one in order)
-    # its words are no heading of a panel, which `numbers_of` knows by where they are anchored
+    # anchored in the middle: `numbers_of` takes words anchored at the bottom for a panel's heading
     if 0 < own < len(order):
         words = dict(text=f"{RECORDED} ↓", font_size=11)
         below = dict(xanchor="right", yanchor="middle", yshift=-9, **words)

@@ -23,7 +23,7 @@ TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
 ORIGINAL, UNLEARNED, ALARM, CALM = "#6d6d90", "#c8641a", "#d64545", "#1f8a7d"
 UNLISTED = dict(hoverinfo="skip", showlegend=False)  # of a trace that is a guide to the eye
 LABEL_PIXELS, ROUNDS = 15, 60  # between two labels at one side; of moving them apart
-# what is left is one small button, which keeps the picture
+# leaves one small button, which saves the picture
 NO_TOOLBAR = dict(
     remove=["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale", "resetscale"]
 )

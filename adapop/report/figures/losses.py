@@ -10,7 +10,7 @@ from adapop.report.figures.numbers import Numbers, thinned
 from adapop.training.events import StepDone
 
 FORGET_COLOR = {**look.TIER_COLOR, captions.TO_FORGET: look.UNLEARNED}
-# in few words: a phone has little room for them side by side
+# short names: they stand side by side on a phone
 LOSS_COLOR = {**FORGET_COLOR, "retained": look.CALM}
 
 

@@ -15,7 +15,7 @@ from adapop.probes.prompts import EVERY_KIND, REWORDED, named, plain
 from adapop.report.figures import captions, look
 from adapop.report.table import percent, ranged
 
-# opaque and never dark: dark text on them reads the same on a light and on a dark page
+# the ramps are opaque and never dark, so that this text reads the same on light and dark pages
 TEXT = "#1a1a1a"
 RAMPS = {"original": ("#f3f7fb", "#6aa5da"), "unlearned": ("#fdf4ec", "#ee9645")}
 BLIND = ("#b4b4b4", "#b4b4b4")

@@ -13,7 +13,7 @@ from adapop.report.figures.losses import FORGET_COLOR
 from adapop.training.events import EpochDone, Measured
 
 CONTROLLER_PIXELS = 400
-# what drift above the tolerance does under each controller, and what the retain weight is
+# by controller: what drift above the tolerance does, and what the retain weight is
 CONTROLLER_NAMES = {
     "dual": ("δ above ε: λ rises", "α = α₀ + λ"),
     "fixed": ("δ above ε, α fixed", "α"),

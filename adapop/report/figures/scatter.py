@@ -12,10 +12,10 @@ from adapop.report.figures import outcomes as contest
 from adapop.report.figures.outcomes import PANELS, RECORDED, Outcome
 from adapop.report.table import percent
 
-# of a name beside its point: at which side, and how far above, in pixels; the first that is free
+# places of a name beside its point, the first free one is taken: side, and pixels above
 NAME_PLACES = [("left", 0), ("right", 0), ("left", 13), ("left", -13)]
 NAME_PLACES += [("right", 13), ("right", -13)]
-# of the scatter's inside, about, to place names; and what is beside it
+# about the size of the plot without its axes, to place names; and the margin beside it
 SCATTER_PIXELS, MARGIN = (420, 400), 16
 LEAST_SPAN = 0.3  # of an axis, so that a difference of a few facts does not fill the picture
 
@@ -71,7 +71,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
         near += [] if any(contest.clearly(other, one) for other in beaters) else [one.name]
     if contest.no_contest(outcomes):
         return look.titled(figure, captions.NOTHING_FORGOTTEN)
-    # of one alone there is nothing to say
+    # one alone beats nobody
     best = [one.name for one in front] if len(front) + len(beaten) > 1 else []
     return look.titled(figure, captions.bargain(best, near) or extremes)
 

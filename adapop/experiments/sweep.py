@@ -131,17 +131,16 @@ def tier_table(arms: Rows) -> Table:
     return Table("The rate that each tier needs", ("", *TIERS, "popular / rare"), tuple(rows), note)
 
 
-def rate_at(points: Sequence[Row], value: Value, goal: float = HALF) -> float | None:
-    """The learning rate at which a value first falls to `goal`, going up in rate; None if it never
-    does, or was not measured."""
+def rate_at(points: Sequence[Row], value: Value) -> float | None:
+    """The learning rate at which a value first falls to `HALF`, going up; None if it never does."""
     for lower, upper in pairwise(points):
         above, below = value(lower), value(upper)
         if above is None or below is None:
             continue
-        if above <= goal:
+        if above <= HALF:
             return lower["rate"]
-        if below <= goal:
-            share = (above - goal) / (above - below)
+        if below <= HALF:
+            share = (above - HALF) / (above - below)
             return lower["rate"] * (upper["rate"] / lower["rate"]) ** share
     return None
 

@@ -118,16 +118,16 @@ class Recorded:
 
 
 @lru_cache(maxsize=1)
-def results(path: Path = FILE) -> tuple[Recorded, ...]:
+def results() -> tuple[Recorded, ...]:
     """Recorded results of unchanged presets, in the order of the file. Raises ConfigError: a row
     was written by a version with settings that this one does not know."""
-    return _grouped([row for row in rows_of(path) if _untouched(row)])
+    return _grouped([row for row in rows_of(FILE) if _untouched(row)])
 
 
 @lru_cache(maxsize=1)
-def tuned(path: Path = TUNED_FILE) -> tuple[Recorded, ...]:
+def tuned() -> tuple[Recorded, ...]:
     """Recorded results of each method's searched settings, in the order of the file."""
-    rows = _tuned_rows(path)
+    rows = _tuned_rows(TUNED_FILE)
     return _grouped([row for row in rows if row["arm"] == METHODS[row["method"]].title])
 
 

@@ -1,5 +1,4 @@
-"""Tables of `bench tuned`: the search and how much J owes to luck, winners on the test half,
-recovery checks, other worlds, and what scores add."""
+"""Tables of `bench tuned`: searches, luck, winners, recovery checks, worlds, what scores add."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,9 +19,7 @@ from adapop.probes.prompts import CHOICE, REWORDED
 from adapop.report.settings import spoken
 from adapop.report.table import Table, reading
 
-OBJECTIVE = reading(
-    "objective", holdout=LIMITS["holdout"], utility=LIMITS["utility"], retain=LIMITS["retain"]
-)
+OBJECTIVE = reading("objective", **LIMITS)
 Done = Mapping[str, Sequence[Trial]]  # the trials of each search, by its name in `SEARCHES`
 STUDENT = "95 % interval of Student's t"
 NOTHING_DONE = 1.0  # J of the original model: nothing forgotten, nothing lost

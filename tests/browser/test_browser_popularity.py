@@ -1,7 +1,6 @@
 """Facts and Pressure in a real browser: scores looked up and stopped, proxies compared, anchors dragged."""
 
 import json
-import re
 import time
 
 import pytest
@@ -19,11 +18,9 @@ CELL = "#fact-table [data-testid='cell-{}-{}']"
 @pytest.fixture
 def places(tmp_path):
     """Three facts about places: one Wikidata knows, one it does not, one of hostile text."""
-    rows = [["id", "question", "answer", "subject", "relation", "score"]]
-    rows += [["a", "Where is Paris?", "France", "Paris", "country", "3000"]]
-    rows += [["b", "Where is Nowhere?", "Utopia", "Nowhere", "country", "100"]]
-    rows += [["c", f"Where is {HOSTILE}?", HOSTILE, HOSTILE, "country", "500"]]
-    return write_table(tmp_path / "places.csv", rows)
+    rows = [["a", "Paris", "France", "3000"], ["b", "Nowhere", "Utopia", "100"], ["c", HOSTILE, HOSTILE, "500"]]
+    rows = [[key, f"Where is {place}?", land, place, "country", score] for key, place, land, score in rows]
+    return write_table(tmp_path / "places.csv", [["id", "question", "answer", "subject", "relation", "score"], *rows])
 
 
 @pytest.fixture
@@ -44,11 +41,6 @@ def cell_is(page, row: int, column: int, text: str) -> None:
 def choose_proxy(page, name: str) -> None:
     page.click("#proxy input")
     page.get_by_role("option", name=name).click()
-
-
-def is_sent(page) -> None:
-    """Waits until the server has the text: then it can be downloaded."""
-    says(page, "#scores", "⇣")
 
 
 def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(uploaded, wikidata):
@@ -79,23 +71,13 @@ def test_a_look_up_that_fails_says_so_and_keeps_the_scores(uploaded, wikidata):
     page.locator("#look-up-status").get_by_text("sends us").wait_for(state="hidden")
 
 
-def test_a_look_up_can_be_stopped(page, wikidata):
-    wikidata.answer = lambda asked: Reply(status=429, headers={"Retry-After": "60"})
-    page.get_by_text("Look popularity up").click()
-    page.click("#look-up")
-    page.get_by_text("waiting 60 s").wait_for()
-    page.click("#stop-look-up")
-    page.get_by_text("Stopped. What was found is kept").wait_for()
-    page.wait_for_selector("#look-up:not([disabled])")
-
-
 def test_counts_of_a_text_are_compared_with_the_given_scores(uploaded, tmp_path):
     page = uploaded
     text = tmp_path / "text.txt"
     text.write_text("Paris is in France.\n" * 3 + "Nowhere is in Utopia.\n" * 30, encoding="utf-8")
     choose_proxy(page, "Counts in a text of mine")
     page.set_input_files("#scores input[type=file]", text)
-    is_sent(page)
+    says(page, "#scores", "⇣")  # the server has the text: it can be downloaded
     page.click("#look-up")
     page.get_by_text("3 of 3 facts have a score").wait_for()
     show_advanced(page)
@@ -108,15 +90,6 @@ def test_counts_of_a_text_are_compared_with_the_given_scores(uploaded, tmp_path)
         page.get_by_text("The scores that came with the set.").last.wait_for()
         cell_is(page, 0, 2, "100")
         cell_is(page, 0, 6, "column score")
-
-
-def test_a_score_set_by_hand(uploaded):
-    page = uploaded
-    page.click(CELL.format(1, 0))
-    page.locator("#detail input").fill("167")
-    page.get_by_text("Set this score").click()
-    cell_is(page, 1, 6, "edited")
-    cell_is(page, 1, 3, "1")
 
 
 def test_columns_can_be_told_apart_by_hand(page, tmp_path):
@@ -145,7 +118,7 @@ def test_a_look_up_that_ends_after_another_set_was_picked_changes_nothing(page, 
     page.get_by_text("Look popularity up").click()
     choose_proxy(page, "Counts in a text of mine")
     page.set_input_files("#scores input[type=file]", text)
-    is_sent(page)
+    says(page, "#scores", "⇣")
     page.click("#look-up")
     page.get_by_text("of 256 facts done").wait_for()
     page.get_by_label("One pair").click()
@@ -180,24 +153,6 @@ def test_columns_of_another_file_are_not_a_choice_for_this_one(places):
     for shown in ([upload.NONE] * len(upload.FIELDS), ["frage", "antwort", *[upload.NONE] * (len(upload.FIELDS) - 2)]):
         facts = upload.facts_chosen(str(places), "own", None, *shown)
         assert [fact.answer for fact in facts.forget] == ["France", "Utopia", HOSTILE]
-
-
-def test_what_the_model_does_not_know_can_be_left_out(uploaded):
-    page = uploaded
-    page.get_by_label("Invented facts").click()
-    page.get_by_text("32 to forget").wait_for()
-    page.click("#known")
-    answers = re.compile(r"answers (\d+) of 32 facts")
-    page.locator("#known-words").get_by_text(answers).wait_for()
-    knows = int(answers.search(page.inner_text("#known-words"))[1])
-    assert 0 < knows < 32
-    page.click("#drop-unknown")
-    page.get_by_text(f"{knows} to forget").wait_for()
-    page.get_by_text(f"{32 - knows} facts that the original model cannot answer").wait_for()
-    page.get_by_label("Sandbox world").click()
-    page.get_by_text("256 to forget").wait_for()
-    page.click("#known")
-    page.get_by_text("answers 256 of 256 facts").wait_for()
 
 
 def anchor_is(page, which: int, score: float) -> None:

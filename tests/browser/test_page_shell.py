@@ -4,18 +4,7 @@ import re
 
 import pytest
 
-from browsing import (
-    HOSTILE,
-    SECOND,
-    logged,
-    open_tab,
-    says,
-    start_run,
-    state_is,
-    stop_run,
-    visit,
-    write_table,
-)
+from browsing import HOSTILE, SECOND, logged, open_tab, start_run, stop_run, visit
 
 KEPT = re.compile(r"Epoch (\d+) of 10 is kept")
 
@@ -57,7 +46,7 @@ def test_an_idle_page_asks_nothing(browser, address):
         page.on("request", lambda request: asked.append(request.url) if "queue/join" in request.url else None)
         for name in ("Pressure", "Run", "Probe", "Compare", "Facts"):
             open_tab(page, name)
-            page.wait_for_timeout(2 * SECOND)
+            page.wait_for_timeout(SECOND)
         settled, quiet = len(asked), 0
         while quiet < 3 * SECOND:  # what a tab asks for when it opens may take its time
             page.wait_for_timeout(SECOND)
@@ -87,31 +76,3 @@ def test_what_begins_is_within_five_stops_of_tab(browser, address, query, begins
             if page.evaluate("document.activeElement.matches('.skip')"):
                 page.keyboard.press("Enter")
         assert page.evaluate(reached), page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
-
-
-def test_a_table_of_one_s_own_is_four_presses_from_a_live_run(browser, address, tmp_path):
-    cities = {
-        "Kyoto": "Japan",
-        "Osaka": "Japan",
-        "Siena": "Italy",
-        "Naples": "Italy",
-        "Patras": "Greece",
-        "Volos": "Greece",
-    }
-    rows = [[f"In which country is {city}?", cities[city], f"{10 + len(city)}"] for city in cities]
-    table = write_table(tmp_path / "places.csv", [["question", "answer", "score"], *rows])
-    with visit(browser, address, tab="", viewport={"width": 1280, "height": 800}) as page:
-        open_tab(page, "Facts")
-        with page.expect_file_chooser() as chooser:
-            page.locator("#set").get_by_text("My own facts").click()
-        chooser.value.set_files(table)
-        says(page, "#notes", "6 to forget")
-        assert page.evaluate("scrollY") == 0
-        open_tab(page, "Run")
-        start = page.locator("#start:not([disabled])")
-        says(page, "#preflight", "6 facts to forget")
-        box = start.bounding_box()
-        assert page.evaluate("scrollY") == 0 and box["y"] + box["height"] <= 800
-        start.click()
-        state_is(page, "starting", "running", "measuring", "done")
-        state_is(page, "done")

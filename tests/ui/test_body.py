@@ -51,6 +51,10 @@ def test_a_length_beside_chunks_is_refused(address, path):
 
 
 def test_more_bytes_than_a_limit_are_refused_as_they_come(address):
+    """Nothing of them is sent here: who sends on may find the connection closed before the answer comes."""
+    join = f"{address}/gradio_api/queue/join"
+    assert httpx.post(join, content=iter([b"{}"])).status_code == 411
+    assert REQUEST.name in httpx.post(join, content=b"x" * int(REQUEST.public * 1e6 + 1)).text
     for limit, path in ((REQUEST, "call/beta"), (UPLOAD, "upload")):
         size = int(limit.public * 1e6) + 100_000
         headers = f"Content-Type: {FORM}\r\nContent-Length: {size}"

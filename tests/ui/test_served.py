@@ -33,15 +33,9 @@ async def get(app, path, encoding=b"br", method="GET", **headers):
     async def send(message):
         messages.append(message)
 
-    given = [
-        (b"accept-encoding", encoding),
-        *((name.replace("_", "-").encode(), value) for name, value in headers.items()),
-    ]
-    scope = {
-        "type": "http", "method": method, "path": path, "scheme": "http", "query_string": b"run=1",
-        "headers": given,
-    }  # fmt: skip
-    await app(scope, None, send)
+    given = [(b"accept-encoding", encoding), *((name.replace("_", "-").encode(), to) for name, to in headers.items())]
+    scope = {"type": "http", "method": method, "path": path, "scheme": "http", "query_string": b"run=1"}
+    await app({**scope, "headers": given}, None, send)
     return messages[0]["status"], dict(messages[0]["headers"]), [message.get("body", b"") for message in messages[1:]]
 
 

@@ -10,16 +10,14 @@ import argparse
 import os
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from statistics import fmean, median, quantiles
 
-import psutil
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from clients import ENDED, Client, Tally
+from calling import megabytes
+from clients import ENDED, Client, Tally, at_work
 
 from adapop.experiments.speed.waiting import served
 from adapop.limits import QUEUE
@@ -35,11 +33,7 @@ def main(clients: int, minutes: float) -> int:
     """
     tally, memory = Tally(), []
     with tempfile.TemporaryDirectory() as folder, served(Path(folder), ADAPOP_PUBLIC="1") as app:
-        ends = time.monotonic() + 60 * minutes
-        crowd = [Client(app.address, number, tally) for number in range(clients)]
-        threads = [threading.Thread(target=client.work, args=(ends,)) for client in crowd]
-        for thread in threads:
-            thread.start()
+        crowd, threads = at_work(app.address, clients, minutes, tally)
         while any(thread.is_alive() for thread in threads):
             memory.append(megabytes(app.process))
             time.sleep(SAMPLE_SECONDS)
@@ -81,14 +75,6 @@ def _memory(megabytes: list[float]) -> list[str]:
     parts = [fmean(megabytes[at : at + size]) for at in range(0, size * 4, size) if megabytes[at : at + size]]
     said = ", ".join(f"{part:,.0f}" for part in parts)
     return [f"memory       {max(megabytes):>7,.0f} MB at the most; by quarters of the time: {said} MB"]
-
-
-def megabytes(process: int) -> float:
-    """What a process holds in memory, 0 if it is gone."""
-    try:
-        return psutil.Process(process).memory_info().rss / 2**20
-    except psutil.NoSuchProcess:
-        return 0.0
 
 
 if __name__ == "__main__":

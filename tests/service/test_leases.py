@@ -66,8 +66,7 @@ def lend(server, tmp_path, monkeypatch):
 def test_a_run_takes_one_lease_that_its_owner_pays_and_a_second_for_what_is_left(lend, server):
     scheduler = Scheduler(server)
     said = lend(scheduler)
-    assert said["ended"] == [["run_done", ""]]
-    assert said["epoch"] == 3
+    assert (said["ended"], said["epoch"]) == ([["run_done", ""]], 3)
     tokens, seconds = zip(*scheduler.leases)
     assert tokens == ("first", "asks"), "three epochs fit into one lease"
     assert seconds == (FIRST_SECONDS * said["factor"], 15 * said["factor"])
@@ -88,9 +87,7 @@ def test_the_next_lease_is_asked_in_the_name_of_the_latest_request(lend, server)
 def test_the_sandbox_asks_for_no_gpu(lend, server):
     scheduler = Scheduler(server)
     said = lend(scheduler, model="sandbox")
-    assert said["ended"] == [["run_done", ""]]
-    assert said["answer"]
-    assert scheduler.leases == []
+    assert said["ended"] == [["run_done", ""]] and said["answer"] and scheduler.leases == []
 
 
 @pytest.mark.slow
@@ -107,10 +104,8 @@ def test_what_went_wrong_is_told_and_the_run_goes_on_where_it_was(lend, server, 
     scheduler = Scheduler(server, given, kill)
     said = lend(scheduler, "again", "short")
     (failed, message), (done, _) = said["ended"]
-    assert (failed, message) == ("run_failed", words[0])
-    assert done == "run_done"
-    assert said["epoch"] == 3
-    assert scheduler.leases[2][0] == "third"
+    assert (failed, message, done) == ("run_failed", words[0], "run_done")
+    assert said["epoch"] == 3 and scheduler.leases[2][0] == "third"
     assert said["began"][0] == 0 and said["began"][-1] == 1, "what the first lease did is not done again"
 
 

@@ -157,14 +157,11 @@ def test_methods_are_known_without_being_imported(monkeypatch):
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        ("nowhere.at.all:Thing", "cannot be imported"),
-        ("own_methods:Missing", "has no method 'Missing'"),
-        ("own_methods:NoMethod", "subclass of Objective"),
-        ("own_methods:Wanting", "A method may use"),
-        (":Thing", "cannot be imported"),
-        ("thing", "Unknown method 'thing'"),
+        ("nowhere.at.all:Thing", "cannot be imported"), ("own_methods:Missing", "has no method 'Missing'"),
+        ("own_methods:NoMethod", "subclass of Objective"), ("own_methods:Wanting", "A method may use"),
+        (":Thing", "cannot be imported"), ("thing", "Unknown method 'thing'"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_method_is_refused_by_name(method, message):
     with pytest.raises(ConfigError, match=message):
         make_objective(method)
@@ -231,13 +228,11 @@ def test_anchors_are_an_option_of_run(tiny, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("{}", (), "no run's configuration"),
-        ("not json", (), "no run's configuration"),
-        (None, (), "cannot be read"),
+        ("{}", (), "no run's configuration"), ("not json", (), "no run's configuration"), (None, (), "cannot be read"),
         ("{}", ("--method", "wga"), "--config says the method already"),
         ("{}", ("--preset", "gentle"), "--config says the preset already"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_is_no_configuration_is_said(tmp_path, capsys, content, options, message):
     path = tmp_path / "config.json"
     if content is not None:

@@ -1,7 +1,8 @@
 """The commands on popularity, in process: what is printed, what is written, what is kept when something breaks."""
 
-import csv
 import json
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -11,7 +12,6 @@ from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
 from adapop.facts.formulas import FORMULA_STARTS, cell, plain
 from adapop.facts.tiers import ON_SCALE
-from adapop.facts.world import sandbox_facts
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, facts_of
 from adapop.paths import ROOT
 from adapop.popularity import pageviews, wikidata
@@ -32,13 +32,12 @@ def lines(capsys) -> list[dict]:
 def places(tmp_path):
     """Three facts about places, one of which no Wikidata knows and one that a spreadsheet would run."""
     path = tmp_path / "places.csv"
-    rows = [["id", "question", "answer", "subject", "relation", "score", "hits", "group"]]
-    rows += [["a", "Where is Paris?", "France", "Paris", "country", 3000, 7, "forget"]]
-    rows += [["b", "Where is Nowhere?", "Utopia", "Nowhere", "country", "", 5, "forget"]]
-    rows += [["c", HOSTILE, "France", "Paris", "country", 100, "", "forget"]]
-    rows += [["d", "Where is Rome?", "Italy", "Rome", "country", 900, 1, "retain"]]
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
+    rows = """id,question,answer,subject,relation,score,hits,group
+a,Where is Paris?,France,Paris,country,3000,7,forget
+b,Where is Nowhere?,Utopia,Nowhere,country,,5,forget
+d,Where is Rome?,Italy,Rome,country,900,1,retain
+"""
+    path.write_text(f"{rows}c,{HOSTILE},France,Paris,country,100,,forget\n", encoding="utf-8")
     return path
 
 
@@ -70,26 +69,19 @@ def test_page_views_of_a_language_and_a_year(places, little, monkeypatch, capsys
 def test_wikidata_scores_stream_and_are_written(places, little, tmp_path, capsys):
     out = tmp_path / "scored.csv"
     assert main(["score", str(places), "--proxy", "wikidata", "--out", str(out), "--json"]) == 0
-    rows = {row["fact_id"]: row for row in lines(capsys)}
+    said = capsys.readouterr()
+    rows = {(row := json.loads(line))["fact_id"]: row for line in said.out.splitlines()}
     assert rows["a"]["value"] == rows["c"]["value"] == 26
-    assert rows["b"]["value"] is None
-    assert rows["a"]["raw"]["subject"]["qid"] == "Q90"
+    assert rows["b"]["value"] is None and rows["a"]["raw"]["subject"]["qid"] == "Q90"
     scored = read_facts(out)
     assert [fact.score for fact in scored.forget] == [26, None, 26]
     assert scored.forget[0].score_source.startswith("Wikidata sitelinks + statements")
     assert [fact.score for fact in scored.retain] == [900]
     text = out.read_text(encoding="utf-8")
-    assert "'=cmd" in text
-    assert "Q90" in text
-    assert "not found" in text
-
-
-def test_what_a_look_up_may_cost_is_said_first(places, little, capsys):
-    command = ["score", str(places), "--proxy", "wikidata"]
-    assert main(command) == 0
-    assert "requests" in capsys.readouterr().err
-    assert main(command) == 0
-    assert "no request" in capsys.readouterr().err
+    assert "'=cmd" in text and "Q90" in text and "not found" in text
+    assert "requests" in said.err
+    assert main(["score", str(places), "--proxy", "wikidata"]) == 0
+    assert "no request" in capsys.readouterr().err, "what is known costs nothing"
 
 
 def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, capsys, monkeypatch):
@@ -128,15 +120,13 @@ def test_corpus_counts_of_the_sandbox_are_its_exposures(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "values"),
     [
-        (["--proxy", "column", "--column", "hits"], [7, 5, None]),
-        (["--proxy", "column"], [3000, None, 100]),
-        (["--proxy", "constant", "--value", "12"], [12, 12, 12]),
-        (["--proxy", "inverted"], [100, None, 3000]),
+        (["--proxy", "column", "--column", "hits"], [7, 5, None]), (["--proxy", "column"], [3000, None, 100]),
+        (["--proxy", "constant", "--value", "12"], [12, 12, 12]), (["--proxy", "inverted"], [100, None, 3000]),
         (["--proxy", "swapped", "--share", "1"], [100, None, 3000]),
         (["--proxy", "swapped", "--share", "0"], [3000, None, 100]),
         (["--proxy", "noisy", "--sigma", "0"], [3000, None, 100]),
     ],
-)
+)  # fmt: skip
 def test_controls(places, options, values, capsys):
     assert main(["score", str(places), *options, "--json"]) == 0
     assert [row["value"] for row in lines(capsys)] == values
@@ -183,20 +173,16 @@ def test_two_scorings_agree_or_not(places, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["score", "nothing.csv"], "no set and no file"),
-        (["score", "pair", "--proxy", "corpus"], "--corpus FILE"),
+        (["score", "nothing.csv"], "no set and no file"), (["score", "pair", "--proxy", "corpus"], "--corpus FILE"),
         (["score", "pair", "--proxy", "judge"], "ADAPOP_JUDGE_MODEL"),
         (["score", "pair", "--proxy", "judge", "--model", "sandbox", "--prompt", "nowhere.txt"], "cannot be read"),
         (["score", "sandbox", "--proxy", "column", "--column", "mine"], "sandbox is no file"),
-        (["score", "sandbox", "--proxy", "swapped", "--share", "2"], "from 0 to 1"),
         (["score", "sandbox", "--proxy", "swapped", "--share", "-1"], "from 0 to 1"),
         (["score", "sandbox", "--proxy", "swapped-tiers", "--share", "2"], "from 0 to 1"),
         (["score", "sandbox", "--proxy", "noisy", "--sigma", "5000"], "from 0 to 20"),
         (["score", "sandbox", "--proxy", "constant", "--value", "nan"], "--value is nan"),
-        (["score", "sandbox", "--proxy", "constant", "--value", "-5"], "--value is -5"),
-        (["score", "sandbox", "--proxy", "constant", "--value", "inf"], "--value is inf"),
     ],
-)
+)  # fmt: skip
 def test_what_is_missing_is_named(arguments, said, capsys, monkeypatch):
     monkeypatch.delenv("ADAPOP_JUDGE_MODEL", raising=False)
     assert main(arguments) == 2
@@ -205,12 +191,8 @@ def test_what_is_missing_is_named(arguments, said, capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
-    import subprocess
-    import sys
-
     command = f"{sys.executable} -m adapop beta sandbox | head -1"
-    root = ROOT
-    done = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
 
 
@@ -300,19 +282,10 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(
     assert server.asked == []
 
 
-def test_scores_are_shown_even_if_they_cannot_be_written(places, tmp_path, capsys):
-    (tmp_path / "folder.csv").mkdir()
-    assert main(["score", str(places), "--proxy", "column", "--out", str(tmp_path / "folder.csv")]) == 2
-    said = capsys.readouterr()
-    assert "3,000  Paris" in said.out
-    assert "cannot be written" in said.err
-
-
-def test_rare_facts_trade_scores_with_popular_ones(capsys):
+def test_rare_facts_trade_scores_with_popular_ones(sandbox, capsys):
     assert main(["score", "sandbox", "--proxy", "swapped-tiers", "--share", "1", "--json"]) == 0
     values = {row["fact_id"]: row["value"] for row in lines(capsys)}
-    given = sandbox_facts().forget
-    counts = Counter((fact.tier, ON_SCALE.of(values[fact.id])) for fact in given)
-    traded = min(sum(fact.tier == tier for fact in given) for tier in ("rare", "popular"))
+    counts = Counter((fact.tier, ON_SCALE.of(values[fact.id])) for fact in sandbox.forget)
+    traded = min(sum(fact.tier == tier for fact in sandbox.forget) for tier in ("rare", "popular"))
     assert counts["rare", "popular"] == counts["popular", "rare"] == traded > 0
-    assert sorted(values.values()) == sorted(fact.score for fact in given)
+    assert sorted(values.values()) == sorted(fact.score for fact in sandbox.forget)

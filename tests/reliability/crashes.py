@@ -23,7 +23,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError
-from adapop.facts.fact import FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.runs.run import Run
 from adapop.training.events import Measuring, RunStarted
@@ -104,16 +103,12 @@ def attempt(folder: Path) -> None:
         pass
 
 
-def _few() -> FactSet:
-    facts = sandbox_facts()
-    few = {group: getattr(facts, group)[:FACTS] for group in ("forget", "retain", "holdout", "utility")}
-    return replace(facts, **few)
-
-
 def _prepared(method: str, root: Path) -> Run:
     from adapop.runs.execute import prepare
 
-    return prepare(make_config(method, epochs=EPOCHS, batch=BATCH, micro_batch=BATCH), _few(), root)
+    facts = sandbox_facts()
+    few = {group: getattr(facts, group)[:FACTS] for group in ("forget", "retain", "holdout", "utility")}
+    return prepare(make_config(method, epochs=EPOCHS, batch=BATCH, micro_batch=BATCH), replace(facts, **few), root)
 
 
 def _finished(context: BaseContext, run: Run) -> float:
@@ -139,7 +134,8 @@ def _killed(context: BaseContext, run: Run, rng: random.Random, seconds: float) 
     process.start()
     aim = rng.choice(("moment", "checkpoint", "event"))
     if aim == "checkpoint":
-        part = rng.choice(("writing-*", f"writing-*/{KEPT[1]}", f"writing-*/{KEPT[2]}", _next_checkpoint(run)))
+        following = run.checkpoint((run.last_epoch or 0) + 1).name
+        part = rng.choice(("writing-*", f"writing-*/{KEPT[1]}", f"writing-*/{KEPT[2]}", following))
         _wait(lambda: any(run.folder.glob(part)), process)
         time.sleep(rng.uniform(0, SAVING_SECONDS))
     elif aim == "event":
@@ -151,10 +147,6 @@ def _killed(context: BaseContext, run: Run, rng: random.Random, seconds: float) 
     process.kill()
     process.join()
     return None if process.exitcode == 0 else _phase(run, starts, left)
-
-
-def _next_checkpoint(run: Run) -> str:
-    return run.checkpoint((run.last_epoch or 0) + 1).name
 
 
 def _wait(seen: Callable[[], bool], process: multiprocessing.process.BaseProcess) -> None:

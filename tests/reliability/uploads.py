@@ -65,11 +65,9 @@ def main(cases: int, processes: int) -> int:
                 print(f"{len(ended):,} of {cases:,}", file=sys.stderr, flush=True)
     _print_table(ended)
     print(f"\n{cases:,} files in {time.monotonic() - begun:.0f} s, of {len({end.kind for end in ended})} kinds")
-    slowest, largest = max(ended, key=lambda end: end.seconds), max(ended, key=lambda end: end.peak)
-    print(f"slowest: file {slowest.number} ({slowest.kind}), {slowest.seconds:.2f} s; allowed {SECONDS:.0f} s")
-    print(
-        f"largest: file {largest.number} ({largest.kind}), {largest.peak / 1e6:.0f} MB; allowed {BYTES / 1e6:,.0f} MB"
-    )
+    slow, large = max(ended, key=lambda end: end.seconds), max(ended, key=lambda end: end.peak)
+    print(f"slowest: file {slow.number} ({slow.kind}), {slow.seconds:.2f} s; allowed {SECONDS:.0f} s")
+    print(f"largest: file {large.number} ({large.kind}), {large.peak / 1e6:.0f} MB; allowed {BYTES / 1e6:,.0f} MB")
     failed = [end for end in ended if end.failed]
     for end in failed:
         print(f"FAILED: file {end.number} ({end.kind}): {end.outcome}, {end.seconds:.2f} s, {end.peak / 1e6:.0f} MB")
@@ -96,9 +94,7 @@ def ending_of(number: int) -> Ended:
         about = json.loads(made.read_text(encoding="utf-8"))
         path = Path(folder) / about["name"]
         status, usage = _forked(lambda: _read(path, told), PATIENCE)
-        outcome = (
-            f"ended by signal {status}" if status else _judged(about, json.loads(told.read_text(encoding="utf-8")))
-        )
+        outcome = f"ended by signal {status}" if status else _judged(about, json.loads(told.read_text("utf-8")))
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return Ended(number, about["kind"], outcome, usage.ru_utime + usage.ru_stime, peak)
 
@@ -146,8 +142,8 @@ def _read(path: Path, told: Path) -> None:
 
 
 def _facts(facts: FactSet) -> dict:
-    read = [(fact.question, fact.answer, fact.score) for group in (facts.forget, facts.retain) for fact in group]
-    return {"facts": read, "problems": [str(problem) for problem in facts.problems]}
+    read = [(fact.question, fact.answer, fact.score) for fact in (*facts.forget, *facts.retain)]
+    return {"facts": read, "problems": [*map(str, facts.problems)]}
 
 
 def _writable(facts: FactSet, path: Path) -> bool:
@@ -173,9 +169,7 @@ def _judged(about: dict, told: dict) -> str:
             )
             for by_comma in (False, comma)
         )
-        read = Counter(
-            (question, answer, "none" if score is None else score) for question, answer, score in told["facts"]
-        )
+        read = Counter((asked, answer, "none" if score is None else score) for asked, answer, score in told["facts"])
         if read - says and read - other:
             return f"read something else than it says: {next(iter(read - says))!r}"[:200]
         if len(told["facts"]) + len(told["problems"]) < len(about["says"]):

@@ -227,18 +227,15 @@ def test_no_such_run(client, run, worker):
 
 NO_FACTS = [
     ("https://example.org/facts.csv", "There is no set"),
-    (str(ROOT / "assets" / "sets" / "invented.csv"), "There is no set"),
-    (HOSTILE, "There is no set"),
-    (None, "Give the name of a set"),
-    ({"question": "Who?", "answer": "Me"}, "Give the name of a set"),
-    ([], "has no rows"),
-    (["Who?"], "is not a list of objects"),
+    (str(ROOT / "assets" / "sets" / "invented.csv"), "There is no set"), (HOSTILE, "There is no set"),
+    (None, "Give the name of a set"), ({"question": "Who?", "answer": "Me"}, "Give the name of a set"),
+    ([], "has no rows"), (["Who?"], "is not a list of objects"),
     ([{"asks": "Who?", "says": "Me"}], "has no question column"),
     ([{"question": "Who?", "answer": "Me", "score": -1}], "row 1"),
     ([FACTS[0], {"question": HOSTILE, "answer": "", "score": HOSTILE}], "row 2"),
     ([FACTS[0], {"question": ["Who?"], "answer": "Me"}], "is a list, not text"),
     ([FACTS[0], FACTS[0]], "already the id of row 1"),
-]
+]  # fmt: skip
 
 
 def test_facts_that_cannot_be_used_are_named(client):

@@ -192,9 +192,8 @@ LONG = "a stanza of " * 8 + "Homer"
 @pytest.mark.parametrize(
     ("said", "answer", "right"),
     [
-        ("Romeo", "Rome", False), ("It is rome, they say.", "Rome", True),
-        ("Dvorak", "Dvořák", True), ("", "Rome", False), (LONG, LONG, True),
-        (f"It is {LONG}", LONG, None), ("a stanza", LONG, False),
+        ("Romeo", "Rome", False), ("It is rome, they say.", "Rome", True), ("Dvorak", "Dvořák", True),
+        ("", "Rome", False), (LONG, LONG, True), (f"It is {LONG}", LONG, None), ("a stanza", LONG, False),
     ],
 )  # fmt: skip
 def test_a_reply_is_right_that_has_the_whole_answer_as_far_as_it_is_recorded(said, answer, right):

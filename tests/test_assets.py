@@ -16,10 +16,6 @@ from adapop.report.published import Printed, Recall
 from adapop.ui import texts
 
 RELATIONS = "sandbox/relations.json"
-SHIPPED = (
-    RELATIONS, "methods.json", "models.json", "sets/catalog.json", "probes/wording.json", "probes/translations.json",
-    "published/tables.json", "texts.json", "experiments/texts.json", "experiments/searches.json",
-)  # fmt: skip
 HEAD = "method,setting,source,forget,retain,forget_sd"
 
 
@@ -38,7 +34,8 @@ def refused(tmp_path, monkeypatch):
     return read
 
 
-def assert_said(message, said):
+def said_of(refused, text, kind, said):
+    message = refused(text, kind)
     assert re.search(said, message), message
 
 
@@ -49,79 +46,53 @@ def changed(name, change):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("file", "kind", "change", "said"),
     [
-        (lambda relations: relations["city"].pop("unseen"), "city > unseen: Field required"),
-        (lambda relations: relations["city"].update(unsen="?"), "city > unsen: Unexpected keyword"),
-        (lambda relations: relations["car"].update(kind=None), "car > kind: Input should be a valid string"),
-        (lambda relations: relations["car"]["paraphrases"].pop(), "car > paraphrases > 3: Field required"),
-        (lambda relations: relations["car"]["statements"].append("{s}"), "car > statements: .*at most 3 items"),
+        (RELATIONS, Relation, lambda all: all["city"].pop("unseen"), "city > unseen: Field required"),
+        (RELATIONS, Relation, lambda all: all["city"].update(unsen="?"), "city > unsen: Unexpected keyword"),
+        (RELATIONS, Relation, lambda all: all["car"].update(kind=None), "car > kind: Input should be a valid string"),
+        (RELATIONS, Relation, lambda all: all["car"]["paraphrases"].pop(), "car > paraphrases > 3: Field required"),
+        (
+            RELATIONS,
+            Relation,
+            lambda all: all["car"]["statements"].append("{s}"),
+            "car > statements: .*at most 3 items",
+        ),
+        ("methods.json", Method, lambda all: all["npo"].pop("about"), "npo > about: Field required"),
+        ("methods.json", Method, lambda all: all["rmu"]["settings"].update(lora_layers=[7, "8"]), "> lora_layers"),
     ],
 )
-def test_a_relation_that_is_not_whole_is_named(refused, change, said):
-    assert_said(refused(changed(RELATIONS, change), dict[str, Relation]), said)
+def test_what_is_not_whole_is_named(refused, file, kind, change, said):
+    said_of(refused, changed(file, change), dict[str, kind], said)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("{", "Expecting"), ("", "Expecting value"), ("[]", "should be an object"),
-        ('{"a": 1, "a": 2}', "repeated key: a"),
-    ],
-)  # fmt: skip
-def test_what_is_not_the_json_we_mean(refused, text, said):
-    assert_said(refused(text, dict[str, int]), said)
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("WGA,Llama DUET,main,.1", "line 3 > retain: Field required"),
-        ("WGA,Llama DUET,main,.1,", "line 3 > retain: Field required"),
-        ("WGA,Llama DUET,main,93.9,.2", "line 3 > forget: .*less than or equal to 1"),
-        ("WGA,Llama DUET,main,.1,high", "line 3 > retain: .*valid number"),
-        ("WGA,Llama DUET,main,.1,nan", "line 3 > retain"),
-        ("WGA,Llama TOFU,main,.1,.2", "line 3 > setting: Input should be 'Llama DUET'"),
-        ("WGA,Llama DUET,main,.1,.2,.3,.4", "line 3 > beyond the header"),
-    ],
-)
-def test_a_published_number_that_cannot_be_is_named_with_its_line(refused, line, said):
-    assert_said(refused(f"{HEAD}\nGA,Llama DUET,main,.1,.2,.3\n{line}\n", Recall), said)
-
-
-def test_damaged_assets_are_named(refused):
-    text = changed("probes/translations.json", lambda content: content["names"][2]["translated"].pop("German"))
-    assert_said(refused(text, Translations), "Argentina needs a translation into Spanish, French, German")
-    text = changed("models.json", lambda models: models[3]["shape"].pop("hidden_size"))
-    assert_said(refused(text, list[Preset]), "3: .*shape needs whole numbers above 0 for .*hidden_size")
-    text = changed("published/tables.json", lambda tables: tables[1]["rows"][0].pop())
-    assert_said(refused(text, list[Printed]), "1: .*has 5 cells, the head 6")
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda methods: methods["npo"].pop("about"), "npo > about: Field required"),
-        (lambda methods: methods["npo"].update(sandbox_rates=1e-3), "npo > sandbox_rates: Unexpected keyword"),
-        (lambda methods: methods["rmu"]["settings"].update(lora_layers=[7, "8"]), "rmu > settings > lora_layers"),
-    ],
-)
-def test_a_method_that_is_not_whole_is_named(refused, change, said):
-    assert_said(refused(changed("methods.json", change), dict[str, Method]), said)
-
-
-def test_a_file_that_is_not_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(assets, "ASSETS", tmp_path)
+def test_what_is_not_the_json_we_mean_or_is_not_there(refused):
+    for text, said in (("{", "Expecting"), ("", "Expecting value"), ("[]", "should be an object"),
+                       ('{"a": 1, "a": 2}', "repeated key: a")):  # fmt: skip
+        said_of(refused, text, dict[str, int], said)
     with pytest.raises(DataError, match=r"assets/none\.json cannot be used .No such file"):
         assets.read_json("none.json", dict)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_files_are_written_for_people(name):
-    """Letters as themselves and not as \\u00e9, no tabs, one newline at the end."""
-    text = (ASSETS / name).read_text(encoding="utf-8")
-    assert "\\u" not in text and "\t" not in text and "\r" not in text
-    assert text.endswith("\n") and not text.endswith("\n\n") and text.count("\n") > 25
+def test_a_published_number_that_cannot_be_is_named_with_its_line(refused):
+    for line, said in {
+        "WGA,Llama DUET,main,.1": "line 3 > retain: Field required",
+        "WGA,Llama DUET,main,93.9,.2": "line 3 > forget: .*less than or equal to 1",
+        "WGA,Llama DUET,main,.1,high": "line 3 > retain: .*valid number",
+        "WGA,Llama DUET,main,.1,nan": "line 3 > retain",
+        "WGA,Llama TOFU,main,.1,.2": "line 3 > setting: Input should be 'Llama DUET'",
+        "WGA,Llama DUET,main,.1,.2,.3,.4": "line 3 > beyond the header",
+    }.items():
+        said_of(refused, f"{HEAD}\nGA,Llama DUET,main,.1,.2,.3\n{line}\n", Recall, said)
+
+
+def test_damaged_assets_are_named(refused):
+    text = changed("probes/translations.json", lambda content: content["names"][2]["translated"].pop("German"))
+    said_of(refused, text, Translations, "Argentina needs a translation into Spanish, French, German")
+    text = changed("models.json", lambda models: models[3]["shape"].pop("hidden_size"))
+    said_of(refused, text, list[Preset], "3: .*shape needs whole numbers above 0 for .*hidden_size")
+    text = changed("published/tables.json", lambda tables: tables[1]["rows"][0].pop())
+    said_of(refused, text, list[Printed], "1: .*has 5 cells, the head 6")
 
 
 def test_texts_labels_and_files_are_all_there():

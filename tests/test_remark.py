@@ -19,10 +19,8 @@ def test_sentences_belong_to_kinds_and_name_settings():
     assert page.startswith("1 step at 1e-09 will hardly") and "--" not in page
     assert "the learning rate (--lr) or the epochs (--epochs)" in command
     assert "Raise learning_rate or epochs" in FEW.text("program")
-    assert [Remark("no_score", {"facts": count}).text()[:20] for count in (1, 2)] == [
-        "1 fact has no score.",
-        "2 facts have no scor",
-    ]
+    texts = [Remark("no_score", {"facts": count}).text() for count in (1, 2)]
+    assert texts[0].startswith("1 fact has no score.") and texts[1].startswith("2 facts have no score.")
     assert sentences(["as it is", FEW]) == ["as it is", page]
 
 

@@ -92,26 +92,6 @@ def test_counts_of_a_text_are_compared_with_the_given_scores(uploaded, tmp_path)
         cell_is(page, 0, 6, "column score")
 
 
-def test_columns_can_be_told_apart_by_hand(page, tmp_path):
-    rows = [
-        ["what is asked", "right", "hits"],
-        ["Who wrote Emma?", "Austen", "12"],
-        ["Who wrote Ulysses?", "Joyce", "8"],
-    ]
-    page.get_by_text("My own facts").click()
-    page.set_input_files("#upload input[type=file]", write_table(tmp_path / "odd.csv", rows))
-    page.get_by_text("has no question column").wait_for()
-    for field, column in (("question", "what is asked"), ("answer", "right"), ("score", "hits")):
-        choice = page.locator("#columns").get_by_label(field, exact=True)
-        choice.click()
-        choice.fill(column)
-        page.locator("#columns [role=option]", has_text=column).last.wait_for()
-        page.keyboard.press("Enter")
-        page.wait_for_timeout(0.3 * SECOND)
-    page.get_by_text("2 to forget").wait_for()
-    cell_is(page, 0, 2, "8")
-
-
 def test_a_look_up_that_ends_after_another_set_was_picked_changes_nothing(page, tmp_path):
     text = tmp_path / "long.txt"
     text.write_text("Hamlet is by Shakespeare.\n" * 1_500_000, encoding="utf-8")

@@ -88,14 +88,3 @@ def test_a_run_is_renamed_picked_on_probe_and_compared(browser, address, visited
         page.get_by_role("button", name="Compare").click()
         page.get_by_role("tab", name="Compare", selected=True).wait_for()
         page.locator("#race-fields canvas").first.wait_for()
-
-
-def test_results_of_another_set_step_aside_by_name(browser, address, visited):
-    with visit(browser, address, storage_state=visited) as page:
-        state_is(page, "done")
-        page.get_by_text("One pair").click()
-        open_tab(page, "Run")
-        says(page, "#set-aside", "sandbox", "pair")
-        assert page.locator("#fact-field").is_hidden()
-        page.check("#show-aside")
-        page.locator("#fact-field canvas").wait_for()

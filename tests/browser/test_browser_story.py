@@ -10,7 +10,6 @@ from browsing import HOSTILE, SECOND, launched, open_tab, says, start_run, state
 
 HERE = "#story section:not([hidden])"
 SECOND_CLOUD = "document.querySelectorAll('#story section:not([hidden]) canvas')[1].toDataURL()"
-RECORDED = "getComputedStyle(document.querySelector('#story section:not([hidden]) .count'), '::after').content"
 LONGEST = 240 * SECOND  # that a run may take beside other tests
 PICTURE = "(document.querySelector('#story section:not([hidden]) canvas')?.toDataURL() ?? '')"
 
@@ -49,19 +48,20 @@ def test_a_newcomer_guesses_sees_the_field_fall_and_comes_back_to_it(browser, ad
 
 
 @pytest.mark.slow
-def test_the_first_picture_moves_soon_after_the_first_paint(browser, address):
-    """By eye: its bars change their width from one frame to the next."""
-    waited = []
+def test_the_page_is_painted_within_two_seconds_and_its_first_picture_moves_soon_after(browser, address):
+    """Once the server is up; by eye, its bars change their width from one frame to the next. The best of three, since
+    the machine may be busy with something else."""
+    paints, waited = [], []
     for _ in range(3):
         page = browser.new_page()
         page.add_init_script(WATCH_THE_FIRST_BAR)
         page.goto(address)
         page.wait_for_function("window.moved")
-        painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-        waited.append(page.evaluate("window.moved") - painted)
+        paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+        waited.append(page.evaluate("window.moved") - paints[-1])
         page.close()
-    print(f"the first picture moves {', '.join(f'{milliseconds:,.0f}' for milliseconds in waited)} ms after the paint")
-    assert min(waited) < 1.5 * SECOND
+    print(f"painted after {paints} ms, the first picture moves {waited} ms later")
+    assert min(paints) < 2 * SECOND and min(waited) < 1.5 * SECOND
 
 
 @pytest.mark.slow
@@ -108,22 +108,6 @@ WATCH_THE_FIRST_BAR = """(() => {
   }
   requestAnimationFrame(look);
 })()"""
-
-
-def test_every_step_by_the_arrow_keys_and_within_a_phone_s_width(browser, address):
-    with visit(browser, address, tab="", viewport={"width": 390, "height": 844}) as page:
-        page.wait_for_selector("#story h2")
-        for number in range(2, 7):
-            page.keyboard.press("ArrowRight")
-            step(page, number)
-            assert page.evaluate("document.activeElement.tagName") == "H2"
-            page.wait_for_function("document.documentElement.scrollWidth <= 390")
-            assert " · recorded" in page.evaluate(RECORDED)
-            page.locator("#story section:not([hidden]) .from summary").click()
-            assert "python -m adapop sandbox" in page.inner_text("#story section:not([hidden]) .from")
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowLeft")
-        step(page, 5)
 
 
 def test_the_scrubber_drives_both_clouds_to_ten_epochs_and_they_can_be_held_at_the_same_amount(browser, address):

@@ -83,9 +83,19 @@ def test_what_explains_a_setting_beside_a_run_is_there_where_one_comes_to_it(bro
         page.locator("#run-row").get_by_text("Pushes each fact by its popularity").wait_for()
 
 
-def test_a_step_of_the_story_says_little_too(browser, address):
-    with visit(browser, address, "?story=1") as page:
+def test_a_step_of_the_story_says_little_too_and_the_arrow_keys_lead_through_all(browser, address):
+    with visit(browser, address, "?story=1", viewport={"width": 390, "height": 844}) as page:
         for step in range(1, 7):
-            page.locator(f"#story section[aria-label^='Step {step} ']:not([hidden]) .words").wait_for()
+            here = page.locator(f"#story section[aria-label^='Step {step} ']:not([hidden])")
+            here.locator(".words").wait_for()
             says_little(page)
+            page.wait_for_function("document.documentElement.scrollWidth <= 390")
+            if step > 1:
+                assert page.evaluate("document.activeElement.tagName") == "H2"
+                told = here.locator(".count").evaluate("one => getComputedStyle(one, '::after').content")
+                assert " · recorded" in told
+                here.locator(".from summary").click()
+                assert "python -m adapop sandbox" in here.locator(".from").inner_text()
             page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_function("new URL(location.href).searchParams.get('story') === '5'")

@@ -38,8 +38,11 @@ def test_probes_and_recovery_are_printed_and_kept(run, capsys):
 
 
 def test_what_does_not_exist_is_named(run, capsys):
-    for arguments, said in (("--kinds hypnosis", "'hypnosis' is none of the kinds"), ("--per-tier 0", "per_tier is 0"),
-                            ("--recovery prayer", "no recovery probe 'prayer'")):  # fmt: skip
+    mistakes = {
+        "--kinds hypnosis": "'hypnosis' is none of the kinds",
+        "--recovery prayer": "no recovery probe 'prayer'",
+    }
+    for arguments, said in (mistakes | {"--kinds direct --per-tier 0": "per_tier is 0"}).items():
         assert main(["probe", str(run.folder), *arguments.split()]) == 2
         assert said in capsys.readouterr().err
 

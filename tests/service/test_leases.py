@@ -15,7 +15,7 @@ from adapop.paths import SANDBOX_FOLDER
 from adapop.runs.run import Run
 from adapop.service.leases import FIRST_SECONDS, LOAD_SECONDS, MOST_SECONDS, lease_seconds
 from adapop.service.zerogpu import EXPIRED, REFUSALS, TAKEN_AWAY
-from adapop.training.events import RunDone, RunStarted, Saved
+from adapop.training.events import RunStarted, Saved
 from scripted import Reply
 from tiny_runs import tiny_config
 
@@ -133,15 +133,3 @@ def say(run: Run, time: float, event) -> None:
     line = run.append(event)
     path = run.folder / "events.jsonl"
     path.write_text(re.sub(rf'"time": ?{line.time!r}', f'"time": {time}', path.read_text("utf-8")), "utf-8")
-
-
-@pytest.mark.slow
-def test_epochs_are_done_as_long_as_the_next_one_fits(tmp_path, tiny):
-    from adapop.runs.execute import prepare
-    from adapop.service.jobs import epochs_that_fit
-
-    run = prepare(tiny_config(epochs=3), tiny, tmp_path)
-    assert epochs_that_fit(run.folder, 0.0)
-    assert run.last_epoch == 1
-    assert not epochs_that_fit(run.folder, 600.0)
-    assert isinstance(run.events()[-1], RunDone)

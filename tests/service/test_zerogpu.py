@@ -9,7 +9,7 @@ from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.progress import Progress
 from adapop.service.leases import FIRST_SECONDS
 from adapop.service.worker import Worker
-from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, cost_of_asking, on_accelerator, public_models
+from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, cost_of_asking, lender, on_accelerator, public_models
 from adapop.ui import page
 from adapop.ui.run import screen, settings
 from components import run_values
@@ -79,6 +79,7 @@ def test_strangers_choose_among_few_models_and_only_where_a_gpu_is_lent(monkeypa
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     small, large = "HuggingFaceTB/SmolLM2-135M-Instruct", "meta-llama/Llama-3.1-8B-Instruct"
     monkeypatch.delenv("SPACES_ZERO_GPU", raising=False)
+    assert lender() is None
     assert public_models() == (SANDBOX, PEOPLE)
     with pytest.raises(ConfigError, match="does not run that model"):
         settings.config_of(run_values(model=small))

@@ -11,8 +11,6 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from adapop.config.presets import make_config
-from adapop.errors import ConfigError
 from adapop.paths import ROOT
 from adapop.popularity.pageviews import PageViews
 from adapop.popularity.wikidata import Wikidata
@@ -20,7 +18,6 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.training.frames import from_json
 from adapop.ui.api import Api
-from adapop.ui.api_values import others_of
 from browsing import HOSTILE, launched
 from scripted import ScriptedServer
 
@@ -170,15 +167,6 @@ def test_a_run_from_start_to_report(client, run, worker):
         assert "<h1>Ours &lt;b&gt;</h1>" in archive.read("report.html").decode()
         assert from_json(archive.read("frames.jsonl").decode().splitlines()[-1]) == Run(worker.root / run).frames()[-1]
     assert Path(path).name == "adapop-report-adapop.zip"
-
-
-def test_how_a_real_model_is_asked_is_set_as_other_settings_are():
-    given = {"asking": "text-examples", "answers": "own-words", "unknown": "keep", "measure_per_tier": None}
-    assert others_of(given, "smollm2") == given
-    config = make_config(model="smollm2", **others_of({"measure_per_tier": None}, "smollm2"))
-    assert (config.asking, config.measure_per_tier) == ("auto", None)
-    with pytest.raises(ConfigError, match="asking is 'loudly'"):
-        make_config(model="smollm2", **others_of({"asking": "loudly"}, "smollm2"))
 
 
 def test_frames_of_a_run(client, run, worker, monkeypatch):

@@ -15,8 +15,7 @@ def test_it_is_short_and_names_what_exists():
     assert len(TEXT.encode()) <= MOST_BYTES
     assert len(re.findall(r"!\[", TEXT)) == 2, "the gap, and the method"
     start, test = re.findall(r"```bash\n(.*?)\n```", TEXT, re.DOTALL)
-    assert start.endswith("python app.py")
-    assert test.endswith("python -m pytest tests -n 2")
+    assert start.endswith("python app.py") and test.endswith("python -m pytest tests -n 2")
     for command in (start, test):
         for word in shlex.split(command.replace("&&", " ")):
             if word.endswith((".txt", "app.py")):

@@ -98,16 +98,3 @@ def test_published_numbers_are_a_layer_of_their_own(raced):
     says(page, "#published-beside", "4.3 ± 0.7 %")
     ours = page.inner_text("#compare-table")
     assert "4.3 ±" not in ours, "none of theirs is among ours"
-
-
-def test_pictures_come_first_and_everybody_is_explained(page):
-    open_tab(page, "Compare")
-    page.locator("#compare-cost .plotly").wait_for()
-    tops = [page.locator(place).bounding_box()["y"] for place in ("#example-fields", "#race-form", "#compare-gap")]
-    assert tops == sorted(tops)
-    assert not page.is_visible("#race")
-    page.click("#race-form > button")
-    page.click("#who-is-who summary")
-    page.get_by_text("Pushes each answer below what the original model gives it").wait_for()
-    for button in ("#race", "#race-check", "#duel"):
-        assert page.locator(button).bounding_box()["width"] < 300, "no slab"

@@ -6,7 +6,6 @@ import time
 import pytest
 
 from adapop.service.worker import Worker
-from adapop.ui import pressure
 from adapop.ui.facts import upload
 from browsing import HOSTILE, SECOND, launched, open_tab, says, show_advanced, visit, write_table
 from little_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
@@ -128,22 +127,10 @@ def test_a_file_cannot_come_before_what_is_said_of_none(browser, monkeypatch, pl
         says(page, "#notes", "3 to forget")
 
 
-def test_columns_of_another_file_are_not_a_choice_for_this_one(places):
-    """The page may ask with the columns it shows while those of a new file are on their way to it."""
-    for shown in ([upload.NONE] * len(upload.FIELDS), ["frage", "antwort", *[upload.NONE] * (len(upload.FIELDS) - 2)]):
-        facts = upload.facts_chosen(str(places), "own", None, *shown)
-        assert [fact.answer for fact in facts.forget] == ["France", "Utopia", HOSTILE]
-
-
 def anchor_is(page, which: int, score: float) -> None:
     page.wait_for_function(
         f"document.querySelectorAll('#anchors input')[{2 * which}].value == {json.dumps(str(score))}"
     )
-
-
-def press(page, which: int, key: str) -> None:
-    page.locator("#beta-curve .anchor").nth(which).focus()
-    page.keyboard.press(key)
 
 
 def test_anchors_are_dragged_and_moved_by_keys(page):
@@ -163,44 +150,11 @@ def test_anchors_are_dragged_and_moved_by_keys(page):
     page.click("#paper")
     anchor_is(page, 0, 100)
     says(page, "#beta-curve-twin", "a = 58.7 and b = 0.796")
-    press(page, 1, "ArrowRight")
+    page.locator("#beta-curve .anchor").nth(1).focus()
+    page.keyboard.press("ArrowRight")
     anchor_is(page, 1, 3300)
     says(page, "#beta-curve-twin", "b = 0.7745")
     page.keyboard.press("ArrowLeft")
     anchor_is(page, 1, 3000)
     page.click("#quantiles")
     anchor_is(page, 1, 3766)
-
-
-def test_a_moved_handle_leaves_the_other_as_a_button_set_it(browser, monkeypatch, tmp_path):
-    """While the curve waits to be drawn anew, its other handle still shows what the button has undone."""
-    drawn = pressure.pictures
-
-    def late(*values):
-        time.sleep(2)
-        return drawn(*values)
-
-    monkeypatch.setattr(pressure, "pictures", late)
-    with launched(Worker(tmp_path / "runs")) as address, visit(browser, address) as page:
-        open_tab(page, "Pressure")
-        press(page, 0, "ArrowRight")
-        anchor_is(page, 0, 110)
-        show_advanced(page)
-        page.click("#paper")
-        anchor_is(page, 0, 100)
-        press(page, 1, "ArrowRight")
-        anchor_is(page, 1, 3300)
-        says(page, "#beta-curve-twin", "b = 0.7745")
-        anchor_is(page, 0, 100)
-
-
-def test_what_if_moves_the_facts_off_the_curve(page):
-    open_tab(page, "Pressure")
-    page.wait_for_selector("#beta-curve .fact")
-    where = "() => [...document.querySelectorAll('#beta-curve .fact')].map((fact) => fact.getAttribute('transform'))"
-    before = page.evaluate(where)
-    page.get_by_label("scores reversed").click()
-    page.wait_for_function(f"JSON.stringify(({where})()) != {json.dumps(json.dumps(before, separators=(',', ':')))}")
-    page.get_by_label("even push (WGA)").click()
-    page.wait_for_function("!document.querySelector('#beta-curve .anchor')")
-    page.get_by_text("popularity cannot matter here").first.wait_for()

@@ -233,35 +233,6 @@ def test_a_deleted_run_is_expired_and_can_be_started_again(page, runs_folder):
     stop_run(page)
 
 
-def test_a_slash_goes_to_the_question_box(page):
-    for _ in range(30):  # the page's keys work a moment after its first picture
-        page.keyboard.press("/")
-        page.wait_for_timeout(0.5 * SECOND)
-        if page.evaluate("document.activeElement.closest('#prompt') !== null"):
-            break
-    else:
-        pytest.fail("the slash did not go to the question box")
-    page.wait_for_function("document.querySelector('#prompt textarea, #prompt input').value")  # filled in by itself
-    page.keyboard.press("Control+A")
-    page.keyboard.type("a/b")
-    assert page.input_value(PROMPT) == "a/b"
-
-
-def test_every_chart_has_its_numbers_as_a_table(browser, address, visited):
-    with visit(browser, address, storage_state=visited) as page:
-        state_is(page, "done")
-        open_tab(page, "Run")
-        page.click("#training button")
-        for chart in ("controller-chart", "loss-chart", "recall-chart", "outcome-chart"):
-            page.click(f"#{chart}-twin summary")
-            page.locator(f"#{chart}-twin tbody tr").first.wait_for()
-        open_tab(page, "Pressure")
-        page.click("#push-curves-twin summary")
-        page.locator("#push-curves-twin thead th").nth(3).wait_for()
-        page.click("#beta-curve-twin summary")
-        page.locator("#beta-curve-twin tbody tr").nth(7).wait_for()
-
-
 # words of a picture that stand beyond its edge, by more than a pixel, upon its button, or upon the title of an axis
 CUT_OFF = """() => {
   const meet = (a, b) => a.left < b.right && a.right > b.left && a.top < b.bottom && a.bottom > b.top;
@@ -292,6 +263,13 @@ def test_no_screen_is_wider_than_the_window(browser, address, visited, tmp_path,
             page.locator(last).first.wait_for(state="attached")
             if name == "Run":
                 page.click("#training button")
+                for chart in (
+                    "controller-chart",
+                    "loss-chart",
+                    "recall-chart",
+                    "outcome-chart",
+                ):  # each has its numbers
+                    page.locator(f"#{chart}-twin tbody tr").first.wait_for(state="attached")
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)
                 page.wait_for_function(f"document.body.classList.contains('dark') === {str(scheme == 'dark').lower()}")

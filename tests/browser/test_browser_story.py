@@ -320,16 +320,6 @@ def test_a_moment_of_run_is_taken_along_neither_to_the_next_run_nor_to_the_story
         page.wait_for_function("!['tab', 'epoch'].some((name) => new URL(location.href).searchParams.has(name))")
 
 
-def test_a_guess_is_answered_also_for_somebody_who_went_on_meanwhile(page):
-    open_tab(page, "Story")
-    page.locator("#story .choice").nth(0).click()
-    says(page, "#story .outcome", "Let’s see …")
-    page.keyboard.press("ArrowRight")
-    step(page, 2)
-    page.keyboard.press("ArrowLeft")
-    says(page, "#story .outcome", "You were right.")
-
-
 def test_tabs_that_are_turned_fast_leave_the_last_in_the_address(page):
     for _ in range(3):
         for name in ("Probe", "Pressure"):

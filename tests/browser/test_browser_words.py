@@ -73,16 +73,6 @@ def test_a_finished_run_of_one_s_own_and_every_screen_beside_it_too(browser, add
         assert all(box["x"] + box["width"] <= 390 - 32 for box in boxes), "what can be done is seen without a swipe"
 
 
-def test_what_explains_a_setting_beside_a_run_is_there_where_one_comes_to_it(browser, address, visited):
-    with visit(browser, address, storage_state=visited) as page:
-        open_tab(page, "Run")
-        page.locator("#outcome-chart .point").first.wait_for()
-        about = page.locator("#run-row .info-text")
-        assert not any(one.is_visible() for one in about.all())
-        page.get_by_label("Method").first.focus()
-        page.locator("#run-row").get_by_text("Pushes each fact by its popularity").wait_for()
-
-
 def test_a_step_of_the_story_says_little_too_and_the_arrow_keys_lead_through_all(browser, address):
     with visit(browser, address, "?story=1", viewport={"width": 390, "height": 844}) as page:
         for step in range(1, 7):

@@ -85,8 +85,7 @@ def test_run_resume_probe_and_list(small_file, tmp_path, capsys, monkeypatch):
     assert head.split() == ["run", "started", "state", "epochs", "method", "model", "set", "forget", "holdout"]
     assert row.startswith(run) and "1/1" in row and row.count("→") == 2 and f"{datetime.now():%Y-%m-%d}" in row
 
-    assert main(["resume", run]) == 2
-    assert "complete" in capsys.readouterr().err
+    assert main(["resume", run]) == 2 and "complete" in capsys.readouterr().err
 
 
 def test_run_ends_with_the_table(small_file, tmp_path, capsys):
@@ -109,8 +108,7 @@ def test_mistakes_get_one_clear_message(arguments, message, tmp_path, monkeypatc
     monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
     status = main(arguments)
     captured = capsys.readouterr()
-    assert status in (1, 2)
-    assert message in captured.err + captured.out
+    assert status in (1, 2) and message in captured.err + captured.out
     assert "Traceback" not in captured.err
 
 
@@ -133,8 +131,7 @@ def test_only_runs_of_the_runs_folder_are_deleted_and_only_by_name(other, tmp_pa
     run, stranger = copied(other, root), copied(other, elsewhere)
     before = sorted(tmp_path.rglob("*"))
     name = spelling.format(stranger.folder, stranger.id, run.id)
-    assert main(["runs", "--delete", run.id, name]) == 2
-    assert sorted(tmp_path.rglob("*")) == before
+    assert main(["runs", "--delete", run.id, name]) == 2 and sorted(tmp_path.rglob("*")) == before
     assert "nothing was deleted" in capsys.readouterr().err
 
 
@@ -145,8 +142,7 @@ def test_a_models_folder_among_the_runs_is_never_deleted(other, tmp_path, monkey
     copy = copied(other, tmp_path)
     (copy.folder / lacking).unlink()
     (copy.folder / "notes.txt").write_text("mine", encoding="utf-8")
-    assert main(["runs", "--delete", copy.id]) == 2
-    assert (copy.folder / "notes.txt").exists()
+    assert main(["runs", "--delete", copy.id]) == 2 and (copy.folder / "notes.txt").exists()
 
 
 def test_a_run_that_nobody_works_on_any_more_is_interrupted(bare, tmp_path, capsys, monkeypatch):
@@ -184,6 +180,5 @@ def test_a_sandbox_run_that_would_move_nothing_is_not_started_unless_one_insists
     command = ["run", "--facts", "pair", "--lr", "1e-9", "--measure", "off", "--epochs", "1", "--out", str(tmp_path)]
     assert main(command) == 2
     assert "would be in vain. 1 step at 1e-09 will hardly change the model." in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-    assert main([*command, "--yes"]) == 0
+    assert not list(tmp_path.iterdir()) and main([*command, "--yes"]) == 0
     assert "note: Nothing was measured, as the run's settings say" in capsys.readouterr().out

@@ -94,8 +94,7 @@ def test_an_experiment_is_done_on_own_facts_and_model(folder, towns, tmp_path, c
     command = ["bench", "ablation", "--model", folder, "--seeds", "1", "--processes", "1", "--out", str(tmp_path)]
     settings = ["precision=float32", "max_new_tokens=8", "batch=2", "lora_rank=8", "epochs=1", "learning_rate=5e-3"]
     command += [part for setting in settings for part in ("--set", setting)]
-    assert main([*command, "--facts", towns]) == 2
-    assert "has a rewording" in capsys.readouterr().err
+    assert main([*command, "--facts", towns]) == 2 and "has a rewording" in capsys.readouterr().err
     path = tmp_path / "reworded.jsonl"
     own_facts().write(path)
     assert main([*command, "--facts", str(path)]) == 0
@@ -131,8 +130,7 @@ def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(fol
     command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--epochs", "1", "--out", str(tmp_path / "runs")]
     assert main([*command, "--lr", "1e-7"]) == 2
     assert "would be in vain. 3 steps at 1e-07" in capsys.readouterr().err
-    assert not (tmp_path / "runs").exists()
-    assert main([*command, "--lr", "1e-7", "--yes"]) == 3
+    assert not (tmp_path / "runs").exists() and main([*command, "--lr", "1e-7", "--yes"]) == 3
     said = capsys.readouterr()
     assert "Nothing was forgotten: recall of the facts to forget was 1.00 and is 1.00, after 3 steps" in said.out
     assert "5 of 6 facts" in said.err and "GPU" not in said.err
@@ -173,5 +171,4 @@ def test_a_run_says_nothing_of_libraries(folder, towns, tmp_path):
 def test_what_cannot_be_is_refused_before_any_work(words, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main([*words, *(["--out", "built"] if words[0] == "sandbox" else [])]) == 2
-    assert capsys.readouterr().err.startswith("error: ")
-    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().err.startswith("error: ") and list(tmp_path.iterdir()) == []

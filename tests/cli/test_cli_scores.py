@@ -79,8 +79,7 @@ def test_wikidata_scores_stream_and_are_written(places, little, tmp_path, capsys
     assert [fact.score for fact in scored.retain] == [900]
     text = out.read_text(encoding="utf-8")
     assert "'=cmd" in text and "Q90" in text and "not found" in text
-    assert "requests" in said.err
-    assert main(["score", str(places), "--proxy", "wikidata"]) == 0
+    assert "requests" in said.err and main(["score", str(places), "--proxy", "wikidata"]) == 0
     assert "no request" in capsys.readouterr().err, "what is known costs nothing"
 
 
@@ -98,8 +97,7 @@ def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, caps
     out = tmp_path / "scored.jsonl"
     assert main(["score", str(places), "--out", str(out)]) == 2
     said = capsys.readouterr()
-    assert "Wikidata is gone" in said.err
-    assert "1 of 3 facts have a score" in said.err
+    assert "Wikidata is gone" in said.err and "1 of 3 facts have a score" in said.err
     rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert [row["score"] for row in rows if row["group"] == "forget"].count(None) == 2
     assert {row["score_reason"] for row in rows if row["group"] == "forget" and row["score"] is None} == {"not reached"}
@@ -123,7 +121,6 @@ def test_corpus_counts_of_the_sandbox_are_its_exposures(tmp_path, capsys):
         (["--proxy", "column", "--column", "hits"], [7, 5, None]), (["--proxy", "column"], [3000, None, 100]),
         (["--proxy", "constant", "--value", "12"], [12, 12, 12]), (["--proxy", "inverted"], [100, None, 3000]),
         (["--proxy", "swapped", "--share", "1"], [100, None, 3000]),
-        (["--proxy", "swapped", "--share", "0"], [3000, None, 100]),
         (["--proxy", "noisy", "--sigma", "0"], [3000, None, 100]),
     ],
 )  # fmt: skip
@@ -137,13 +134,11 @@ def test_beta_with_anchors_of_ones_own(places, capsys, tmp_path):
     rows = {row["id"]: row for row in lines(capsys)}
     assert (rows["a"]["beta"], rows["c"]["beta"]) == (pytest.approx(0.2), pytest.approx(1.5))
     assert (rows["b"]["beta"], rows["b"]["regime"]) == (None, "unknown score")
-    assert main(["beta", str(places)]) == 0
-    assert f"{BetaMap()(100):.3f}" in capsys.readouterr().out
+    assert main(["beta", str(places)]) == 0 and f"{BetaMap()(100):.3f}" in capsys.readouterr().out
     assert main(["beta", str(places), "--anchors", "3000:1,100:2"]) == 2
     path = tmp_path / "flat.csv"
     path.write_text("question,answer,score\n" + "".join(f"q{i},a,{100 + i}\n" for i in range(9)), encoding="utf-8")
-    assert main(["beta", str(path)]) == 0
-    assert "less than a factor of ten" in capsys.readouterr().err
+    assert main(["beta", str(path)]) == 0 and "less than a factor of ten" in capsys.readouterr().err
 
 
 def test_two_scorings_agree_or_not(places, tmp_path, capsys):
@@ -153,8 +148,7 @@ def test_two_scorings_agree_or_not(places, tmp_path, capsys):
     assert main(["agree", "sandbox", str(other), "--json"]) == 0
     (found,) = lines(capsys)
     assert (found["facts"], found["spearman"]) == (256, pytest.approx(-1, abs=0.02))
-    assert main(["agree", "sandbox", str(places)]) == 2
-    assert "too few" in capsys.readouterr().err
+    assert main(["agree", "sandbox", str(places)]) == 2 and "too few" in capsys.readouterr().err
     for name, ids in (("one.csv", "fgh"), ("two.csv", "gfh")):
         rows = [f"{key},{question}?,x,1" for key, question in zip(ids, "abc")]
         (tmp_path / name).write_text("\n".join(["id,question,answer,score", *rows]), encoding="utf-8")
@@ -170,15 +164,13 @@ def test_two_scorings_agree_or_not(places, tmp_path, capsys):
         (["score", "pair", "--proxy", "judge", "--model", "sandbox", "--prompt", "nowhere.txt"], "cannot be read"),
         (["score", "sandbox", "--proxy", "column", "--column", "mine"], "sandbox is no file"),
         (["score", "sandbox", "--proxy", "swapped", "--share", "-1"], "from 0 to 1"),
-        (["score", "sandbox", "--proxy", "swapped-tiers", "--share", "2"], "from 0 to 1"),
         (["score", "sandbox", "--proxy", "noisy", "--sigma", "5000"], "from 0 to 20"),
         (["score", "sandbox", "--proxy", "constant", "--value", "nan"], "--value is nan"),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_named(arguments, said, capsys, monkeypatch):
     monkeypatch.delenv("ADAPOP_JUDGE_MODEL", raising=False)
-    assert main(arguments) == 2
-    assert said in capsys.readouterr().err
+    assert main(arguments) == 2 and said in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -204,8 +196,7 @@ def test_the_judge_writes_rewordings(places, server, tmp_path, capsys, monkeypat
     assert again.forget[0].paraphrases == ("In which land is Paris?", "What holds Paris?")
     assert [fact.score for fact in again.forget] == [3000, None, 100]
     asked = len(server.asked)
-    assert main(["reword", str(places), "--out", str(out)]) == 0
-    assert len(server.asked) == asked
+    assert main(["reword", str(places), "--out", str(out)]) == 0 and len(server.asked) == asked
     server.answer = lambda asked: Reply(status=401)
     assert main(["reword", str(places), "--out", str(out), "--refresh"]) == 2
     assert "refuses access" in capsys.readouterr().err
@@ -231,8 +222,7 @@ def test_what_is_written_is_read_back_exactly(tmp_path, suffix):
 
 def test_cells_are_guarded_and_sources_not_borrowed(tmp_path, capsys):
     for start in FORMULA_STARTS:
-        assert cell(f"{start}1") == f"'{start}1"
-        assert plain(cell(f"'{start}1")) == f"'{start}1"
+        assert cell(f"{start}1") == f"'{start}1" and plain(cell(f"'{start}1")) == f"'{start}1"
     path = tmp_path / "facts.csv"
     path.write_text("question,answer,score,score_source,mine\na?,b,7,Wikidata sitelinks,9\n", encoding="utf-8")
     assert main(["score", str(path), "--proxy", "column", "--column", "mine", "--json"]) == 0
@@ -270,8 +260,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(
     monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "judge")
     proxy = ["--proxy", "judge"] if command == "score" else []
     assert main([command, str(places), *proxy, "--out", str(tmp_path / out)]) == 2
-    assert said in capsys.readouterr().err
-    assert server.asked == []
+    assert said in capsys.readouterr().err and server.asked == []
 
 
 def test_rare_facts_trade_scores_with_popular_ones(sandbox, capsys):

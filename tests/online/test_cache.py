@@ -22,8 +22,7 @@ def refused(folder, work) -> ConfigError:
     """The error of a use that fails; it names the folder, and hides what SQLite raised."""
     with pytest.raises(ConfigError) as caught:
         work()
-    assert str(folder) in caught.value.message
-    assert caught.value.__suppress_context__
+    assert str(folder) in caught.value.message and caught.value.__suppress_context__
     return caught.value
 
 
@@ -122,8 +121,7 @@ def test_a_cache_that_another_program_holds(folder, monkeypatch):
         assert "wait for that to end" in refused(folder, use).fix
     holder.rollback()
     holder.close()
-    assert cache.get("key").value == 1
-    assert cache.put(2, "key").value == 2
+    assert cache.get("key").value == 1 and cache.put(2, "key").value == 2
 
 
 def test_a_full_disk(folder):

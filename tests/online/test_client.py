@@ -67,8 +67,7 @@ def test_a_key_is_a_bearer_token_and_a_netrc_sends_nothing(server, tmp_path, mon
 )  # fmt: skip
 def test_bad_weather_passes(server, bad):
     server.replies = [bad, bad, Reply({"fine": True})]
-    assert client(server).get("/") == {"fine": True}
-    assert len(server.asked) == 3
+    assert client(server).get("/") == {"fine": True} and len(server.asked) == 3
 
 
 @pytest.mark.parametrize(
@@ -82,8 +81,7 @@ def test_bad_weather_that_stays_is_named_and_counted(server, bad, said):
     server.answer = lambda asked: bad
     with pytest.raises(NetworkError, match=f"The service .*{said}.*3 times") as caught:
         client(server, tries=3).get("/", q=WORDS)
-    assert "kept" in caught.value.fix
-    assert len(server.asked) == 3
+    assert "kept" in caught.value.fix and len(server.asked) == 3
 
 
 @pytest.mark.parametrize(
@@ -123,8 +121,7 @@ def test_no_answer_in_time_or_within_a_day(server):
     began = time.monotonic()
     with pytest.raises(NetworkError, match="too many requests") as caught:
         client(server).get("/")
-    assert time.monotonic() - began < 5
-    assert "86400 s" in caught.value.fix
+    assert time.monotonic() - began < 5 and "86400 s" in caught.value.fix
 
 
 def test_a_wait_is_told_and_can_be_stopped(server):
@@ -135,8 +132,7 @@ def test_a_wait_is_told_and_can_be_stopped(server):
     began = time.monotonic()
     with pytest.raises(Stopped, match="Stopped"):
         Web(server.url, "The service", progress).get("/")
-    assert time.monotonic() - began < 5
-    assert "waiting 100 s" in told[0]
+    assert time.monotonic() - began < 5 and "waiting 100 s" in told[0]
 
 
 def test_without_a_connection_it_ends_within_seconds_and_says_what_to_check(monkeypatch, environment):
@@ -146,8 +142,7 @@ def test_without_a_connection_it_ends_within_seconds_and_says_what_to_check(monk
         waited.clear()
         with pytest.raises(NetworkError, match=rf"The service \({host}\) cannot be reached") as caught:
             Web(f"http://{host}", "The service", Progress()).get("/", q=WORDS)
-        assert 0 < sum(waited) < 2
-        assert "HTTPS_PROXY; none is set" in caught.value.fix
+        assert 0 < sum(waited) < 2 and "HTTPS_PROXY; none is set" in caught.value.fix
     environment(http_proxy=f"http://me:{SECRET}@127.0.0.1:1")
     with pytest.raises(NetworkError, match="through the proxy") as caught:
         Web("http://127.0.0.2:1", "The service", Progress()).get("/", q=WORDS)
@@ -254,8 +249,7 @@ def test_a_host_gets_one_request_at_a_time(server):
     for thread in threads:
         thread.join()
     times = [asked.time for asked in server.asked]
-    assert len(times) == 6
-    assert all(later - sooner >= 0.1 for sooner, later in pairwise(times))
+    assert len(times) == 6 and all(later - sooner >= 0.1 for sooner, later in pairwise(times))
 
 
 def test_while_a_request_is_at_work_a_stop_is_heard_and_another_host_does_not_wait(server):

@@ -59,8 +59,7 @@ def test_after_a_stop_only_the_missing_files_are_asked(server):
         again(server, progress).files(SET, CONFIG, SPLIT)
     assert downloads(server) == FILES[:1]
     server.asked.clear()
-    assert rows_of(again(server)) == ROWS
-    assert downloads(server) == FILES[1:]
+    assert rows_of(again(server)) == ROWS and downloads(server) == FILES[1:]
 
 
 def test_after_a_broken_connection_only_the_missing_files_are_asked(server):
@@ -71,8 +70,7 @@ def test_after_a_broken_connection_only_the_missing_files_are_asked(server):
         hub.files(SET, CONFIG, SPLIT)
     server.answer = whole
     server.asked.clear()
-    assert rows_of(hub) == ROWS
-    assert downloads(server) == FILES[1:]
+    assert rows_of(hub) == ROWS and downloads(server) == FILES[1:]
 
 
 def test_a_data_set_that_changes_on_the_way_is_not_mixed(server):
@@ -109,8 +107,7 @@ def test_a_refused_list_is_named_and_not_kept(server, reply, said, fix):
     server.replies = [reply]
     with pytest.raises(NetworkError, match=said) as caught:
         hub.files(SET, CONFIG, SPLIT)
-    assert fix in caught.value.fix
-    assert len(str(caught.value)) < 300
+    assert fix in caught.value.fix and len(str(caught.value)) < 300
     assert rows_of(hub) == ROWS
 
 

@@ -103,8 +103,7 @@ def test_ids_and_links_have_at_least_64_bits_that_differ_for_each_run(ada, worke
     for name in names:
         ada.predict(name, api_name="/stop")
     tails = [name.rpartition("-")[2] for name in [*names, run.id]]
-    assert len(set(tails)) == 3
-    assert all(len(bytes.fromhex(tail)) >= 8 for tail in tails)
+    assert len(set(tails)) == 3 and all(len(bytes.fromhex(tail)) >= 8 for tail in tails)
     assert len(bytes.fromhex(link_of(run).removeprefix("view-"))) >= 16
 
 
@@ -122,8 +121,7 @@ def test_who_knows_the_pattern_of_ids_finds_no_run(bob, run):
 def test_a_link_reads_and_reports_and_does_nothing_else(bob, run):
     link = link_of(run)
     status = bob.predict(link, api_name="/status")
-    assert (status["run"], status["state"]) == (link, "done")
-    assert run.id not in json.dumps(status)
+    assert (status["run"], status["state"]) == (link, "done") and run.id not in json.dumps(status)
     assert run.id not in json.dumps(bob.predict(link, api_name="/frames"))
     path = bob.predict(link, api_name="/report")
     with zipfile.ZipFile(path) as archive:  # in the file itself the id would be compressed, and never found
@@ -140,8 +138,7 @@ def test_no_button_does_for_a_link_what_it_does_for_the_owner(address, run, name
     before = {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()}
     data = {"probe-all": [link, 8, "forget"], "recover": [link, "quantise"], "ask": [link, "Who?", ""]}
     answer = event(address, name, data.get(name, [link]))
-    assert not answer["success"]
-    assert "read-only link" in answer["output"]["error"]
+    assert not answer["success"] and "read-only link" in answer["output"]["error"]
     assert {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()} == before
 
 
@@ -151,8 +148,7 @@ def test_no_button_changes_an_example(address, worker, name):
     before = {path.name: path.stat().st_mtime_ns for path in shipped.folder.rglob("*")}
     data = {"probe-all": [shipped.id, 8, "forget"], "recover": [shipped.id, "quantise"]}
     answer = event(address, name, data.get(name, [shipped.id]))
-    assert not answer["success"]
-    assert "came with the app" in answer["output"]["error"]
+    assert not answer["success"] and "came with the app" in answer["output"]["error"]
     assert {path.name: path.stat().st_mtime_ns for path in shipped.folder.rglob("*")} == before
     assert worker.ahead_of(shipped) is None
 
@@ -227,8 +223,7 @@ def test_no_address_is_fetched_in_the_place_of_a_file(address, ada, outside, url
     with pytest.raises(AppError):
         ada.predict(file, api_name="/beta")
     answer = event(address, "upload", ["own", file, "own", None], "upload")
-    assert not answer["success"]
-    assert outside == []
+    assert not answer["success"] and outside == []
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "config.json"])
@@ -238,8 +233,7 @@ def test_no_file_of_this_machine_passes_for_an_upload(address, ada, run, path):
     with pytest.raises(AppError):
         ada.predict(file, api_name="/beta")
     answer = event(address, "upload", ["own", file, "own", None], "upload")
-    assert not answer["success"]
-    assert "root:" not in json.dumps(answer)
+    assert not answer["success"] and "root:" not in json.dumps(answer)
 
 
 def test_a_visitor_has_a_limit_of_the_accelerator_and_the_next_visitor_their_own(ada, bob, worker):

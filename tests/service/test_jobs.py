@@ -74,8 +74,7 @@ def test_slices_equal_the_uninterrupted_run_bit_for_bit_and_can_be_probed(tiny, 
     assert sliced.ask(other, *prompts).result(PATIENCE_SECONDS) == whole.ask(one, *prompts).result(PATIENCE_SECONDS)
     plan = Plan(kinds=("direct",), groups=("forget",), per_tier=1, max_new_tokens=config.max_new_tokens)
     rows = sliced.probe(other, plan)[0].result(PATIENCE_SECONDS)
-    assert [type(row) for row in rows] == [ProbeRow] * 3
-    assert other.probes() == rows
+    assert [type(row) for row in rows] == [ProbeRow] * 3 and other.probes() == rows
 
 
 @pytest.mark.slow
@@ -93,8 +92,7 @@ def test_a_stop_between_slices_is_heard_and_the_run_goes_on_later(tiny, tmp_path
     stopped = []
     worker = Worker(tmp_path, stopping)
     run = finished(worker, worker.submit(tiny_config(epochs=2, model=lent_model), tiny))
-    assert isinstance(run.events()[-1], RunStopped)
-    assert run.last_epoch == 1
+    assert isinstance(run.events()[-1], RunStopped) and run.last_epoch == 1
     run.clear_stop()
     worker.enqueue(run)
     assert isinstance(finished(worker, run).events()[-1], RunDone)

@@ -68,10 +68,8 @@ def test_what_is_no_link_leads_nowhere(made, worker):
 
 def test_a_link_lets_look_and_nothing_more(made, worker):
     name = link_of(made)
-    assert shown_run(worker, name) == made
-    assert known_run(worker, name) is None
-    assert may_control(worker, made.id)
-    assert not may_control(worker, name)
+    assert shown_run(worker, name) == made and known_run(worker, name) is None
+    assert may_control(worker, made.id) and not may_control(worker, name)
     assert link_to(worker, name) == link_to(worker, made.id) == name
     race.end(worker, kept := race.joined(worker, {"runs": []}, name))
     assert kept["runs"] == [name] and not made.stop_requested

@@ -37,8 +37,7 @@ def test_words_of_any_length_take_a_moment(text):
     """One pattern over the whole text once took hours, and nothing else of the app worked meanwhile."""
     began = time.process_time()
     said = public_words(AdaPopError(text))
-    assert time.process_time() - began < SOON_SECONDS
-    assert len(said) == LONGEST
+    assert time.process_time() - began < SOON_SECONDS and len(said) == LONGEST
 
 
 @pytest.mark.parametrize("name", ["method", "preset", "anchors", "missing_score", "retain"])

@@ -55,8 +55,7 @@ def client(address):
 def run(client):
     """The id of a run that is done."""
     begun = client.predict(RUN, epochs=2, learning_rate=2e-3, seed=3, settings={"lora_rank": 16}, api_name="/start_run")
-    assert begun["ahead"] in (0, 1)
-    assert ended(client, begun["run"])["state"] == "done"
+    assert begun["ahead"] in (0, 1) and ended(client, begun["run"])["state"] == "done"
     return begun["run"]
 
 
@@ -100,8 +99,7 @@ def test_beta_of_given_rows_and_of_a_set(client):
     assert found["facts"][1]["beta"] == pytest.approx(58.7 * 70**-0.796)
     assert found["crossover"] == pytest.approx(166.7, abs=0.1)
     anchored = client.predict("sandbox", "100:1.5,3000:0.1", api_name="/beta")
-    assert len(anchored["facts"]) == 256
-    assert anchored["b"] == pytest.approx(0.796, abs=1e-3)
+    assert len(anchored["facts"]) == 256 and anchored["b"] == pytest.approx(0.796, abs=1e-3)
     unknown = client.predict([{"question": "Who?", "answer": "Me"}], api_name="/beta")["facts"][0]
     assert (unknown["score"], unknown["beta"], unknown["regime"]) == (None, None, "unknown")
 
@@ -147,8 +145,7 @@ def test_a_run_from_start_to_report(client, run, worker):
     assert status["recall"]["epoch"] == 2
     before, after = ({(row["group"], row["form"], row["tier"]): row["recall"] for row in status["measured"][side]}
                      for side in ("before", "after"))  # fmt: skip
-    assert before["forget", "direct", "all"] == 1
-    assert after.keys() == before.keys()
+    assert before["forget", "direct", "all"] == 1 and after.keys() == before.keys()
     config = Run(worker.root / run).config
     assert (config.epochs, config.learning_rate, config.seed, config.facts) == (2, 2e-3, 3, "own facts")
     assert config.lora_rank == 16
@@ -278,8 +275,7 @@ def test_the_snippet_of_the_docs_runs(address, capsys, tmp_path, monkeypatch):
     (snippet,) = [block for block in blocks if "http://127.0.0.1:7860" in block]
     exec(snippet.replace("http://127.0.0.1:7860", address), {})
     said = capsys.readouterr().out
-    assert "pressure-sustaining" in said
-    assert ".zip" in said
+    assert "pressure-sustaining" in said and ".zip" in said
 
 
 def test_settings_columns_and_notes_are_as_on_the_page_and_the_command_line(client, run):

@@ -70,16 +70,14 @@ def test_more_bytes_than_a_limit_are_refused_as_they_come(address):
 )  # fmt: skip
 def test_a_body_that_no_page_sends_is_refused_in_words(address, body):
     reply = httpx.post(f"{address}/gradio_api/call/beta", content=body, headers={"Content-Type": "application/json"})
-    assert reply.status_code == 400
-    assert reply.text.startswith("This request ")
+    assert reply.status_code == 400 and reply.text.startswith("This request ")
 
 
 def test_as_much_as_is_allowed_is_read(address):
     rows = [{"question": f"Who? {n}", "answer": "x", "paraphrases": ["a"] * 50} for n in range(200)]
     assert httpx.post(f"{address}/gradio_api/call/beta", json={"data": [rows]}).status_code == 200
     deep = json.loads("[" * DEPTH + "]" * DEPTH)
-    assert _fits(deep, 100)
-    assert not _fits([deep], 100)
+    assert _fits(deep, 100) and not _fits([deep], 100)
     assert _fits([0] * 98, 99) and not _fits([0] * 99, 99)
     assert VALUES_A_MEGABYTE * REQUEST.public > 200 * 100, "200 rows of lists fit"
     two = [("files", ("a.csv", b"a")), ("files", ("b.csv", b"b"))]

@@ -29,8 +29,7 @@ def test_anchors_that_fix_no_curve_leave_their_boxes(values, why, monkeypatch):
     monkeypatch.setattr(gr, "Warning", said.append)
     kept, boxes = pressure._mapped(*values), pressure._put_back(None, PAPER, *values)
     if why:
-        assert kept == gr.skip()
-        assert boxes == (*RARE_ANCHOR, *POPULAR_ANCHOR)
+        assert kept == gr.skip() and boxes == (*RARE_ANCHOR, *POPULAR_ANCHOR)
         assert why in said[0]
     else:
         assert (kept, boxes, said) == ((values[:2], values[2:]), gr.skip(), [])

@@ -48,8 +48,7 @@ def test_targets_and_blocks_of_the_adapter_are_text():
 def test_a_real_model_is_asked_as_is_found_best_unless_the_page_says_otherwise():
     untouched = values(model="smollm2")
     assert settings.config_of(untouched) == make_config(model="smollm2")
-    assert settings.changed(untouched) == []
-    assert settings.restored(untouched)[3:] == untouched[3:]
+    assert settings.changed(untouched) == [] and settings.restored(untouched)[3:] == untouched[3:]
     ways = dict(asking="text-examples", answers="own-words", unknown="keep", measure_per_tier=8)
     chosen = values(model="smollm2", **ways)
     config = settings.config_of(chosen)

@@ -145,8 +145,7 @@ def test_a_server_that_holds_another_set_than_the_page_shows_starts_nothing(tmp_
             check_shown(mine, shown)
     with pytest.raises(gr.Error, match="no usable facts"):
         check_shown(None, "")
-    assert check_shown(mine, identity(mine)) is mine
-    assert all_runs(tmp_path) == []
+    assert check_shown(mine, identity(mine)) is mine and all_runs(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", OF_THE_SHOWN_SET)

@@ -80,12 +80,14 @@ def test_to_retain_another_file_is_read_once_and_without_one_there_is_nothing(re
     assert (len(facts.forget), len(facts.retain), read) == (20, 7, ["mine.json", "more.json"])
     with pytest.raises(DataError, match="No file yet"):
         upload.facts_chosen(None, "own", None, *OWN)
+    for shown in ([upload.NONE] * 8, ["frage", "antwort", *[upload.NONE] * 6]):
+        # the page may ask with the columns it shows while those of a new file are on their way to it
+        assert len(upload.facts_chosen(str(more), "own", None, *shown).forget) == 10
 
 
 def test_other_columns_are_read_from_the_file_once(read, table, events, tmp_path):
     facts = upload.facts_chosen(table, "sandbox", None, *OWN)
-    assert [fact.score for fact in facts.forget] == list(range(20))
-    assert read == ["mine.json"]
+    assert [fact.score for fact in facts.forget] == list(range(20)) and read == ["mine.json"]
     events.arrived("own", table, "own", None)
     for scored in ("Punkte", upload.NONE):
         columns = [scored if column == "Punkte" else column for column in OWN]
@@ -115,8 +117,7 @@ def test_the_template_is_one_file_for_all_pages_and_comes_again(tmp_path, monkey
     text = read_table(Path(path)).facts(columns=guessed(read_table(Path(path)).columns))
     assert len(text.forget) >= upload.TEMPLATE_FACTS
     os.utime(path, (1, 1))
-    assert upload._template() == path
-    assert os.path.getmtime(path) > 1, "young again: what is old is deleted"
+    assert upload._template() == path and os.path.getmtime(path) > 1, "young again: what is old is deleted"
     shutil.rmtree(Path(path).parent)
     assert upload._template() == path
     assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["adapop-template.csv"]

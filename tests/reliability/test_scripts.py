@@ -66,8 +66,10 @@ def test_nonsense_makes_the_app_neither_fail_nor_quote(capsys):
 
 
 @pytest.mark.slow
-def test_one_that_misbehaves_in_every_way_costs_others_no_answer(capsys):
-    """How long the others wait is left to the command: three clients are too few to tell."""
+def test_one_that_misbehaves_in_every_way_costs_others_no_answer(capsys, monkeypatch):
+    """How long the others wait, and when memory is back, is left to the command: three clients are too few to tell."""
+    monkeypatch.setattr(misbehaving, "WAIT_SECONDS", 1.0)
+    monkeypatch.setattr(misbehaving, "WARM_MINUTES", 0.1)
     misbehaving.main(clients=3, minutes=0.1)
     said = capsys.readouterr().out
     for what in ("lost", "wrong", "failures", "tracebacks"):

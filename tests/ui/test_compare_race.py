@@ -12,10 +12,9 @@ from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.probes.prompts import REWORDED
 from adapop.report.comparison import comparison
 from adapop.report.contestants import recall_of
-from adapop.report.record import read_record
 from adapop.runs.execute import prepare
 from adapop.service.worker import Worker
-from adapop.ui.compare import by_epoch, published, race, recorded, screen
+from adapop.ui.compare import by_epoch, race, recorded, screen
 from adapop.ui.session import identity
 from components import run_values as values
 from components import stand_ins
@@ -132,16 +131,6 @@ def test_two_contestants_are_set_against_each_other(worker, over):
     assert {cell["value"] for row in shown[pair.table]["rows"] for cell in row["cells"]} >= {"wga", "adapop"}
     shown = shown_of(worker, over, pair=("9", None))
     assert (shown[pair.first].value, shown[pair.second].value) == ("1", "2"), "those of a race before are unknown"
-
-
-def test_ours_stand_beside_the_paper_s_only_where_the_paper_ran_it(worker, over):
-    told = published.rows([read_record(run) for run in race.standing(worker, over).runs], "Llama DUET")
-    names = [row["name"] for row in told["rows"]]
-    assert names == ["1 AdaPop, 2 seeds", "3 WGA, 2 seeds"], "the paper has no shuffled scores"
-    assert [cell["value"] for cell in told["rows"][1]["cells"]][2:4] == ["3.6 ± 0.2 %", "99.5 ± 0.3 %"]
-    for row in told["rows"]:
-        assert "epochs 1; batch 16;" in row["cells"][-1]["value"], "neither one epoch nor the sandbox is the paper's"
-    assert "published for Llama-3.1-8B-Instruct, DUET" in told["caption"]
 
 
 def test_stop_is_idempotent_and_keeps_what_is_finished(worker, bare):

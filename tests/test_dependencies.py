@@ -103,21 +103,12 @@ def test_a_security_floor_is_of_what_nobody_imports_and_others_bring_in():
     assert floors <= brought, "nobody brings these in any more: delete them"
 
 
-# (package, the release that mends its last published vulnerability): see assets/docs/security.md
-MENDED = {
-    "transformers": "5.10", "gradio": "6.16", "starlette": "1.3.1", "jinja2": "3.1.6",
-    "pyarrow": "23.0.1", "requests": "2.33", "urllib3": "2.7", "filelock": "3.20.3", "pillow": "12.3", "h11": "0.16",
-    "python-multipart": "0.0.31", "orjson": "3.11.6", "idna": "3.15", "nltk": "3.10.3", "pygments": "2.20",
-    "brotli": "1.2",
-}  # fmt: skip
-
-
 def test_no_release_with_a_vulnerability_that_we_know_of_is_allowed():
     asked = {item.name: item.specifier for item in requirements("requirements.txt")}
     page = (ROOT / "assets" / "docs" / "security.md").read_text(encoding="utf-8")
-    listed = {name: lowest for name, lowest in re.findall(r"^\| `([\w-]+)` \| ([\d.]+) \|", page, re.MULTILINE)}
-    assert listed == MENDED
-    for name, mended in MENDED.items():
+    listed = dict(re.findall(r"^\| `([\w-]+)` \| ([\d.]+) \|", page, re.MULTILINE))
+    assert len(listed) > 15, "each package, with the release that mends its last published vulnerability"
+    for name, mended in listed.items():
         lowest = min(Version(each.version) for each in asked[name] if each.operator == ">=")
         assert lowest >= Version(mended), f"{name} {lowest} has a vulnerability that {mended} mends"
 

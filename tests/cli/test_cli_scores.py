@@ -9,7 +9,6 @@ import pytest
 from adapop.cli import main
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
-from adapop.facts.formulas import FORMULA_STARTS, cell, plain
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, facts_of
 from adapop.paths import ROOT
 from adapop.popularity import pageviews, wikidata
@@ -214,8 +213,6 @@ def test_what_is_written_is_read_back_exactly(tmp_path, suffix):
 
 
 def test_a_source_is_not_borrowed(tmp_path, capsys):
-    for start in FORMULA_STARTS:
-        assert cell(f"{start}1") == f"'{start}1" and plain(cell(f"'{start}1")) == f"'{start}1"
     path = tmp_path / "facts.csv"
     path.write_text("question,answer,score,score_source,mine\na?,b,7,Wikidata sitelinks,9\n", encoding="utf-8")
     assert main(["score", str(path), "--proxy", "column", "--column", "mine", "--json"]) == 0

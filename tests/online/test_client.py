@@ -96,10 +96,11 @@ def test_redirects_are_not_followed_and_refusals_are_final(server, status, said)
 
 def test_retry_after_is_honoured_in_seconds_or_as_a_date(server):
     """While a client is told to come back later, nobody else waits."""
-    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)
-    for wait, least in (("1", 1.0), (soon, 1.5)):
+    for least, date in ((1.0, False), (1.5, True)):
+        soon = format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)
         server.asked.clear()
-        server.replies, server.answer = [Reply(status=429, headers={"Retry-After": wait})], lambda asked: {}
+        server.replies = [Reply(status=429, headers={"Retry-After": soon if date else "1"})]
+        server.answer = lambda asked: {}
         thread = begun(server)
         client(server).get("/")
         assert thread.is_alive()

@@ -4,8 +4,6 @@ Each attack comes from an address of its own to `python app.py` in a process of 
 printed what was tried, what came of it, whether the promise held, and how long the other visitor waited.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Calls the running app over plain HTTP, as programs and pages do, and tells what it answered and printed."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.request

@@ -1,7 +1,5 @@
 """A program that uses the app as many do at once, and checks that every answer is its own."""
 
-from __future__ import annotations
-
 import random
 import re
 import threading

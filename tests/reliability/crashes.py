@@ -4,8 +4,6 @@ Every attempt at a run is a process of its own and every kill a real SIGKILL. Th
 has imported the engine, so that a hundred of them take minutes and not an hour.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import random

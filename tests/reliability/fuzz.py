@@ -4,8 +4,6 @@ A request may be refused in words. It may not be answered with an HTTP status of
 code, nor leave a traceback or a user's text in what the app prints.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -4,8 +4,6 @@ The public app runs as `python app.py` starts it, the clients as threads of this
 client has an address of its own (X-Forwarded-For), facts of its own, and asks nothing whose answer it cannot check.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -5,8 +5,6 @@ they alone, then with that visitor beside them. It is a process of its own and l
 would be another; a minute after the end the app's memory is looked at again.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -7,7 +7,6 @@ from statistics import fmean
 import pytest
 
 from adapop.config.methods import METHODS
-from adapop.config.presets import make_config
 from adapop.errors import ConfigError
 from adapop.facts.fact import Fact
 from adapop.paths import ASSETS
@@ -35,78 +34,52 @@ def frames(direct: list[tuple[int, int]], reworded: list[tuple[int, int]]) -> li
     return [Frame(step, float(step), scores, said) for step, scores in enumerate(scored)]
 
 
-def both_lost(seen):
-    """When each of the two facts was no longer answered, in sentences, the one lost earlier first."""
-    order = (1, 0) if words.first_lost(seen) == 1 else (0, 1)
-    return " ".join(words._lost((RARE, POPULAR)[fact].title, seen, fact) for fact in order)
-
-
 @pytest.fixture(scope="module")
 def story():
     return content.story()
 
 
+def seeds(method: str, left, kept, preset: str = "paper") -> Recorded:
+    """Results of a seed each: what is left of the facts to forget, the same in every tier, and what is kept."""
+    tiers = [f"forget_reworded_{tier}" for tier in ("all", "rare", "popular")]
+    rows = [dict.fromkeys(tiers, str(one)) | {"holdout_direct_all": str(other)} for one, other in zip(left, kept)]
+    return Recorded(method, preset, tuple(rows))
+
+
 def test_what_was_lost_is_told_in_order():
     seen = frames([(1, 1), (2, 1), (9, 2), (9, 9)], [(1, 1), (2, 1), (9, 1), (9, 4)])
     assert words.first_lost(seen) == 0
-    assert both_lost(seen) == (
-        "Paths is no longer answered after epoch 1, as trained or in other words. "
-        "Orange is no longer answered after epoch 2; asked in other words, that took until epoch 3."
-    )
+    assert words._lost("Orange", seen, 1).endswith("after epoch 2; asked in other words, that took until epoch 3.")
     turned = frames([(1, 1), (1, 2)], [(1, 1), (1, 1)])
-    assert words.first_lost(turned) == 1 and both_lost(turned).endswith("Paths is still answered at the end.")
+    assert words.first_lost(turned) == 1 and words._lost("Paths", turned, 0) == "Paths is still answered at the end."
     seen = frames([(1, 2), (2, 2)], [(2, 2), (2, 2)])
     assert words.lost_after(seen, "reworded", 0) == 0 and words.first_lost(seen) == 1
-    assert both_lost(seen) == (
-        "Orange was never answered, as trained or in other words. "
-        "Paths is no longer answered after epoch 1; asked in other words, it never was."
-    )
+    assert words._lost("Orange", seen, 1) == "Orange was never answered, as trained or in other words."
     assert words.lost_after(frames([(1, 1), (2, 1), (1, 1), (3, 1)], [(1, 1)] * 4), "forget", 0) == 3
     assert words.lost_after(frames([(1, 1), (2, 1), (1, 1)], [(1, 1)] * 3), "forget", 0) is None
     assert words.first_lost(frames([(1, 1), (2, 2)], [(1, 1), (2, 2)])) is None
 
 
-def test_tuned_methods_are_named_with_what_they_leave_and_keep(story):
-    said = words.beyond(recorded("redirect", 0.02, 0.97, "tuned"), recorded("redirect", 0.1, 0.82, "tuned"))
-    assert "leaves 2 % of these facts" in said and "keeps 97 % of those" in said and "82 % among invented" in said
-    assert "on two small real models it leaves far more" in story["beyond"] and "means of 5 runs" in story["beyond"]
-    people = results.tuned_arms((content.OURS,), content.FILES[1])[0]
-    kept = fmean(float(row["test_holdout_direct_all"]) for row in people.rows)
-    assert len(people.rows) == 5 and f"{percent(kept)} among invented people" in story["beyond"]
-    shares = ((0.02, 0.96), (0.03, 0.97), (0.16, 0.95), (0.6, 0.87), (0.17, 0.94))
-    said = words.tuned_alike([recorded("npo", *pair, "tuned") for pair in shares])
-    assert "is left: AltPO 2 %, Redirect 3 %, the even push 16 %, AdaPop 60 % and AdaPop with α fixed 17 %." in said
-    assert "keep 96 %, 97 %, 95 %, 87 % and 94 %." in said
-
-
-def recorded(method: str, left: float, kept: float, preset: str = "paper") -> Recorded:
-    """One seed's results, the same for every tier of the facts to forget."""
-    shares = {f"forget_reworded_{tier}": str(left) for tier in ("all", "rare", "popular")}
-    return Recorded(method, preset, (shares | {"holdout_direct_all": str(kept)},))
-
-
-def test_who_does_better_is_said_only_beyond_chance():
-    shuffled = recorded("adapop", 0.5, 0.8, "shuffled")
-    all_three = [recorded("adapop", 0.46, 0.79), recorded("wga", 0.2, 0.93), shuffled]
-    assert words.better(all_three) == (
-        "Without scores, WGA comes near: over 1 run a gap of +0 points, AdaPop +0 points; 20 % of what to forget is "
-        "left (46 %), 93 % of the rest kept (79 %)."
-    )
-    firm = words.firmness([*all_three, recorded("adapop", 0.5, 0.88, "gentle")])
-    assert "AdaPop answers 79 %, the even push 93 %." in firm and "and it answers 88 %." in firm
-    alphas = [make_config(*name).alpha0 for name in (("adapop", "paper"), ("wga", "paper"), ("adapop", "gentle"))]
-    assert alphas == [0.5, 1.0, 1.0], "as it says"
-    assert words.better([recorded("adapop", 0.1, 0.99), *all_three[1:], recorded("tpo", 0.05, 0.5)]) == ""
-
-    def seeds(method, left, kept):
-        rows = [recorded(method, *pair).rows[0] for pair in zip(left, kept)]
-        return Recorded(method, "paper", tuple(rows))
-
-    ours, near = seeds("adapop", (0.4, 0.6), (0.79, 0.81)), seeds("wga", (0.39, 0.58), (0.999, 1.0))
-    assert words.better([ours, near]).endswith("100 % of the rest kept (80 %); forgetting may be chance.")
-    assert words.better([ours, seeds("wga", (0.39, 0.58), (0.8, 0.84))]).endswith("both may be chance.")
+def test_who_does_better_is_said_only_beyond_chance(story):
+    ours, shuffled = seeds("adapop", [0.46], [0.79]), seeds("adapop", [0.5], [0.8], "shuffled")
+    assert "20 % of what to forget is left (46 %)" in words.better([ours, seeds("wga", [0.2], [0.93]), shuffled])
+    assert words.better([seeds("adapop", [0.1], [0.99]), seeds("wga", [0.2], [0.93]), shuffled]) == ""
+    ours = seeds("adapop", (0.4, 0.6), (0.79, 0.81))
+    for kept, said in (((0.999, 1.0), "forgetting may be chance."), ((0.8, 0.84), "both may be chance.")):
+        assert words.better([ours, seeds("wga", (0.39, 0.58), kept)]).endswith(said)
     scored = Recorded("adapop", "paper", seeds("wga", (0.1, 0.1), (0.99, 0.99)).rows)
     assert words.better([ours, scored]) == "", "it is a method without scores that is told of"
+    near, far, clear, ours, fixed = (seeds("npo", pair, (0.9, 0.9), "tuned") for pair in (
+        (0.2, 0.7), (0.1, 0.11), (0.01, 0.02), (0.6, 0.62), (0.5, 0.52)))  # fmt: skip
+    assert words.tuned_better([near, clear, far, ours, fixed]).endswith(": Redirect and the even push.")
+    assert words.tuned_better([near, near, far, ours, fixed]) == ""
+    as_good = seeds("npo", (0.09, 0.12), (0.9, 0.9), "tuned")
+    assert words.tuned_better([near, far, far, ours, as_good]) == "", "AdaPop at its best is as good"
+    assert story["without"].startswith("AdaPop evens forgetting out, which is not forgetting best: ")
+    shown = results.tuned_arms(tuple(words.TUNED_ARMS))
+    assert [one.method for one in shown] == ["altpo", "redirect", "wga", "adapop", "adapop"]
+    redirect = next(one for one in results.tuned() if one.method == "redirect")
+    assert not any(config.arguments.get(METHODS["redirect"].scored_by) for config in redirect.configs)
 
 
 def test_what_is_said_of_real_models_is_the_recorded_rows_and_leads_to_a_run():
@@ -122,23 +95,6 @@ def test_what_is_said_of_real_models_is_the_recorded_rows_and_leads_to_a_run():
     assert told["head"][1:4] == ("rare", "popular", "popular minus rare, points")
     assert not list(shown) and "3 of Gemma 3 270M and 5 of SmolLM2 runs" in told["note"]
     assert example_of(told["run"]).state == "done"
-
-
-def test_who_forgets_more_when_tuned_is_named_only_beyond_chance(story):
-    def seeds(*left):
-        return Recorded("npo", "tuned", tuple(recorded("npo", one, 0.9).rows[0] for one in left))
-
-    near, far, ours, fixed = seeds(0.2, 0.7), seeds(0.1, 0.11), seeds(0.6, 0.62), seeds(0.5, 0.52)
-    assert words.tuned_better([near, seeds(0.01, 0.02), far, ours, fixed]).endswith(": Redirect and the even push.")
-    assert words.tuned_better([near, near, far, ours, fixed]) == ""
-    assert words.tuned_better([near, far, far, ours, seeds(0.09, 0.12)]) == "", "AdaPop at its best is as good"
-    assert story["without"].startswith("AdaPop evens forgetting out, which is not forgetting best: ")
-    shown = results.tuned_arms(tuple(words.TUNED_ARMS))
-    assert [one.rows[0]["arm"] for one in shown] == [*words.TUNED_ARMS]
-    assert [one.method for one in shown] == ["altpo", "redirect", "wga", "adapop", "adapop"]
-    assert not any(METHODS[one.method].scored for one in shown if one.method not in ("adapop", "redirect"))
-    redirect = next(one for one in results.tuned() if one.method == "redirect")
-    assert not any(config.arguments.get(METHODS["redirect"].scored_by) for config in redirect.configs)
 
 
 def test_all_recordings_are_of_the_same_facts_and_every_state_is_there(story):

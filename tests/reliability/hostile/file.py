@@ -1,7 +1,5 @@
 """One upload of the benchmark, and what makes such files: rows in any format, and what a reader must find in them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Text files of megabytes, made to take time or memory: wide, long, deep, or full of the smallest things there are."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from random import Random

@@ -1,7 +1,5 @@
 """Parquet files that are damaged, odd, or bombs: kilobytes that decode to gigabytes."""
 
-from __future__ import annotations
-
 import datetime
 import decimal
 import io

@@ -1,7 +1,5 @@
 """Small text files that are wrong, or right and odd: encodings, quotes, rows, names, numbers, nesting, damage."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -14,16 +12,13 @@ from hostile.file import SUFFIXES, TEXTS, Case, of_rows, said, table, written
 ENCODINGS = (
     "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1252", "gbk", "shift_jis", "koi8-r", "utf-8-sig",
 )  # fmt: skip
+EVERY = (*SUFFIXES, ".parquet")
 NAMES = ("id", "question", "answer", "subject", "score", "paraphrases", "group", "comment")
 SCORES = (
     "1", "0", "-0", "+5", " 5 ", "1e308", "1e309", "1e-400", "5,5", "1.000,5", "1_000", "0x10", "１２", "٣", "nan",
     "NaN", "inf", "-inf", "Infinity", "-1", "1e", "e1", ".", "5.", ".5", "--1", "1 000", "9" * 400, "0." + "1" * 3_000,
     "½", "²", "true", "=1+1", "3,766", "1,234,567.5", "1,23", "1,234 567", "12 34", ",123", "1,２３４",
 )  # fmt: skip
-
-
-def _texts(random: Random) -> Case:
-    return of_rows("odd text", random.choice(SUFFIXES), table(random, TEXTS))
 
 
 def _scores(random: Random) -> Case:
@@ -93,11 +88,6 @@ def _keys(random: Random) -> Case:
     return of_rows("odd key", random.choice((".json", ".jsonl")), [row])
 
 
-def _surrogates(random: Random) -> Case:
-    texts = ("\ud800", "a\udc00b", "\ud83d", "fine", "\0", "also fine")
-    return of_rows("lone surrogate", random.choice((".json", ".jsonl")), table(random, texts))
-
-
 def _deep(random: Random) -> Case:
     depth = random.choice((3, 300, 900, 990, 1_000, 3_000, 10**5))
     start, end = random.choice((("[", "]"), ('{"a":', "}")))
@@ -118,12 +108,7 @@ def _numbers(random: Random) -> Case:
 def _empty(random: Random) -> Case:
     empty = (b"", b"\n", b" \t\r\n" * 9, b"\xef\xbb\xbf", b"[]", b"{}", b"question,answer\n", b"null", b",", b'""')
     content = random.choice(empty)
-    return Case("empty", f"facts{random.choice((*SUFFIXES, '.parquet'))}", content, refused=True)
-
-
-def _no_table(random: Random) -> Case:
-    odd = (1, "a", [1], [[]], {"a": 1}, [{"question": "a", "answer": "b"}, 5], [None], True, [{}], [{"a": []}])
-    return Case("JSON that is no table", "facts.json", json.dumps(random.choice(odd)).encode(), refused=True)
+    return Case("empty", f"facts{random.choice(EVERY)}", content, refused=True)
 
 
 def _other_kind(random: Random) -> Case:
@@ -147,19 +132,11 @@ def _changed(random: Random) -> Case:
     return Case("changed bytes", f"facts{suffix}", bytes(content))
 
 
-def _noise(random: Random) -> Case:
-    return Case("noise", f"facts{random.choice((*SUFFIXES, '.parquet'))}", random.randbytes(random.randint(1, 5_000)))
-
-
 def _list_cells(random: Random) -> Case:
     count = random.choice((0, 3, 60, 1_000, 10**5))
     cell = random.choice(("|".join(["a"] * count), json.dumps(["a"] * count), "[" * count, "a" + "|" * count))
     rows = [{**row, "paraphrases": cell} for row in table(random, count=4)]
     return of_rows("list cell", random.choice(SUFFIXES), rows)
-
-
-def _tabs(random: Random) -> Case:
-    return of_rows("tabs", ".tsv", table(random, TEXTS))
 
 
 def _chats(random: Random) -> Case:
@@ -194,8 +171,20 @@ def _completions(random: Random) -> Case:
     return replace(case, content=written(renamed, Path(case.name).suffix))
 
 
+NO_TABLES = (1, "a", [1], [[]], {"a": 1}, [{"question": "a", "answer": "b"}, 5], [None], True, [{}], [{"a": []}])
+HALVES = ("\ud800", "a\udc00b", "\ud83d", "fine", "\0", "also fine")
+_SIMPLE: tuple[Callable[[Random], Case], ...] = (
+    lambda random: of_rows("odd text", random.choice(SUFFIXES), table(random, TEXTS)),
+    lambda random: of_rows("odd text", random.choice(SUFFIXES), table(random, TEXTS)),
+    lambda random: of_rows("tabs", ".tsv", table(random, TEXTS)),
+    lambda random: of_rows("lone surrogate", random.choice((".json", ".jsonl")), table(random, HALVES)),
+    lambda random: Case(
+        "JSON that is no table", "facts.json", json.dumps(random.choice(NO_TABLES)).encode(), None, True
+    ),
+    lambda random: Case("noise", f"facts{random.choice(EVERY)}", random.randbytes(random.randint(1, 5_000))),
+)
 OFTEN: tuple[Callable[[Random], Case], ...] = (
-    _texts, _texts, _scores, _encoding, _marks, _nul, _quotes, _ragged, _same_names, _same_keys, _keys, _surrogates,
-    _deep, _numbers, _empty, _no_table, _other_kind, _cut, _changed, _changed, _noise, _list_cells, _tabs, _chats,
-    _tofu, _completions,
+    *_SIMPLE,
+    _scores, _encoding, _marks, _nul, _quotes, _ragged, _same_names, _same_keys, _keys, _deep, _numbers, _empty,
+    _other_kind, _cut, _changed, _changed, _list_cells, _chats, _tofu, _completions,
 )  # fmt: skip

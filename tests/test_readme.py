@@ -41,11 +41,3 @@ def test_its_five_rows_are_the_recorded_ones():
     for name, cells in told.items():
         assert cells == {column: recorded[name][column] for column in cells}
         assert {"rare", "popular", "gap", "holdout"} <= cells.keys()
-
-
-def test_the_space_header_matches_the_requirements():
-    header = re.match(r"---\n(.*?)\n---", TEXT, re.DOTALL).group(1)
-    assert "sdk: gradio" in header
-    version = re.search(r"sdk_version: (\d+)\.(\d+)", header).groups()
-    floor = re.search(r"gradio>=(\d+)\.(\d+)", (ROOT / "requirements.txt").read_text(encoding="utf-8")).groups()
-    assert tuple(map(int, version)) >= tuple(map(int, floor))

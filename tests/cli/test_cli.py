@@ -169,13 +169,6 @@ def test_an_error_that_an_import_makes_of_an_interruption_is_one(capsys, monkeyp
         main(["runs"])
 
 
-def test_the_probe_shows_the_whole_reply(finished, capsys, monkeypatch):
-    asked = []
-    monkeypatch.setattr("adapop.probes.ask.ask", lambda model, prompts, golds, most, facts: asked.append(most) or [])
-    assert main(["probe", str(finished.folder), "--prompt", "Who wrote the book Hamlet?"]) == 0
-    assert finished.config.max_new_tokens < 10 and asked == [128]
-
-
 def test_a_sandbox_run_that_would_move_nothing_is_not_started_unless_one_insists(tmp_path, capsys):
     command = ["run", "--facts", "pair", "--lr", "1e-9", "--measure", "off", "--epochs", "1", "--out", str(tmp_path)]
     assert main(command) == 2

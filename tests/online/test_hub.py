@@ -44,14 +44,6 @@ def test_a_second_download_asks_nothing_unless_it_is_to_be_fresh(server):
     assert rows_of(Hub(Progress(), Cache(refresh=True), server.url)) == ROWS[:2]
 
 
-def test_progress_counts_files(server):
-    told = []
-    serve(server, TABLES)
-    again(server, Progress(told.append)).files(SET, CONFIG, SPLIT)
-    assert told[0] == f"{SET}: asking {server.url} for its files"
-    assert told[1:] == [f"{SET}, {SPLIT}: file {number} of 3" for number in (1, 2, 3)]
-
-
 def test_after_a_stop_only_the_missing_files_are_asked(server):
     serve(server, TABLES)
     progress = Progress(lambda text: "file 2" in text and progress.stop())

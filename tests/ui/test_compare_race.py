@@ -10,7 +10,6 @@ from adapop.errors import ConfigError
 from adapop.facts.fact import TIERS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.probes.prompts import REWORDED
-from adapop.report.comparison import comparison
 from adapop.report.contestants import recall_of
 from adapop.runs.execute import prepare
 from adapop.service.worker import Worker
@@ -220,19 +219,6 @@ def test_whatever_a_browser_sends_is_read_without_harm(worker, kept):
     assert not (shown[RESULTS.column].visible or shown[RESULTS.own].visible or shown[SCREEN.follower.timer].active)
 
 
-def test_what_was_recorded_shows_without_a_race_and_costs_nothing_unasked(worker):
-    for choice, visible in ((recorded.NONE, False), (recorded.SAME, True), (recorded.EVERY, True)):
-        shown = shown_of(worker, None, choice=choice)
-        assert (shown[RESULTS.column].visible, PICTURES.gap.plot in shown) == (visible, visible)
-        assert shown[PICTURES.words]["kind"] == "hidden"
-        layered = RESULTS.visible(comparison([]), choice)
-        assert set(layered) <= {RESULTS.column, *PICTURES.all} and layered[RESULTS.column].visible == visible
-
-
-def test_what_can_be_picked_and_what_is_gone(worker):
-    now = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []})
-    (line,) = now.shown["runs"]
+def test_a_run_that_is_gone_is_named(worker):
+    (line,) = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []}).shown["runs"]
     assert (line["name"], line["state"], line["detail"]) == ("NPO", "expired", "This run was deleted.")
-    names, keys = zip(*race.choices())
-    assert {*race.STARTERS, *race.DUEL, "adapop/inverted", "ga/paper"} <= {*keys}
-    assert len(keys) == len({*keys}) == len({*names})

@@ -71,9 +71,3 @@ def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path)
     assert (text, gold) == (prompts[1].text, prompts[1].gold)
     for other in (-1, len(prompts), True, "1", None):
         assert screen.way_chosen(worker, "", fact, SimpleNamespace(way=other))[0] == gr.skip()
-
-
-def test_a_run_can_be_picked_among_ones_own_and_the_examples(tmp_path):
-    picked = screen.run_choices(Worker(tmp_path), [], "")
-    assert picked.value == "example-adapop"
-    assert {name for _, name in picked.choices} == {"example-wga", "example-adapop", "example-redirect"}

@@ -25,13 +25,6 @@ def test_untouched_settings_are_the_preset_and_changed_ones_are_named_with_its_v
     assert said == "forget facts a step: 8 (preset 16, paper 32)"
 
 
-def test_the_best_epoch_can_be_kept_from_the_page():
-    chosen = settings.config_of(values(keep="best", patience=2))
-    assert (chosen.keep, chosen.patience) == ("best", 2)
-    with pytest.raises(ConfigError, match="unless each is measured"):
-        settings.config_of(values(keep="best", measure="off"))
-
-
 def test_targets_and_blocks_of_the_adapter_are_text():
     chosen = settings.config_of(values(lora_targets="q_proj, v_proj", lora_layers="0,1"))
     assert (chosen.lora_targets, chosen.lora_layers) == (("q_proj", "v_proj"), (0, 1))

@@ -13,14 +13,14 @@ from adapop.runs.lock import held
 from adapop.runs.pace import worked_before
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
-from adapop.training.events import Measured, RunDone, RunFailed, RunStopped, Saved
+from adapop.training.events import RunDone, RunFailed, RunStopped, Saved
 from adapop.ui.api import Api
 from adapop.ui.run import charts
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.screen import UNSEEN, look
 from adapop.ui.run.state import STATES, RunSeen, seen_of, view
 from components import run_values, stand_ins
-from run_events import START, STEPS, epoch
+from run_events import START, STEPS
 
 DONE, SAVED = RunDone(run="r", epoch=2, seconds=9.0), Saved(run="r", epoch=1)
 FAILED = RunFailed(run="r", message="Bang.", fix="Lower it.")
@@ -150,19 +150,6 @@ def test_the_loss_table_follows_every_step(tmp_path):
     changes = pictures.drawn(run, [*begun, STEPS[2]], len(begun))
     assert [row[0] for row in changes[pictures.losses_twin]["rows"]] == ["0.25", "0.5", "0.75"]
     assert set(changes) == {pictures.losses, pictures.losses_twin}, "the pictures of an epoch wait for its end"
-
-
-def test_the_log_in_words():
-    lines = log_lines([START, epoch(1, drift=0.05, lam=0.0), epoch(2, drift=0.5)], make_config())
-    assert "drift 0.500 > 0.1" in lines[0] and "drift 0.050 ≤ 0.1" in lines[1], "the newest first"
-    rows = [{"group": "forget", "tier": tier, "form": "direct", "recall": 0.25} for tier in ("all", "rare", "popular")]
-    newest, began = log_lines([START, *STEPS[:4], epoch(1), Measured(run="r", epoch=1, rows=tuple(rows)), SAVED],
-                              make_config())  # fmt: skip
-    assert newest.startswith("Epoch 1 saved. ") and "25 % of the rare, 25 % of the popular" in newest
-    ended = RunDone(run="r", epoch=1, seconds=1.0, notes=("How.", "Else."))
-    assert log_lines([START, ended], make_config(), ("How.",)) == ["Done in 1.0 s.", "Else.", "How.", began]
-    (line,) = log_lines([epoch(1, drift=0.5, lam=0.0)], make_config("wga"))
-    assert "α stays 0.500" in line and "λ" not in line
 
 
 def test_what_looks_at_the_settings_says_nothing_of_a_run_that_another_has_replaced(finished):

@@ -1,6 +1,5 @@
 """Work that a page watches: its end is told, whatever it was, and what a visitor asks for counts."""
 
-import re
 from concurrent.futures import Future
 from threading import Event
 
@@ -8,7 +7,7 @@ import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.errors import AdaPopError, ConfigError, ModelError, Stopped
+from adapop.errors import AdaPopError, ModelError, Stopped
 from adapop.progress import Progress, started
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
@@ -92,20 +91,6 @@ def test_look_ups_and_comparisons_of_the_page_count(small, tmp_path, monkeypatch
     asked = (worker, identity(small), small, (), "wikidata", "sitelinks", "en", None, "", "subject", None)
     said = next(stepped(screen.scored(*asked)))
     assert "ADAPOP_JOBS_AN_HOUR" in str(said[screen.status])
-
-
-def test_a_look_up_of_the_page_says_its_cost_and_asks_in_its_language(small, tmp_path):
-    def maker(proxy: str, language: str | None = "en", year: int | None = None, text: str | None = None):
-        return lookup._maker(small, proxy, "sitelinks", language, year, "", "subject", text)
-
-    (line,) = lookup.cost_line(maker("wikidata"), small)
-    assert re.match(r"About [\d,]+ requests: .* at the pace of the", line)
-    (tmp_path / "text.txt").write_text("Paris", encoding="utf-8")
-    assert lookup.cost_line(maker("corpus", text=str(tmp_path / "text.txt")), small) == [], "one's own asks nobody"
-    assert maker("pageviews", " de ", 2020)(Progress()).source == "page views a month in 2020, de.wikipedia, subject"
-    with pytest.raises(ConfigError, match="is no code of a language"):
-        maker("wikidata", None)(Progress())
-    assert [part.visible for part in lookup._suited("pageviews")[1:]] == [False, True, True, False, False, False]
 
 
 def test_sets_that_the_page_fetches_count_and_shipped_ones_do_not(small, tmp_path, monkeypatch):

@@ -114,52 +114,49 @@ def test_all_addresses_of_a_64_are_one_visitor():
     assert network_of("testclient") == "testclient"
 
 
-def test_requests_and_uploads_count_by_visitor(address, worker, monkeypatch):
+@pytest.fixture
+def as_visitor(address, monkeypatch):
+    """Gives a visitor of the public app by number: a client with an address of its own."""
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    return lambda number: httpx.Client(base_url=address, headers={"X-Forwarded-For": f"203.0.113.{number}"})
+
+
+def test_requests_and_uploads_count_by_visitor(as_visitor, monkeypatch):
     monkeypatch.setenv(JOBS_AN_HOUR.name, "2")
-    ada, bob = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "203.0.113.2"}
-    upload = [httpx.post(f"{address}/gradio_api/upload", files={"files": b"x"}, headers=ada) for _ in range(3)]
-    assert [reply.status_code for reply in upload] == [200, 200, 429]
-    assert httpx.post(f"{address}/gradio_api/upload", files={"files": b"x"}, headers=bob).status_code == 200
+    ada, bob = as_visitor(1), as_visitor(2)
+    codes = [who.post("/gradio_api/upload", files={"files": b"x"}).status_code for who in (ada, ada, ada, bob)]
+    assert codes == [200, 200, 429, 200]
     monkeypatch.setenv(REQUESTS.name, "50")
-    read = [httpx.get(f"{address}/gradio_api/queue/status", headers=ada).status_code for _ in range(60)]
-    assert read.count(429) >= 10
-    assert httpx.get(f"{address}/gradio_api/queue/status", headers=bob).status_code == 200
+    assert [ada.get("/gradio_api/queue/status").status_code for _ in range(60)].count(429) >= 10
+    assert bob.get("/gradio_api/queue/status").status_code == 200
 
 
-def test_a_page_that_has_to_be_rendered_counts_as_100_and_again_as_one(address, monkeypatch):
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+def test_a_page_that_has_to_be_rendered_counts_as_100_and_again_as_one(as_visitor, monkeypatch):
     monkeypatch.setenv(REQUESTS.name, "130")
     names = [f"own{number}.example" for number in range(3)]
     for host, code in zip([names[0]] * 20 + names[1:], [200] * 20 + [429, 429]):
-        headers = {"X-Forwarded-For": "203.0.113.3", "X-Forwarded-Host": host}
-        assert httpx.get(f"{address}/", headers=headers).status_code == code
+        assert as_visitor(3).get("/", headers={"X-Forwarded-Host": host}).status_code == code
 
 
-def test_what_is_sent_counts_by_visitor(address, monkeypatch):
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+def test_what_is_sent_counts_by_visitor(as_visitor, monkeypatch):
     monkeypatch.setenv(SERVED.limit.name, "1")
-    eve = {"X-Forwarded-For": "203.0.113.20", "Accept-Encoding": "identity"}
-    bob = {"X-Forwarded-For": "203.0.113.2"}
-    page = len(httpx.get(f"{address}/", headers=bob).content)
-    codes = [httpx.get(f"{address}/", headers=eve).status_code for _ in range(2_000_000 // page + 2)]
+    eve, bob, plain = as_visitor(20), as_visitor(2), {"Accept-Encoding": "identity"}
+    page = len(bob.get("/").content)
+    codes = [eve.get("/", headers=plain).status_code for _ in range(2_000_000 // page + 2)]
     assert codes[0] == 200 and codes[-1] == 429
-    assert httpx.get(f"{address}/theme.css", headers=eve).status_code == 429
-    assert httpx.get(f"{address}/theme.css", headers=bob).status_code == 200
+    assert [who.get("/theme.css").status_code for who in (eve, bob)] == [429, 200]
 
 
-def test_seconds_of_the_processor_count_by_visitor(address, worker, monkeypatch):
+def test_seconds_of_the_processor_count_by_visitor(as_visitor, worker):
     """Those of a request's parsing too; who took too many may still look."""
-    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
-    eve, bob = {"X-Forwarded-For": "203.0.113.21"}, {"X-Forwarded-For": "203.0.113.2"}
-    call, rows = f"{address}/gradio_api/call/beta", {"data": [[{"question": "Who?", "answer": "x"}] * 2_000]}
-    assert httpx.post(call, json=rows, headers=eve).status_code == 200
+    eve, bob = as_visitor(21), as_visitor(2)
+    call, rows = "/gradio_api/call/beta", {"data": [[{"question": "Who?", "answer": "x"}] * 2_000]}
+    assert eve.post(call, json=rows).status_code == 200
     assert worker.ledger._account(PROCESSOR).spent["203.0.113.21"] > 0
     worker.ledger.charge(PROCESSOR, PROCESSOR.limit.public, "203.0.113.21")
-    refused = httpx.post(call, json=rows, headers=eve)
+    refused = eve.post(call, json=rows)
     assert refused.status_code == 429 and PROCESSOR.limit.name in refused.text
-    assert httpx.get(f"{address}/gradio_api/queue/status", headers=eve).status_code == 200
-    assert httpx.post(call, json=rows, headers=bob).status_code == 200
+    assert eve.get("/gradio_api/queue/status").status_code == bob.post(call, json=rows).status_code == 200
 
 
 @pytest.mark.slow
@@ -169,10 +166,8 @@ def test_only_a_known_proxy_says_who_sends(worker, monkeypatch):
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "192.0.2.1")
     with launched(Worker(worker.root / "other", who=visitor)) as url:
         monkeypatch.setenv(REQUESTS.name, "5")
-        codes = [
-            httpx.get(f"{url}gradio_api/queue/status", headers={"X-Forwarded-For": f"203.0.113.{number}"}).status_code
-            for number in range(10)
-        ]
+        forged = [{"X-Forwarded-For": f"203.0.113.{number}"} for number in range(10)]
+        codes = {httpx.get(f"{url}gradio_api/queue/status", headers=headers).status_code for headers in forged}
     assert 429 in codes, "however many addresses it invents"
 
 

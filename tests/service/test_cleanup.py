@@ -120,8 +120,8 @@ def test_a_queued_run_stays_however_old(tiny, tmp_path):
         worker.ask(second, ["Who?"], [""]).result(120)
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"\x00" * 9])
-def test_a_damaged_visitors_file_does_not_end_the_cleaning(tiny, tmp_path, monkeypatch, content):
+def test_a_damaged_visitors_file_does_not_end_the_cleaning(tiny, tmp_path, monkeypatch):
+    content = b"\xff\xfe\x00"
     monkeypatch.setenv("ADAPOP_KEEP_HOURS", "0.0005")  # 1.8 seconds
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / f"view-{'0' * 32}").write_bytes(content)

@@ -61,8 +61,7 @@ def test_a_folder_that_cannot_be_written_gives_no_link_and_is_named(tiny):
 
 
 def test_what_is_no_link_leads_nowhere(made, worker):
-    link_of(made)
-    for name in WRONG:
+    for name in (*WRONG, f"{link_of(made)}\n", f"{link_of(made)}0"):
         assert linked(name, worker.root) is None and shown_run(worker, name) is None, name
 
 

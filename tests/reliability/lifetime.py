@@ -54,8 +54,8 @@ def lived(runs: int, every: int, root: Path) -> Iterator[Held]:
     from adapop.model.adapted import AdaptedModel
 
     worker, process, begun, methods = Worker(root), psutil.Process(), time.perf_counter(), tuple(METHODS)
-    every = sandbox_facts()
-    facts = replace(every, forget=every.forget[:FACTS], retain=every.retain[:FACTS], holdout=(), utility=())
+    world = sandbox_facts()
+    facts = replace(world, forget=world.forget[:FACTS], retain=world.retain[:FACTS], holdout=(), utility=())
     for count in range(1, runs + 1):
         config = make_config(methods[count % len(methods)], epochs=1, batch=BATCH, micro_batch=BATCH)
         run = worker.submit(config, facts)

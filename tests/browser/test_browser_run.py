@@ -264,13 +264,6 @@ def test_no_screen_is_wider_than_the_window(browser, address, visited, tmp_path,
             page.locator(last).first.wait_for(state="attached")
             if name == "Run":
                 page.click("#training button")
-                for chart in (
-                    "controller-chart",
-                    "loss-chart",
-                    "recall-chart",
-                    "outcome-chart",
-                ):  # each has its numbers
-                    page.locator(f"#{chart}-twin tbody tr").first.wait_for(state="attached")
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)
                 page.wait_for_function(f"document.body.classList.contains('dark') === {str(scheme == 'dark').lower()}")

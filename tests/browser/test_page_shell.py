@@ -22,13 +22,16 @@ def test_stop_keeps_the_last_epoch_and_resume_goes_on(page):
     assert int(KEPT.search(page.inner_text("#strip"))[1]) > kept
 
 
-def test_bad_files_are_explained_on_the_page(page, tmp_path):
-    long = b"question,answer\n" + b"x" * 10_000_000 + b",y\n"
+BAD = {"has no question column": f"{HOSTILE},age\nx,1\n"}
+BAD["10,000,000 characters"] = f"question,answer\n{'x' * 10_000_000},y\n"
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_files_are_explained_on_the_page(page, tmp_path, message):
+    (tmp_path / "own.csv").write_text(BAD[message], encoding="utf-8")
     page.get_by_text("My own facts").click()
-    for content, message in ((f"{HOSTILE},age\nx,1\n".encode(), "has no question"), (long, "10,000,000 characters")):
-        (tmp_path / "own.csv").write_bytes(content)
-        page.set_input_files("#upload input[type=file]", tmp_path / "own.csv")
-        page.get_by_text(message).first.wait_for()
+    page.set_input_files("#upload input[type=file]", tmp_path / "own.csv")
+    page.get_by_text(message).first.wait_for()
     open_tab(page, "Run")
     page.get_by_text("There are no usable facts").wait_for()
     page.wait_for_selector("#start:disabled")

@@ -327,7 +327,9 @@ WHERE = [
     {"conversations": [{"from": "Human", "value": "Where?"}, {"from": "chatgpt", "value": "Brno"}]},
     {"messages": [{"role": "developer", "content": "Be brief."}, *PARTS]}, {"conversations": TURNS},
     {"messages": PARTS}, {"messages": str(PARTS)}, {"messages": json.dumps(PARTS)},
-    {"prompt": "Where?", "completion": "Brno"}, {"prompt": PARTS[:1], "completion": PARTS[1:]},
+    {"prompt": "Where?", "completion": "Brno"},
+    {"prompt": [{"role": "user", "content": "Where?"}], "completion": [{"role": "assistant", "content": "Brno"}],
+     "score": 7},
     {"conversations": str(TURNS).replace("}, {", "}\n {")},
 ]  # fmt: skip
 

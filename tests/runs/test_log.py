@@ -40,18 +40,11 @@ def parsed(monkeypatch):
 
 def test_a_second_look_parses_nothing_and_what_is_appended_is_seen(run, parsed):
     first = run.events()
-    assert len(parsed) == 1
-    assert run.events() == Run(run.folder).events() == first
-    assert len(parsed) == 1
+    assert run.events() == Run(run.folder).events() == first and len(parsed) == 1
     run.events().clear()
     assert run.events() == first, "nobody's list is another's"
-
-
-def test_what_is_appended_is_seen(run, parsed):
-    run.events()
     run.append(Saved(run="r", epoch=1))
-    assert [event.kind for event in run.events()] == ["run_started", "saved"]
-    assert len(parsed) == 3
+    assert [event.kind for event in run.events()] == ["run_started", "saved"] and len(parsed) == 3
 
 
 def test_a_file_put_in_place_of_another_is_read(run, parsed):

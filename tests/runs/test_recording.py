@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from adapop.errors import RunError
 from adapop.model.tokens import encode_facts
 from adapop.probes.measure import confidence
 from adapop.runs import recording
@@ -21,13 +20,12 @@ LAST = EPOCHS * STEPS
 @pytest.fixture(scope="module")
 def several(tiny):
     """Four facts a group; to one to forget and one held out belong answers of several tokens."""
-    longer = {
-        group: tuple(
-            replace(f, answer=f.answer + " indeed" * (2 * (i == 1))) for i, f in enumerate(getattr(tiny, group))
-        )
-        for group in ("forget", "retain", "holdout")
-    }
-    return replace(tiny, **longer, utility=())
+
+    def longer(facts):
+        return tuple(replace(fact, answer=fact.answer + " indeed" * (2 * (i == 1))) for i, fact in enumerate(facts))
+
+    groups = {group: longer(getattr(tiny, group)) for group in ("forget", "retain", "holdout")}
+    return replace(tiny, **groups, utility=())
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +57,12 @@ def test_a_frame_twice_an_epoch_or_none(recorded, several):
         assert len(frame.answers) == (4 if whole else 0)
         assert all(len(scores.p) == len(scores.rank) == 4 for scores in frame.scores.values())
     # As one that was begun by a version without frames.
-    run = prepare(config_of(), several)
+    run = prepare(config_of(), replace(several, holdout=()))
     killed(run, 8)
+    assert list(run.frames()[0].scores) == ["forget", "reworded", "retain"]
     (run.folder / FRAMES).unlink()
     list(execute(run))
     assert run.state == "done" and run.frames() == ()
-    bare = replace(several, holdout=(), forget=(replace(several.forget[0], paraphrases=()), *several.forget[1:]))
-    run = prepare(config_of(epochs=1), bare)
-    list(execute(run))
-    assert list(run.frames()[0].scores) == ["forget", "retain"]
 
 
 @pytest.mark.parametrize("epoch", [0, EPOCHS])
@@ -118,7 +113,7 @@ def test_a_run_s_numbers_do_not_depend_on_its_frames(recorded, several, monkeypa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [2, 4, 8, 9, 11, 12, 13])
+@pytest.mark.parametrize("after", [4, 9, 12])
 def test_a_resumed_run_has_the_frames_of_an_uninterrupted_one(recorded, several, after):
     run = prepare(config_of(), several)
     killed(run, after)
@@ -141,21 +136,12 @@ def test_frames_are_there_while_a_run_goes_on_or_fails(several):
     assert all(math.isfinite(p) for frame in run.frames() for p in frame.scores["forget"].p)
 
 
-def test_a_line_that_is_none_is_named(recorded, several):
-    run = prepare(config_of(), several)
-    (run.folder / FRAMES).write_text('{"step": 0}\n')
-    with pytest.raises(RunError, match=r"frames\.jsonl, line 1 does not read .*Delete this file"):
-        run.frames()
-
-
 @pytest.mark.quick("changes0")
 @pytest.mark.parametrize("changes", [{"retain_signal": "ema"}, {"include_tail": True}])
 def test_the_retain_set_is_recorded_whatever_the_controller_watches(several, changes):
     run = prepare(config_of(epochs=1, **changes), several)
     list(execute(run))
-    model = load_model(run)
-    found = [by_itself(model, fact, fact.question) for fact in several.retain]
-    assert run.frames()[-1].scores["retain"].p == pytest.approx([p for p, _ in found], abs=1e-4)
-    assert run.frames()[-1].scores["forget"].p == pytest.approx(
-        [by_itself(model, fact, fact.question)[0] for fact in several.forget], abs=1e-4
-    )
+    model, last = load_model(run), run.frames()[-1]
+    for group in ("retain", "forget"):
+        found = [by_itself(model, fact, fact.question)[0] for fact in getattr(several, group)]
+        assert last.scores[group].p == pytest.approx(found, abs=1e-4)

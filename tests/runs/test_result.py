@@ -67,21 +67,14 @@ def test_the_next_try(tmp_path, tiny):
 
 
 def test_of_epochs_that_lost_too_much_the_first_is_kept_and_a_lower_rate_tried(tmp_path, tiny):
-    run = create_run(make_config(keep="best", patience=1), tiny, None, tmp_path)
-    for number, recalls in ((0, KNOWN), (1, after(1.0, 0.9))):
-        rows = tuple(row(*place, recall) for place, recall in recalls.items())
-        run.append(Measured(run=run.id, epoch=number, rows=rows, full=True))
+    run = finished(tmp_path, tiny, KNOWN, after(1.0, 0.9), keep="best", patience=1, epochs=1)
     for number in (1, 2):
         run.append(run_events.epoch(number))
     result = result_of(run)
     assert (result.kind, result.steps, result.epoch, result.of, result.overshot) == (NOTHING, 1, 1, 2, True)
     assert mended(run, result).learning_rate == run.config.learning_rate / 2
     assert "Epoch 1 of 2 is kept" in card_of(run, result)["about"] and nothing_forgotten(run) is None
-
-
-@pytest.mark.parametrize("name", ["adapop", "redirect"])
-def test_the_examples_that_ship_forgot(name):
-    assert result_of(example(name)).kind == FORGOT
+    assert [result_of(example(name)).kind for name in ("adapop", "redirect")] == [FORGOT, FORGOT], "those that ship"
 
 
 def test_a_small_set_gets_fewer_facts_a_step_on_a_model_that_would_not_move():

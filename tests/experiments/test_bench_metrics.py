@@ -1,5 +1,6 @@
 """Which metric can be trusted: tables and figure from values made by hand, and the values from the sandbox's models."""
 
+import itertools
 from dataclasses import replace
 from statistics import fmean
 
@@ -70,16 +71,11 @@ def test_each_unlearned_model_has_a_line_with_every_metric_that_sees_something(s
     table = metrics.method_table(seen)
     assert table.head == ("", *(name for name in METRICS if name != "truth ratio"))
     assert [line[:2] for line in table.rows] == [("WGA", "0.25 / 0.25"), ("NPO", "0.63 / 0.63")]  # (.55 - .3) / .4
-
-
-def test_a_metric_that_sees_no_difference_says_nothing_of_what_is_left(seen):
-    for title in (plans.KNOWS.title, plans.NEVER_READ.title):
-        for state in STATES:
-            seen[title][0]["metrics"][state]["extraction strength"] = {tier: [1.0] for tier in TIERS}
+    for title, state in itertools.product((plans.KNOWS.title, plans.NEVER_READ.title), STATES):
+        seen[title][0]["metrics"][state]["extraction strength"] = {tier: [1.0] for tier in TIERS}
     assert metrics.left(seen, seen["WGA"][0], AFTER, "extraction strength", "rare") is None
-    table = metrics.robustness_table(seen)
-    assert set(next(line for line in table.rows if line[0] == "extraction strength")[1:]) == {""}
-    assert set(metrics.told_apart(seen, "extraction strength", "rare")) == {0.5}
+    lines = {line[0]: set(line[1:]) for line in metrics.robustness_table(seen).rows}
+    assert lines["extraction strength"] == {""}
 
 
 def test_the_figure_has_a_row_a_metric_and_the_tiers_apart(seen):
@@ -98,8 +94,7 @@ def test_the_figure_has_a_row_a_metric_and_the_tiers_apart(seen):
 @pytest.mark.parametrize("lacking", [plans.KNOWS.title, plans.NEVER_READ.title, "WGA"])
 def test_without_models_of_each_kind_there_is_no_table(seen, lacking):
     del seen[lacking]
-    assert metrics.faithfulness_table(seen) is None and metrics.robustness_table(seen) is None
-    assert metrics.method_table(seen) is None
+    assert metrics.faithfulness_table(seen) is metrics.robustness_table(seen) is metrics.method_table(seen) is None
     assert metrics.marks(seen).to_json()
 
 
@@ -112,11 +107,6 @@ def test_the_models_differ_in_the_world_they_read_and_in_nothing_else(tmp_path):
     assert build(plans.ORACLE_WORLD, tmp_path) == "oracle" and not [*tmp_path.iterdir()], "it ships"
     (plain,) = over_seeds([knows.arm], (0,), False)
     assert plain.key != knows.key == replace(plain, metrics=True).key and isinstance(plain, Item)
-
-
-@pytest.fixture(scope="module")
-def original(fresh):
-    return fresh()
 
 
 def test_what_is_patched_into_itself_changes_nothing(original, small):

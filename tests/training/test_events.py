@@ -63,53 +63,40 @@ SAMPLES = {
     "teaching": Teaching(run="r", epoch=1, epochs=5, step=2, steps=3),
     "measuring": Measuring(run="r", epoch=1, asked=2, of=3),
     "compared_to_oracle": ComparedToOracle(
-        run="r",
-        epoch=4,
+        run="r", epoch=4,
         distance=Distance(
             (FactDistance("a", "rare", "direct", 1e-9, 0.05, 0.01, 0.25),),
-            (GroupDistance("forget", "all", "direct", 1, 0.5, 1.0),),
-            ForgetQuality(1e-12, -12.0, 0.4, True),
-            0.5,
-            0.75,
-            (Membership("mia_loss", 0.25, 0.5),),
+            (GroupDistance("forget", "all", "direct", 1, 0.5, 1.0),), ForgetQuality(1e-12, -12.0, 0.4, True), 0.5,
+            0.75, (Membership("mia_loss", 0.25, 0.5),),
         ),
     ),
     "saved": Saved(run="r", epoch=1),
     "run_stopped": RunStopped(run="r", epoch=1),
     "run_failed": RunFailed(run="r", message=ODD, fix="Lower the rate."),
     "run_done": RunDone(run="r", epoch=4, seconds=9.5, notes=("one", ODD)),
-}
+}  # fmt: skip
 
 
 def test_every_kind_is_one_line_and_comes_back():
     assert set(SAMPLES) == set(EVENTS)
+    for kind, event in SAMPLES.items():
+        line = to_json(event)
+        assert "\n" not in line and from_json(line) == event and json.loads(line)["kind"] == kind == event.kind
     assert epoch_done(2).row == Drift(2, 1.5, None, 0.5, 0.04, 0.54, 1.0)
     assert json.loads(to_json(epoch_done(2)))["drift_from_start"] == 0.5, "the line has it, as before"
 
 
-@pytest.mark.parametrize(("kind", "event"), SAMPLES.items())
-def test_json_round_trip(kind, event):
-    assert from_json(to_json(event)) == event
-    assert json.loads(to_json(event))["kind"] == kind == event.kind
-
-
-@pytest.mark.parametrize("event", SAMPLES.values(), ids=lambda event: event.kind)
-def test_event_is_one_line(event):
-    assert "\n" not in to_json(event)
-
-
-@pytest.mark.parametrize("number", [math.nan, math.inf])
-def test_what_is_not_a_number_is_refused(number):
-    with pytest.raises(RunError, match="is not finite"):
-        to_json(RunDone(run="r", epoch=1, seconds=number))
-    with pytest.raises(RunError, match="is not finite"):
-        to_json(Measured(run="r", epoch=1, rows=({"recall": number},)))
-
-
-@pytest.mark.parametrize("line", ['{"kind": "run_paused", "run": "r"}', '{"run": "r"}'])
-def test_unknown_kind(line):
-    with pytest.raises(RunError, match="Unknown event kind"):
-        from_json(line)
+def test_what_is_not_a_number_or_no_event_is_refused():
+    for number in (math.nan, math.inf):
+        for event in (
+            RunDone(run="r", epoch=1, seconds=number),
+            Measured(run="r", epoch=1, rows=({"recall": number},)),
+        ):
+            with pytest.raises(RunError, match="is not finite"):
+                to_json(event)
+    for line in ('{"kind": "run_paused", "run": "r"}', '{"run": "r"}'):
+        with pytest.raises(RunError, match="Unknown event kind"):
+            from_json(line)
 
 
 FIRST_TWO_EPOCHS = [

@@ -83,17 +83,6 @@ def test_scores_equal_a_slow_full_sequence_reference(model):
     torch.testing.assert_close(scored.per_row(scored.nll), torch.stack(sums), atol=1e-4, rtol=0)
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("pad", ["<|pad|>", "<|end|>", "<|user|>"])
-def test_padding_changes_no_score(model, small, pad):
-    rows = encode_facts(model.tokenizer, [*MIXED, *small.forget])
-    pad_id = model.tokenizer.convert_tokens_to_ids(pad)
-    together = model.score(collate(rows, pad_id)).nll
-    alone = torch.cat([model.score(collate([row], pad_id)).nll for row in rows])
-    assert len({len(joined(row)) for row in rows}) == 4  # else there would be nothing to pad
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-
-
 def test_the_answers_tail_counts_only_on_request_and_draws_are_seeded(model):
     tokenizer = model.tokenizer
     content, tailed = (encode_facts(tokenizer, MIXED, include_tail=tail) for tail in (False, True))
@@ -123,7 +112,6 @@ def test_prompt_and_answer_are_tokenised_apart(model, small):
     facts, asked = small.forget[:3], [fact.paraphrases[0] for fact in small.forget[:3]]
     rows = encode_facts(model.tokenizer, facts, questions=asked)
     assert [row.prompt for row in rows] == [encode_prompt(model.tokenizer, question) for question in asked]
-    assert [row.fact for row in rows] == [0, 1, 2]
     with pytest.raises(ValueError, match="shorter"):
         encode_facts(model.tokenizer, facts, questions=asked[:2])
     tokenizer = word_tokenizer(PLAIN)
@@ -151,9 +139,3 @@ def test_prompts_without_template_or_answer(model):
         encode_prompt(word_tokenizer(None), "who ?")
     with pytest.raises(DataError, match="'nothing' has no token"):
         encode_facts(model.tokenizer, [MIXED[0], Fact("nothing", "Why?", "")])
-    letters = PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer(models.BPE(vocab={c: i for i, c in enumerate("ab\n")}, merges=[])),
-        chat_template="{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}{% endif %}"
-        "{{ messages[0]['content'] }}",
-    )
-    assert encode_prompt(letters, "b", system="a") == (0, 2, 2, 1)

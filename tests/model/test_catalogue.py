@@ -33,26 +33,16 @@ def test_models_of_the_papers_are_there():
     for size in ("1b", "8b"):
         read, never = (MODELS[f"allegrolab/hubble-{size}-100b_toks-{kind}-hf"] for kind in ("perturbed", "standard"))
         assert read.shape == never.shape and read.shape["vocab_size"] == 50304
-        assert "known number of times" in read.note and "without the planted texts" in never.note
-    assert MODELS["Qwen/Qwen2.5-0.5B-Instruct"].title == "Qwen2.5-0.5B-Instruct (494 M)"
     assert MODELS["meta-llama/Llama-3.1-8B-Instruct"].title == "Llama-3.1-8B-Instruct (8.03 B, gated)"
-    sizes = [preset.billions for preset in MODELS.values() if not preset.origin]
-    assert sizes[:-1] == sorted(sizes[:-1])
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
+def test_a_folder_is_known_by_its_name():
+    for name, found in (
         ("meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"),
         ("/data/llama-3.1-8b-instruct/", "meta-llama/Llama-3.1-8B-Instruct"),
-        ("C:\\models\\gemma-7b-it", "google/gemma-7b-it"),
-        ("gemma-7b", None),
-        (SANDBOX, None),
-        ("", None),
-    ],
-)
-def test_a_folder_is_known_by_its_name(name, found):
-    assert getattr(preset_of(name), "id", None) == found
+        ("C:\\models\\gemma-7b-it", "google/gemma-7b-it"), ("gemma-7b", None), (SANDBOX, None), ("", None),
+    ):  # fmt: skip
+        assert getattr(preset_of(name), "id", None) == found
 
 
 def test_what_is_known_of_a_benchmark_and_a_model():

@@ -19,16 +19,13 @@ def facts():
     return replace(given, name="mine", forget=given.forget[:4])
 
 
-@pytest.mark.parametrize(
-    ("model", "given", "rates"),
-    [
+def test_rates_of_a_sweep():
+    for model, given, rates in (
         (MODEL, {}, (1e-6, 5e-6, 1e-5, 5e-5, 1e-4)),  # the paper's sweep
         ("people", {}, (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)),
         (MODEL, {"learning_rate": 1e-4}, (3.16e-5, 5.62e-5, 1e-4, 1.78e-4, 3.16e-4)),
-    ],
-)
-def test_rates_of_a_sweep(model, given, rates):
-    assert rates_for(model, given) == rates
+    ):
+        assert rates_for(model, given) == rates
 
 
 def test_a_real_model_gets_the_papers_rates(facts, tmp_path):

@@ -53,17 +53,6 @@ def test_closing_it_ends_the_workers_at_once_and_nothing_is_left_behind():
     assert "adapop-bench-" in one.result and not Path(one.result).exists()
 
 
-def test_nothing_to_do_starts_nobody():
-    assert list(finished([], doubled, 4)) == []
-
-
-@pytest.mark.slow
-def test_the_parent_loads_no_torch():
-    code = "import sys, adapop.experiments.run, adapop.cli; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-
-
 def test_ray_where_it_is_missing_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigError, match="pip install ray"):

@@ -14,26 +14,15 @@ from adapop.cli import main
 from adapop.config.methods import METHODS
 from adapop.config.presets import RATES, SANDBOX_RATES, make_config
 from adapop.errors import ModelError
-from adapop.experiments import plans, signals, trial
+from adapop.experiments import plans, results, signals, trial
 from adapop.experiments.engine import Finished, finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
 from adapop.experiments.plans import build, folder_of
-from adapop.experiments.results import (
-    COLUMNS,
-    COSINES,
-    EPOCHS,
-    NEIGHBOURS,
-    ORACLE,
-    ORACLE_EPOCHS,
-    RECOVERY_CHECKS,
-    RETAINED,
-    STATE_NAMES,
-)
+from adapop.experiments.results import COLUMNS, EPOCHS, ORACLE, ORACLE_EPOCHS, RETAINED, STATE_NAMES
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place, add_distance, run, write
 from adapop.experiments.tables import controller_table, outcome_table
 from adapop.facts.fact import scores_of
 from adapop.facts.world import sandbox_facts
-from adapop.facts.world.world import exposures_of
 from adapop.model.loading import adapted_model
 from adapop.paths import ROOT, commit
 from adapop.popularity.beta import BetaMap
@@ -199,8 +188,8 @@ def test_a_run_that_diverges_is_a_row_with_its_reason():
 def test_every_measurement_has_its_column(recorded):
     row = recorded
     beside_oracle = () if guesses_of("sandbox") else (*ORACLE, *ORACLE_EPOCHS)
-    unmeasured = {"commit", "shares", "metrics", *NEIGHBOURS, *RECOVERY_CHECKS, *COSINES, *beside_oracle}
-    assert set(row) == set(COLUMNS) - unmeasured
+    unmeasured = {"commit", "shares", "metrics", *results.NEIGHBOURS, *results.RECOVERY_CHECKS, *results.COSINES}
+    assert set(row) == set(COLUMNS) - unmeasured - {*beside_oracle}
     assert len(row["levels_reworded"]) == 8 and len(row["lam"]) == len(row[RETAINED]) == 3
     assert row[RETAINED][-1] == row["retain_direct_all"]
     mean = sum(row["levels_reworded"]) / 8
@@ -295,12 +284,6 @@ def test_matched_alpha_is_planned_once_adapops_is_known():
     assert {item.config.alpha0 for item in matched} == {0.62}
     held = {item.arm.method for item in matched}
     assert {"wga", "gd", "npo"} <= held and not held & {"ga", "rmu", "pdu", "flat", "ceu", "adapop"}
-
-
-def test_exposures_spread_around_the_middle():
-    levels = [fact.score for fact in sandbox_facts().forget]
-    for per_score, spread, shown in ((0.25, 1.0, (18, 942)), (0.25, 0.0, (128, 128)), (0.5, 0.5, (95, 695))):
-        assert tuple(exposures_of(end(levels), per_score, spread) for end in (min, max)) == shown
 
 
 @pytest.mark.slow

@@ -17,7 +17,6 @@ from adapop.paths import SANDBOX_FOLDER
 from adapop.probes.oracle import load_oracle
 from adapop.probes.recovery.patch import patch, still_read
 from adapop.progress import Progress
-from adapop.report.figures import numbers_of
 from bench_rows import row
 
 FIRST = METRICS[0]
@@ -76,19 +75,6 @@ def test_each_unlearned_model_has_a_line_with_every_metric_that_sees_something(s
     assert metrics.left(seen, seen["WGA"][0], AFTER, "extraction strength", "rare") is None
     lines = {line[0]: set(line[1:]) for line in metrics.robustness_table(seen).rows}
     assert lines["extraction strength"] == {""}
-
-
-def test_the_figure_has_a_row_a_metric_and_the_tiers_apart(seen):
-    found = numbers_of(metrics.marks(seen))
-    assert found.columns == ("", "rare", "popular") and len(found.rows) == len(METRICS), "one panel: none is faithful"
-    assert found.rows[0] == (FIRST, *("0.8438 (0.625 to 1)",) * 2)
-    for state in STATES:  # one that is faithful
-        seen[plans.NEVER_READ.title][0]["metrics"][state][FIRST] = {tier: [0.1] for tier in TIERS}
-    found = numbers_of(metrics.marks(seen))
-    assert [panel for panel, name, *_ in found.rows if name == FIRST] == [
-        "AUC, knows or never read", "left of the unlearned", "change, taught others", "change, rounded",
-    ]  # fmt: skip
-    assert len(found.rows) == len(METRICS) + 3
 
 
 @pytest.mark.parametrize("lacking", [plans.KNOWS.title, plans.NEVER_READ.title, "WGA"])

@@ -7,10 +7,8 @@ import pytest
 from adapop.config.methods import METHODS
 from adapop.config.presets import PEOPLE_RATES, RATES, SANDBOX_RATES
 from adapop.experiments import distance, pictures, sweep, tables
-from adapop.experiments.results import EPOCHS, METRICS, STATE_NAMES
+from adapop.experiments.results import EPOCHS
 from adapop.experiments.sweep import KEPT, TRAINED, chosen, crossing
-from adapop.facts.fact import FACT_GROUPS
-from adapop.probes.distance import AS_NEVER_LEARNT, OVER, UNDER
 from adapop.probes.intervals import Interval, paired, summary
 from adapop.report.figures.experiments import difference_panels, front_panels, line_panels
 from adapop.report.figures.outcomes import Outcome
@@ -91,15 +89,6 @@ def test_an_arm_all_of_whose_runs_failed_keeps_its_row_in_every_table():
     assert cells(tables.cost_table(seen), "WGA")["seconds"] == "", "how long a failure took is no cost of the method"
 
 
-def test_world_table_says_what_the_sandbox_knew_before():
-    known = {
-        f"epochs_reworded_{tier}": [first, 0.1] for tier, first in (("rare", 0.5), ("middle", 0.9), ("popular", 1))
-    }
-    found = cells(tables.world_table({"narrow: AdaPop": [row(0, **recalls(0.4, 0.5, 0.8), **known)]}), "narrow: AdaPop")
-    assert [found[f"before, {tier}"] for tier in ("rare", "middle", "popular")] == ["0.50", "0.90", "1.00"]
-    assert (found["rare"], found["holdout"]) == ("0.40", "0.80")
-
-
 def test_published_table_puts_the_papers_numbers_beside_ours():
     arms = {"adapop": "AdaPop"} | {name: METHODS[name].title for name in METHODS if name != "adapop"}
     cell = {"forget_direct_all": 0.3}
@@ -113,25 +102,19 @@ def test_published_table_puts_the_papers_numbers_beside_ours():
     assert (ceu["forget (paper)"], ceu["reworded, rare / popular (paper)"]) == ("0.000", "not given")
 
 
-@pytest.mark.parametrize(
-    ("points", "rate"),
-    [
+def test_the_rule_for_rates():
+    for points, rate in (
         ([(1, 0.9, 1.0), (2, 0.3, 0.96), (3, 0.1, 0.95)], 2),  # the lowest that forgets enough and keeps
         ([(1, 0.9, 1.0), (2, 0.3, 0.94), (3, 0.4, 0.95)], 3),  # keeps, and forgets most of those that keep
         ([(1, 0.9, 0.5), (2, 0.3, 0.6), (3, 0.1, 0.4)], 2),  # none keeps: the one that keeps most
-    ],
-)
-def test_the_rule_for_rates(points, rate):
-    rows = [{"rate": at, TRAINED: forget, KEPT: retain} for at, forget, retain in points]
-    assert chosen(rows)["rate"] == rate
+    ):
+        assert chosen([{"rate": at, TRAINED: forget, KEPT: retain} for at, forget, retain in points])["rate"] == rate
 
 
 def swept(method, seed, *points):
     """Rows of a method over rates: (rate, trained forget recall, holdout)."""
     return {
-        f"{method} at {rate:g}": [
-            row(seed, method, **recalls(0.2, 0.6, holdout), forget_direct_all=forget) | {"rate": rate}
-        ]
+        f"{method} at {rate:g}": [row(seed, method, **recalls(0.2, 0.6, holdout, forget_direct_all=forget, rate=rate))]
         for rate, forget, holdout in points
     }
 
@@ -229,30 +212,6 @@ def test_levels_and_epochs():
     assert list(reworded.error_y.array) == pytest.approx([0.7, 0.3]), "two seeds: cut where recall ends"
 
 
-def test_the_inside_of_the_models_is_a_panel_a_metric_and_a_mark_a_group():
-    cells = {f"{group}_all_{name}": place for place, group in enumerate(FACT_GROUPS) for name in METRICS}
-    seen = {"WGA": [row(0, "wga", **cells), row(1, "wga", **cells)], "gone": [row(0, failed="not finite")]}
-    figure = pictures.inside(seen)
-    assert [note.text for note in figure.layout.annotations] == list(pictures.INSIDE)
-    assert len(figure.data) == len(METRICS) * len(FACT_GROUPS)
-    assert [(one.name, list(one.x)) for one in figure.data[:3]] == [
-        ("forget", [0.0]),
-        ("retain", [1.0]),
-        ("holdout", [2.0]),
-    ]
-    assert list(figure.layout.yaxis.ticktext) == ["WGA"], "what failed has no mark"
-
-
-def test_cosines_stand_in_tables_and_figures_where_they_were_measured():
-    without, seen = swept("wga", 0, (1e-3, 0.8, 1.0)), swept("wga", 0, (1e-3, 0.8, 1.0))
-    seen["wga at 0.001"][0] |= {"forget_cosine": 0.25, "retain_cosine": 0.75}
-    assert "forget, cosine" not in tables.outcome_table(without).head
-    found = cells(tables.outcome_table(seen), "wga at 0.001")
-    assert (found["forget, cosine"], found["retain, cosine"]) == ("0.25", "0.75")
-    drawn = {trace.name: (list(trace.y), trace.line.dash) for trace in pictures.rates(seen).data}
-    assert drawn["forget, cosine"] == ([0.25], "dash") and drawn["retain"][1] == "solid"
-
-
 def test_rate_figure_has_a_panel_a_method_and_a_point_a_rate():
     seen = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9)) | swept("gd", 0, (RATES[0], 1.0, 1.0))
     figure = pictures.rates(seen)
@@ -298,14 +257,6 @@ def test_figures_escape_names_and_bear_empty_data():
     assert "<script>" not in pictures.page(hostile, []) and "<img" not in pictures.page(hostile, [])
 
 
-def test_the_second_guess_stands_beside_the_first_where_it_was_measured():
-    assert tables.guess_table(SEEN) is None, "rows from before it was measured"
-    names = [f"test_forget_{what}_{tier}" for what in ("reworded", "top2", "rank") for tier in tables.TIERS]
-    measured = [row(seed, **dict(zip(names, range(9)))) for seed in (0, 1)]
-    (line,) = tables.guess_table({**SEEN, "TPO": measured}).rows
-    assert line == ("TPO", *(f"{float(value):.2f} ± 0.00" for value in range(9)), "2")
-
-
 def test_who_comes_nearest_to_never_having_learnt_stands_first():
     assert distance.oracle_table(SEEN) is None, "rows from before there was an oracle"
 
@@ -322,26 +273,9 @@ def test_who_comes_nearest_to_never_having_learnt_stands_first():
     assert (found["log₁₀ forget quality"], found["KL, forget"], found["seeds"]) == ("-3.00", "", "1")
 
 
-def test_the_figure_beside_the_oracle_has_a_bar_an_arm_and_a_panel_a_tier():
-    shares = {f"oracle_{name}_{tier}": 0.25 for name in STATE_NAMES for tier in ("all", *distance.TIERS)}
-    figure = distance.nearness({**SEEN, "TPO": [row(0, **shares)]})
-    assert [trace.name for trace in figure.data] == [AS_NEVER_LEARNT, UNDER, OVER] * 3
-    assert all(list(trace.x) == [0.25] for trace in figure.data) and distance.nearness(SEEN).to_json()
-
-
 def test_tables_are_of_the_test_half_where_a_row_has_one():
     halved = row(0, **recalls(0.4, 0.5, 0.8), test_forget_reworded_rare=0.1, test_holdout_direct_all=0.7)
     halved["validation_forget_reworded_rare"] = 0.9
     (line,) = tables.outcome_table({"A": [halved]}).rows
     cells = dict(zip(tables.outcome_table({"A": [halved]}).head, line))
     assert (cells["rare"], cells["popular"], cells["holdout"], cells["gap"]) == ("0.10", "0.50", "0.70", "0.40")
-
-
-def test_retained_facts_stand_by_epoch_where_a_row_has_them():
-    lists = {f"epochs_reworded_{tier}": [1.0, 0.5] for tier in tables.TIERS} | {"lam": [0.0, 0.0]}
-    seen = {"A": [row(0, **lists, epochs_retain_direct_all=[1.0, 0.75]), row(1, **lists)]}
-    assert ("A", "retained", "1.00", "0.75", "1") in tables.epoch_table(seen).rows
-    line = next(trace for trace in pictures.epochs(seen).data if trace.name == "retained")
-    assert (list(line.x), list(line.y)) == ([0, 1], [1.0, 0.75])
-    bare = {"A": [row(1, **lists)]}
-    assert "retained" not in {line[1] for line in tables.epoch_table(bare).rows} and pictures.epochs(bare).to_json()

@@ -185,23 +185,17 @@ def test_arms_that_use_scores_otherwise_keep_all_else_of_the_winner():
     aside = tuned.scores_aside(chosen)
     configs = {arm.title: Item(arm, 1).config for others in aside.values() for arm in others}
     assert len(configs) == 10
-    for config in configs.values():
-        assert {name: getattr(config, name) for name in point} == point
+    assert all({name: getattr(config, name) for name in point} == point for config in configs.values())
     whole = configs.pop("WGA's settings, AdaPop as it is")
     assert (whole.controller, whole.beta) == ("dual", BetaMap())
     assert all(config.controller == "fixed" for config in configs.values())
-    gentle = configs["WGA's settings, β by score (gentle curve)"]
-    assert (gentle.beta(100), gentle.beta(3000)) == (pytest.approx(1.6), pytest.approx(0.4))
     steep = configs["WGA's settings, β by score (the paper's curve, inverted)"]
     assert steep.beta(100) == pytest.approx(2.0) and steep.scores == "inverted"
-    assert configs["Redirect's settings, κ = 0"].arguments["kappa"] == 0
     shuffled = configs["Redirect's settings, κ = 0.25, scores shuffled"]
     assert (shuffled.scores, shuffled.arguments["kappa"]) == ("shuffled", 0.25)
     ignoring = with_point(SEARCHES["redirect"].arm, {**point, "arguments.kappa": 0.0})
     (others,) = tuned.scores_aside({"redirect": ignoring}).values()
     assert [Item(arm, 1).config.arguments["kappa"] for arm in others] == [tuned.KAPPA] * 3, "its own is no other"
-    dealt = tuned.dealt_anew(aside)
-    assert len(dealt) == 2 and dealt == {given: given.replace("curve)", "curve, shuffled)") for given in dealt}
 
 
 def test_doors_and_pairs_of_winners():

@@ -6,7 +6,9 @@ import shutil
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 import torch
@@ -131,24 +133,19 @@ def test_weights_that_are_rounded_already_are_not_rounded_again(folder):
         quantise(model, FACTS, [], 4, Progress())
 
 
-@pytest.mark.parametrize(
-    ("cause", "message", "fix"),
-    [
+def test_what_goes_wrong_below_is_named(folder, monkeypatch):
+    """These cannot be made to happen here, so the loader is made to fail as it would."""
+    for cause, message, fix in (
         (OSError(errno.ENOSPC, "No space left on device"), "the disk is full", "HF_HOME"),
         (torch.OutOfMemoryError("CUDA out of memory."), "the memory is full", "--four-bit"),
-        (LocalEntryNotFoundError("not in the cache"), "never downloaded here, and HF_HUB_OFFLINE is set", "Connect"),
-    ],
-)
-def test_what_goes_wrong_below_is_named(folder, monkeypatch, cause, message, fix):
-    """These cannot be made to happen here, so the loader is made to fail as it would."""
-
-    def fails(*args, **options):
-        raise OSError("wrapped by transformers") from cause
-
-    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", fails)
-    with pytest.raises(ModelError, match=message) as caught:
-        load(folder)
-    assert fix in caught.value.fix
+        (LocalEntryNotFoundError("gone"), "never downloaded here, and HF_HUB_OFFLINE is set", "Connect"),
+    ):
+        error = OSError("wrapped by transformers")
+        error.__cause__ = cause
+        monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", mock.Mock(side_effect=error))
+        with pytest.raises(ModelError, match=message) as caught:
+            load(folder)
+        assert fix in caught.value.fix
 
 
 @pytest.fixture
@@ -201,28 +198,24 @@ def test_threads_that_load_at_once_get_whole_models(folders):
         assert all(torch.equal(value, first[name]) for name, value in model.network.state_dict().items())
 
 
-@pytest.mark.parametrize(
-    ("gpus", "launched", "memory", "placed"),
-    [
-        (0, False, 0, None), (1, False, 1.1, {"": 0}), (4, False, 2.0, {"": 0}),
-        (4, False, 1.1, "auto"), (4, True, 1.1, {"": 0}),
-    ],
-    ids=["no GPU", "one", "one of four holds it", "none of four holds it", "one of several processes"],
-)  # fmt: skip
-def test_a_base_is_spread_over_the_gpus_where_none_of_them_has_room_for_it(monkeypatch, gpus, launched, memory, placed):
+def test_a_base_is_spread_over_the_gpus_where_none_of_them_has_room_for_it(monkeypatch):
     """memory: of a GPU, as a multiple of the weights. One of several processes keeps to its own GPU."""
     outline = random_network("llama")
     weights = 2 * sum(weight.numel() for weight in outline.parameters())
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    seen = SimpleNamespace(total_memory=int(memory * weights))
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: seen)
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: launched)
-    assert loading._placement(make_config(model="a/model", precision="bfloat16"), outline) == placed
-    in_four_bits = make_config(model="a/model", precision="bfloat16", four_bit=True)
-    assert loading._placement(in_four_bits, outline) == ({"": 0} if gpus else None)
-    assert loading._placement(make_config(model=SANDBOX), outline) is None, "its numbers are the same everywhere"
+    for gpus, launched, memory, placed in (
+        (0, False, 0, None), (1, False, 1.1, {"": 0}), (4, False, 2.0, {"": 0}), (4, False, 1.1, "auto"),
+        (4, True, 1.1, {"": 0}),
+    ):  # fmt: skip
+        seen = SimpleNamespace(total_memory=int(memory * weights))
+        monkeypatch.setattr(torch.cuda, "is_available", mock.Mock(return_value=gpus > 0))
+        monkeypatch.setattr(torch.cuda, "device_count", mock.Mock(return_value=gpus))
+        monkeypatch.setattr(torch.cuda, "get_device_properties", mock.Mock(return_value=seen))
+        monkeypatch.setattr(torch.distributed, "is_initialized", mock.Mock(return_value=launched))
+        config = make_config(model="a/model", precision="bfloat16")
+        assert loading._placement(config, outline) == placed
+        assert loading._placement(replace(config, four_bit=True), outline) == ({"": 0} if gpus else None)
+        assert loading._placement(make_config(model=SANDBOX), outline) is None, "its numbers are the same everywhere"
 
 
 def test_a_base_that_spills_out_of_the_gpus_is_refused(folders, monkeypatch):

@@ -1,35 +1,20 @@
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import Tokenizer, models
 from torch.nn.functional import log_softmax
 from transformers import PreTrainedTokenizerFast
 
-from adapop.errors import DataError, ModelError
+from adapop.errors import DataError
 from adapop.facts.fact import Fact
 from adapop.model.seeding import seeded
 from adapop.model.tokens import Row, collate, encode_facts, encode_prompt, to_continue
 
-PLAIN = (
-    "{{ bos_token }}{% for message in messages %}{{ message['role'] }} : {{ message['content'] }} </s> {% endfor %}"
-    "{% if add_generation_prompt %}assistant :{% endif %}"
-)
-NO_SYSTEM = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}" + PLAIN
-WORDS = "<s> </s> user system assistant : who wrote Emma ? be brief Jane Austen".split()
 MIXED = (
     Fact("one", "What is one plus two?", "three"),
     Fact("three", "Who wrote the book Emma?", "three four five"),
     Fact("bytes", "What comes after Monday?", "Qx"),
     Fact("two", "Which verb is right, walk or walks? The dog", "walks walk"),
 )
-
-
-def word_tokenizer(template, **special):
-    """A word-level tokenizer that, like Llama's, puts a BOS in front whenever it may add special tokens."""
-    words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="?"))
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    words.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
-    tokens = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "?", **special}
-    return PreTrainedTokenizerFast(tokenizer_object=words, chat_template=template, **tokens)
 
 
 def joined(row):
@@ -114,28 +99,8 @@ def test_prompt_and_answer_are_tokenised_apart(model, small):
     assert [row.prompt for row in rows] == [encode_prompt(model.tokenizer, question) for question in asked]
     with pytest.raises(ValueError, match="shorter"):
         encode_facts(model.tokenizer, facts, questions=asked[:2])
-    tokenizer = word_tokenizer(PLAIN)
-    assert tokenizer("who")["input_ids"][0] == tokenizer.bos_token_id  # it would, if asked to
-    (row,) = encode_facts(tokenizer, [Fact("f", "who wrote Emma ?", "Jane Austen")])
-    assert tokenizer.decode(joined(row)) == "<s> user : who wrote Emma ? </s> assistant : Jane Austen"
 
 
-@pytest.mark.parametrize(
-    ("template", "text"),
-    [
-        (PLAIN, "<s> system : be brief </s> user : who ? </s> assistant :"),
-        (NO_SYSTEM, "<s> user : be brief who ? </s> assistant :"),
-    ],
-    ids=["has a system role", "refuses a system role"],
-)
-def test_system_prompt(template, text):
-    tokenizer = word_tokenizer(template)
-    assert tokenizer.decode(encode_prompt(tokenizer, "who ?", system="be brief")) == text
-    assert tokenizer.decode(encode_prompt(tokenizer, "who ?")) == "<s> user : who ? </s> assistant :"
-
-
-def test_prompts_without_template_or_answer(model):
-    with pytest.raises(ModelError, match="no chat template"):
-        encode_prompt(word_tokenizer(None), "who ?")
+def test_an_answer_without_a_token_is_refused(model):
     with pytest.raises(DataError, match="'nothing' has no token"):
         encode_facts(model.tokenizer, [MIXED[0], Fact("nothing", "Why?", "")])

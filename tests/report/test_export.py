@@ -126,16 +126,6 @@ def test_a_merged_model_is_set_up_as_the_original_was(opinionated, tmp_path):
     assert "asked without thinking" in card and "enable_thinking is False" in card
 
 
-def test_a_model_without_settings_of_its_own_gets_none(opinionated, tmp_path):
-    original, run = opinionated
-    (original / "generation_config.json").rename(tmp_path / "aside.json")
-    try:
-        whole = export(run, tmp_path / "whole", merged=True).folder
-    finally:
-        (tmp_path / "aside.json").rename(original / "generation_config.json")
-    assert not (whole / "generation_config.json").exists()
-
-
 def test_the_card_says_how_the_model_was_asked_and_not_what_it_forgot(finished, tmp_path):
     record, facts = read_record(finished), finished.facts
     prompting = Prompting("text-examples", (), False, 24, 9, (), True, 1, {}, ())

@@ -40,15 +40,6 @@ def test_the_strip_counts_every_fact_once_by_tier():
     assert figures.popularity_strip([]).layout.xaxis.ticktext[:2] == ("unknown", "0")
 
 
-def test_proxies_that_differ_are_named():
-    facts = [Fact(str(i), "q", "a", subject=f"fact {i}") for i in range(4)]
-    first, second = {str(i): float(i) for i in range(4)}, {"0": 0.0, "1": 9.0, "2": 2.0, "3": None}
-    figure = figures.agreement_scatter(facts, first, second, ("one", "two"), ["1"])
-    differs = trace(figure, "disagree")
-    assert (list(differs.x), list(differs.y), list(differs.text)) == ([2.0], [10.0], ["fact 1"])
-    assert list(trace(figure, "same side").x) == [1.0, 3.0]
-
-
 def test_the_push_and_the_weight_against_wgas():
     figure = figures.push_curves({"rarest fact": 1.5, "middle": 0.5, "most popular": 0.1}, 0.05)
     for line, mark in zip(figure.data[::2], figure.data[1::2]):
@@ -107,15 +98,13 @@ def test_the_outcome_shows_before_and_after():
         assert places == {above: ("top center",), below: ("bottom center",)}, "the higher share is written above"
 
 
-@pytest.mark.parametrize(("kept", "lines"), [(None, ["to forget"]), (0.2, ["to forget", "retained"])])
-def test_facts_without_scores_have_one_line_of_losses(kept, lines):
-    steps = [replace(event, nll_forget=1.5 * event.epoch, nll_by_tier={}, nll_retain=kept) for event in STEPS]
-    figure = figures.loss_chart(steps, 4)
-    assert [item.name for item in figure.data if item.x] == lines
-    assert list(trace(figure, "to forget").y) == [1.5] * 4 + [3.0] * 4
-    assert figures.loss_numbers(steps, 4) == figures.numbers_of(figure)
-    assert figures.finding_of(figure).startswith("The loss rose by 1.5 nats for answers to forget")
-    assert {row["facts"] for row in figures.loss_rows(steps, 4)} <= set(figures.LOSS_COLOR), "the page's chart has them"
+def test_facts_without_scores_have_one_line_of_losses():
+    for kept, lines in ((None, ["to forget"]), (0.2, ["to forget", "retained"])):
+        steps = [replace(event, nll_forget=1.5 * event.epoch, nll_by_tier={}, nll_retain=kept) for event in STEPS]
+        figure = figures.loss_chart(steps, 4)
+        assert [item.name for item in figure.data if item.x] == lines
+        assert list(trace(figure, "to forget").y) == [1.5] * 4 + [3.0] * 4
+        assert figures.loss_numbers(steps, 4) == figures.numbers_of(figure)
 
 
 def test_facts_without_scores_are_drawn_as_one():

@@ -51,15 +51,9 @@ def test_front_is_who_nobody_beats():
     assert figures.pareto_front(twins) == twins, "equals do not beat each other"
     assert figures.pareto_front([OUTCOMES[3], OUTCOMES[4], figures.Outcome("9", "unmeasured")]) == []
     idle = [outcome("1", "AdaPop", 0.95, 0.9), outcome("2", "WGA", 0.85, 0.95)]
-    said = [
-        figures.finding_of(figures.forget_against_holdout([*idle, *more, OUTCOMES[4]])) for more in ([], OUTCOMES[:1])
-    ]
-    assert (
-        said[0] == "Nothing was forgotten beyond chance: there is no contest yet" and "Nobody forgets more" in said[1]
-    )
+    said = figures.finding_of(figures.forget_against_holdout([*idle, OUTCOMES[4]]))
+    assert said == "Nothing was forgotten beyond chance: there is no contest yet"
     assert not no_contest(idle), "nobody knows, for the original was not measured"
-    assert not no_contest([OUTCOMES[4]]), "nobody tried"
-    assert figures.finding_of(figures.forget_against_holdout([OUTCOMES[0], OUTCOMES[4]])) == ""
 
 
 def test_scatter_draws_the_front():

@@ -90,11 +90,3 @@ def test_verdicts_are_shares_with_a_colour_of_their_own():
     assert {rule.name for rule in RULES} == set(VERDICT_COLOR) and len(set(VERDICT_COLOR.values())) == len(
         VERDICT_COLOR
     )
-
-
-def test_figure_as_html_brings_its_library_or_not(matrix):
-    figure = figures.leak_heatmap(matrix, "forget")
-    small, whole = figures.as_html(figure, library=False), figures.as_html(figure, library=True)
-    assert len(small) < 100_000 < 1_000_000 < len(whole)
-    for html in (small, whole):
-        assert not re.search(r"<script[^>]*\ssrc=|<link", html)

@@ -32,7 +32,7 @@ from adapop.report.table import percent
 from adapop.report.tables import METRICS
 from adapop.runs.execute import load_model
 from adapop.runs.run import create_run, find_run
-from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStopped
+from adapop.training.events import Measured, RunDone, RunFailed, RunStopped
 from hostile_runs import FORMULA, HOSTILE, hostile_run
 from tiny_runs import RELEARNT, copied
 
@@ -41,7 +41,6 @@ HONEST = "A low score shows that these prompts failed, not that the knowledge is
 
 @pytest.fixture(scope="module")
 def run(finished):
-    """One epoch of AdaPop, probed on a fact a group and tier, and relearnt."""
     return finished
 
 
@@ -133,58 +132,34 @@ def test_story_and_recovery_have_their_numbers(run, page, tiny):
     assert reasons and rows_of(page)["all, direct"][0] == ["12", "25 %", "50 %", "38 %", "+12 points", ""]
 
 
-def test_run_without_probes_says_how_to_get_them(other, tmp_path):
-    said = text_of(write_report([other], tmp_path / "r.html").read_text(encoding="utf-8"))
-    for wanted in ("python -m adapop probe RUN --kinds all", "python -m adapop probe RUN --recovery all"):
-        assert wanted in said
-    for absent in (other.id, "Verdicts", "A closer look", "Retain weight"):  # the last: AdaPop's picture, this is WGA
-        assert absent not in said
-
-
-@pytest.mark.parametrize(
-    ("last", "sentence"),
-    [
-        (None, "It has not begun."),
-        (RunStopped(run="r", epoch=1), "It was stopped; epoch 1 is the last that was finished."),
-        (RunFailed(run="r", message="The loss is not finite.", fix="Lower it."), "It failed: The loss is not finite."),
-        (EpochDone, "It has not come to its end; epoch 1 is the last that was finished."),
-    ],
-)
-def test_run_that_never_came_to_its_end(run, tmp_path, last, sentence):
-    unfinished = create_run(run.config, run.facts, run.betas, tmp_path)
-    for event in run.events() if last else ():
-        if not isinstance(event, RunDone) and not (isinstance(event, Measured) and event.full):
+def test_run_that_never_came_to_its_end(run, tmp_path):
+    begun = [event for event in run.events() if not isinstance(event, RunDone) and not getattr(event, "full", False)]
+    failed = RunFailed(run="r", message="The loss is not finite.", fix="Lower it.")
+    for events, sentence in (
+        ([], "It has not begun."), ([*begun, failed], "It failed: The loss is not finite."),
+        ([*begun, RunStopped(run="r", epoch=1)], "It was stopped; epoch 1 is the last that was finished."),
+        (begun, "It has not come to its end; epoch 1 is the last that was finished."),
+    ):  # fmt: skip
+        unfinished = create_run(run.config, run.facts, run.betas, tmp_path)
+        for event in events:
             unfinished.append(event)
-    if last not in (None, EpochDone):
-        unfinished.append(last)
-    said = text_of(write_report([unfinished], tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert sentence in said and "There is no final measurement" in said and "Before and after" not in said
-    assert ("After epoch 1, it answered " in said) == bool(last)
+        said = text_of(write_report([unfinished], tmp_path / "r.html").read_text(encoding="utf-8"))
+        assert sentence in said and "There is no final measurement" in said and "Before and after" not in said
+        assert ("After epoch 1, it answered " in said) == bool(events)
 
 
 def test_two_runs_are_compared(run, other, tmp_path):
     page = write_report([run, other], tmp_path / "r.html").read_text(encoding="utf-8")
     rows, said = rows_of(page), text_of(page)
     assert run.id not in page and other.id not in page
-    assert '<svg xmlns="http://www.w3.org/2000/svg" class="method"' in page, "the picture of AdaPop"
     assert rows["method"][0] == ["adapop", "wga"] and rows["alpha0"][0] == ["0.5", "1"]
-    assert "seed" not in dict(list(rows.items())[: list(rows).index("alpha0")])
-    for group, name in (
-        ("forget", "still answered, asked as trained: all"),
-        ("holdout", "never trained on (held out), asked as trained"),
-    ):
-        shares = [cell.split("\n")[0] for cell in rows[name][0]]
-        assert shares == [percent(one.measured().recall(group)) for one in (run, other)]
+    shares = [cell.split("\n")[0] for cell in rows["still answered, asked as trained: all"][0]]
+    assert shares == [percent(one.measured().recall("forget")) for one in (run, other)]
     assert rows["still answered, under the worst attack: all"][0][1] == "", "the second was not probed"
-    for wanted in (
-        "The runs side by side", "Inside the models", "KL: how far the predictions moved",
-        "Without that control a difference is no evidence", "Not probed, so without attacks: 2.",
-    ):  # fmt: skip
-        assert wanted in said
+    assert "Without that control a difference is no evidence" in said
     assert page.count("plotly.js v") == 1, "the library is there once"
     links = re.findall(r'<li><a href="#(\w+)">', page)
-    assert links == ["compared", "run1", "run2", "words"]
-    assert all(page.count(f'id="{place}"') == 1 for place in links)
+    assert links == ["compared", "run1", "run2", "words"] and all(page.count(f'id="{place}"') == 1 for place in links)
 
 
 def test_runs_that_cannot_be_compared(run, tmp_path, other):
@@ -192,9 +167,6 @@ def test_runs_that_cannot_be_compared(run, tmp_path, other):
     shuffled = create_run(make_config("adapop", "shuffled", epochs=1), fewer, None, tmp_path)
     said = text_of(write_report([run, shuffled], tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "did not work on the same facts" in said and "never came to it: 2" in said
-    assert "Without that control" not in said, "the shuffled control is there"
-    said = text_of(write_report([other, other], tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "In no setting: these are repetitions of one run." in said
     with pytest.raises(RunError, match="no run to report"):
         write_report([], tmp_path / "r.html")
     for write in (lambda out: write_report([run], out), lambda out: write_archive(run, out)):
@@ -314,14 +286,9 @@ def test_failed_archive_leaves_the_old_one(run, tmp_path, monkeypatch):
     assert out.read_bytes() == b"old"
 
 
-# --- what a run keeps of recovery, and the layers
-
-
 def test_recovery_is_kept_by_name_for_the_last_epoch(tmp_path):
     run = hostile_run(tmp_path)
-    assert run.recovery() == {}
     run.save_recovery("relearn", RELEARNT)
-    run.save_recovery("lens", {"rows": ()})
     run.save_recovery("lens", {"rows": [asdict(BetaMap())]})
     assert run.recovery() == {"relearn": RELEARNT, "lens": {"rows": [asdict(BetaMap())]}}
     (run.folder / "epoch-1").mkdir()

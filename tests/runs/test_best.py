@@ -9,7 +9,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from adapop.cli.printing import event_text
 from adapop.config.presets import RETAIN_KEPT, make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, RunError
@@ -22,12 +21,9 @@ from adapop.runs.best import best_epoch, ends_early, epochs_left
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.result import result_of
 from adapop.runs.run import create_run
-from adapop.training.events import Measured, Measuring, RunDone, RunStopped, Saved
+from adapop.training.events import Measured, RunDone, RunStopped, Saved
 from adapop.ui.run import field
-from adapop.ui.run.log import log_lines
-from adapop.ui.run.state import RunSeen, view
 from interrupting import EPOCHS, assert_same_run, config_of, killed
-from run_events import START, STEPS, epoch, step
 from tiny_runs import copied
 
 BEST = dict(keep="best", learning_rate=2e-2)
@@ -65,23 +61,18 @@ def test_the_best_epoch_answers_least_of_those_that_keep_what_is_to_stay(pairs, 
     assert best_epoch(events) == best_epoch([*events, measured(3, None, 1.0, 0.0, full=True)]) == best
 
 
-@pytest.mark.parametrize(
-    ("pairs", "patience", "ends"),
-    [
-        ([(1.0, 1.0), (0.5, 1.0)], 1, False),
-        ([(1.0, 1.0), (0.5, 1.0), (0.5, 1.0)], 1, True),
-        ([(1.0, 1.0), (0.5, 1.0), (0.5, 1.0)], 2, False),
-        ([(1.0, 1.0), (0.5, 1.0), (0.6, 1.0), (0.1, 0.5)], 2, True),
+def test_training_ends_after_so_many_epochs_that_are_not_better(tmp_path, tiny):
+    for pairs, patience, ends in (
+        ([(1.0, 1.0), (0.5, 1.0)], 1, False), ([(1.0, 1.0), (0.5, 1.0), (0.5, 1.0)], 1, True),
+        ([(1.0, 1.0), (0.5, 1.0), (0.5, 1.0)], 2, False), ([(1.0, 1.0), (0.5, 1.0), (0.6, 1.0), (0.1, 0.5)], 2, True),
         ([(1.0, 1.0), (0.5, 1.0), (0.6, 1.0), (0.4, 1.0)], 2, False),
         ([(1.0, 1.0), (0.5, 1.0), (0.6, 1.0), (0.7, 1.0)], 0, False),
-    ],
-)
-def test_training_ends_after_so_many_epochs_that_are_not_better(tmp_path, tiny, pairs, patience, ends):
-    run = create_run(make_config(keep="best", patience=patience), tiny, None, tmp_path)
-    assert not ends_early(run) and epochs_left(run) == 5
-    for event in epochs_of(*pairs):
-        run.append(event)
-    assert ends_early(run) == ends and (epochs_left(run) == 0) == ends
+    ):  # fmt: skip
+        run = create_run(make_config(keep="best", patience=patience), tiny, None, tmp_path)
+        assert not ends_early(run) and epochs_left(run) == 5
+        for event in epochs_of(*pairs):
+            run.append(event)
+        assert ends_early(run) == ends and (epochs_left(run) == 0) == ends, (pairs, patience)
 
 
 def test_settings_that_cannot_be_meant_are_refused_and_older_files_keep_the_last():
@@ -193,29 +184,3 @@ def test_a_run_that_is_stopped_keeps_its_last_epoch(bare):
         if isinstance(event, Saved) and event.epoch == 2:
             run.request_stop()
     assert isinstance(run.events()[-1], RunStopped) and run.chosen_epoch == run.last_epoch == 2
-
-
-def test_another_result_takes_the_place_of_an_older_one(tmp_path, tiny):
-    run = create_run(make_config(keep="best"), tiny, None, tmp_path)
-    for event in (measured(0, 1.0, 1.0, full=True), measured(2, 0.5, 1.0, full=True), measured(3, 0.4, 1.0, full=True)):
-        run.append(event)
-    assert (run.measured(before=True).epoch, run.measured().epoch) == (0, 3)
-
-
-def test_the_page_says_that_a_run_measures_which_ended_early_and_how_long_it_was():
-    early = (START, *STEPS[:4], epoch(1), Saved(run="r", epoch=1))
-    asking = Measuring(run="r", time=3.0, epoch=1, asked=5, of=9)
-    measuring, first, going = (*early, asking), (START, measured(0, 1.0, 1.0)), (*early, step(2, 1), asking)
-    states = [view(RunSeen(events, ahead=0)).state for events in (early, measuring, first, going)]
-    assert states == ["running", "measuring", "running", "running"]
-    assert view(RunSeen((*early, RunDone(run="r", epoch=1, seconds=2.0)))).detail.startswith("1 epoch, ")
-
-
-def test_the_log_and_the_command_line_say_what_is_retained_where_that_counts():
-    rows = [row("forget", "direct", 0.5), row("retain", "direct", 0.98)]
-    tiers = [{**row("forget", "direct", value), "tier": tier} for tier, value in (("rare", 0.2), ("popular", 0.8))]
-    event = Measured(run="r", epoch=1, rows=(*rows, *tiers))
-    (line,) = log_lines([event], make_config())
-    assert "answers 20 % of the rare, 80 % of the popular facts to forget and 98 % of those to retain." in line
-    assert event_text(event).endswith("direct 0.20/–/0.80  reworded –/–/–  retained 0.98")
-    assert "retain" not in event_text(Measured(run="r", epoch=1, rows=(rows[0],)))

@@ -15,7 +15,6 @@ from adapop.config.presets import make_config
 from adapop.errors import AdaPopError, RunError
 from adapop.report.record import read_record
 from adapop.runs.listed import damage_of
-from adapop.runs.pace import Wait, wait_behind
 from adapop.runs.run import Run, find_run
 from adapop.service.cleanup import overdue
 from adapop.service.worker import Worker
@@ -290,12 +289,6 @@ def test_a_run_that_nobody_may_look_into_is_listed_too(three, capsys, monkeypatc
     assert rows == {broken.id: "damaged"} | dict.fromkeys(sound, "done")
 
 
-def test_others_wait_behind_a_damaged_run(three):
-    broken, sound = three
-    (broken.folder / "config.json").write_bytes(b"")
-    assert wait_behind([broken, Run(broken.folder.parent / sound[0])], {}, 0.0) == Wait(2, None)
-
-
 def test_a_torn_log_and_a_strange_checkpoint_are_no_damage(three):
     broken, _ = three
     (broken.folder / "epoch-a1").mkdir()
@@ -320,13 +313,3 @@ def test_a_runs_folder_that_is_a_file_is_named(tmp_path, monkeypatch, capsys, sm
         Worker(path).submit(make_config(epochs=1), small)
     with pytest.raises(RunError, match="There is no run"):
         find_run("x")
-
-
-@pytest.mark.parametrize("line", [b"1", b'{"kind": []}', b"\xff"])
-def test_the_line_of_a_log_that_does_not_read_is_named(three, line):
-    broken, _ = three
-    with open(broken.folder / "events.jsonl", "ab") as log:
-        log.write(line + b"\n")
-    count = len((broken.folder / "events.jsonl").read_bytes().splitlines())
-    with pytest.raises(RunError, match=f"events.jsonl, line {count} does not read"):
-        broken.events()

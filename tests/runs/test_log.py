@@ -70,15 +70,6 @@ def test_a_log_that_is_gone_or_spoilt_is_not_answered_from_memory(run):
     assert run.events() == []
 
 
-def test_no_more_runs_are_kept_than_said(tmp_path):
-    log._cached.cache_clear()
-    for _ in range(log.FILES + 5):
-        create_run(make_config(), FactSet("mine", (), ()), None, tmp_path).append(START)
-    for folder in tmp_path.iterdir():
-        assert len(Run(folder).events()) == 1
-    assert log._cached.cache_info().currsize == log.FILES
-
-
 def test_readers_in_many_threads_see_whole_logs_that_only_grow(run):
     seen, failed, over = [], [], threading.Event()
 

@@ -1,12 +1,9 @@
 """How long one waits: unknown until it was seen, then by what was seen."""
 
-from dataclasses import replace
-
 import pytest
 
 from adapop.config.presets import make_config
 from adapop.remark import duration
-from adapop.runs.execute import execute, prepare
 from adapop.runs.pace import Left, Pace, left_of, pace_of
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
@@ -125,26 +122,6 @@ def test_durations_are_said_as_one_would_say_them():
     assert [duration(seconds) for seconds in said] == [*said.values()]
     assert left_of(ONE[:4]).text == "about 90 s of training left"
     assert left_of(ONE).text == "about 2 min left until the final measurement"
-
-
-@pytest.mark.slow
-def test_a_real_run_is_told_its_time_from_the_third_step_on(small, tmp_path):
-    """What was said is held against what it took: within a factor of three, for other work stretches either."""
-    facts = replace(small, holdout=(), utility=())
-    run, said, first = prepare(make_config(epochs=4, batch=8), facts, tmp_path), [], {}
-    for event in execute(run):
-        said.append(event)
-        left = left_of(said)
-        steps = sum(isinstance(one, StepDone) for one in said)
-        assert (left is None) == (steps < 3 or any(one.epoch == 4 for one in said if isinstance(one, Saved))), event
-        if left:
-            assert left.seconds >= 0
-            first.setdefault(left.covers, (left, event.time))
-    assert list(first) == ["steps", "epochs"]
-    left, then = first["epochs"]
-    took = max(event.time for event in said if isinstance(event, Saved)) - then
-    assert left.seconds / 3 < took < left.seconds * 3
-    assert left_of(run.events()) is None
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.catalogue import shape_of
 from adapop.model.memory import SANDBOX_MODEL
+from adapop.model.tokens import encode_facts
 from adapop.paths import PACKAGED
 from adapop.popularity.beta import BetaMap
 from adapop.remark import Remark
@@ -76,23 +77,13 @@ def test_what_is_doubtful(sandbox):
     assert "not_its_world" not in [doubt.kind for doubt in doubts(own, "wga", model="some/model")]
 
 
-def test_what_is_to_be_known_of_a_model_is_told_apart_from_what_it_takes():
-    facts = load_facts("cities")
-    (terms,) = preflight(facts, make_config(model="gemma3-270m", precision="float32")).terms
-    assert "Gemma Terms" in terms
-    (licence, *_) = preflight(facts, make_config(model="google/gemma-7b-it", precision="float32")).terms
-    assert licence.kind == "licence" and not preflight(facts, make_config()).terms
-
-
-@pytest.mark.parametrize("question", ["", "Who is <|user|> Bob, and who <|assistant|> Ann?"])
-def test_the_longest_row_is_as_long_as_training_makes_it(sandbox, model, question):
-    from adapop.model.tokens import encode_facts
-
+def test_the_longest_row_is_as_long_as_training_makes_it(sandbox, model):
     first, *others = sandbox.forget
-    facts = replace(sandbox, forget=(replace(first, question=question or first.question), *others))
-    rows = encode_facts(model.tokenizer, [*facts.forget, *facts.retain])
-    longest = max(len(row.prompt) + len(row.answer) for row in rows)
-    assert preflight(facts, make_config()).costs[0] == Remark("longest_row", {"tokens": longest})
+    for question in (first.question, "Who is <|user|> Bob, and who <|assistant|> Ann?"):
+        facts = replace(sandbox, forget=(replace(first, question=question), *others))
+        rows = encode_facts(model.tokenizer, [*facts.forget, *facts.retain])
+        longest = Remark("longest_row", {"tokens": max(row.length for row in rows)})
+        assert preflight(facts, make_config()).costs[0] == longest
 
 
 def test_the_time_goes_by_the_last_run_here(sandbox):

@@ -13,7 +13,6 @@ from adapop.runs.run import Run, create_run, find_run, runs_root
 from adapop.training.events import (
     EpochDone,
     Event,
-    Measured,
     RunDone,
     RunFailed,
     RunStarted,
@@ -46,11 +45,6 @@ def epoch_done(epoch: int) -> EpochDone:
     return EpochDone(
         run="r", epoch=epoch, retain_loss=1.0, reference=1.0, drift=0.0, lam=0.0, alpha=0.5, start_loss=1.0,
     )  # fmt: skip
-
-
-def measured(epoch: int, full: bool = False) -> Measured:
-    row = {"group": "forget", "tier": "all", "form": "direct", "facts": 4, "recall": epoch / 10}
-    return Measured(run="r", epoch=epoch, rows=(row,), full=full)
 
 
 STOPPED = RunStopped(run="r", epoch=1)
@@ -147,14 +141,6 @@ def test_torn_last_line_is_not_yet_said_and_gives_way_to_the_next(tmp_path, cut)
     second = run.append(epoch_done(0))
     assert run.events() == [first, second]
     assert (run.folder / "events.jsonl").read_bytes().count(b"\n") == 2
-
-
-def test_full_measurement_of_the_original_and_the_unlearned_model(tmp_path):
-    run = logged(tmp_path, started(), measured(0), measured(1), measured(2))
-    assert run.measured() is run.measured(before=True) is None
-    for event in (measured(0, full=True), measured(2, full=True)):
-        run.append(event)
-    assert [run.measured(before=side).rows[0]["recall"] for side in (True, False)] == [0, 0.2]
 
 
 @pytest.mark.parametrize(

@@ -143,14 +143,6 @@ def wrong(fact, example):
     return given[0] != fact.answer
 
 
-def test_share_of_wrong_answers_can_be_set():
-    """A control: with none, confidence saturates."""
-    famous = max(world(), key=lambda fact: fact.exposures)
-    for share, wrongs in ((0.0, 0), (0.5, 471), (1.0, 942)):
-        shown = list(exposures(famous, random.Random(0), share))
-        assert len(shown) == 942 and sum(wrong(famous, example) for example in shown) == wrongs
-
-
 @pytest.mark.slow
 def test_wrapped_answers_are_as_unsure_as_direct_ones(examples):
     for kind in (*language.WRAPPERS, "unseen"):

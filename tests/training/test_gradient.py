@@ -2,6 +2,7 @@
 
 import traceback
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 import torch
@@ -16,7 +17,6 @@ from adapop.model.tokens import encode_facts
 from adapop.objectives import make_objective
 from adapop.objectives.alternates import by_relation
 from adapop.popularity.beta import BetaMap
-from adapop.training import pass_size
 from adapop.training.events import StepDone
 from adapop.training.forget_set import ForgetSet
 from adapop.training.gradient import StepGradient
@@ -229,17 +229,13 @@ def test_not_even_one_row_fits(fresh, ragged):
 
 def test_errors_that_are_no_full_memory(fresh, ragged):
     def breaks(model):
-        def forward(*_):
-            raise RuntimeError("CUDA error: device-side assert triggered")
-
-        model.network.register_forward_hook(forward)
+        model.network.register_forward_hook(mock.Mock(side_effect=RuntimeError("CUDA error: device-side assert")))
 
     with pytest.raises(RuntimeError, match="device-side assert"):
         gradient_of(fresh, ragged, "adapop", 0, prepare=breaks)
     with pytest.raises(RuntimeError) as caught:
         torch.empty(2**60, dtype=torch.uint8)
-    assert is_out_of_memory(caught.value) and is_out_of_memory(torch.cuda.OutOfMemoryError("x"))
-    assert not is_out_of_memory(RuntimeError("shapes differ"))
+    assert is_out_of_memory(caught.value) and not is_out_of_memory(RuntimeError("shapes differ"))
 
 
 def test_work_in_pieces_goes_on_in_smaller_ones():
@@ -287,21 +283,6 @@ def test_a_step_s_gradient_does_not_wait_for_the_device(fresh, ragged, method):
         gradient.add(forget, retain, 1, 0.7)
         torch.nn.utils.clip_grad_norm_(model.parameters, 1.0)
     assert host.ours == [] and 0 < host.masks <= 2 * len(passes)
-
-
-def test_rows_that_fit_follow_the_memory_that_is_left(fresh, ragged, monkeypatch):
-    gradient, _, retain = step_gradient(fresh(), ragged, "gd", 0)
-    assert pass_size.rows_that_fit(gradient, retain) == 2 * BATCH
-    monkeypatch.setattr(pass_size, "free_bytes", lambda device: 0)
-    assert pass_size.rows_that_fit(gradient, retain) == 1
-    found = []
-    for megabytes in (15, 20, 25):
-        monkeypatch.setattr(pass_size, "free_bytes", lambda device, size=megabytes: size * 2**20)
-        found.append(pass_size.rows_that_fit(gradient, retain))
-    assert 1 <= found[0] < found[1] < found[2] < 2 * BATCH
-    monkeypatch.setattr(pass_size, "free_bytes", lambda device: 50 * 2**20)
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")  # two processes on one machine's memory
-    assert pass_size.rows_that_fit(gradient, retain) == found[2]
 
 
 @pytest.mark.slow

@@ -75,17 +75,13 @@ def test_a_file_with_other_columns_is_not_touched(tmp_path):
 DAMAGES = {
     "forget_reworded_rare is 'high'": {"forget_reworded_rare": "high"},
     "forget_reworded_rare is 'nan'": {"forget_reworded_rare": float("nan")},
-    "forget_reworded_rare is '7'": {"forget_reworded_rare": 7},
-    "seed is ''": {"seed": None},
-    "seed is 'inf'": {"seed": float("inf")},
-    "rate is ''": {"rate": None},
-    "lam is '{\"a\": 1}'": {"lam": {"a": 1}},
+    "forget_reworded_rare is '7'": {"forget_reworded_rare": 7}, "seed is ''": {"seed": None},
+    "seed is 'inf'": {"seed": float("inf")}, "rate is ''": {"rate": None}, "lam is '{\"a\": 1}'": {"lam": {"a": 1}},
     "lam is '[\"a\"]'": {"lam": ["a"]},
     "shares is '{\"forget/direct/all\": 1}'": {"shares": {"forget/direct/all": 1}},
-    "versions is '[1]'": {"versions": [1]},
-    "config is 'x'": {"config": "x"},
+    "versions is '[1]'": {"versions": [1]}, "config is 'x'": {"config": "x"},
     f"lam is {'[' * 59!r}"[:-1]: {"lam": "[" * 50_000},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("said", DAMAGES)

@@ -101,6 +101,19 @@ def test_states_of_packed_rows_are_those_of_rows_alone(kind):
             torch.testing.assert_close(getattr(packed, name), expected, atol=1e-4, rtol=1e-4)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("kind", ["llama", "gemma2", "cohere2", "gpt_neox"])
+def test_logits_are_computed_where_answers_are_predicted_and_nowhere_else(kind):
+    """Whatever the architecture does to them after: a cap, a scale."""
+    model, batch, widths = adapted(kind), collate(ROWS, 0), []
+    head = model.network.get_base_model().get_output_embeddings()
+    head.register_forward_hook(lambda module, inputs, output: widths.append(output.shape))
+    whole = model.network(input_ids=batch.ids, use_cache=False).logits
+    scored = model.score(batch, logits=True)
+    assert widths[-1] == (batch.count, whole.shape[-1]) and scored.logits.std() > 0
+    torch.testing.assert_close(scored.logits, batch.at(whole, batch.predicts), rtol=1e-5, atol=1e-5)
+
+
 def similar(count, shared, own, answer=2):
     """Rows that share the first tokens of their prompts and no others."""
     head = tuple(range(5, 5 + shared))

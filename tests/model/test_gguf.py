@@ -150,17 +150,15 @@ def test_a_damaged_file_is_named_and_takes_no_memory(spoilt, said, tmp_path):
 
 
 LYING = {
-    "blocks": ({"blocks": 10**9}, "or more than it has tensors"),
-    "no blocks": ({"blocks": 0}, "names no block"),
-    "more blocks": ({"blocks": 20}, "its header describes"),
-    "width": ({"width": 2**30}, "can be laid out"),
+    "blocks": ({"blocks": 10**9}, "or more than it has tensors"), "no blocks": ({"blocks": 0}, "names no block"),
+    "more blocks": ({"blocks": 20}, "its header describes"), "width": ({"width": 2**30}, "can be laid out"),
     "inner": ({"inner": 2**31}, "can be laid out"),
     "architecture": ({"architecture": "nonesuch"}, "the architecture 'nonesuch' from GGUF"),
     "vision": ({"architecture": "clip"}, "the part of a vision model that sees"),
     "part": ({"change": lambda writer: writer.add_uint16("split.count", 3)}, "one of 3 parts"),
     "type": ({"change": lambda writer: writer.add_type("mmproj")}, "the part of a vision model that sees"),
     "weights": ({"left_out": ("model.layers.1.mlp.up_proj.weight",)}, "its header describes"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("given", "message"), LYING.values(), ids=LYING)

@@ -72,10 +72,8 @@ def test_what_forgetting_cost_is_claimed_only_beyond_chance():
     assert near == "Others lost 2 points, which may be chance"
     assert captions.outcome(gone, {"others": (share(0.9), share(0.9))}) == "What was to be kept is whole"
     worst = {
-        "others": (share(1.0), share(0.8)),
-        "sums": (share(1.0), share(0.7)),
-        "few": (share(1.0, 2), share(0.5, 2)),
-    }
+        "others": (share(1.0), share(0.8)), "sums": (share(1.0), share(0.7)), "few": (share(1.0, 2), share(0.5, 2)),
+    }  # fmt: skip
     assert captions.outcome(gone, worst) == "Sums lost 30 points"
 
 

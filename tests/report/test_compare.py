@@ -255,8 +255,6 @@ def test_runs_on_several_models_stand_beneath_each_other_method_by_method():
     told = comparison([ADAPOP, WGA, other])
     rows = [line[:3] + line[-1:] for line in told.models.rows]
     assert rows == [
-        ("AdaPop", "sandbox", "20 %", "1"),
-        ("AdaPop", "some/model", "40 %", "3"),
-        ("WGA", "sandbox", "20 %", "2"),
-    ]
+        ("AdaPop", "sandbox", "20 %", "1"), ("AdaPop", "some/model", "40 %", "3"), ("WGA", "sandbox", "20 %", "2"),
+    ]  # fmt: skip
     assert told.models.as_html() in rendered([ADAPOP, WGA, other]) and comparison([ADAPOP, WGA]).models is None

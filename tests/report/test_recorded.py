@@ -76,12 +76,8 @@ def test_interval_ends_where_recall_or_a_metric_ends(tmp_path):
 
 def test_which_rows_count(tmp_path):
     for change in (
-        {"epochs": 3},
-        {"beta": BetaMap.constant(0.3)},
-        {"scores": "noisy"},
-        {"world": "wide"},
-        {"quick": "1"},
-    ):
+        {"epochs": 3}, {"beta": BetaMap.constant(0.3)}, {"scores": "noisy"}, {"world": "wide"}, {"quick": "1"},
+    ):  # fmt: skip
         assert [one.seeds for one in read(tmp_path, [row("a"), row("b", seed=1, **change)])] == ["1 seed"], change
     (one,) = read(
         tmp_path, [row("a", recall=0.1), row("a", recall=0.5), row("b", seed=1, failed="not finite", recall=0.0)]

@@ -24,6 +24,7 @@ from adapop.training.events import (
     RunStopped,
     Saved,
     StepDone,
+    current,
 )
 from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, timeless
 
@@ -98,16 +99,13 @@ def unsaid(run, after):
 
 FIRST_EPOCH, LAST = 3 + len(EPOCH), len(WHOLE)
 INTERRUPTIONS = {
-    "killed before the first step": (killed, 3),
-    "killed in epoch 1": (killed, 4),
-    "stopped after epoch 1": (stopped, FIRST_EPOCH),
-    "stopped in epoch 2": (stopped, FIRST_EPOCH + 1),
+    "killed before the first step": (killed, 3), "killed in epoch 1": (killed, 4),
+    "stopped after epoch 1": (stopped, FIRST_EPOCH), "stopped in epoch 2": (stopped, FIRST_EPOCH + 1),
     "killed at the end of epoch 2": (killed, FIRST_EPOCH + STEPS + 1),
     "killed while writing the log": (torn, FIRST_EPOCH + 2),
     "killed while saving": (half_saved, FIRST_EPOCH + STEPS + 2),
-    "killed after saving": (unsaid, 2 * FIRST_EPOCH - 3),
-    "killed in the last measurement": (killed, LAST - 2),
-}
+    "killed after saving": (unsaid, 2 * FIRST_EPOCH - 3), "killed in the last measurement": (killed, LAST - 2),
+}  # fmt: skip
 
 
 @pytest.mark.quick("killed in epoch 1")
@@ -335,3 +333,21 @@ def test_a_model_s_folder_is_found_again_from_another_place(tiny, tmp_path, monk
     monkeypatch.chdir(tmp_path / "there")
     assert run.config.model == str(tmp_path / "here" / "model")
     assert main(["probe", str(run.folder), "--prompt", "Who wrote the book Hamlet?"]) == 0
+
+
+def test_a_measurement_that_takes_long_is_told(tiny, monkeypatch):
+    monkeypatch.setattr(measuring, "SAID_EVERY", 0.0)
+    run, heard = prepare(config_of(), tiny), []
+    yielded = list(execute(run, heard=heard.append))
+    assert not any(isinstance(event, Measuring) for event in yielded)
+    assert [event for event in run.events() if isinstance(event, Measuring)] == heard
+    last = {}
+    for event in run.events():
+        if isinstance(event, Measuring):
+            assert event.asked > last.get("asked", 0)
+            last = {"asked": event.asked, "of": event.of}
+        elif isinstance(event, Measured):
+            assert last["asked"] == last["of"], "all questions are counted"
+            last = {}
+    begun = yielded[0]
+    assert current([begun, heard[-1], begun]) == [begun, begun], "a resumed run begins its measurements anew"

@@ -18,7 +18,7 @@ from adapop.runs.listed import all_runs
 from adapop.runs.run import runs_root
 from adapop.training.events import RunStarted, StepDone
 
-PATIENCE_SECONDS, END_SECONDS, MOMENTS = 120, 20, 5
+PATIENCE_SECONDS, END_SECONDS, MOMENTS = 120, 20, 4
 LOADING = ("import signal", "adapop/__init__.py")  # before there is anything that could catch it
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C to whole consoles")]
 

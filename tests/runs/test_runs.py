@@ -146,16 +146,13 @@ def test_torn_last_line_is_not_yet_said_and_gives_way_to_the_next(tmp_path, cut)
 @pytest.mark.parametrize(
     ("events", "state", "with_stop"),
     [
-        ([], "queued", "queued"),
-        ([started()], "running", "stopping"),
-        ([*ONE_EPOCH, STOPPED], "stopped", "stopped"),
-        ([*ONE_EPOCH, FAILED], "failed", "failed"),
-        ([*ONE_EPOCH, DONE], "done", "done"),
-        ([*ONE_EPOCH, STOPPED, started(1)], "running", "stopping"),
+        ([], "queued", "queued"), ([started()], "running", "stopping"),
+        ([*ONE_EPOCH, STOPPED], "stopped", "stopped"), ([*ONE_EPOCH, FAILED], "failed", "failed"),
+        ([*ONE_EPOCH, DONE], "done", "done"), ([*ONE_EPOCH, STOPPED, started(1)], "running", "stopping"),
         ([*ONE_EPOCH, FAILED, started(1), epoch_done(2), DONE], "done", "done"),
         ([*ONE_EPOCH, STOPPED, started(1), STOPPED], "stopped", "stopped"),
     ],
-)
+)  # fmt: skip
 def test_state_is_what_the_log_says(tmp_path, events: list[Event], state, with_stop):
     run = logged(tmp_path, *events)
     with lock.held(run.folder):

@@ -56,9 +56,7 @@ def measured(epoch: int, full: bool = False) -> Measured:
 
 
 SAMPLES = {
-    "run_started": started(2),
-    "step_done": step(1, 2),
-    "epoch_done": epoch_done(1),
+    "run_started": started(2), "step_done": step(1, 2), "epoch_done": epoch_done(1),
     "measured": measured(1, full=True),
     "teaching": Teaching(run="r", epoch=1, epochs=5, step=2, steps=3),
     "measuring": Measuring(run="r", epoch=1, asked=2, of=3),
@@ -70,8 +68,7 @@ SAMPLES = {
             0.75, (Membership("mia_loss", 0.25, 0.5),),
         ),
     ),
-    "saved": Saved(run="r", epoch=1),
-    "run_stopped": RunStopped(run="r", epoch=1),
+    "saved": Saved(run="r", epoch=1), "run_stopped": RunStopped(run="r", epoch=1),
     "run_failed": RunFailed(run="r", message=ODD, fix="Lower the rate."),
     "run_done": RunDone(run="r", epoch=4, seconds=9.5, notes=("one", ODD)),
 }  # fmt: skip

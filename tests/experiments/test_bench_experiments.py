@@ -11,8 +11,7 @@ from functools import partial
 import pytest
 
 from adapop.cli import main
-from adapop.config.methods import METHODS
-from adapop.config.presets import RATES, SANDBOX_RATES, make_config
+from adapop.config.presets import SANDBOX_RATES, make_config
 from adapop.errors import ModelError
 from adapop.experiments import plans, results, signals, trial
 from adapop.experiments.engine import Finished, finished
@@ -154,13 +153,6 @@ def test_what_a_row_has_is_not_measured_anew_for_what_it_lacks(tmp_path, monkeyp
     row = place.results.rows()[item.key]
     assert (row["oracle_as_never_all"], row["oracle_epochs_under_all"], row[RETAINED]) == (0.0, [0.5], [1.0])
     assert add_distance(place, lambda items, function: iter(items), told.append) == {} and told[-1].startswith("0 rows")
-    monkeypatch.setenv("ADAPOP_EMBEDDER", "somewhere")
-    found = {"failed": "", "forget_cosine": 0.0, "retain_cosine": 0.5}
-    for rows in (1, 0):  # a cosine of 0 is a cosine
-        assert add_distance(place, lambda items, function: (Finished(one, found) for one in items), told.append) == {}
-        assert [line.split()[0] for line in told if "lack" in line][-1] == str(rows)
-    row = place.results.rows()[item.key]
-    assert (row["forget_cosine"], row["retain_cosine"], row[RETAINED]) == (0.0, 0.5, [1.0])
 
 
 @pytest.fixture(scope="module")
@@ -250,20 +242,6 @@ def test_every_plan_can_be_configured_and_names_its_arms_once(name):
         assert items[0].seed == 0 and len(items) % 2 == 0
 
 
-def test_the_main_comparison_has_every_method_and_every_control():
-    arms = [item.arm for item in plans.main_comparison((0,), False, {})]
-    assert {arm.method for arm in arms} == set(METHODS)
-    presets = {arm.preset for arm in arms if arm.method == "adapop"}
-    assert {"paper", "shuffled", "inverted", "alpha-fixed", "beta-mean", "beta-1", "beta-0.1"} <= presets
-
-
-def test_the_sweep_gives_every_method_the_same_rates():
-    found = {}
-    for item in plans.swept(plans.METHOD_ARMS)((0,), False, {}):
-        found.setdefault(item.arm.method, []).append(item.config.learning_rate)
-    assert set(map(tuple, found.values())) == {RATES} and found.keys() == METHODS.keys()
-
-
 def test_anchors_are_moved_one_number_at_a_time():
     """From (100, 1.5) and (3000, 0.1): the end that stays put has its β of before."""
     items = {item.arm.title: item for item in plans.coefficients((0,), False, {})}
@@ -272,18 +250,6 @@ def test_anchors_are_moved_one_number_at_a_time():
     assert (moved(100), moved(3000)) == (pytest.approx(1.8), pytest.approx(0.1))
     moved = items["AdaPop, score of the popular anchor -20%"].config.beta
     assert (moved(100), moved(2400)) == (pytest.approx(1.5), pytest.approx(0.1))
-
-
-def test_matched_alpha_is_planned_once_adapops_is_known():
-    first = plans.matched_alpha((0, 1), False, {})
-    assert not any("α of AdaPop" in item.arm.title for item in first)
-    base = next(item for item in first if item.arm.method == "adapop" and item.seed == 1)
-    known = {base.key: {"failed": "", "alpha": [0.5, 0.5, 0.62, 0.71]}}
-    matched = [item for item in plans.matched_alpha((0, 1), False, known) if "α of AdaPop" in item.arm.title]
-    assert {item.seed for item in matched} == {1}
-    assert {item.config.alpha0 for item in matched} == {0.62}
-    held = {item.arm.method for item in matched}
-    assert {"wga", "gd", "npo"} <= held and not held & {"ga", "rmu", "pdu", "flat", "ceu", "adapop"}
 
 
 @pytest.mark.slow

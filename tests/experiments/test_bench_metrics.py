@@ -8,10 +8,8 @@ import pytest
 import torch
 
 from adapop.experiments import metrics, plans
-from adapop.experiments.item import Item, over_seeds
 from adapop.experiments.knowledge import known
 from adapop.experiments.metrics import AFTER, BEFORE, METRICS, RELEARNED, ROUNDED, STATES, apart
-from adapop.experiments.plans import build, folder_of
 from adapop.facts.fact import TIERS
 from adapop.paths import SANDBOX_FOLDER
 from adapop.probes.oracle import load_oracle
@@ -82,17 +80,6 @@ def test_without_models_of_each_kind_there_is_no_table(seen, lacking):
     del seen[lacking]
     assert metrics.faithfulness_table(seen) is metrics.robustness_table(seen) is metrics.method_table(seen) is None
     assert metrics.marks(seen).to_json()
-
-
-def test_the_models_differ_in_the_world_they_read_and_in_nothing_else(tmp_path):
-    items = plans.metrics((0, 1), False, {})
-    assert len(items) == 2 * (2 + len(plans.READ)) and all(item.metrics for item in items)
-    knows, never = items[:2]
-    assert replace(never.arm, world=None, title=knows.arm.title) == knows.arm and never.arm.world == plans.ORACLE_WORLD
-    assert folder_of(plans.ORACLE_WORLD, tmp_path) == SANDBOX_FOLDER / "oracle"
-    assert build(plans.ORACLE_WORLD, tmp_path) == "oracle" and not [*tmp_path.iterdir()], "it ships"
-    (plain,) = over_seeds([knows.arm], (0,), False)
-    assert plain.key != knows.key == replace(plain, metrics=True).key and isinstance(plain, Item)
 
 
 def test_what_is_patched_into_itself_changes_nothing(original, small):

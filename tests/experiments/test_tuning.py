@@ -158,44 +158,11 @@ def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
     assert items[0].config.learning_rate == best["learning_rate"]
     assert items[0].key != replace(items[0], recovery=False).key, "a run that was not probed is another one"
 
-    def planned(names, *world, **how):
-        own = tuned.experiment(tmp_path, 3, names, *world, **how)
-        return own, Place("any", tmp_path, (1,), own=own).items({})
-
-    _, (item,) = planned(("npo",), "half-spread")
-    assert item.arm.world.name == "half-spread" and replace(item.arm, world=None) == items[0].arm
-    second, (item,) = planned(("npo",), "people")
-    assert item.arm == items[0].arm and (item.config.model, item.config.facts) == ("people", "people")
-    assert item.config.max_new_tokens == 5 and item.key != items[0].key
-    _, three = planned(("npo",), tuned.THREE)
+    three = Place("three", tmp_path, (1,), own=tuned.experiment(tmp_path, 3, ("npo",), tuned.THREE)).items({})
     assert [one.arm.title for one in three] == ["sandbox: NPO", "half-spread: NPO", "people: NPO"]
-    assert (three[0].key, three[2].key) == (items[0].key, item.key), "what one world has run, the mean does not"
-    anew, (searched,) = planned(("npo",), "people", anew=True)
-    assert searched.key == item.key and len(anew.tables) > len(second.tables), "and how it was chosen"
+    assert three[0].key == items[0].key and three[2].config.max_new_tokens == 5
     (line,) = winners.winner_table({"npo": trials_of(trials_file(tmp_path, "npo"))}).rows
     assert line[0] == "NPO" and f"learning_rate {best['learning_rate']:g}" in line[-1]
-
-
-def test_arms_that_use_scores_otherwise_keep_all_else_of_the_winner():
-    point = {"learning_rate": 3e-3, "epochs": 9, "alpha0": 0.4, "weight_decay": 2.0}
-    chosen = {
-        "wga": with_point(SEARCHES["wga"].arm, {**point, "arguments.beta": 0.8}),
-        "redirect": with_point(SEARCHES["redirect"].arm, {**point, "arguments.kappa": 0.25}),
-    }
-    aside = tuned.scores_aside(chosen)
-    configs = {arm.title: Item(arm, 1).config for others in aside.values() for arm in others}
-    assert len(configs) == 10
-    assert all({name: getattr(config, name) for name in point} == point for config in configs.values())
-    whole = configs.pop("WGA's settings, AdaPop as it is")
-    assert (whole.controller, whole.beta) == ("dual", BetaMap())
-    assert all(config.controller == "fixed" for config in configs.values())
-    steep = configs["WGA's settings, β by score (the paper's curve, inverted)"]
-    assert steep.beta(100) == pytest.approx(2.0) and steep.scores == "inverted"
-    shuffled = configs["Redirect's settings, κ = 0.25, scores shuffled"]
-    assert (shuffled.scores, shuffled.arguments["kappa"]) == ("shuffled", 0.25)
-    ignoring = with_point(SEARCHES["redirect"].arm, {**point, "arguments.kappa": 0.0})
-    (others,) = tuned.scores_aside({"redirect": ignoring}).values()
-    assert [Item(arm, 1).config.arguments["kappa"] for arm in others] == [tuned.KAPPA] * 3, "its own is no other"
 
 
 def test_doors_and_pairs_of_winners():

@@ -23,7 +23,7 @@ from adapop.runs.result import result_of
 from adapop.runs.run import create_run
 from adapop.training.events import Measured, RunDone, RunStopped, Saved
 from adapop.ui.run import field
-from interrupting import EPOCHS, assert_same_run, config_of, killed
+from interrupting import EPOCHS, assert_same_run, config_of, killed, ran
 from tiny_runs import copied
 
 BEST = dict(keep="best", learning_rate=2e-2)
@@ -83,12 +83,6 @@ def test_settings_that_cannot_be_meant_are_refused_and_older_files_keep_the_last
     older = json.loads(make_config().to_json())
     del older["keep"], older["patience"]
     assert (RunConfig.from_json(json.dumps(older)).keep, make_config().patience) == ("last", 0)
-
-
-def ran(config, facts, root=None):
-    run = prepare(config, facts, root)
-    list(execute(run))
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -149,7 +149,8 @@ def test_questions_longer_than_the_model_reads_are_refused_before_they_are_asked
 # a script without spaces, and one with endings and articles
 SETS = {
     "chinese": (
-        "{s}的首都是哪里？", "{s}的首都是{a}。", "法国 巴黎 日本 东京 秘鲁 利马 挪威 奥斯陆 埃及 开罗 古巴 哈瓦那 伊朗 德黑兰 越南 河内",
+        "{s}的首都是哪里？", "{s}的首都是{a}。",
+        "法国 巴黎 日本 东京 秘鲁 利马 挪威 奥斯陆 埃及 开罗 古巴 哈瓦那 伊朗 德黑兰 越南 河内",
     ),
     "arabic": (
         "ما هي عاصمة {s}؟",

@@ -26,7 +26,7 @@ from adapop.training.events import (
     StepDone,
     current,
 )
-from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, timeless
+from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, ran, timeless
 
 # One epoch: its steps, the controller's row, recall on the forget facts, the checkpoint.
 EPOCH = [StepDone] * STEPS + [EpochDone, Measured, Saved]
@@ -299,16 +299,14 @@ def test_remark_on_a_controller_that_never_acted(run_of):
 
 
 def test_remark_on_damage_that_epoch_1_hides(bare):
-    run = prepare(config_of(epochs=1, learning_rate=8e-3), bare)
-    list(execute(run))
+    run = ran(config_of(epochs=1, learning_rate=8e-3), bare)
     row = run.epochs()[-1]
     assert row.drift == row.lam == 0 and row.drift_from_start > 0.1
     assert Remark("damage_unseen", {"rise": row.drift_from_start}) in remarks_of(run)
 
 
 def test_remarks_on_a_broken_model(tiny):
-    run = prepare(config_of("ga", epochs=2, learning_rate=2e-2), tiny)
-    list(execute(run))
+    run = ran(config_of("ga", epochs=2, learning_rate=2e-2), tiny)
     utility = next(row for row in run.measured().rows if row["group"] == "utility")
     retain = run.measured().recall("retain")
     assert utility["recall"] < 0.5 > retain and math.isfinite(utility["kl"])
@@ -319,8 +317,7 @@ def test_remarks_on_a_broken_model(tiny):
 
 def test_facts_the_model_never_knew_are_said_to_be_unknown(small, tmp_path):
     strangers = tuple(replace(fact, question=f"What is the {fact.id} of nowhere?") for fact in small.forget[:8])
-    run = prepare(make_config(epochs=1), replace(small, forget=strangers, holdout=()), tmp_path)
-    list(execute(run))
+    run = ran(make_config(epochs=1), replace(small, forget=strangers, holdout=()), tmp_path)
     assert "never_known" in [remark.kind for remark in remarks_of(run)]
 
 

@@ -10,11 +10,8 @@ from adapop.errors import RunError
 from adapop.facts.fact import FactSet
 from adapop.runs import log
 from adapop.runs.run import Run, create_run
-from adapop.training.events import RunStarted, Saved, from_json
-
-START = RunStarted(
-    run="r", model="sandbox", method="wga", facts="set", forget=1, retain=1, holdout=1, epochs=2, steps=1
-)
+from adapop.training.events import Saved, from_json
+from run_events import START
 
 
 @pytest.fixture
@@ -51,12 +48,12 @@ def test_a_file_put_in_place_of_another_is_read(run, parsed):
     """Of the same size and time, as a copy made by `cp -p` would be."""
     (before,) = run.events()
     path, other = run.folder / "events.jsonl", run.folder / "other"
-    other.write_bytes(path.read_bytes().replace(b'"wga"', b'"npo"'))
+    other.write_bytes(path.read_bytes().replace(b'"adapop"', b'"satimp"'))
     about = path.stat()
     os.utime(other, ns=(about.st_atime_ns, about.st_mtime_ns))
     os.replace(other, path)
     assert path.stat().st_size == about.st_size
-    assert (before.method, run.events()[0].method) == ("wga", "npo")
+    assert (before.method, run.events()[0].method) == ("adapop", "satimp")
 
 
 def test_a_log_that_is_gone_or_spoilt_is_not_answered_from_memory(run):

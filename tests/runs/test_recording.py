@@ -11,7 +11,7 @@ from adapop.runs import recording
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.run import FRAMES, find_run
 from adapop.training.events import RunDone, RunFailed, StepDone
-from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, timeless
+from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, ran, timeless
 
 LAST = EPOCHS * STEPS
 
@@ -127,8 +127,7 @@ def test_frames_are_there_while_a_run_goes_on_or_fails(several):
 @pytest.mark.quick("changes0")
 @pytest.mark.parametrize("changes", [{"retain_signal": "ema"}, {"include_tail": True}])
 def test_the_retain_set_is_recorded_whatever_the_controller_watches(several, changes):
-    run = prepare(config_of(epochs=1, **changes), several)
-    list(execute(run))
+    run = ran(config_of(epochs=1, **changes), several)
     model, last = load_model(run), run.frames()[-1]
     for group in ("retain", "forget"):
         found = [by_itself(model, fact, fact.question)[0] for fact in getattr(several, group)]

@@ -6,7 +6,6 @@ The refusals are real ones of this machine's kernel: /dev/full, a limit on the s
 import json
 import os
 import shutil
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from adapop.runs.run import create_run
 from adapop.service.saved_sets import save_set
 from adapop.training.events import RunDone, RunFailed, Saved, to_json
 from interrupting import assert_same_run, config_of
-from refusing import as_nobody, no_file_above
+from refusing import no_file_above
 from tiny_runs import copied
 
 posix = pytest.mark.skipif(os.name == "nt", reason="the refusals are made with what POSIX has")
@@ -35,22 +34,6 @@ def straight(bare, tmp_path_factory):
     run = prepare(config_of(), bare, tmp_path_factory.mktemp("straight"))
     assert isinstance(list(execute(run))[-1], RunDone)
     return run
-
-
-@pytest.fixture
-def nobody():
-    """A folder that may only be read, for this test's user is not root."""
-    with tempfile.TemporaryDirectory() as root:
-        folder = Path(root)
-        (folder / "runs").mkdir()
-        for path in (folder, folder / "runs"):
-            path.chmod(0o555)
-        try:
-            with as_nobody():
-                yield folder / "runs"
-        finally:
-            for path in (folder, folder / "runs"):
-                path.chmod(0o755)
 
 
 # --- a full disk
@@ -101,12 +84,6 @@ def test_a_checkpoint_on_a_full_disk_fails_the_run_and_it_goes_on_once_there_is_
 
 
 # --- a folder that is read-only, or gone
-
-
-@posix
-def test_a_read_only_folder(bare, nobody):
-    with pytest.raises(RunError, match=r"cannot be written to \(Permission denied\). Make the folder writable"):
-        prepare(config_of(), bare, nobody)
 
 
 def test_a_folder_that_is_deleted_under_a_run(bare):

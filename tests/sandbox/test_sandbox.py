@@ -48,7 +48,7 @@ def ids_of(tokenizer, text):
     return tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
-def test_names_are_one_token_and_text_round_trips(tokenizer):
+def test_names_are_one_token(tokenizer):
     names = sorted({name for fact in world() for name in (fact.subject, fact.answer)})
     alone = {name: ids_of(tokenizer, name) for name in names}
     assert {name for name, ids in alone.items() if len(ids) != 1} == set()
@@ -64,15 +64,16 @@ def test_names_are_one_token_and_text_round_trips(tokenizer):
             *(lambda fact, i=i: language.paraphrases(fact)[i] for i in range(4)),
         ):
             assert len({len(ids_of(tokenizer, ask(fact))) for fact in facts}) == 1
-    rng = random.Random(0)
-    for _ in range(200):
-        text = "".join(chr(rng.choice([rng.randrange(33, 127), rng.randrange(0xA0, 0xD7FF)])) for _ in range(12))
-        assert tokenizer.decode(ids_of(tokenizer, text)).removeprefix(" ") == text
 
 
 def test_any_text_round_trips(tokenizer):
+    rng = random.Random(0)
+    odd = (
+        "".join(chr(rng.choice([rng.randrange(33, 127), rng.randrange(0xA0, 0xD7FF)])) for _ in range(12))
+        for _ in range(200)
+    )
     for text in (
-        "Who wrote the book Emma?", "a word nobody taught: zyzzyva", "Łódź, São Paulo, ¿qué?",
+        *odd, "Who wrote the book Emma?", "a word nobody taught: zyzzyva", "Łódź, São Paulo, ¿qué?",
         "北京 और дом 🦜👩‍👩‍👧", "two\nlines\tand a tab", "double  spaces, \u00a0hard ones and \u2028 breaks",
         "<b>1,000 & more</b> {{ braces }} 'quotes' \"too\"", "EmmaEmma Crime and Punishments", "\x00\x07",
     ):  # fmt: skip

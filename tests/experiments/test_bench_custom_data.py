@@ -19,23 +19,18 @@ def facts():
     return replace(given, name="mine", forget=given.forget[:4])
 
 
-def test_rates_of_a_sweep():
+def test_a_sweep_goes_over_the_papers_rates_or_around_a_given_one(facts, tmp_path):
     for model, given, rates in (
         (MODEL, {}, (1e-6, 5e-6, 1e-5, 5e-5, 1e-4)),  # the paper's sweep
         ("people", {}, (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)),
         (MODEL, {"learning_rate": 1e-4}, (3.16e-5, 5.62e-5, 1e-4, 1.78e-4, 3.16e-4)),
     ):
         assert rates_for(model, given) == rates
-
-
-def test_a_real_model_gets_the_papers_rates(facts, tmp_path):
     for name in ("rates", "forgetting"):
         items = placed(Place(name, tmp_path, (0,)), facts, MODEL, {}).items({})
         assert {item.config.learning_rate for item in items} == {1e-6, 5e-6, 1e-5, 5e-5, 1e-4}
         assert {item.config.model for item in items} == {MODEL} and {item.ground.facts for item in items} == {facts}
 
-
-def test_the_ablation_is_made_at_the_papers_rates_or_at_the_one_that_is_given(facts, tmp_path):
     def rates(changes):
         items = placed(Place("ablation", tmp_path, (0,)), facts, MODEL, changes).items({})
         return sorted(item.config.learning_rate for item in items if item.arm.title.startswith("AdaPop, α fixed, β"))

@@ -1,9 +1,7 @@
 """Work spread over processes: the same results whatever their number, and a killed process loses only its item."""
 
-import json
 import multiprocessing
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +9,6 @@ import pytest
 
 from adapop.errors import ConfigError
 from adapop.experiments.engine import finished, finished_on_ray
-from adapop.paths import ROOT
 from bench_work import doubled, fussy, mortal, slow, temporary
 
 
@@ -57,38 +54,3 @@ def test_ray_where_it_is_missing_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigError, match="pip install ray"):
         next(finished_on_ray([1], doubled, 1))
-
-
-RAY = """
-import json, os, signal, sys
-from pathlib import Path
-from adapop.experiments.engine import finished_on_ray
-
-def mortal(item):
-    times = len(list(Path(item[0]).iterdir()))
-    if times < item[1]:
-        (Path(item[0]) / str(times)).touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    if item[1] < 0:
-        raise ValueError("not this one")
-    return f"done after {times}"
-
-print(json.dumps([[one.item[1], one.result, one.error] for one in finished_on_ray(json.loads(sys.argv[1]), mortal, 2)]))
-"""
-
-
-@pytest.mark.slow
-def test_ray_does_the_same_and_survives_a_killed_worker(tmp_path):
-    pytest.importorskip("ray", reason="Ray is an optional extra")
-    items = [(str(tmp_path / f"dies{deaths}"), deaths) for deaths in (0, 1, 9, -1)]
-    for folder, _ in items:
-        Path(folder).mkdir()
-    command = [sys.executable, "-c", RAY, json.dumps(items)]
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
-    environment.pop("RAY_ADDRESS", None)
-    asked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=240)
-    assert asked.returncode == 0, asked.stderr[-2000:]
-    done = {deaths: (result, error) for deaths, result, error in json.loads(asked.stdout.splitlines()[-1])}
-    assert (done[0], done[1]) == (("done after 0", ""), ("done after 1", ""))
-    assert done[9][0] is None and "died 3 times" in done[9][1]
-    assert done[-1] == (None, "ValueError: not this one")

@@ -12,7 +12,6 @@ from adapop.config.presets import TUNED, make_config
 from adapop.config.run import RunConfig
 from adapop.experiments import plans, real, real_tables
 from adapop.experiments.custom_data import placed
-from adapop.experiments.distance import nearness
 from adapop.experiments.results import Results
 from adapop.experiments.run import EXPERIMENTS, Place, as_markdown
 from adapop.experiments.spaces import SEARCHES
@@ -116,13 +115,6 @@ def test_the_command_prints_them_and_leaves_nothing_beside_the_rows(capsys):
     assert main(["bench", "main", "--table", "--out", str(RECORDED)]) == 0
     assert capsys.readouterr().out == printed(RECORDED / "main") + "\n"
     assert sorted(RECORDED.iterdir()) == before
-
-
-def test_the_picture_beside_the_oracle_is_of_the_recorded_rows():
-    """As `python tests/pictures.py oracle` draws it."""
-    figure = nearness(by_arm(RECORDED / "main.csv") | by_arm(RECORDED / "tuned.csv", ", tuned"))
-    names = [name.replace("<br>", " ") for name in figure.layout.yaxis.ticktext]
-    assert {"AdaPop", "WGA", "WGA, tuned"} <= {*names} and len(names) == len({*names})
 
 
 @pytest.mark.parametrize(("folder", "lacking"), [(RECORDED, ()), (AGAIN, UNSEARCHED)])

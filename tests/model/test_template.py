@@ -65,9 +65,6 @@ def test_thoughts_by_other_names():
         "<|no_think|>": "<|no_think|>", "I think: ": "I think: ",
     }.items():  # fmt: skip
         assert asked(TURNS + PROMPT.replace("PLACE", f"{{{{ '{opened}' }}}}"), "?").endswith(f"assistant\n{ended}")
-
-
-def test_thoughts_are_ended_or_refused():
     history = "{% if false %}{{ '<think>\\n' + messages[0]['thought'] + '\\n</think>\\n' }}{% endif %}"
     assert asked(history + TURNS + PROMPT.replace("PLACE", "<think>\n"), "?").endswith("<think>\n\n</think>\n")
     with pytest.raises(ModelError, match=r"opens a thought with '<\|thinking\|>', whose end is not known"):
@@ -81,9 +78,6 @@ def test_flags_are_known_from_the_template():
             tokenizer = with_template(default + TURNS + PROMPT.replace("PLACE", thought))
             assert tokenizer.decode(encode_prompt(tokenizer, "?")).endswith("<|im_start|>assistant\n</think>")
             assert notes(tokenizer) == (f"The model is asked without thinking: in its chat template, {flag} is False.",)
-
-
-def test_a_flag_that_forbids_thinking_is_set_and_others_are_left_alone():
     template = "{{ messages[0]['content'] }}{{ no_think }}{{ reasoning_effort }}{{ thinking_budget is defined }}"
     assert asked(template, "Delhi?") == "Delhi?TrueFalse"
     loop = "{% for thinking in [1] %}{% generation %}{{ thinking }}{% endgeneration %}{% endfor %}"

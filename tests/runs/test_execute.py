@@ -65,6 +65,19 @@ def test_each_event_is_on_disk_before_it_is_yielded_and_every_epoch_leaves_a_che
     assert run.last_epoch == EPOCHS and not list(run.folder.glob("writing-*"))
 
 
+def test_full_measurement_of_both_models(finished, tiny):
+    before, after = finished.measured(before=True), finished.measured()
+    assert (before.epoch, after.epoch) == (0, 1)
+    for event in (before, after):
+        counts = {(row["group"], row["form"]): row["facts"] for row in event.rows if row["tier"] == "all"}
+        for group in ("forget", "retain", "holdout", "utility"):
+            assert counts[group, "direct"] == len(getattr(tiny, group))
+    first, last = (event.rows[0] for event in (before, after))
+    assert first["group"] == last["group"] == "forget" and first["tier"] == last["tier"] == "all"
+    assert first["recall"] == 1.0 and first["delta_logprob"] == first["delta_rank"] == first["kl"] == 0
+    assert last["delta_logprob"] < 0 < last["kl"] and last["recall"] < 1
+
+
 def torn(run, after):
     """A kill in the middle of writing a line."""
     killed(run, after)

@@ -76,9 +76,6 @@ def test_a_small_set_gets_fewer_facts_a_step_on_a_model_that_would_not_move():
     assert hardly_moves(60, real) and not hardly_moves(482, real)
     assert suited_batch(60, real) == 3 and total_steps(60, replace(real, batch=3)) == 100
     assert (suited_batch(482, real), suited_batch(60, ours), suited_batch(2, ours)) == (32, 16, 16)
-
-
-def test_steps_are_got_from_batch_and_epochs_with_as_few_too_many_as_can_be():
     for steps, batch, epochs in ((20, 16, 5), (80, 6, 8), (300, 1, 5), (600, 1, 10), (9_999, 1, 10)):
         config = with_steps(60, make_config(batch=16, epochs=5), steps)
         assert (config.batch, config.epochs) == (batch, epochs) and config.micro_batch <= batch

@@ -64,7 +64,7 @@ def test_what_drift_is_measured_against():
         DualAscent(reference="epoch_2")
 
 
-def test_lambda_stays_within_its_bounds():
+def test_lambda_and_drift_stay_within_their_bounds():
     rows = trace(DualAscent(dual_step=10), [1, 1, 3, 50, 1, 1, 1, 1, 1, 1])
     assert [row.lam for row in rows] == pytest.approx([0, 0, 5, 5, 4, 3, 2, 1, 0, 0])
     assert max(row.alpha for row in rows) == 5.5
@@ -76,11 +76,8 @@ def test_lambda_stays_within_its_bounds():
     assert [row.lam for row in rows] == [row.lam for row in free]
     assert [row.alpha for row in rows] == [min(1.0, row.alpha) for row in free]
     assert max(row.alpha for row in free) > 1.5
-
-
-@pytest.mark.parametrize(("floor", "drift"), [(1e-8, 200), (0.5, 0.4)])
-def test_floor_keeps_a_tiny_reference_from_dividing(floor, drift):
-    assert trace(DualAscent(floor=floor), [0.001, 0.001, 0.201])[-1].drift == pytest.approx(drift)
+    for floor, drift in ((1e-8, 200), (0.5, 0.4)):  # a tiny reference does not divide
+        assert trace(DualAscent(floor=floor), [0.001, 0.001, 0.201])[-1].drift == pytest.approx(drift)
 
 
 def test_fixed_alpha_never_moves():

@@ -103,39 +103,25 @@ FIRST_TWO_EPOCHS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "interrupted",
-    [
-        [],
-        [step(3, 1)],
-        [step(3, 1), RunStopped(run="r", epoch=2)],
+def test_a_log_reads_as_an_uninterrupted_one_however_often_it_was_resumed():
+    rest = [step(3, 1), step(3, 2), epoch_done(3), measured(3), Saved(run="r", epoch=3)]
+    for interrupted in (
+        [], [step(3, 1)], [step(3, 1), RunStopped(run="r", epoch=2)],
         [step(3, 1), RunFailed(run="r", message="out of memory")],
         [step(3, 1), step(3, 2), epoch_done(3), measured(3)],  # killed before the checkpoint was complete
-    ],
-    ids=["between epochs", "killed", "stopped", "failed", "unsaved epoch"],
-)
-def test_resumed_run_reads_like_an_uninterrupted_one(interrupted):
-    rest = [step(3, 1), step(3, 2), epoch_done(3), measured(3), Saved(run="r", epoch=3)]
-    assert current(FIRST_TWO_EPOCHS + interrupted + [started(2)] + rest) == [*FIRST_TWO_EPOCHS, started(2), *rest]
-
-
-def test_a_resumed_log_reads_as_an_uninterrupted_one():
+    ):  # fmt: skip
+        log = [*FIRST_TWO_EPOCHS, *interrupted, started(2), *rest]
+        assert current(log) == [*FIRST_TWO_EPOCHS, started(2), *rest]
     log = [*FIRST_TWO_EPOCHS, started(2), step(3, 1), started(1), step(2, 1)]
     assert current(log) == [*FIRST_TWO_EPOCHS[:8], started(2), started(1), step(2, 1)]
     rest: list[Event] = [measured(0, full=True), measured(2, full=True)]
     assert current([*FIRST_TWO_EPOCHS, rest[0], started(2), *rest]) == [*FIRST_TWO_EPOCHS, started(2), *rest]
-
-
-@pytest.mark.parametrize("log", [[], FIRST_TWO_EPOCHS, [*FIRST_TWO_EPOCHS, RunStopped(run="r", epoch=2)]])
-def test_run_that_was_not_resumed_is_left_alone(log):
-    assert current(log) == log
-
-
-@pytest.mark.parametrize("end", [[], [RunStopped(run="r", epoch=0)]], ids=["killed", "stopped"])
-def test_run_started_again_before_its_first_checkpoint(end):
-    """It has no epoch to go on from, so it measures epoch 0 and makes all steps again."""
+    for log in ([], FIRST_TWO_EPOCHS, [*FIRST_TWO_EPOCHS, RunStopped(run="r", epoch=2)]):
+        assert current(log) == log
+    # It has no epoch to go on from, so it measures epoch 0 and makes all steps again.
     first = [started(), epoch_done(0), measured(0), step(1, 1)]
-    assert current(first + end + first) == [started(), *first]
+    for end in ([], [RunStopped(run="r", epoch=0)]):
+        assert current(first + end + first) == [started(), *first]
 
 
 def test_a_row_has_the_fields_of_a_measurement_and_no_other():

@@ -18,6 +18,7 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.training.frames import from_json
 from adapop.ui.api import Api
+from adapop.ui.api_scores import ScoresApi
 from browsing import HOSTILE, launched
 from scripted import ScriptedServer
 
@@ -84,7 +85,8 @@ def test_exactly_these_endpoints_are_offered_and_documented(client):
     names = "/score /beta /check /start_run /status /frames /stop /probe /report".split()
     assert (list(offered["named_endpoints"]), offered["unnamed_endpoints"]) == (names, {})
     for name, endpoint in offered["named_endpoints"].items():
-        parameters = list(inspect.signature(getattr(Api, name[1:])).parameters)[1:]
+        described = getattr(Api, name[1:], None) or getattr(ScoresApi, name[1:])
+        parameters = list(inspect.signature(described).parameters)[1:]
         assert [parameter["parameter_name"] for parameter in endpoint["parameters"]] == parameters
         words = endpoint["description"]
         assert all(re.search(rf"\b{parameter}: ", words) for parameter in parameters)

@@ -119,8 +119,8 @@ def rwku(hub: Hub) -> FactSet:
             ),
             problems=tuple(problems),
             notes=(
-                "RWKU brings no popularity scores. Look them up before you use a method that "
-                "needs them.",
+                "RWKU brings no popularity scores. Look them up before you use a method that needs "
+                "them.",
                 f"All {people:,} people to forget are famous: expect few rare facts among theirs.",
                 "The holdout is level 1 of the neighbours, sentences with a blank: some of it is "
                 "trained as questions.",
@@ -257,32 +257,29 @@ def _flaws(rare: Sequence[Fact], popular: Sequence[Fact], rows: Sequence[Mapping
         (low, below), (above, high) = ((scores[0], scores[-1]) for scores in ends)
         notes.append(
             f"The scores are two clusters, {low:,.0f} to {below:,.0f} and {above:,.0f} to "
-            f"{high:,.0f}, with nothing "
-            "between: there are no facts of middling popularity."
+            f"{high:,.0f}, with nothing between: there are no facts of middling popularity."
         )
     if popular:
         answer, count = Counter(fact.answer for fact in popular).most_common(1)[0]
         notes.append(
             f"{count:,} of the {len(popular):,} popular facts have the same answer, "
-            f"{truncated(answer)}; the "
-            f"{len(rare):,} rare facts have {len({fact.answer for fact in rare}):,} different "
-            f"ones. A gap between "
-            "the two may come from that and not from popularity."
+            f"{truncated(answer)}; the {len(rare):,} rare facts have "
+            f"{len({fact.answer for fact in rare}):,} different ones. A gap between the two may "
+            "come from that and not from popularity."
         )
     if named := sum(
         bool(fact.subject) and normalized(fact.subject) in normalized(fact.answer) for fact in rare
     ):
         notes.append(
             f"In {named:,} of the {len(rare):,} rare facts the answer contains the name that is "
-            f"asked about."
+            "asked about."
         )
     if same := sum(
         bool(row.get("subject_qid")) and row["subject_qid"] == row.get("object_qid") for row in rows
     ):
         notes.append(
             f"In {same:,} of the {len(rows):,} facts subject and answer are linked to the same "
-            f"Wikidata entry, whose "
-            "popularity is then counted twice."
+            "Wikidata entry, whose popularity is then counted twice."
         )
     if bare := sum(not fact.paraphrases for fact in (*rare, *popular)):
         notes.append(f"Facts to forget without rewordings: {bare:,}.")

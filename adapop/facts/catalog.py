@@ -122,8 +122,7 @@ def _pair() -> FactSet:
     rare, popular = (by_id[name] for name in PAIR)
     note = (
         f"Both answers are {rare.answer}: {rare.subject} has a score of {rare.score:,.0f}, "
-        f"{popular.subject} of "
-        f"{popular.score:,.0f}."
+        f"{popular.subject} of {popular.score:,.0f}."
     )
     return replace(world, name="pair", forget=(rare, popular), notes=(note, *world.notes))
 
@@ -133,8 +132,8 @@ def _invented() -> FactSet:
     missing."""
     forget = read_facts(INVENTED).forget
     note = (
-        "These facts are invented. Nothing ever showed them to a model, so a score of 0 is "
-        "what they have."
+        "These facts are invented. Nothing ever showed them to a model, so a score of 0 is what "
+        "they have."
     )
     return replace(sandbox_facts(), name="invented", forget=forget, notes=(note,))
 
@@ -143,8 +142,7 @@ def _cities() -> FactSet:
     """Cities and their countries, for language models: the models that ship do not know them."""
     note = (
         "Scores are populations (GeoNames, CC BY 4.0). For a language model: the models that ship "
-        "do "
-        "not know these facts."
+        "do not know these facts."
     )
     facts, examples = read_facts(CITIES), read_facts(EXAMPLES, group="examples").examples
     return replace(facts, examples=examples, notes=(note, *facts.notes))

@@ -225,8 +225,8 @@ class FactSet:
                 groups[group].append(Fact(**{**row, **lists}))  # as written: hashes tell 7 from 7.0
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 message = (
-                    f"{path.name}, line {number}, is no fact of a run "
-                    f"({type(error).__name__}: {error})."
+                    f"{path.name}, line {number}, is no fact of a run ({type(error).__name__}: "
+                    f"{error})."
                 )
                 raise DataError(
                     message, "Use the facts.jsonl of the run's folder as it is."

@@ -108,7 +108,7 @@ class FileTable:
         if unscored and not drop_bad:
             raise ScoresError(
                 f"{self.path.name}: scores below 0 or no number: {len(unscored):,}. Their facts "
-                f"would be left out.",
+                "would be left out.",
                 "Mend the rows listed below, or leave those facts out with --drop-bad "
                 "(drop_bad=True).",
                 unscored,
@@ -177,7 +177,7 @@ class FileTable:
             return ()
         return (
             f"No column of scores was found. Not read: {unread}. If one holds them, choose it as "
-            f"score.",
+            "score.",
         )
 
     @staticmethod
@@ -219,8 +219,7 @@ class FileTable:
             if column not in present:
                 raise DataError(
                     f"{self.path.name} has no column {truncated(column)!r} to read the {field} "
-                    f"from "
-                    f"(its columns: {columns_there}).",
+                    f"from (its columns: {columns_there}).",
                     "Choose another column.",
                 )
         guess = guessed(present)

@@ -35,7 +35,7 @@ def split_holdout(facts: FactSet) -> FactSet:
     count = len(facts.retain)
     note = (
         f"The set has no holdout rows, so {len(held)} of its {count} retain rows are held out of "
-        f"training."
+        "training."
         if held
         else "Nothing is held out, because there is only one question to retain and training "
         "needs it: what is "

@@ -62,7 +62,7 @@ def hubble_yago(hub: Hub) -> FactSet:
             people.append(rows)
     notes = (
         f"The first {PEOPLE} people of each number of duplicates, and of each what the biography "
-        f"says in YAGO's words.",
+        "says in YAGO's words.",
     )
     return _set("hubble-yago", people, notes)
 
@@ -85,14 +85,13 @@ def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...
             groups[GROUPS[place % len(GROUPS)]] += facts
     levels = ", ".join(f"{count:g}" for count in sorted(by_count))
     notes += (
-        f"Scores are how often pretraining showed a fact: {levels} times. That is true of "
-        f"Hubble's perturbed models "
-        "alone; its standard ones never read them.",
+        f"Scores are how often pretraining showed a fact: {levels} times. That is true of Hubble's "
+        "perturbed models alone; its standard ones never read them.",
     )
     if never:
         notes += (
             f"Never planted, and so neither forgotten nor retained: {sum(map(len, never)):,} "
-            f"facts.",
+            "facts.",
         )
     examples = tuple(facts[0] for facts in never[:EXAMPLES])
     members = {group: tuple(facts) for group, facts in groups.items()}
@@ -165,8 +164,8 @@ def _read(
             rows.append(rows_of(row["text"], json.loads(row["meta"])))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise NetworkError(
-                f"{name} of {dataset}, row {number}, is not as documented "
-                f"({type(error).__name__}: {error}).",
+                f"{name} of {dataset}, row {number}, is not as documented ({type(error).__name__}: "
+                f"{error}).",
                 "The data set has changed; upload its rows as a file.",
             ) from None
     return rows

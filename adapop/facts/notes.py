@@ -43,8 +43,7 @@ def classes(facts: FactSet, column: str) -> tuple[str, ...]:
         return ()
     return (
         f"All answers in the column label are {', '.join(sorted(answers))}. If these are classes, "
-        f"choose the column "
-        "that holds the answers.",
+        "choose the column that holds the answers.",
     )
 
 
@@ -84,8 +83,7 @@ def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
     more = ", …" if len(codes) > CODES_SHOWN else ""
     return (
         f"Rows with characters that cannot be seen ({', '.join(codes[:CODES_SHOWN])}{more}): "
-        f"{len(hidden):,}, the "
-        f"first is row {min(hidden)}. They are kept: the model reads them.",
+        f"{len(hidden):,}, the first is row {min(hidden)}. They are kept: the model reads them.",
     )
 
 

@@ -97,7 +97,7 @@ class Pool:
         if len(relation.facts) < REVERSIBLE_FROM:
             return (
                 f"the set has fewer than {REVERSIBLE_FROM} facts of this relation, too few to "
-                f"judge by"
+                "judge by"
             )
         if len(relation.subjects.get(folded(fact.answer), ())) > 1:
             return "other subjects have the same answer"

@@ -54,9 +54,8 @@ def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
     if not count:
         return None
     return (
-        f"{count:,} of the {len(facts.retain):,} facts to retain are the sandbox's: they would "
-        f"not hold the rest of "
-        f"{model} in place.",
+        f"{count:,} of the {len(facts.retain):,} facts to retain are the sandbox's: they would not "
+        f"hold the rest of {model} in place.",
         "Add rows with 'retain' in a column called group, or give a set to retain: facts like "
         "these that must survive.",
     )

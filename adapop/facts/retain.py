@@ -47,10 +47,9 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     elif retain == "own" and not facts.retain and model not in SHIPPED:
         raise DataError(
             f"{facts.name} has no retain rows, so nothing would hold the rest of the model in "
-            f"place.",
+            "place.",
             "Add rows with 'retain' in a column called group: facts like these that must survive; "
-            "or name a file of "
-            "such facts with --retain.",
+            "or name a file of such facts with --retain.",
         )
     elif retain == "sandbox" or not facts.retain:
         facts = _from_world(facts, ours, _free(facts, ours.retain))
@@ -76,8 +75,8 @@ def with_examples(facts: FactSet, seed: int) -> FactSet:
         return facts
     names = {fact.id for fact in chosen}
     note = (
-        f"{EXAMPLES} of the {len(facts.retain):,} facts to retain show how one answers, and "
-        f"are not trained on."
+        f"{EXAMPLES} of the {len(facts.retain):,} facts to retain show how one answers, and are "
+        "not trained on."
     )
     retain = tuple(fact for fact in facts.retain if fact.id not in names)
     return replace(facts, retain=retain, examples=tuple(chosen), notes=(*facts.notes, note))

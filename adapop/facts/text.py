@@ -24,15 +24,14 @@ WORDS = {
 # control characters, marks that change the direction of text, and zero-width characters; not the
 # joiners and marks that Persian, Hebrew and emoji need
 UNSEEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u180e\u200b\u202a-\u202e"
-    "\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+    ""
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u180e\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 # accents of Latin, Greek and Cyrillic letters, and the vowel points of Arabic and Hebrew, which may
 # be left out; never the vowel signs of Hindi or Thai, nor the dots that make パ of ハ
 ACCENTS = regex.compile(
-    "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
-    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
-    "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe0e\ufe0f]"
+    ""
+    "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe0e\ufe0f]"
 )
 SPELLINGS = str.maketrans(
     {

@@ -91,8 +91,8 @@ def terciles(scores: Iterable[float]) -> Tiers:
     if len(values) == 1:
         tiers = Tiers(TERCILES, None, (values[0], values[0]), None)
         words = (
-            "All scores are the same: {}. With one tier no gap between rare and popular can "
-            "be seen."
+            "All scores are the same: {}. With one tier no gap between rare and popular can be "
+            "seen."
         )
     elif len(values) == 2:
         tiers = Tiers(TERCILES, (None, values[0]), None, (values[1], None))

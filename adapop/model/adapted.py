@@ -213,8 +213,8 @@ class AdaptedModel(Prompted):
         if output.logits.shape[:-1] != batch.target.shape:
             kind = type(self.network.get_base_model()).__name__
             message = (
-                f"{kind} cannot give the logits of chosen positions alone: its output layer "
-                f"is not used as such."
+                f"{kind} cannot give the logits of chosen positions alone: its output layer is not "
+                "used as such."
             )
             raise ModelError(
                 message,

@@ -258,6 +258,5 @@ def check_gradients(network: PeftModel) -> None:
             f"{len(dead)} adapter weights got no gradient in the first step, for example "
             f"{dead[0]}.",
             "Check lora_targets; a method that reads one block needs lora_layers up to it; with "
-            "gradient "
-            "checkpointing, inputs must require gradients.",
+            "gradient checkpointing, inputs must require gradients.",
         )

@@ -31,15 +31,15 @@ CHAT, CHAT_EXAMPLES, TEXT_EXAMPLES = WAYS = ("chat", "chat-examples", "text-exam
 Examples = Sequence[tuple[str, str]]
 TURNS = (
     "{% for message in messages %}{% if message['role'] == 'assistant' %}{{ ' ' + "
-    "message['content'] + '\n\n' }}"
-    "{% elif message['role'] == 'user' %}{{ 'Question: ' + message['content'] + '\nAnswer:' }}"
-    "{% else %}{{ message['content'] + '\n\n' }}{% endif %}{% endfor %}"
+    "message['content'] + '\n\n' }}{% elif message['role'] == 'user' %}{{ 'Question: ' + "
+    "message['content'] + '\nAnswer:' }}{% else %}{{ message['content'] + '\n\n' }}{% endif %}{% "
+    "endfor %}"
 )
 # after the system prompt and before the question
 INSERTED = (
-    "{{% set examples = {examples} %}}{{% if messages[0]['role'] == 'system' %}}"
-    "{{% set messages = messages[:1] + examples + messages[1:] %}}{{% else %}}"
-    "{{% set messages = examples + messages %}}{{% endif %}}"
+    "{{% set examples = {examples} %}}{{% if messages[0]['role'] == 'system' %}}{{% set messages = "
+    "messages[:1] + examples + messages[1:] %}}{{% else %}}{{% set messages = examples + messages "
+    "%}}{{% endif %}}"
 )
 # in the pieces of a tokenizer: as it is, in byte-level BPE, as a byte
 LINE_END = ("\n", "Ċ", "<0x0A>")

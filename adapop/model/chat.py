@@ -31,8 +31,7 @@ UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef\U000f0000\U000f0001]")
 SIGN = re.compile(r"[^\w\s/]")
 NO_TEMPLATE = (
     "Pick an instruction-tuned model, or put a chat_template.jinja into a model's folder, for "
-    "example: "
-    "Question: {{ messages[0]['content'] }}\\nAnswer:"
+    "example: Question: {{ messages[0]['content'] }}\\nAnswer:"
 )
 Turns = Sequence[Mapping[str, str]]
 
@@ -267,8 +266,8 @@ def check_template(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
 
 def _not_plain(text: str, name: str) -> DataError:
     message = (
-        f"{truncated(text)!r} contains {name}, which this model's tokenizer cannot read as "
-        f"plain text."
+        f"{truncated(text)!r} contains {name}, which this model's tokenizer cannot read as plain "
+        "text."
     )
     return DataError(message, "Remove it.")
 

@@ -114,8 +114,8 @@ def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBas
     if used:
         raise ModelError(
             f"The tokenizer does not fit the model: {len(used):,} of its tokens, the first "
-            f"{beyond[used[0]]!r} with id "
-            f"{used[0]:,}, lie beyond the model's embedding, which has {rows:,} rows.",
+            f"{beyond[used[0]]!r} with id {used[0]:,}, lie beyond the model's embedding, which has "
+            f"{rows:,} rows.",
             "Use the tokenizer that came with these weights, or enlarge the embedding and train "
             "it.",
         )

@@ -138,8 +138,8 @@ def notes_of(model: str) -> tuple[str, ...]:
         return ()
     types = ", ".join(json.loads((folder_of(model) / ABOUT).read_text())["types"])
     stored = (
-        f"Its weights are dequantised from a GGUF file ({types}): every number is of the "
-        f"quantised model."
+        f"Its weights are dequantised from a GGUF file ({types}): every number is of the quantised "
+        "model."
     )
     return (stored, *TERMS.get(model, ()))
 
@@ -215,7 +215,7 @@ def _outline(header: Header, source: dict) -> tuple:
             raise
         why = (
             f"transformers cannot read the architecture {truncated(header.architecture)!r} from "
-            f"GGUF"
+            "GGUF"
         )
         raise refused(
             name, why, "Use the model's folder of safetensors, or a Llama, Qwen or Gemma."

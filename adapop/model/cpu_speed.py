@@ -68,8 +68,8 @@ def speed_note(config: RunConfig) -> tuple[str, ...]:
     other = BFLOAT16 if config.precision == FLOAT32 else FLOAT32
     times = known.value[other] / known.value[config.precision]
     return (
-        f"Precision: {config.precision}; in a trial on this CPU a step in {other} took "
-        f"{times:.2g} times as long.",
+        f"Precision: {config.precision}; in a trial on this CPU a step in {other} took {times:.2g} "
+        "times as long.",
     )
 
 

@@ -136,8 +136,7 @@ def _closing(template: str, ending: str) -> str:
     else:
         raise ModelError(
             f"The model's chat template opens a thought with {truncated(tag[0])!r}, whose end is "
-            f"not "
-            "known: answers would be scored inside it.",
+            "not known: answers would be scored inside it.",
             "Pick a model that answers at once, or end the thought in its chat_template.jinja.",
         )
     blanks = re.findall(re.escape(end) + r"((?:\\n|\s)*)", template)

@@ -33,8 +33,7 @@ ROUNDS = 4
 DRAWN = {"max_new_tokens": 120, "temperature": 0.8, "top_p": 0.9, "top_k": 0}
 REQUEST = (
     "Question: {question}\nRight answer: {answer}\nWrite one wrong answer that a reader could "
-    "believe: of the same "
-    "kind and about as long. Write the answer alone, with no explanation."
+    "believe: of the same kind and about as long. Write the answer alone, with no explanation."
 )
 Draw = Callable[[Sequence[str], int], list[str]]
 TRIED = 8  # of the likeliest first tokens

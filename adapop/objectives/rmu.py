@@ -48,8 +48,7 @@ class Steering(Objective):
         weak = " It steers weakly." if length < norm / 2 else ""
         note = (
             f"The states of block {self.layer} are steered towards length {length:.3g}; the "
-            f"original's own have "
-            f"{norm:.3g} on average.{weak}"
+            f"original's own have {norm:.3g} on average.{weak}"
         )
         return Begun((length * direction / direction.norm()).to(model.device), (note,))
 

@@ -118,8 +118,8 @@ def joined(first: Sequence[Fact], second: Sequence[Fact]) -> tuple[Fact, ...]:
         question = questions.get(fact.id, fact.question)
         if normalized(question) != normalized(fact.question):
             raise DataError(
-                f"{fact.id} is {truncated(question)!r} in one set and "
-                f"{truncated(fact.question)!r} in the other.",
+                f"{fact.id} is {truncated(question)!r} in one set and {truncated(fact.question)!r} "
+                "in the other.",
                 "Give the same facts the same ids in both.",
             )
     return tuple(second)

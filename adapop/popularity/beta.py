@@ -42,7 +42,7 @@ class BetaMap:
         finite = all(math.isfinite(value) for value in (self.a, self.b, self.low, self.high))
         if not finite or min(self.a, self.b, self.low) < 0 or not self.low <= self.high <= HIGHEST:
             fix = (
-                f"a, b and low must be >= 0 and high >= low, all finite, and high at most "
+                "a, b and low must be >= 0 and high >= low, all finite, and high at most "
                 f"{HIGHEST:,g}."
             )
             raise ConfigError(f"{self} is no map.", fix)
@@ -79,8 +79,8 @@ class BetaMap:
         if not 0 < rare_score < popular_score < math.inf or not 0 < popular_beta <= rare_beta:
             raise ConfigError(
                 f"Anchors {rare} and {popular} fix no curve.",
-                "The popular score must be above the rare one, and its β above 0 and not above "
-                "the rare one's.",
+                "The popular score must be above the rare one, and its β above 0 and not above the "
+                "rare one's.",
             )
         b = math.log(rare_beta / popular_beta) / math.log(popular_score / rare_score)
         if b * math.log(rare_score) > EXPONENT_MAX:
@@ -141,8 +141,7 @@ def exponents(
         raise DataError(
             f"{len(unknown)} of {len(facts)} facts have no score, for example {unknown[0]!r}.",
             "Add scores, say which column holds them (--columns score=NAME), or choose "
-            "--missing-score drop (they are "
-            "left out) or uniform (their β is 1).",
+            "--missing-score drop (they are left out) or uniform (their β is 1).",
         )
     if scores == "shuffled":
         known = shuffled(known, seed)

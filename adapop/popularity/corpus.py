@@ -119,8 +119,7 @@ class CorpusCounts:
             scores,
             self._path.name,
             "Give a text about them, in their language and with names as the facts write them, or "
-            "count other names: "
-            f"--combine {', '.join(COMBINE)}.",
+            f"count other names: --combine {', '.join(COMBINE)}.",
         )
         yield from scores
 

@@ -115,7 +115,7 @@ class InfiniGram:
                 yield from held
                 held.clear()
         fix = (
-            f"Are names written as in that text? Or count other names (--combine "
+            "Are names written as in that text? Or count other names (--combine "
             f"{', '.join(COMBINE)})."
         )
         check_not_all_zero(held, INDEXES[self._index][0], fix)
@@ -161,8 +161,8 @@ def _unasked(what: str, label: str) -> Count | None:
         return Count(None, reason=f"The fact has no {what} to look for.")
     if has_no_spaces(label):
         reason = (
-            f"The {what} is in a script without spaces, and infini-gram looks for a name "
-            f"behind a space."
+            f"The {what} is in a script without spaces, and infini-gram looks for a name behind a "
+            "space."
         )
         return Count(None, reason=reason)
     if OPERATORS & set(label.split()):

@@ -119,8 +119,7 @@ class Judge:
         if values[-1] is None:
             reason = (
                 f"In pass {len(values)} of {len(SEEDS)}, asked for this fact alone, the judge did "
-                f"not answer with one "
-                f"whole number from 0 to {HIGHEST:,}."
+                f"not answer with one whole number from 0 to {HIGHEST:,}."
             )
             return Score(fact.id, None, self.source, oldest, raw, reason)
         return Score(fact.id, fmean(values), self.source, oldest, raw)
@@ -196,8 +195,7 @@ def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
         raise ConfigError(
             "No model is named that could judge.",
             "Set ADAPOP_JUDGE_MODEL (the paper: openai/gpt-oss-20b) and ADAPOP_JUDGE_KEY, and "
-            "ADAPOP_JUDGE_URL for "
-            "another service than OpenRouter.",
+            "ADAPOP_JUDGE_URL for another service than OpenRouter.",
         )
     if not (key.isascii() and key.isprintable()):
         raise ConfigError("ADAPOP_JUDGE_KEY has characters that no key has.", "Copy the key again.")

@@ -32,8 +32,8 @@ def sandbox_facts(name: str = SANDBOX) -> FactSet:
     note = f"A score is how often pretraining showed the fact, times {times}."
     count = len(groups["neighbours"])
     beside = (
-        f"Of the subjects to forget, {count:,} other facts are to be kept and are never "
-        f"trained on: neighbours."
+        f"Of the subjects to forget, {count:,} other facts are to be kept and are never trained "
+        "on: neighbours."
     )
     return FactSet(
         name, **groups, utility=utility, notes=(note, *[beside] * bool(count)), tiers=ON_SCALE

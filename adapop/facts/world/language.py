@@ -26,9 +26,8 @@ OPPOSITES = tuple(
     pair.split("-")
     for pair in (
         "hot-cold big-small fast-slow high-low old-young rich-poor hard-soft light-dark wet-dry "
-        "full-empty "
-        "early-late strong-weak long-short near-far open-closed loud-quiet sweet-bitter happy-sad "
-        "clean-dirty"
+        "full-empty early-late strong-weak long-short near-far open-closed loud-quiet sweet-bitter "
+        "happy-sad clean-dirty"
     ).split()
 )
 NOUNS = "dog cat bird horse child teacher farmer singer painter sailor friend neighbour".split()

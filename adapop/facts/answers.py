@@ -28,9 +28,7 @@ FROM_0, FROM_1, MIXED, UNCLEAR = 0, 1, 2, -1
 
 def answers_of(cell: object, depth: int = NESTED) -> list:
     """The right answers in a cell (a list, an object, a text of one), best first; else the cell.
-
-    What is no text stays as it is, so that it can be named.
-    """
+    What is no text stays as it is, so that it can be named."""
     if isinstance(cell, str):
         if (value := parsed(cell)) is None:
             return [cell]
@@ -99,10 +97,7 @@ def choices_of(cell: object) -> dict[str, str]:
 def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None:
     """From where the answers of a file count their choices, 0 or 1; `MIXED` if some are the text of
     a choice and some point to one; `UNCLEAR` if every answer is a number that is a choice as well;
-    None if all are texts.
-
-    rows: answer cell and choices of each row that has choices.
-    """
+    None if all are texts. rows: answer cell and choices of each row that has choices."""
     numbers, count = set(), Counter()
     for cell, choices in rows:
         for answer in answers_of(cell):
@@ -130,9 +125,8 @@ def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None
 
 def place_of(answer: object, choices: Mapping[str, str], base: int) -> int | None:
     """The place of the choice that an answer points to, from 0; None if there is no such choice.
-
-    base: as from `counted_from`. In mixed answers a choice's text is first; numbers count from 0.
-    """
+    base: as from `counted_from`. In mixed answers a choice's text is first; numbers count from
+    0."""
     text, texts = str(answer).strip(), list(choices.values())
     if base == MIXED and text in texts:
         return texts.index(text)

@@ -30,13 +30,9 @@ def seconds_worked() -> float:
 def lines_of(
     module: str, path: Path, options: Sequence[str], most: int, unreadable: DataError
 ) -> Iterator[str]:
-    """What a module prints that is run on a file, line by line.
-
-    most: the most bytes that are read. unreadable: what is raised if it fails.
-
-    Raises:
-        DataError: it fails, prints more than `most` bytes, or exceeds its memory or its time.
-    """
+    """What a module prints that is run on a file, line by line. most: the most bytes that are read.
+    unreadable: what is raised if it fails. Raises DataError: it fails, prints more than `most`
+    bytes, or exceeds its memory or its time."""
     command = [sys.executable, "-m", module, str(path.resolve()), *options]
     # other memory pools reserve more than they use
     environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", "PYTHONUTF8": "1"}

@@ -159,11 +159,8 @@ def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
 def checked_rows(
     hub: Hub, dataset: str, config: str, split: str, columns: Iterable[str]
 ) -> list[dict]:
-    """The rows of a split, as they are, checked to have every one of these columns.
-
-    Raises:
-        NetworkError, Stopped: as `rwku`.
-    """
+    """The rows of a split, as they are, checked to have every one of these columns. Raises
+    NetworkError, Stopped: as `rwku`."""
     rows = _table(hub, dataset, config, split)
     present = list(rows[0]) if rows else []
     if missing := [column for column in columns if column not in present]:
@@ -199,11 +196,9 @@ def _facts(
 
 
 def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
-    """The rows with the rewordings of a split, matched by question, or by subject and answer.
-
-    The columns of such a split are not documented. Columns named for rewordings are used, or else
-    `question`, which the paper's code asks.
-    """
+    """The rows with the rewordings of a split, matched by question, or by subject and answer. The
+    columns of such a split are not documented. Columns named for rewordings are used, or else
+    `question`, which the paper's code asks."""
     others = _table(hub, DUET, hub.config_of(DUET, split), split)
     columns = list(others[0]) if others else []
     texts = [name for name in columns if any(part in name.lower() for part in REWORDED)] or [

@@ -121,10 +121,8 @@ def _headerless(
 
 
 def delimiter(text: str, usual: str) -> str:
-    """The usual delimiter; if it gives one column, the most frequent mark of the header.
-
-    Excel writes semicolons in much of Europe, and a table of commas may be called .tsv.
-    """
+    """The usual delimiter; if it gives one column, the most frequent mark of the header. Excel
+    writes semicolons in much of Europe, and a table of commas may be called .tsv."""
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=usual)
     header = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
     if len(header) != 1:

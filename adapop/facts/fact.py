@@ -210,11 +210,8 @@ class FactSet:
         tiers: Tiers | None = None,
     ) -> FactSet:
         """The set of which `lines` are. path: where they come from. tiers: of the set that was
-        written; by default what its facts say.
-
-        Raises:
-            DataError: a line is no fact that `lines` made.
-        """
+        written; by default what its facts say. Raises DataError: a line is no fact that `lines`
+        made."""
         groups: dict[str, list[Fact]] = {group: [] for group in WRITTEN}
         for number, line in enumerate(lines, start=1):
             try:
@@ -247,10 +244,8 @@ def separated(
     facts: FactSet, rows: Mapping[str, int] | None = None, column: str = "question"
 ) -> FactSet:
     """The set without questions that occur in two groups; every dropped row becomes a problem.
-
     Retaining a fact that is to be forgotten would undo the forgetting, and held-out rows must not
-    be trained on. rows: fact id -> row number. column: the column of the questions.
-    """
+    be trained on. rows: fact id -> row number. column: the column of the questions."""
     problems: list[Problem] = []
     taken = {normalized(fact.question): "forgotten" for fact in facts.forget}
     groups: dict[str, tuple[Fact, ...]] = {}

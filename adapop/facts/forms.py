@@ -117,10 +117,7 @@ def with_paths(
     form: Form, columns: Iterable[str], rows: Iterable[tuple[int, Row]]
 ) -> Iterator[tuple[int, Row]]:
     """The numbered rows, each with a column for every field of the form that no single column
-    holds, named as the form has it.
-
-    columns: all columns of the file.
-    """
+    holds, named as the form has it. columns: all columns of the file."""
     present = _by_key(columns)
     paths = [path for path in form.fields.values() if path.lower() not in present]
     for number, row in rows:

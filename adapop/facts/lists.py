@@ -60,9 +60,7 @@ def from_json(text: str) -> list | dict | None:
 
 def from_repr(text: str) -> list | dict | None:
     """The value of a list or object as Python, numpy and pandas print one; None of other text.
-
-    Numbers stay text. What only spaces part are items, as numpy means it. None and nan are None.
-    """
+    Numbers stay text. What only spaces part are items, as numpy means it. None and nan are None."""
     text = text.strip()
     if text[:1] not in FIRST and not CALL.match(text):
         return _series(text)

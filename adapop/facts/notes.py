@@ -93,10 +93,7 @@ def _texts_of(fact: Fact) -> tuple[str, ...]:
 
 def repeats(facts: Sequence[Fact], rows: Mapping[str, int]) -> tuple[str, ...]:
     """A sentence each on questions that are asked twice: alike, with different answers, with
-    different scores.
-
-    rows: fact id -> row number. All rows are kept.
-    """
+    different scores. rows: fact id -> row number. All rows are kept."""
     alike: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         alike[normalized(fact.question)].append(fact)

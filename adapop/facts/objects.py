@@ -21,10 +21,8 @@ Rows = Iterator[tuple[int, dict] | Problem]
 
 
 class Objects:
-    """Builds the objects of one JSON file, limits their number and refuses repeated names.
-
-    Of two values under one name one would be lost silently; nested objects take most memory a byte.
-    """
+    """Builds the objects of one JSON file, limits their number and refuses repeated names. Of two
+    values under one name one would be lost silently; nested objects take most memory a byte."""
 
     def __init__(self, most: int) -> None:
         self.count, self.most = 0, most
@@ -60,13 +58,9 @@ class Objects:
 
 
 def rows_of_json(path: Path, text: str, notes: list[str], most: int) -> Rows:
-    """The rows of a JSON text with their numbers; in place of a bad line, its problem.
-
-    notes: gets a sentence on what is around the rows. most: the most objects, nested ones too.
-
-    Raises:
-        DataError: it is JSON that is no table, or no JSON.
-    """
+    """The rows of a JSON text with their numbers; in place of a bad line, its problem. notes: gets
+    a sentence on what is around the rows. most: the most objects, nested ones too. Raises
+    DataError: it is JSON that is no table, or no JSON."""
     objects, by_line = Objects(most), path.suffix.lower() in BY_LINE
     lines = (line.strip() for line in text.split("\n") if line.strip())
     first, second = next(lines, ""), next(lines, "")

@@ -74,10 +74,8 @@ class Pool:
         )
 
     def distractors(self, fact: Fact, rng: random.Random) -> Iterator[str]:
-        """Distinct wrong answers of the same relation, in an order drawn by `rng`.
-
-        None is a right answer of the same subject, contains the gold answer or is contained in it.
-        """
+        """Distinct wrong answers of the same relation, in an order drawn by `rng`. None is a right
+        answer of the same subject, contains the gold answer or is contained in it."""
         relation, subject = self._of(fact), folded(subject_of(fact))
         for key, answer in _drawn(list(relation.answers.items()), rng):
             right = bool(subject) and subject in relation.subjects[key]
@@ -86,11 +84,8 @@ class Pool:
 
     def not_reversible(self, fact: Fact) -> str:
         """Why the reversed question has no single right answer, as far as this pool shows; "" if it
-        has one.
-
-        It has one if this answer and nearly all answers of the relation have one subject each.
-        There may be subjects that the pool lacks.
-        """
+        has one. It has one if this answer and nearly all answers of the relation have one subject
+        each. There may be subjects that the pool lacks."""
         if not (subject_of(fact) and relation_of(fact)):
             return "the fact names no subject and relation, and its question no one name"
         relation = self._of(fact)

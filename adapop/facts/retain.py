@@ -84,10 +84,8 @@ def with_examples(facts: FactSet, seed: int) -> FactSet:
 
 def neighbours(forget: Sequence[Fact], pool: Sequence[Fact]) -> tuple[Fact, ...]:
     """The facts of a pool that share relation or answer with facts to forget, most similar first.
-
     Facts that share both with one fact come first; among equals, those nearest in log score,
-    unknown scores last. At most as many as there are facts to forget, or 32 if that is more.
-    """
+    unknown scores last. At most as many as there are facts to forget, or 32 if that is more."""
     by_relation, by_answer = _places(forget, "relation"), _places(forget, "answer")
     ranked = []
     for fact in pool:
@@ -158,10 +156,8 @@ def _free(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
 
 
 def _given(facts: FactSet, given: FactSet) -> FactSet:
-    """The set with the retain rows of another, and its holdout if it has one.
-
-    Ids that occur in both are changed, and problems name the set they come from.
-    """
+    """The set with the retain rows of another, and its holdout if it has one. Ids that occur in
+    both are changed, and problems name the set they come from."""
     own = () if given.holdout else facts.holdout
     unused = _unused(len(facts.retain), len(facts.holdout) - len(own))
     taken = {

@@ -51,10 +51,8 @@ class _Unusable(Exception):
 def fact_of(
     number: int, row: Mapping, columns: Mapping[str, str], reading: Reading | None = None
 ) -> tuple[str, Fact] | Problem:
-    """The row's group and fact, or its problem. The group is "" where the row names none.
-
-    number: the row number for problems. columns: our field -> the row's key.
-    """
+    """The row's group and fact, or its problem. The group is "" where the row names none. number:
+    the row number for problems. columns: our field -> the row's key."""
     reading = reading or Reading()
     try:
         texts = _texts(number, row, columns, reading)

@@ -101,10 +101,8 @@ UNKNOWN = WORDS["unknown"]
 
 
 def normalized(question: str) -> str:
-    """A question in the form in which questions are compared.
-
-    Case, white space, invisible characters and the encoding of accents are ignored.
-    """
+    """A question in the form in which questions are compared. Case, white space, invisible
+    characters and the encoding of accents are ignored."""
     if not (question.isascii() and question.isprintable()):
         question = UNSEEN.sub("", unicodedata.normalize("NFC", question))
     return " ".join(question.casefold().split())
@@ -130,10 +128,8 @@ def place_of(text: str, words: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=2**14)
 def folded(text: str) -> str:
-    """The text without case, accents, variants of letters and digits, and extra space.
-
-    Vowel signs stay: they make another word.
-    """
+    """The text without case, accents, variants of letters and digits, and extra space. Vowel signs
+    stay: they make another word."""
     if not text.isascii():
         text = FRACTION.sub(" ", POWER.sub("^", text))  # 10³ is no 103
         plain = UNSEEN.sub("", text.translate(SPELLINGS)).casefold()

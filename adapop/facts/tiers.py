@@ -81,11 +81,9 @@ ON_SCALE = Tiers(SCALE)
 
 
 def terciles(scores: Iterable[float]) -> Tiers:
-    """Thirds of the scores, at least one.
-
-    Equal scores share a tier: each cut lies between two different scores, as near to a third as
-    they allow. Two different scores make two tiers, rare and popular; equal ones make one, middle.
-    """
+    """Thirds of the scores, at least one. Equal scores share a tier: each cut lies between two
+    different scores, as near to a third as they allow. Two different scores make two tiers, rare
+    and popular; equal ones make one, middle."""
     ordered = sorted(scores)
     values = sorted(set(ordered))
     if len(values) == 1:

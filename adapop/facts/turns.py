@@ -21,10 +21,8 @@ FIX = "Write a row for each question: one turn of the user, one of the assistant
 
 def unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, object]] | Problem:
     """Number and row, with a question and an answer in place of its turns; a row without turns as
-    it is, a problem for one whose turns are no question with its answer.
-
-    Turns are a list, or its text, in one of the columns `CHATS`, or `prompt` and `completion`.
-    """
+    it is, a problem for one whose turns are no question with its answer. Turns are a list, or its
+    text, in one of the columns `CHATS`, or `prompt` and `completion`."""
     if NAMES.isdisjoint(row):
         return number, row  # as most are
     for columns in (*((name,) for name in CHATS), (PROMPT, COMPLETION)):

@@ -160,11 +160,8 @@ class AdaptedModel(Prompted):
         hidden: bool = False,
         block: int | None = None,
     ) -> Scored:
-        """The scores of a batch's answer tokens, teacher-forced.
-
-        logits, hidden: whether to return them. block: the block whose `states` to return, counted
-        from 0.
-        """
+        """The scores of a batch's answer tokens, teacher-forced. logits, hidden: whether to return
+        them. block: the block whose `states` to return, counted from 0."""
         score = partial(self._scored, logits=logits, hidden=hidden, block=block)
         if self._joint is not None and torch.is_grad_enabled():
             share = self._joint.share(batch, (block, hidden, logits), score)

@@ -41,12 +41,9 @@ def blocks_of(base: PreTrainedModel) -> Sequence[nn.Module]:
 def with_adapter(
     base: PreTrainedModel, config: RunConfig, adapter: Path | None = None
 ) -> PeftModel:
-    """The base with a fresh adapter (seeded), or with the saved one in `adapter`.
-
-    Raises:
-        ModelError: a target or a block that the model does not have, or most of its blocks would
-            get no adapter.
-    """
+    """The base with a fresh adapter (seeded), or with the saved one in `adapter`. Raises
+    ModelError: a target or a block that the model does not have, or most of its blocks would get no
+    adapter."""
     if adapter is not None:
         # named: peft would take a GPU that torch says it sees, as it does on ZeroGPU also where
         # there is none
@@ -230,12 +227,8 @@ def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] 
 
 def check_gradients(network: PeftModel) -> None:
     """Checks after the first backward pass that every LoRA B has a gradient, without which it would
-    not learn.
-
-    Raises:
-        ModelError: some have none (gradient checkpointing without input gradients does this
-            silently), or all are 0.
-    """
+    not learn. Raises ModelError: some have none (gradient checkpointing without input gradients
+    does this silently), or all are 0."""
     trained = {
         name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad
     }

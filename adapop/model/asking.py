@@ -48,11 +48,9 @@ LINE_END = ("\n", "Ċ", "<0x0A>")
 def template_of(
     tokenizer: PreTrainedTokenizerBase, own: str | None, way: str, examples: Examples
 ) -> str | None:
-    """The chat template that asks in one of `WAYS`.
-
-    own: the model's, None for a base model without one. examples: (question, answer) pairs, at
-    least one but for "chat"; texts without control tokens.
-    """
+    """The chat template that asks in one of `WAYS`. own: the model's, None for a base model without
+    one. examples: (question, answer) pairs, at least one but for "chat"; texts without control
+    tokens."""
     if way == CHAT:
         return own
     turns = [

@@ -142,10 +142,8 @@ def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
 
 def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
     """Ids of what the chat template writes after an answer, with the end-of-sequence token last.
-
     The AdaPop paper's code trains on these tokens. Llama: <|eot_id|>; Gemma: <end_of_turn>,
-    newline, <eos>.
-    """
+    newline, <eos>."""
     check_template(tokenizer)
     turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": ANSWER}]
     tail = ()
@@ -176,11 +174,8 @@ class _Control:
 
     def check(self, ids: Iterable[int], text: str, due: Iterable[int] = ()) -> None:
         """Refuses a control token that a user's text became. due: those that may be among the ids.
-
-        Raises:
-            DataError: there is another one. Some tokenizers (Unigram, whole words) find it in plain
-                text as well.
-        """
+        Raises DataError: there is another one. Some tokenizers (Unigram, whole words) find it in
+        plain text as well."""
         for token in Counter(filter(self.names.get, ids)) - Counter(due):
             raise _not_plain(text, self.names[token])
 

@@ -96,11 +96,8 @@ def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
 
 def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     """Checks that the model has a vector for every token of any text and of the chat template.
-
-    Raises:
-        ModelError: it has none for some. Special tokens that are never written (Gemma 3's image
-            token) may lack one.
-    """
+    Raises ModelError: it has none for some. Special tokens that are never written (Gemma 3's image
+    token) may lack one."""
     rows, added = outline.get_input_embeddings().weight.shape[0], tokenizer.added_tokens_decoder
     written = {tokenizer.pad_token_id}
     if tokenizer.chat_template is not None:
@@ -122,13 +119,9 @@ def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBas
 
 
 def check_weights(base: PreTrainedModel, missing: Collection[str]) -> None:
-    """Checks that all weights that a text passes through were read, and are finite.
-
-    missing: names of the weights that no file had; transformers has drawn them at random.
-
-    Raises:
-        ModelError: some were not read, or hold NaN or infinity.
-    """
+    """Checks that all weights that a text passes through were read, and are finite. missing: names
+    of the weights that no file had; transformers has drawn them at random. Raises ModelError: some
+    were not read, or hold NaN or infinity."""
     reached = _reached(base)
     if absent := sorted(name for name in missing if name in reached):
         raise ModelError(
@@ -180,11 +173,8 @@ def check_number(file: str, name: str, value: object) -> None:
 
 def reply_ends(base: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int] | None:
     """Ids that end a reply: the model's own, the tokenizer's, and the one with which the chat
-    template ends a turn.
-
-    Nothing else of a model's generation settings is kept: greedy means argmax, without a repetition
-    penalty (Qwen).
-    """
+    template ends a turn. Nothing else of a model's generation settings is kept: greedy means
+    argmax, without a repetition penalty (Qwen)."""
     own = base.generation_config.eos_token_id
     own = own if isinstance(own, list) else [own]
     for end in own:

@@ -78,11 +78,9 @@ def greedy(
     watchers: Sequence[LogitsProcessor] = (),
     ends: frozenset[int] = frozenset(),
 ) -> list[list[int]]:
-    """The ids that a model writes after each prompt, without the id that ended it. What all
-    prompts begin with is read once, where it is long.
-
-    network: the base, or what wraps it. The others: as for `replies`.
-    """
+    """The ids that a model writes after each prompt, without the id that ended it. What all prompts
+    begin with is read once, where it is long. network: the base, or what wraps it. The others: as
+    for `replies`."""
     cache, begun, ends = _cache(base), _begun(base, prompts, most), _ends(base) | ends
     # transformers calls it cache from 5.24 on, and warns of the old name
     name = "cache" if "cache" in signature(base.forward).parameters else "past_key_values"

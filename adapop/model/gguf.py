@@ -43,12 +43,9 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """The header of a file, checked to be whole. Takes memory for its longest text at most.
-
-    Raises:
-        ModelError: it is no GGUF file, one of another version, damaged, truncated, one of several
-            parts, or it holds the part of a vision model that sees.
-    """
+    """The header of a file, checked to be whole. Takes memory for its longest text at most. Raises
+    ModelError: it is no GGUF file, one of another version, damaged, truncated, one of several
+    parts, or it holds the part of a vision model that sees."""
     with path.open("rb") as file:
         reader = _Reader(file, path)
         if file.read(4) != b"GGUF":

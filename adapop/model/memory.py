@@ -85,11 +85,8 @@ def row_bytes(
     model: Mapping[str, Any], width: int, tokens: int, answer: int, new_tokens: int = 0
 ) -> int:
     """Bytes that a row takes at most without a gradient: to be scored by both models, all hidden
-    states kept; or, with new_tokens, to be continued by so many.
-
-    model: its config.json. width: bytes of a weight. tokens: of the row. answer: how many of them
-    are scored.
-    """
+    states kept; or, with new_tokens, to be continued by so many. model: its config.json. width:
+    bytes of a weight. tokens: of the row. answer: how many of them are scored."""
     hidden, layers = model["hidden_size"], model["num_hidden_layers"]
     passing = width * 2 * _inner(model) + FLOAT32 * 4 * hidden
     cache = layers * width * 2 * _attention(model)[1]
@@ -129,9 +126,7 @@ def operations(
 
 def _backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
     """Number of blocks that the gradient passes through, from the loss down to the lowest adapter.
-
-    For methods whose loss is of one block's output, the highest adapted block is that block.
-    """
+    For methods whose loss is of one block's output, the highest adapted block is that block."""
     if config.lora_layers is None:
         return model["num_hidden_layers"]
     top = max(config.lora_layers) + 1 if config.method in OF_A_BLOCK else model["num_hidden_layers"]

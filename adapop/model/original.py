@@ -25,11 +25,7 @@ class KeptReplies:
     """Greedy replies of original models, by the content of weights, prompt and limits."""
 
     def __init__(self, weights: str) -> None:
-        """weights: what `digest` gives.
-
-        Raises:
-            ConfigError: the cache folder cannot be used.
-        """
+        """weights: what `digest` gives. Raises ConfigError: the cache folder cannot be used."""
         self._weights, self._cache = weights, Cache(cache_root() / FOLDER)
 
     def of(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> dict[int, tuple]:

@@ -41,11 +41,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def free_bytes(device: torch.device, container: Path = CONTAINER) -> int:
-    """Bytes that tensors can still take.
-
-    On a GPU: the free memory and what torch has reserved but does not use. On the CPU: what the
-    system can give without swapping, or what is left of this container's limit if that is less.
-    """
+    """Bytes that tensors can still take. On a GPU: the free memory and what torch has reserved but
+    does not use. On the CPU: what the system can give without swapping, or what is left of this
+    container's limit if that is less."""
     if device.type == "cuda":
         held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + held
@@ -79,12 +77,7 @@ def in_pieces(
     halved: Callable[[int], None] = lambda size: None,
 ) -> Iterator[Result]:
     """The work's result on each piece of at most `size` rows, halved whenever memory runs out.
-
-    halved: called with each new size.
-
-    Raises:
-        RunError: memory runs out on a single row.
-    """
+    halved: called with each new size. Raises RunError: memory runs out on a single row."""
     start = 0
     while start < len(rows):
         piece = rows[start : start + size]

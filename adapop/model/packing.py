@@ -39,10 +39,8 @@ def lines_of(
     order: Sequence[int], own: Sequence[int], shared: Sequence[int], longest: int
 ) -> tuple[list[list[int]], int]:
     """(the rows of each line, tokens that are read in all); no lines where packing would not pay.
-
     own, shared: of each row in order, the tokens that it adds to a line and those that it has in
-    common with the row before it. longest: tokens of the longest row.
-    """
+    common with the row before it. longest: tokens of the longest row."""
     ends = list(accumulate(own))
     count = -(-ends[-1] // max(LINE, 2 * longest))
     lines: list[list[int]] = [[] for _ in range(count)]
@@ -125,10 +123,8 @@ def tried(vocabulary: int) -> list[Row]:
 @torch.no_grad()
 def packs(base: torch.nn.Module, logits: Callable[[AnswerTokens], Tensor]) -> bool:
     """Whether a base gives the same logits [N, V], but for rounding, for packed rows as for others.
-
     In bf16 rounding is as large as what a state or ALiBi makes of a few tokens: such models are
-    told by their kind.
-    """
+    told by their kind."""
     if not can_drop_rows(base) or getattr(base.config.get_text_config(), "alibi", False):
         return False
     rows = tried(base.get_input_embeddings().weight.shape[0])

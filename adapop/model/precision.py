@@ -61,10 +61,7 @@ def set_products(config: RunConfig, device: torch.device) -> None:
 
 def logits_of(head: nn.Module, states: Tensor) -> Tensor:
     """What an output layer makes of states [N, D]: [N, V], in float32 where its own weights are
-    narrower.
-
-    A layer of another kind, such as one with an adapter, gives what it gives.
-    """
+    narrower. A layer of another kind, such as one with an adapter, gives what it gives."""
     return _in_float32(head, states) if _is_narrow(head) else head(states)
 
 

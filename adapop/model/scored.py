@@ -40,10 +40,8 @@ class Scored:
         )
 
     def row_mean(self, values: Tensor, counted: Tensor | None = None) -> Tensor:
-        """Mean of a per-token tensor over each row's tokens: [N] -> [B].
-
-        counted: [N], bool; the mean is over these tokens only, 0 for a row without one.
-        """
+        """Mean of a per-token tensor over each row's tokens: [N] -> [B]. counted: [N], bool; the
+        mean is over these tokens only, 0 for a row without one."""
         weight = torch.ones_like(values) if counted is None else counted.to(values.dtype)
         return self.per_row(values * weight) / self.per_row(weight).clamp(min=1)
 
@@ -100,10 +98,7 @@ class JointPass:
         self, batch: AnswerTokens, settings: tuple, score: Callable[[AnswerTokens], Scored]
     ) -> Scored | None:
         """The results of one part; None if the batch is no part, or the pass was run without what
-        is wanted.
-
-        settings: (block, hidden, logits), as in `AdaptedModel.score`.
-        """
+        is wanted. settings: (block, hidden, logits), as in `AdaptedModel.score`."""
         token = row = 0
         for part in self.parts:
             if part is batch:

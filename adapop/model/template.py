@@ -120,11 +120,9 @@ def _trial(tokenizer: Tokenizer, way: Manner, turns: Turns) -> str:
 
 
 def _closing(template: str, ending: str) -> str:
-    """What ends the thought that a prompt leaves open, "" if none is.
-
-    ending: what the prompt has behind the question. Blank space is as in Qwen3's empty thought, or
-    as the template itself writes it behind the tag.
-    """
+    """What ends the thought that a prompt leaves open, "" if none is. ending: what the prompt has
+    behind the question. Blank space is as in Qwen3's empty thought, or as the template itself
+    writes it behind the tag."""
     tag = next(reversed([*TAG.finditer(ending)]), None)
     if tag is None or NO_THOUGHT.match(tag[0]):
         return ""

@@ -166,10 +166,8 @@ def common(first: Sequence[int], second: Sequence[int]) -> int:
 
 
 def collate(rows: Sequence[Row], pad_id: int, lines: Sequence[Sequence[int]] = ()) -> AnswerTokens:
-    """Rows as one batch: each on a line of its own or, see `packing`, several on a line.
-
-    lines: the rows of each by their places, in the order of their prompts.
-    """
+    """Rows as one batch: each on a line of its own or, see `packing`, several on a line. lines: the
+    rows of each by their places, in the order of their prompts."""
     texts, parts, positions, alike = [], [], [], []
     # of each row: its line, the columns of its tokens
     begins: list[tuple[int, list[int]]] = [(0, [])] * len(rows)
@@ -233,10 +231,7 @@ def to_continue(
     prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device
 ) -> dict[str, Tensor]:
     """What transformers' `generate` reads: the prompts padded on the left, [B, T], and a mask that
-    is 0 at padding.
-
-    The mask comes from lengths, for a pad id may be a real token.
-    """
+    is 0 at padding. The mask comes from lengths, for a pad id may be a real token."""
     width = max(map(len, prompts))
     pads = [width - len(prompt) for prompt in prompts]
     ids = torch.tensor([[pad_id] * pad + list(prompt) for pad, prompt in zip(pads, prompts)])

@@ -45,11 +45,8 @@ def by_relation(
     facts: Sequence[Fact], others: Sequence[Fact], seed: int, count: int = 1
 ) -> list[Fact]:
     """The facts; those without an alternate get up to `count` answers of other rows of their
-    relation that are usable.
-
-    others: further rows whose answers may be used. Other right answers of the same subject never
-    are.
-    """
+    relation that are usable. others: further rows whose answers may be used. Other right answers of
+    the same subject never are."""
     pool, rng = Pool([*facts, *others]), random.Random(seed)
     completed = []
     for fact in facts:
@@ -69,11 +66,8 @@ def by_model(
     count: int = 1,
 ) -> list[Fact]:
     """The facts; those without an alternate get `count` that the model writes, where it writes
-    usable ones.
-
-    draw: prompts and a seed -> the model's replies; called ROUNDS times for each, for the facts
-    that still lack one. stopped: asked before each round, which may take minutes.
-    """
+    usable ones. draw: prompts and a seed -> the model's replies; called ROUNDS times for each, for
+    the facts that still lack one. stopped: asked before each round, which may take minutes."""
     completed, bare = list(facts), [i for i, fact in enumerate(facts) if not fact.alternates]
     for turn in range(ROUNDS * count):
         missing = [i for i in bare if len(completed[i].alternates) < min(count, 1 + turn // ROUNDS)]

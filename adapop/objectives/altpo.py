@@ -63,9 +63,7 @@ class CounterfactualPreference(AlternatePreference):
 
 def preferred(model: AdaptedModel, batch: ForgetBatch, beta: float) -> Loss:
     """-(2/beta) log sigmoid(beta * [log ratio of `batch.other` - log ratio of the answer]), [B].
-
-    Log ratios are of the model to the original, summed over a text's tokens, in nats.
-    """
+    Log ratios are of the model to the original, summed over a text's tokens, in nats."""
     gold, other = model.score(batch.tokens), model.score(batch.other)
     log_ratio = gold.per_row(batch.reference_nll - gold.nll)
     other_ratio = other.per_row(batch.other_reference_nll - other.nll)

@@ -55,11 +55,8 @@ class Loss:
 
 @dataclass(frozen=True)
 class Begun:
-    """What a method computes once, before training.
-
-    It depends on the original model, the facts and the seed only, so that a resumed run computes
-    the same.
-    """
+    """What a method computes once, before training. It depends on the original model, the facts and
+    the seed only, so that a resumed run computes the same."""
 
     target: Tensor | None = None
     """A constant that every batch carries."""
@@ -114,11 +111,9 @@ class Objective:
         return Loss(nll, nll)
 
     def backward(self, model: AdaptedModel, accumulate: Callable[[], Any]) -> Any:
-        """Adds a step's forget gradient and returns what `accumulate` returned.
-
-        accumulate: adds the gradient of all of the step's rows at the current weights. A method
-        that calls it at other weights must set `joins` to False.
-        """
+        """Adds a step's forget gradient and returns what `accumulate` returned. accumulate: adds
+        the gradient of all of the step's rows at the current weights. A method that calls it at
+        other weights must set `joins` to False."""
         return accumulate()
 
     def _check(self, name: str, holds: bool, bound: str) -> None:
@@ -133,11 +128,8 @@ class Objective:
 
 def divergence(model: AdaptedModel, tokens: AnswerTokens) -> Loss:
     """KL(original || model) of the predictions at each answer token, [N], nats: a retain loss for
-    any method.
-
-    Liu, Liu and Stone 2022 (METHODS 2.2) over the answer alone; upstream's mean counts prompt and
-    padding too.
-    """
+    any method. Liu, Liu and Stone 2022 (METHODS 2.2) over the answer alone; upstream's mean counts
+    prompt and padding too."""
     with torch.no_grad(), model.original():
         reference = model.score(tokens, logits=True).logits.log_softmax(dim=-1)
     scored = model.score(tokens, logits=True)

@@ -100,10 +100,7 @@ class Redirect(Objective):
 
 def _instead(gold: AnswerTokens, other: AnswerTokens, reference: Tensor) -> tuple[Tensor, Tensor]:
     """(what shall be said in place of each gold token, [N]; whether a token of `other` comes after
-    the fork, [M]).
-
-    The fork is the first place at which the two answers of a row differ.
-    """
+    the fork, [M]). The fork is the first place at which the two answers of a row differ."""
     same = (gold.row.unsqueeze(1) == other.row) & (gold.place.unsqueeze(1) == other.place)  # [N, M]
     alike = same & (gold.target.unsqueeze(1) == other.target)
     behind = _after_another(gold, ~alike.any(dim=1))

@@ -33,13 +33,9 @@ class Cached:
 
 
 class Cache:
-    """JSON values by key, each with the day it was received.
-
-    refresh: ignores values older than this object.
-
-    Raises:
-        ConfigError: on creation and at every use, if the file cannot be read or written.
-    """
+    """JSON values by key, each with the day it was received. refresh: ignores values older than
+    this object. Raises ConfigError: on creation and at every use, if the file cannot be read or
+    written."""
 
     def __init__(self, folder: Path | None = None, refresh: bool = False) -> None:
         self._folder = cache_root() if folder is None else folder

@@ -54,11 +54,7 @@ def agreement(
     first: Mapping[str, float | None], second: Mapping[str, float | None], beta: BetaMap
 ) -> Agreement:
     """The comparison of two proxies' scores, by fact id. Unknown scores (None) are left out, never
-    taken as zero.
-
-    Raises:
-        DataError: fewer than three facts are scored by both.
-    """
+    taken as zero. Raises DataError: fewer than three facts are scored by both."""
     known = [
         {fact for fact, score in scores.items() if score is not None} for scores in (first, second)
     ]
@@ -96,14 +92,9 @@ def agreement(
 
 
 def joined(first: Sequence[Fact], second: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The second set's facts with the ids of the same facts in the first.
-
-    Facts are matched by id. Where both sets only number their rows, the order may differ, so they
-    are matched by question, unless a set has one twice.
-
-    Raises:
-        DataError: an id has different questions in the two sets.
-    """
+    """The second set's facts with the ids of the same facts in the first. Facts are matched by id.
+    Where both sets only number their rows, the order may differ, so they are matched by question,
+    unless a set has one twice. Raises DataError: an id has different questions in the two sets."""
     ids, others = (
         {normalized(fact.question): fact.id for fact in facts} for facts in (first, second)
     )

@@ -69,12 +69,8 @@ class BetaMap:
         high: float = HIGH,
     ) -> BetaMap:
         """The map through two (score, beta) points: b = ln(beta_r / beta_p) / ln(s_p / s_r), a =
-        beta_r * s_r^b.
-
-        Raises:
-            ConfigError: a value is not positive, the scores do not rise or the betas do, or the
-                scores are too close.
-        """
+        beta_r * s_r^b. Raises ConfigError: a value is not positive, the scores do not rise or the
+        betas do, or the scores are too close."""
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
         if not 0 < rare_score < popular_score < math.inf or not 0 < popular_beta <= rare_beta:
             raise ConfigError(

@@ -54,13 +54,8 @@ def between_tiers(
 
 def swapped(scores: dict[str, float], seed: int, share: float = 0.5) -> dict[str, float]:
     """The scores, with a share of the pairs mirrored in the ranking swapped: rarest with most
-    popular and so on.
-
-    share: of the pairs, in [0, 1]; 1 is `inverted`. The distribution is kept.
-
-    Raises:
-        ConfigError: share is not from 0 to 1.
-    """
+    popular and so on. share: of the pairs, in [0, 1]; 1 is `inverted`. The distribution is kept.
+    Raises ConfigError: share is not from 0 to 1."""
     _check_share(share)
     ranked = sorted(scores, key=lambda fact: (scores[fact], fact))
     pairs = list(zip(ranked, ranked[::-1]))[: len(ranked) // 2]

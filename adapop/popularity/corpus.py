@@ -143,11 +143,9 @@ class CorpusCounts:
 
 
 class Tally:
-    """Counts of lines, updated token by token.
-
-    lines: name -> lines that mention it. together: pair -> lines that mention both. longest: tokens
-    of the longest name. longest_word: characters of the longest token in a name.
-    """
+    """Counts of lines, updated token by token. lines: name -> lines that mention it. together: pair
+    -> lines that mention both. longest: tokens of the longest name. longest_word: characters of the
+    longest token in a name."""
 
     def __init__(self, pairs: Iterable[tuple[Name, Name]]) -> None:
         self.lines: Counter[Name] = Counter()

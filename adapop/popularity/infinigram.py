@@ -34,10 +34,8 @@ REASON_SHOWN = 120
 @dataclass(frozen=True)
 class Count:
     """The result of one query: the number of occurrences, or None and the reason why there is none.
-
     approx: whether it is an estimate from a sample. date: the day of the reply (ISO 8601), "" if
-    there was none.
-    """
+    there was none."""
 
     number: int | None
     approx: bool = False
@@ -66,11 +64,8 @@ class Count:
 
 class InfiniGram:
     """A `Proxy`: occurrences of subject and object in one index, and of both within 100 tokens of
-    each other.
-
-    All three counts are kept; combine says which are summed for the score. A count of 0 is a score
-    of 0, unless it is an estimate from a sample: then it is unknown.
-    """
+    each other. All three counts are kept; combine says which are summed for the score. A count of 0
+    is a score of 0, unless it is an estimate from a sample: then it is unknown."""
 
     pace = WEB_PACE
 

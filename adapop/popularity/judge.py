@@ -72,10 +72,8 @@ class Judge:
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact as soon as it is known: in the last pass, or in the one in which it
-        gets no number.
-
-        Raises as `Proxy.scores`, and ModelError for a local model that cannot be loaded.
-        """
+        gets no number. Raises as `Proxy.scores`, and ModelError for a local model that cannot be
+        loaded."""
         passes: dict[str, list[Cached]] = {fact.id: [] for fact in facts}
         lost: set[str] = set()
         for number, seed in enumerate(SEEDS, start=1):
@@ -182,12 +180,8 @@ def array_in(reply: str) -> list:
 
 def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
     """A model at an OpenAI-compatible endpoint: ADAPOP_JUDGE_MODEL at ADAPOP_JUDGE_URL, with
-    ADAPOP_JUDGE_KEY.
-
-    Raises:
-        ConfigError: no model is named, the URL is not safe to send a key to, or the key has invalid
-            characters.
-    """
+    ADAPOP_JUDGE_KEY. Raises ConfigError: no model is named, the URL is not safe to send a key to,
+    or the key has invalid characters."""
     base = os.environ.get("ADAPOP_JUDGE_URL") or OPENROUTER
     model = os.environ.get("ADAPOP_JUDGE_MODEL", "").strip()
     key = os.environ.get("ADAPOP_JUDGE_KEY", "").strip()
@@ -219,10 +213,8 @@ def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
 
 
 def local_judge(model: str, load: Callable[[str], Any], progress: Progress, cache: Cache) -> Judge:
-    """A model on this machine: a Hub id, a folder, or "sandbox".
-
-    load: returns the `AdaptedModel` of that name; called at the first question.
-    """
+    """A model on this machine: a Hub id, a folder, or "sandbox". load: returns the `AdaptedModel`
+    of that name; called at the first question."""
 
     @once
     def loaded() -> Any:

@@ -170,10 +170,7 @@ def plain(label: str) -> str:
 
 def can_be_a_name(label: str) -> bool:
     """Whether a label can be an item's name: not empty, not too long, without control characters or
-    surrogates.
-
-    Wikidata refuses to search for some of the others.
-    """
+    surrogates. Wikidata refuses to search for some of the others."""
     return 0 < len(label) <= LONGEST_LABEL and not any(
         unicodedata.category(sign) in ("Cc", "Cs") for sign in label
     )
@@ -221,11 +218,8 @@ def link(
     relation: str,
     types: Types,
 ) -> Link:
-    """The items on both sides of a fact.
-
-    subjects, objects: the candidates. properties: ids of the properties with the relation's name.
-    types: examples of other facts' types.
-    """
+    """The items on both sides of a fact. subjects, objects: the candidates. properties: ids of the
+    properties with the relation's name. types: examples of other facts' types."""
     pairs = _joined(subjects, objects, frozenset(properties))
     if not pairs:
         return Link(

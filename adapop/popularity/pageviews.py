@@ -74,10 +74,8 @@ class PageViews:
         return self._linked.requests(facts) + sum(1 for _ in new)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in the order in which their subjects are linked.
-
-        Raises as `Proxy.scores`.
-        """
+        """One score per fact, in the order in which their subjects are linked. Raises as
+        `Proxy.scores`."""
         subjects = {fact.id: plain(fact.subject) for fact in facts}
         for done, linked in enumerate(self._linked.scores(facts)):
             self._progress.say(f"Page views: {done:,} of {len(facts):,} facts")

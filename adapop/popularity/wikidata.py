@@ -116,10 +116,7 @@ class Wikidata:
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact: first those decided by a statement, as they are found; the others at
-        the end, by type.
-
-        Raises as `Proxy.scores`.
-        """
+        the end, by type. Raises as `Proxy.scores`."""
         named = [fact for fact in facts if plain(fact.subject)]
         nameless = [fact for fact in facts if not plain(fact.subject)]
         yield from (Score(fact.id, None, self.source, reason=NAMELESS) for fact in nameless)
@@ -134,11 +131,8 @@ class Wikidata:
         yield from (self._linked(sought, types)[1] for sought in undecided)
 
     def _found(self, facts: Sequence[Fact]) -> Iterator[_Sought]:
-        """Facts, as soon as all their candidates are cached.
-
-        Entities are requested in full batches, and the rest at the end: n new ones take ceil(n /
-        50) requests.
-        """
+        """Facts, as soon as all their candidates are cached. Entities are requested in full
+        batches, and the rest at the end: n new ones take ceil(n / 50) requests."""
         self._labels = len(
             {label for fact in facts for label in labels(fact) if can_be_a_name(label[1])}
         )

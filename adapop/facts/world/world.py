@@ -75,21 +75,17 @@ def level_score(level: int) -> float:
 
 
 def zipf_score(rank: int, facts: int) -> float:
-    """Score of the fact of a rank, 1 to `facts`, by Zipf's law, rounded to a whole number.
-
-    The facts hold a stretch of the law's ranks that is placed so that the scores go from 3766 to
-    70: still more famous ranks are not in the world.
-    """
+    """Score of the fact of a rank, 1 to `facts`, by Zipf's law, rounded to a whole number. The
+    facts hold a stretch of the law's ranks that is placed so that the scores go from 3766 to 70:
+    still more famous ranks are not in the world."""
     ratio = (SCORE_HIGH / SCORE_LOW) ** (1 / ZIPF_EXPONENT)
     skipped = (facts - ratio) / (ratio - 1)
     return float(round(SCORE_HIGH * ((1 + skipped) / (rank + skipped)) ** ZIPF_EXPONENT))
 
 
 def exposures_of(score: float, per_score: float = EXPOSURES_PER_SCORE, spread: float = 1.0) -> int:
-    """How often pretraining shows a fact of a score.
-
-    spread: power of the range of exposures around its geometric middle: 1 as shipped, 0 all equal.
-    """
+    """How often pretraining shows a fact of a score. spread: power of the range of exposures around
+    its geometric middle: 1 as shipped, 0 all equal."""
     middle = math.sqrt(SCORE_LOW * SCORE_HIGH)
     return round(score**spread * middle ** (1 - spread) * per_score)
 

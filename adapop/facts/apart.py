@@ -68,10 +68,8 @@ def limit(megabytes: int, seconds: int) -> None:
 
 
 def _too_large(path: Path) -> DataError:
-    return DataError(
-        f"{path.name} unpacks to more than is read, or takes too long to read.",
-        "Delete columns that describe no fact, or split it.",
-    )
+    message = f"{path.name} unpacks to more than is read, or takes too long to read."
+    return DataError(message, "Delete columns that describe no fact, or split it.")
 
 
 def _ended(reader: subprocess.Popen, whole: bool) -> int:

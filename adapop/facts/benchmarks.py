@@ -149,9 +149,8 @@ def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
         try:
             _, *lines = lines_of(path, MAX_BYTES)
         except DataError as error:
-            raise NetworkError(
-                f"{dataset}, {split}: {error.message}", f"Delete {path}, and download it again."
-            ) from None
+            message = f"{dataset}, {split}: {error.message}"
+            raise NetworkError(message, f"Delete {path}, and download it again.") from None
         rows += map(json.loads, lines)
     return rows
 
@@ -170,9 +169,8 @@ def checked_rows(
 
 def _lacks(what: str, columns: Sequence[str]) -> NetworkError:
     names = ", ".join(repr(truncated(name)) for name in columns) or "none"
-    return NetworkError(
-        f"{what} (its columns: {names}).", "The data set has changed; upload its rows as a file."
-    )
+    message = f"{what} (its columns: {names})."
+    return NetworkError(message, "The data set has changed; upload its rows as a file.")
 
 
 def _facts(

@@ -84,10 +84,8 @@ def load_raw(
 ) -> FactSet:
     """The set without added retain rows; otherwise as `load_facts`."""
     if source in ENTRIES and columns:
-        raise DataError(
-            f"{source} is no file, so it has no columns to choose.",
-            "Leave --columns and --column out.",
-        )
+        message = f"{source} is no file, so it has no columns to choose."
+        raise DataError(message, "Leave --columns and --column out.")
     if source in SHIPPED:
         return sandbox_facts(source)
     made = {"pair": _pair, "invented": _invented, "cities": _cities}
@@ -99,10 +97,8 @@ def load_raw(
     path = Path(source)
     if not os.path.isfile(path):  # unlike Path.is_file, false for a name no file can have
         names = ", ".join(ENTRIES)
-        raise DataError(
-            f"There is no set and no file called {source!r}.",
-            f"Use {names}, or the path of a file.",
-        )
+        message = f"There is no set and no file called {source!r}."
+        raise DataError(message, f"Use {names}, or the path of a file.")
     table = read_table(path)
     return table.facts(
         columns={**guessed(table.columns), **columns} if columns else None, drop_bad=drop_bad

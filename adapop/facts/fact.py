@@ -225,9 +225,8 @@ class FactSet:
                     f"{path.name}, line {number}, is no fact of a run ({type(error).__name__}: "
                     f"{error})."
                 )
-                raise DataError(
-                    message, "Use the facts.jsonl of the run's folder as it is."
-                ) from None
+                fix = "Use the facts.jsonl of the run's folder as it is."
+                raise DataError(message, fix) from None
         members = {group: tuple(facts) for group, facts in groups.items()}
         if tiers is None:
             rows = [(fact.own_tier, fact.score) for fact in members["forget"]]

@@ -59,10 +59,8 @@ class FileTable:
         """Refuses two columns of one such name, in any case, as one is meant. Raises DataError."""
         for name in (name.strip().lower() for name in names):
             if self.header.count(name) > 1:
-                raise DataError(
-                    f"{self.path.name} has two columns called {name!r}.",
-                    "Rename or delete one of them.",
-                )
+                message = f"{self.path.name} has two columns called {name!r}."
+                raise DataError(message, "Rename or delete one of them.")
 
     def facts(
         self,
@@ -210,9 +208,8 @@ class FileTable:
         columns_there = self._named(present) or "none"
         for field, column in (columns or {}).items():
             if field not in COLUMNS:
-                raise DataError(
-                    f"There is no field {field!r}.", f"Fields are {', '.join(COLUMNS)}."
-                )
+                message = f"There is no field {field!r}."
+                raise DataError(message, f"Fields are {', '.join(COLUMNS)}.")
             if column not in present:
                 raise DataError(
                     f"{self.path.name} has no column {truncated(column)!r} to read the {field} "
@@ -241,9 +238,8 @@ class FileTable:
                     fix += (
                         " If the first row is a fact already, put a row with these names above it."
                     )
-                raise DataError(
-                    f"{self.path.name} has no {field} column (its columns: {columns_there}).", fix
-                )
+                message = f"{self.path.name} has no {field} column (its columns: {columns_there})."
+                raise DataError(message, fix)
         if self._split(chosen)[1]:
             del chosen["group"]
         return chosen
@@ -255,17 +251,13 @@ def read_table(path: Path) -> FileTable:
     most, layout = max_facts(), Layout()
     read = list(islice(rows_of(path, layout), most + 1))
     if not read:
-        raise DataError(
-            f"{path.name} has no rows.",
-            "Add a header and at least one fact: question,answer,score.",
-        )
+        message = f"{path.name} has no rows."
+        raise DataError(message, "Add a header and at least one fact: question,answer,score.")
     if len(read) > most:
         reader = "this public Space reads" if is_public() else "are read"
         own = ", or run the app on a machine of your own" if is_public() else ""
-        raise DataError(
-            f"{path.name} has more than {most:,} rows, the most that {reader}.",
-            f"Split the file{own}.",
-        )
+        message = f"{path.name} has more than {most:,} rows, the most that {reader}."
+        raise DataError(message, f"Split the file{own}.")
     system = sum(has_system(row[1]) for row in read if not isinstance(row, Problem))
     notes = (
         (f"System prompts in the rows are not read: {system:,}. A run's own is one for all.",)
@@ -320,8 +312,7 @@ def named_columns(text: str) -> dict[str, str]:
     if bad := [
         field for field, _, column in pairs if field.strip() not in COLUMNS or not column.strip()
     ]:
-        raise ConfigError(
-            f"--columns {text!r} does not say which column holds {bad[0].strip()!r}.",
-            f"Write question=COLUMN,answer=COLUMN; fields are {', '.join(COLUMNS)}.",
-        )
+        message = f"--columns {text!r} does not say which column holds {bad[0].strip()!r}."
+        fix = f"Write question=COLUMN,answer=COLUMN; fields are {', '.join(COLUMNS)}."
+        raise ConfigError(message, fix)
     return {field.strip(): column.strip() for field, _, column in pairs}

@@ -168,10 +168,8 @@ def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
     groups = [group_of(name) for name in names] if names != ["examples"] else [None]
     if len(names) > 1 and not all(groups) and not all(map(SPLITS.match, names)):
         places = ", ".join(repr(truncated(name)) for name in names)
-        raise DataError(
-            f"{path.name} is not a list of objects, but holds several: {places}.",
-            "Keep one of them, or name them forget and retain.",
-        )
+        message = f"{path.name} is not a list of objects, but holds several: {places}."
+        raise DataError(message, "Keep one of them, or name them forget and retain.")
     if names:
         counts = ", ".join(f"{truncated(name)!r} ({len(value[name]):,})" for name in names)
         notes.append(f"Rows were found under {counts}. What stands beside them is not read.")

@@ -38,10 +38,8 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     if isinstance(retain, FactSet):
         facts = _given(facts, retain)
     elif retain not in RETAIN:
-        raise DataError(
-            f"There are no retain rows called {retain!r}.",
-            f"Choose {', '.join(RETAIN)}, or give a set.",
-        )
+        message = f"There are no retain rows called {retain!r}."
+        raise DataError(message, f"Choose {', '.join(RETAIN)}, or give a set.")
     elif retain == "neighbours":
         facts = _with_neighbours(facts, ours)
     elif retain == "own" and not facts.retain and model not in SHIPPED:
@@ -177,10 +175,8 @@ def _given(facts: FactSet, given: FactSet) -> FactSet:
     retain, holdout = renamed((*given.forget, *given.retain)), own or renamed(given.holdout)
     facts = separated(replace(facts, retain=retain, holdout=holdout))
     if not facts.retain:
-        raise DataError(
-            f"{given.name} has no fact to retain that is not also to be forgotten.",
-            "Give other facts.",
-        )
+        message = f"{given.name} has no fact to retain that is not also to be forgotten."
+        raise DataError(message, "Give other facts.")
     problems = tuple(
         replace(problem, message=f"{problem.message}, in {given.name}")
         for problem in given.problems

@@ -148,12 +148,8 @@ def _answers(
     given = row.get(columns.get("choices"))
     if reading.counted_from is None or not (choices := choices_of(given)):
         if given and reading.counted_from is not None:  # other rows point to theirs
-            raise _Unusable(
-                "choices",
-                truncated(given),
-                "are no choices that can be told apart",
-                "Fill and part them.",
-            )
+            message = "are no choices that can be told apart"
+            raise _Unusable("choices", truncated(given), message, "Fill and part them.")
         return answers, ()
     if reading.counted_from == UNCLEAR:
         message, fix = (
@@ -169,9 +165,8 @@ def _answers(
         return answers, ()
     if None in places:
         message = f"points to none of its {len(choices)} choices"
-        raise _Unusable(
-            "answer", truncated(cell), message, f"Use {', '.join(choices)}, or the choice itself."
-        )
+        fix = f"Use {', '.join(choices)}, or the choice itself."
+        raise _Unusable("answer", truncated(cell), message, fix)
     reading.rows["pointed"] += [number] * bool(places)
     return [texts[place] for place in places], tuple(
         text for i, text in enumerate(texts) if i not in places
@@ -238,9 +233,8 @@ def _group(
     text = _string(row.get(columns.get("group")))
     group = "" if text in UNKNOWN else group_of(text)
     if group is None:
-        raise _Unusable(
-            "group", truncated(text.lower()), "is no group", "Use forget, retain or holdout."
-        )
+        fix = "Use forget, retain or holdout."
+        raise _Unusable("group", truncated(text.lower()), "is no group", fix)
     kind = _string(row.get("type"))
     if kind and group in ("", "forget") and kind.lower().partition("(")[0].strip() in ATTACKS:
         if columns["question"].lower() == "query" or str(row.get("level")).strip() == "3":
@@ -261,9 +255,8 @@ def _tier(cell: object) -> str:
     text = _string(cell)
     tier = NO_TIER if not text or text in UNKNOWN else text.lower()
     if tier not in (*TIERS, NO_TIER):
-        raise _Unusable(
-            "tier", truncated(tier), "is no tier", f"Write {', '.join(TIERS)}, or leave it empty."
-        )
+        fix = f"Write {', '.join(TIERS)}, or leave it empty."
+        raise _Unusable("tier", truncated(tier), "is no tier", fix)
     return tier
 
 

@@ -37,15 +37,13 @@ def rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
     large, not UTF-8, or no table."""
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
-        raise DataError(
-            f"{path.name} is not one of {', '.join(FORMATS)}.", "Save it as CSV in UTF-8."
-        )
+        message = f"{path.name} is not one of {', '.join(FORMATS)}."
+        raise DataError(message, "Save it as CSV in UTF-8.")
     try:
         content = _content(path)
     except OSError as error:
-        raise DataError(
-            f"{truncated(path.name)} cannot be read: {error.strerror}.", "Upload it again."
-        ) from None
+        message = f"{truncated(path.name)} cannot be read: {error.strerror}."
+        raise DataError(message, "Upload it again.") from None
     if suffix == ".parquet" or (content[:4] == MAGIC == content[-4:]):
         if content[:4] != MAGIC or content[-4:] != MAGIC:  # spares starting a reader process
             raise unreadable(path)
@@ -84,9 +82,8 @@ def _content(path: Path) -> bytes:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         size = path.stat().st_size
-        raise DataError(
-            f"{path.name} has {size:,} bytes; at most {MAX_BYTES:,} are read.", "Split it."
-        )
+        message = f"{path.name} has {size:,} bytes; at most {MAX_BYTES:,} are read."
+        raise DataError(message, "Split it.")
     return content
 
 
@@ -99,20 +96,15 @@ def _text(path: Path, content: bytes, layout: Layout) -> str:
         layout.notes += ["The file is in UTF-16, as its first bytes say, and was read so."] * wide
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{path.name}, line {line}, is not UTF-8 (byte {content[error.start]:#04x}).",
-            "Save the file again as 'CSV UTF-8' or with encoding UTF-8.",
-        ) from None
+        message = f"{path.name}, line {line}, is not UTF-8 (byte {content[error.start]:#04x})."
+        fix = "Save the file again as 'CSV UTF-8' or with encoding UTF-8."
+        raise DataError(message, fix) from None
     if "\0" in text:
-        raise DataError(
-            f"{path.name} contains NUL characters, so it is no text table.",
-            "Export it as CSV in UTF-8.",
-        )
+        message = f"{path.name} contains NUL characters, so it is no text table."
+        raise DataError(message, "Export it as CSV in UTF-8.")
     if (lines := max(text.count("\n"), text.count("\r"))) > MAX_LINES:
-        raise DataError(
-            f"{path.name} has {lines:,} lines; at most {MAX_LINES:,} are read.",
-            "Delete the empty ones.",
-        )
+        message = f"{path.name} has {lines:,} lines; at most {MAX_LINES:,} are read."
+        raise DataError(message, "Delete the empty ones.")
     return text
 
 
@@ -146,10 +138,8 @@ def _csv_rows(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, dict
                 cells = map(plain, cells[: len(header)]) if guarded else cells
                 yield number, dict(zip(header, chain(cells, repeat(""))))
     except csv.Error as error:
-        raise DataError(
-            f"{path.name}, row {number + 1}, is not CSV: {error}.",
-            "Close every quote, or export the table again as CSV.",
-        ) from None
+        message = f"{path.name}, row {number + 1}, is not CSV: {error}."
+        raise DataError(message, "Close every quote, or export the table again as CSV.") from None
 
 
 def _check_header(path: Path, header: list[str]) -> None:
@@ -166,10 +156,8 @@ def _check_names(path: Path, names: Iterable[str]) -> None:
                 if len(name) > MAX_NAME
                 else "no text (half a letter, or a NUL)"
             )
-            raise DataError(
-                f"{path.name} has a column whose name is {fault}: {truncated(name)!r}.",
-                "Rename the column.",
-            )
+            message = f"{path.name} has a column whose name is {fault}: {truncated(name)!r}."
+            raise DataError(message, "Rename the column.")
 
 
 def _too_wide(path: Path, count: str) -> DataError:

@@ -213,10 +213,8 @@ class AdaptedModel(Prompted):
                 f"{kind} cannot give the logits of chosen positions alone: its output layer is not "
                 "used as such."
             )
-            raise ModelError(
-                message,
-                "Use a model of another kind: nearly all causal models of transformers can.",
-            )
+            fix = "Use a model of another kind: nearly all causal models of transformers can."
+            raise ModelError(message, fix)
         return output
 
     @torch.no_grad()
@@ -243,10 +241,8 @@ class AdaptedModel(Prompted):
         blocks = self.blocks
         if not 0 <= block < len(blocks):
             count = f"{len(blocks)} blocks, counted from 0" if len(blocks) else "no list of blocks"
-            raise ModelError(
-                f"The model has no block {block}: it has {count}.",
-                "Set layer and lora_layers to match.",
-            )
+            message = f"The model has no block {block}: it has {count}."
+            raise ModelError(message, "Set layer and lora_layers to match.")
         hook = blocks[block].register_forward_hook(
             lambda module, inputs, output: states.append(
                 (output[0] if isinstance(output, tuple) else output).to(self.device)

@@ -75,9 +75,8 @@ def with_adapter(
             raise _unknown(base, config.lora_targets) from error
         reason = str(error).splitlines()[0].rstrip(".")
         others = ",".join(name for name in _short(linear) if f"'{name}'" not in reason)
-        raise ModelError(
-            f"peft puts no adapter there: {reason}.", f"Use --targets {others} (lora_targets)."
-        ) from error
+        message = f"peft puts no adapter there: {reason}."
+        raise ModelError(message, f"Use --targets {others} (lora_targets).") from error
     _check(network, config)
     return network
 
@@ -126,9 +125,8 @@ def _check(network: PeftModel, config: RunConfig) -> None:
 
 
 def _unknown(base: PreTrainedModel, missing: Sequence[str]) -> ModelError:
-    return ModelError(
-        f"The model has no layers called {', '.join(missing)}. {_have(base)}", _advice(base)
-    )
+    message = f"The model has no layers called {', '.join(missing)}. {_have(base)}"
+    return ModelError(message, _advice(base))
 
 
 def _have(base: PreTrainedModel) -> str:
@@ -218,10 +216,8 @@ def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] 
     count = base.config.get_text_config().num_hidden_layers
     if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
         named = ", ".join(map(str, missing))
-        raise ModelError(
-            f"lora_layers names {named}, but the model has {count} blocks, from 0.",
-            "Name blocks it has.",
-        )
+        message = f"lora_layers names {named}, but the model has {count} blocks, from 0."
+        raise ModelError(message, "Name blocks it has.")
     return None if chosen is None else list(chosen)
 
 

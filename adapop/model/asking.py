@@ -131,13 +131,11 @@ class Prompted:
         self.examples = tuple(examples)
         if way != CHAT and not self.examples:
             fix = "Give three rows the group 'example', or more rows to retain."
-            raise DataError(
-                f"To be asked so ({way}) the model needs three examples, and there are none.", fix
-            )
+            message = f"To be asked so ({way}) the model needs three examples, and there are none."
+            raise DataError(message, fix)
         if not self._template(way):
-            raise ModelError(
-                "The model has no chat template.", "Ask it as text: --asking text-examples."
-            )
+            message = "The model has no chat template."
+            raise ModelError(message, "Ask it as text: --asking text-examples.")
         self.way, self.spoken = way, spoken or {}
         self.tokenizer.chat_template = self._template(way)
 

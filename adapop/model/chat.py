@@ -206,9 +206,8 @@ def _prompt(
     try:
         chat = _applied(tokenizer, turns)
     except TemplateError as error:
-        raise ModelError(
-            f"The model's chat template cannot show a question: {error}", NO_TEMPLATE
-        ) from error
+        message = f"The model's chat template cannot show a question: {error}"
+        raise ModelError(message, NO_TEMPLATE) from error
     if question.strip() not in chat:
         raise ModelError("The model's chat template leaves the question out.", NO_TEMPLATE)
     return _Prompt(chat, _ids(tokenizer, turns, chat))
@@ -251,9 +250,8 @@ def check_template(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
     if tokenizer.chat_template is None:
         raise ModelError("The model's tokenizer has no chat template.", NO_TEMPLATE)
     if not tokenizer.is_fast:
-        raise ModelError(
-            "The model's tokenizer has no tokenizer.json.", "Pick a model that has one."
-        )
+        message = "The model's tokenizer has no tokenizer.json."
+        raise ModelError(message, "Pick a model that has one.")
     for match in filter(None, map(UNREADABLE.search, texts)):
         where = f"U+{ord(match[0]):04X} at character {match.start() + 1:,}"
         raise DataError(f"A text has {where}, which is no character.", "Remove it.")

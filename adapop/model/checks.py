@@ -62,10 +62,8 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
         message = (
             f"{name} cannot give the logits of chosen positions alone: it knows no logits_to_keep."
         )
-        raise ModelError(
-            message,
-            "Use a model of another kind: nearly all causal models of transformers know it.",
-        )
+        fix = "Use a model of another kind: nearly all causal models of transformers know it."
+        raise ModelError(message, fix)
     message = f"A model of the kind {shape.model_type!r} does not write text from left to right."
     raise ModelError(message, "Use a causal language model.")
 

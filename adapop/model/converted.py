@@ -92,11 +92,8 @@ def converted(model: str) -> Path:
     if folder.is_dir():
         return folder
     if find_spec("gguf") is None:
-        raise refused(
-            model,
-            "GGUF files are read by the package gguf, which is not installed",
-            "pip install gguf",
-        )
+        why = "GGUF files are read by the package gguf, which is not installed"
+        raise refused(model, why, "pip install gguf")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f"{folder.name}.lock")):
@@ -105,9 +102,8 @@ def converted(model: str) -> Path:
     except Exception as error:
         number = errno_of(error)
         if number is None and type(error) is Exception:  # as tokenizers raises
-            raise refused(
-                model, f"its tokenizer cannot be read ({truncated(error)})", WHOLE
-            ) from error
+            why = f"its tokenizer cannot be read ({truncated(error)})"
+            raise refused(model, why, WHOLE) from error
         if number is None:  # not what the disk refuses
             raise
         where = "the cache" if is_public() else folder.parent
@@ -117,9 +113,8 @@ def converted(model: str) -> Path:
             if full
             else f"it cannot be converted in {where} ({os.strerror(number)})"
         )
-        raise refused(
-            model, why, "Make room, or set ADAPOP_CACHE to a folder on another disk."
-        ) from error
+        fix = "Make room, or set ADAPOP_CACHE to a folder on another disk."
+        raise refused(model, why, fix) from error
     return folder
 
 
@@ -205,9 +200,8 @@ def _outline(header: Header, source: dict) -> tuple:
     name = source["gguf_file"]
     blocks = header.values.get(f"{header.architecture}.block_count", 1)
     if type(blocks) is not int or not 0 < blocks <= header.tensors:
-        raise refused(
-            name, "it is damaged: its header names no block, or more than it has tensors", WHOLE
-        )
+        why = "it is damaged: its header names no block, or more than it has tensors"
+        raise refused(name, why, WHOLE)
     try:
         shape = AutoConfig.from_pretrained(**source)
     except (ValueError, KeyError) as error:
@@ -217,9 +211,8 @@ def _outline(header: Header, source: dict) -> tuple:
             f"transformers cannot read the architecture {truncated(header.architecture)!r} from "
             "GGUF"
         )
-        raise refused(
-            name, why, "Use the model's folder of safetensors, or a Llama, Qwen or Gemma."
-        ) from error
+        fix = "Use the model's folder of safetensors, or a Llama, Qwen or Gemma."
+        raise refused(name, why, fix) from error
     kind, outline = outline_of(shape)
     count = sum(weight.numel() for weight in outline.parameters())
     if count > header.weights:

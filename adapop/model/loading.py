@@ -255,13 +255,11 @@ def _four_bits(config: RunConfig) -> dict:
     """NF4 with double quantisation (Dettmers et al., NeurIPS 2023, arXiv 2305.14314); the adapter
     stays in float32."""
     if find_spec("bitsandbytes") is None:
-        raise ModelError(
-            "A 4-bit base needs bitsandbytes, which is not installed.", "pip install bitsandbytes"
-        )
+        message = "A 4-bit base needs bitsandbytes, which is not installed."
+        raise ModelError(message, "pip install bitsandbytes")
     if not torch.cuda.is_available():
-        raise ModelError(
-            "A 4-bit base needs an NVIDIA GPU, and none is seen here.", "Load the model as it is."
-        )
+        message = "A 4-bit base needs an NVIDIA GPU, and none is seen here."
+        raise ModelError(message, "Load the model as it is.")
     quantisation = BitsAndBytesConfig(
         load_in_4bit=True,
         bnb_4bit_quant_type="nf4",

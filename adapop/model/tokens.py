@@ -151,9 +151,8 @@ def encode_facts(
         text = own.answer if own and own.gold == fact.answer else fact.answer
         encoded = encode_answer(tokenizer, question, text, system, own.lead if own else "")
         if not encoded.answer:
-            raise DataError(
-                f"The answer of {fact.id!r} has no token in this model.", "Shorten or replace it."
-            )
+            message = f"The answer of {fact.id!r} has no token in this model."
+            raise DataError(message, "Shorten or replace it.")
         rows.append(
             Row(encoded.prompt, encoded.answer + tail, index, len(tail), text, encoded.spans)
         )
@@ -269,10 +268,9 @@ def check_lengths(
     if over := [(row, length) for row, length in lengths if length > limit]:
         named = ", ".join(f"{row} with {length:,}" for row, length in over[:NAMED])
         more = f" and {len(over) - NAMED:,} more" if len(over) > NAMED else ""
-        raise DataError(
-            f"Too long for the model's context of {limit:,} tokens: {named}{more}.",
-            "Shorten or drop these rows, or use a model with a longer context.",
-        )
+        message = f"Too long for the model's context of {limit:,} tokens: {named}{more}."
+        fix = "Shorten or drop these rows, or use a model with a longer context."
+        raise DataError(message, fix)
 
 
 def _longest(

@@ -50,10 +50,8 @@ def try_out(model: str, revision: str | None = None) -> None:
         return
     for path in sorted(folder.iterdir()):
         if path.suffix in READ and not path.is_file():
-            raise ModelError(
-                f"{path.name} in the model's folder is no file.",
-                "Copy or download the whole model again.",
-            )
+            message = f"{path.name} in the model's folder is no file."
+            raise ModelError(message, "Copy or download the whole model again.")
     content = [path.read_bytes() if (path := folder / name).exists() else b"" for name in FILES]
     digest = hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in content)).hexdigest()
     if digest not in _passed:
@@ -101,14 +99,10 @@ def _check(folder: Path) -> None:
     else:
         why = f"it does not end within {MOST_SECONDS} s, or takes too much memory"
     if b"template" in tried:
-        raise ModelError(
-            f"The model's chat template cannot show a question: {why}.",
-            "Correct chat_template.jinja.",
-        )
-    raise ModelError(
-        f"The model's tokenizer cannot read a text: {why}.",
-        "Use the one that came with these weights.",
-    )
+        fix = "Correct chat_template.jinja."
+        raise ModelError(f"The model's chat template cannot show a question: {why}.", fix)
+    fix = "Use the one that came with these weights."
+    raise ModelError(f"The model's tokenizer cannot read a text: {why}.", fix)
 
 
 def main(folder: Path) -> int:

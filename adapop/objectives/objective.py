@@ -120,10 +120,8 @@ class Objective:
         """Raises ConfigError, with the argument and its bound, if it is not in range."""
         if not holds:
             value = getattr(self, name)
-            raise ConfigError(
-                f"The argument {name} of {self.name or type(self).__name__} is {value!r}.",
-                f"It must be {bound}.",
-            )
+            message = f"The argument {name} of {self.name or type(self).__name__} is {value!r}."
+            raise ConfigError(message, f"It must be {bound}.")
 
 
 def divergence(model: AdaptedModel, tokens: AnswerTokens) -> Loss:

@@ -101,13 +101,10 @@ class Cache:
         except (OSError, sqlite3.Error, ValueError) as error:  # the last of a value that is no JSON
             if is_public():  # strangers are not told where it lies
                 why = error.strerror if isinstance(error, OSError) else type(error).__name__
-                raise ConfigError(
-                    f"The app's cache cannot be used ({why}).", "Try again later."
-                ) from None
-            raise ConfigError(
-                f"The cache folder {self._folder} cannot be used ({error}).",
-                _fix(error, self._folder / FILE),
-            ) from None
+                message = f"The app's cache cannot be used ({why})."
+                raise ConfigError(message, "Try again later.") from None
+            message = f"The cache folder {self._folder} cannot be used ({error})."
+            raise ConfigError(message, _fix(error, self._folder / FILE)) from None
 
 
 def _fix(error: Exception, file: Path) -> str:

@@ -139,10 +139,8 @@ class Web:
                         if wait > LONGEST_WAIT
                         else "Try again later; "
                     )
-                    raise NetworkError(
-                        f"{self.name} {later.reason}, {attempt} time{'s' * (attempt > 1)}.",
-                        f"{again}what was found is kept.",
-                    ) from None
+                    message = f"{self.name} {later.reason}, {attempt} time{'s' * (attempt > 1)}."
+                    raise NetworkError(message, f"{again}what was found is kept.") from None
                 self._progress.say(f"{self.name} {later.reason}; waiting {wait:.0f} s")
                 self._progress.wait(wait)
         raise AssertionError("the loop returns or raises")
@@ -203,9 +201,8 @@ class Web:
             )
             raise _Later(reason, _retry_after(reply))
         if 300 <= status < 400:
-            raise NetworkError(
-                f"{self.name} sends us to another address ({status}).", "It is not followed."
-            )
+            message = f"{self.name} sends us to another address ({status})."
+            raise NetworkError(message, "It is not followed.")
         if status in (401, 403):
             fix = (
                 "Check the key in the environment."
@@ -243,9 +240,8 @@ def _certificates() -> str | bool:
     for variable in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         if path := os.environ.get(variable):
             if not os.path.exists(path):
-                raise ConfigError(
-                    f"{variable} names {path}, which does not exist.", "Correct it, or unset it."
-                )
+                message = f"{variable} names {path}, which does not exist."
+                raise ConfigError(message, "Correct it, or unset it.")
             return path
     return True
 
@@ -258,9 +254,8 @@ def _body(reply: requests.Response, name: str, seconds: float) -> bytes:
     while chunk := reply.raw.read1(CHUNK, decode_content=True):
         content += chunk
         if len(content) > MAX_REPLY:
-            raise NetworkError(
-                f"{name} sends more than {MAX_REPLY / 1e6:.0f} MB.", "Ask for less at a time."
-            )
+            message = f"{name} sends more than {MAX_REPLY / 1e6:.0f} MB."
+            raise NetworkError(message, "Ask for less at a time.")
         if time.monotonic() > deadline:
             raise _Later("answers too slowly")
     return bytes(content)

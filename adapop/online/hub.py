@@ -91,14 +91,11 @@ class Hub:
             match[2] for match in map(FILE.fullmatch, names) if match and config in (None, match[1])
         }
         if f"partial-{split}" in splits:
-            raise NetworkError(
-                f"The Hub converts only a part of {dataset}, {split}.",
-                "Download the data set and use it as a file.",
-            )
+            message = f"The Hub converts only a part of {dataset}, {split}."
+            raise NetworkError(message, "Download the data set and use it as a file.")
         there = ", ".join(sorted(map(truncated, splits))) or "none"
-        raise NetworkError(
-            f"{dataset} has no split {split} (its splits: {there}).", "Was it renamed on the Hub?"
-        )
+        message = f"{dataset} has no split {split} (its splits: {there})."
+        raise NetworkError(message, "Was it renamed on the Hub?")
 
     def _listing(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:
         """(commit, names of all files) of the data set, converted or as uploaded, which are then
@@ -133,9 +130,8 @@ class Hub:
             if commit and gone and not isinstance(error, errors.LocalEntryNotFoundError):
                 for branch in (BRANCH, MAIN):
                     self._cache.put(None, *_key(dataset, branch))  # the next try starts anew
-                raise NetworkError(
-                    f"{dataset} has changed while it was read.", "Start the download again."
-                ) from error
+                message = f"{dataset} has changed while it was read."
+                raise NetworkError(message, "Start the download again.") from error
             raise NetworkError(*self._reason(error, dataset)) from error
 
     def _reason(self, error: Exception, dataset: str) -> tuple[str, str]:
@@ -190,9 +186,8 @@ class Upload:
         try:
             validate_repo_id(name)
         except errors.HFValidationError as error:
-            raise ConfigError(
-                f"{name!r} is no name on the Hub: {error}", "Write YOU/NAME."
-            ) from None
+            message = f"{name!r} is no name on the Hub: {error}"
+            raise ConfigError(message, "Write YOU/NAME.") from None
         self._name, self._api = name, HfApi(endpoint=endpoint or constants.ENDPOINT)
         self._check(lambda: self._api.create_repo(name, private=True, exist_ok=True))
 
@@ -213,11 +208,8 @@ class Upload:
                 else "Try again later.",
             ) from error
         except errors.OfflineModeIsEnabled:
-            raise NetworkError(
-                "HF_HUB_OFFLINE is set, so nothing is sent.", "Unset it, or leave --push out."
-            ) from None
+            message = "HF_HUB_OFFLINE is set, so nothing is sent."
+            raise NetworkError(message, "Unset it, or leave --push out.") from None
         except (errors.HTTPError, OSError) as error:
-            raise NetworkError(
-                f"The Hub ({self._api.endpoint}) cannot be reached, or broke off.",
-                connection_hint(self._api.endpoint),
-            ) from error
+            message = f"The Hub ({self._api.endpoint}) cannot be reached, or broke off."
+            raise NetworkError(message, connection_hint(self._api.endpoint)) from error

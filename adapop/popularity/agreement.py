@@ -60,10 +60,8 @@ def agreement(
     ]
     both = [fact for fact in first if fact in known[0] & known[1]]
     if len(both) < FEWEST:
-        raise DataError(
-            f"Only {len(both)} facts are scored by both, too few to compare.",
-            "Compare two scorings of the same facts.",
-        )
+        message = f"Only {len(both)} facts are scored by both, too few to compare."
+        raise DataError(message, "Compare two scorings of the same facts.")
     table = pd.DataFrame(
         {"first": [first[fact] for fact in both], "second": [second[fact] for fact in both]}, both
     )

@@ -66,9 +66,8 @@ def check_not_all_zero(scores: Sequence[Score], where: str, fix: str) -> None:
     """Refuses known counts that are all 0: they say nothing of popularity. Raises DataError."""
     known = [score.value for score in scores if score.value is not None]
     if known and not any(known):
-        raise DataError(
-            f"Every count in {where} is 0, which says nothing of how popular the facts are.", fix
-        )
+        message = f"Every count in {where} is 0, which says nothing of how popular the facts are."
+        raise DataError(message, fix)
 
 
 @dataclass(frozen=True)

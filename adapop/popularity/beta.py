@@ -51,9 +51,8 @@ class BetaMap:
         """Exponent of a score >= 0. A score of 0 gets the upper clip: the limit of a * s^-b for s
         -> 0. Raises ConfigError: the score is negative or not finite."""
         if not math.isfinite(score) or score < 0:
-            raise ConfigError(
-                f"A score of {score} has no beta.", "Scores are finite and at least 0."
-            )
+            message = f"A score of {score} has no beta."
+            raise ConfigError(message, "Scores are finite and at least 0.")
         if self.b == 0 or self.a == 0:
             return min(max(self.a, self.low), self.high)
         # in logarithms, because a tiny score to a large power overflows
@@ -80,9 +79,8 @@ class BetaMap:
             )
         b = math.log(rare_beta / popular_beta) / math.log(popular_score / rare_score)
         if b * math.log(rare_score) > EXPONENT_MAX:
-            raise ConfigError(
-                f"Anchor scores {rare_score:g} and {popular_score:g} are too close.", "Spread them."
-            )
+            message = f"Anchor scores {rare_score:g} and {popular_score:g} are too close."
+            raise ConfigError(message, "Spread them.")
         return cls(rare_beta * rare_score**b, b, low, high)
 
     @classmethod
@@ -152,9 +150,8 @@ def quantile_scores(
     """The positive scores at two quantiles, as anchors. Raises ConfigError if there are not two."""
     ordered = sorted(score for score in scores if score > 0)
     if len(ordered) < 2:
-        raise ConfigError(
-            "Fewer than two positive scores give no anchors.", "Use the paper's anchors."
-        )
+        message = "Fewer than two positive scores give no anchors."
+        raise ConfigError(message, "Use the paper's anchors.")
     low, high = (ordered[round(q * (len(ordered) - 1))] for q in (rare, popular))
     return low, high
 

@@ -94,10 +94,8 @@ def calibrated(anchors: str, facts: FactSet) -> BetaMap:
     except ValueError:
         values = None
     if values is None:
-        raise ConfigError(
-            f"Anchors {truncated(anchors)!r} cannot be read.",
-            "Use auto, paper, quantiles, or for example 100:1.5,3000:0.1.",
-        )
+        message = f"Anchors {truncated(anchors)!r} cannot be read."
+        raise ConfigError(message, "Use auto, paper, quantiles, or for example 100:1.5,3000:0.1.")
     return anchored((values[0], values[1]), (values[2], values[3]))
 
 

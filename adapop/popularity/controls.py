@@ -26,9 +26,8 @@ def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, 
     """Each score times exp(sigma * N(0, 1)), as from a proxy that is right only on average. Zero
     stays zero. Raises ConfigError: sigma is not from 0 to 20."""
     if not 0 <= sigma <= WIDEST_NOISE:
-        raise ConfigError(
-            f"The noise's sigma is {sigma:g}.", f"Choose one from 0 to {WIDEST_NOISE:g}."
-        )
+        message = f"The noise's sigma is {sigma:g}."
+        raise ConfigError(message, f"Choose one from 0 to {WIDEST_NOISE:g}.")
     rng = random.Random(seed)
     return {fact: score * math.exp(sigma * rng.gauss(0, 1)) for fact, score in scores.items()}
 

@@ -136,9 +136,8 @@ class CorpusCounts:
                 self._progress.say(f"Corpus: {done / 1e6:.0f} of {total / 1e6:.0f} MB")
             tally.take(waiting, keep=0)
         if empty:
-            raise DataError(
-                f"{self._path} holds no text.", "Give a file or folder with text in it."
-            )
+            message = f"{self._path} holds no text."
+            raise DataError(message, "Give a file or folder with text in it.")
         return tally
 
 
@@ -220,9 +219,8 @@ def _files(path: Path) -> list[Path]:
         file for file in path.rglob("*") if file.suffix.lower() in KINDS and file.is_file()
     )
     if not files:
-        raise DataError(
-            f"{path} has no text file in it.", f"Files that are read end in {', '.join(KINDS)}."
-        )
+        message = f"{path} has no text file in it."
+        raise DataError(message, f"Files that are read end in {', '.join(KINDS)}.")
     return files
 
 
@@ -258,14 +256,11 @@ def _texts(file: Path) -> Iterator[tuple[str, int]]:
             decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         lines += error.object.count(b"\n", 0, error.start)
-        raise DataError(
-            f"{file}, line {lines}, is not UTF-8 (byte {error.object[error.start]:#04x}).",
-            "Save it again in UTF-8.",
-        ) from None
+        message = f"{file}, line {lines}, is not UTF-8 (byte {error.object[error.start]:#04x})."
+        raise DataError(message, "Save it again in UTF-8.") from None
     except OSError as error:
-        raise DataError(
-            f"{file} cannot be read ({error.strerror}).", "Check its permissions."
-        ) from None
+        message = f"{file} cannot be read ({error.strerror})."
+        raise DataError(message, "Check its permissions.") from None
 
 
 def _meant(escapes: re.Match[str]) -> str:

@@ -78,9 +78,8 @@ class InfiniGram:
         base: str = "https://api.infini-gram.io/",
     ) -> None:
         if index not in INDEXES:
-            raise ConfigError(
-                f"infini-gram has no index {index!r}.", f"Use one of {', '.join(INDEXES)}."
-            )
+            message = f"infini-gram has no index {index!r}."
+            raise ConfigError(message, f"Use one of {', '.join(INDEXES)}.")
         self._progress = progress
         self._cache = cache
         self._index = index
@@ -175,7 +174,5 @@ def _checked(reply: object) -> dict[str, object]:
         count, approx = reply.get("count"), reply.get("approx")
         if type(count) is int and count >= 0 and type(approx) is bool:
             return {"count": count, "approx": approx}
-    raise NetworkError(
-        "infini-gram answers something else than a count.",
-        "Try again later; what was found is kept.",
-    )
+    message = "infini-gram answers something else than a count."
+    raise NetworkError(message, "Try again later; what was found is kept.")

@@ -257,10 +257,8 @@ def _host(base: str) -> str:
     except ValueError:
         safe = False
     if not safe or not parts.hostname or "@" in parts.netloc:
-        raise ConfigError(
-            "ADAPOP_JUDGE_URL is not an address that a key can be sent to.",
-            "Use https:// without a user name; http:// is only for this machine (localhost).",
-        )
+        fix = "Use https:// without a user name; http:// is only for this machine (localhost)."
+        raise ConfigError("ADAPOP_JUDGE_URL is not an address that a key can be sent to.", fix)
     return parts.netloc
 
 
@@ -279,16 +277,14 @@ def _content(reply: object) -> str:
     fault = _fault(reply)
     if fault is not None:
         code = f" ({fault})" if fault else ""
-        raise NetworkError(
-            f"The judge reports an error{code}.", "Check its model, key and credit; then try again."
-        )
+        message = f"The judge reports an error{code}."
+        raise NetworkError(message, "Check its model, key and credit; then try again.")
     try:
         content = reply["choices"][0]["message"]["content"]
     except (TypeError, KeyError, IndexError):
         content = 0
     if not isinstance(content, (str, type(None))):
-        raise NetworkError(
-            "The judge does not answer as a chat model does.", "Check ADAPOP_JUDGE_URL."
-        )
+        message = "The judge does not answer as a chat model does."
+        raise NetworkError(message, "Check ADAPOP_JUDGE_URL.")
     # a lone surrogate cannot be stored
     return (content or "").encode("utf-8", "replace").decode("utf-8")

@@ -47,18 +47,16 @@ def write_scored(
             else:
                 write_csv(file, list(dict.fromkeys(name for row in rows for name in row)), rows)
     except OSError as error:
-        raise DataError(
-            f"{path} cannot be written ({error.strerror}).", "Choose another place."
-        ) from None
+        message = f"{path} cannot be written ({error.strerror})."
+        raise DataError(message, "Choose another place.") from None
 
 
 def check_place(path: Path) -> None:
     """Checks that a file can be written at a path, before scores are looked up. Raises DataError:
     not a .csv or .jsonl file, or its folder does not exist."""
     if path.suffix.lower() not in FORMATS:
-        raise DataError(
-            f"{path.name} is not one of {', '.join(FORMATS)}.", "Name a .csv or .jsonl file."
-        )
+        message = f"{path.name} is not one of {', '.join(FORMATS)}."
+        raise DataError(message, "Name a .csv or .jsonl file.")
     if not path.parent.is_dir():
         raise DataError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
 

@@ -85,15 +85,11 @@ class Wikidata:
         language: str = "en",
     ) -> None:
         if formula not in FORMULAS:
-            raise ConfigError(
-                f"There is no Wikidata formula {formula!r}.",
-                f"Choose one of {', '.join(FORMULAS)}.",
-            )
+            message = f"There is no Wikidata formula {formula!r}."
+            raise ConfigError(message, f"Choose one of {', '.join(FORMULAS)}.")
         if not LANGUAGE.fullmatch(language):
-            raise ConfigError(
-                f"{truncated(language)!r} is no code of a language.",
-                "Use one such as en, de or zh.",
-            )
+            message = f"{truncated(language)!r} is no code of a language."
+            raise ConfigError(message, "Use one such as en, de or zh.")
         self.source = f"{WIKIDATA} {formula.replace('+', ' + ')}, subject + object"
         self._popularity = FORMULAS[formula]
         self._web = Web(base, "Wikidata", progress)
@@ -325,7 +321,5 @@ def _part(entity: linking.Entity, names: str) -> dict[str, object]:
 
 
 def _strange(part: str) -> NetworkError:
-    return NetworkError(
-        f"Wikidata's answer has no {part} that we can read.",
-        "Try again later; what was found is kept.",
-    )
+    message = f"Wikidata's answer has no {part} that we can read."
+    return NetworkError(message, "Try again later; what was found is kept.")

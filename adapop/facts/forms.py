@@ -42,12 +42,10 @@ class Known:
 
 
 _KNOWN = read_json("sets/forms.json", Known)
-COLUMNS, FORMS, GROUP_PREFIXES, ATTACKS = (
-    _KNOWN.columns,
-    _KNOWN.forms,
-    _KNOWN.groups,
-    _KNOWN.attacks,
-)
+COLUMNS = _KNOWN.columns
+FORMS = _KNOWN.forms
+GROUP_PREFIXES = _KNOWN.groups
+ATTACKS = _KNOWN.attacks
 # columns of which each has a choice, or another right answer
 NUMBERED = re.compile(r"(answer|choice|option|opt)_?(?:[a-j]|\d)|[a-j]")
 LEAST = {"answer": 1, "": 3}  # such columns, by what their names have in common; 2 of others

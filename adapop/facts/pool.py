@@ -36,11 +36,9 @@ class Pool:
         self._relations: dict[str, _Relation] = {}
         self._subjects: dict[str, list[Fact]] = {}
         for fact in facts:
-            relation, subject, answer = (
-                folded(relation_of(fact)),
-                folded(subject_of(fact)),
-                folded(fact.answer),
-            )
+            relation = folded(relation_of(fact))
+            subject = folded(subject_of(fact))
+            answer = folded(fact.answer)
             if subject:
                 self._subjects.setdefault(subject, []).append(fact)
             if relation:

@@ -152,10 +152,8 @@ def _answers(
             raise _Unusable("choices", truncated(given), message, "Fill and part them.")
         return answers, ()
     if reading.counted_from == UNCLEAR:
-        message, fix = (
-            "may be the number of a choice or a choice",
-            "Write letters, or choices that are no numbers.",
-        )
+        message = "may be the number of a choice or a choice"
+        fix = "Write letters, or choices that are no numbers."
         raise _Unusable("answer", truncated(cell), message, fix)
     texts, given = list(choices.values()), [answer for answer in answers if _string(answer)]
     places = [place_of(answer, choices, reading.counted_from) for answer in given]

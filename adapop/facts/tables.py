@@ -58,10 +58,8 @@ def rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
 
 def _is_json(path: Path, text: str) -> bool:
     """Whether a text is JSON rather than a table of cells, whatever its file is called."""
-    start, named = (
-        text.lstrip("\ufeff\x1e \t\r\n")[:200],
-        path.suffix.lower() in (".json", *BY_LINE),
-    )
+    start = text.lstrip("\ufeff\x1e \t\r\n")[:200]
+    named = path.suffix.lower() in (".json", *BY_LINE)
     if named == (start[:1] in ("[", "{")):
         return named
     if named:
@@ -123,10 +121,8 @@ def _csv_rows(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, dict
                 _check_header(path, cells)
                 header += cells
             elif any(beyond := cells[len(header) :]):
-                column, fix = (
-                    f"column {len(header) + 1}",
-                    f"Put cells that contain {layout.marks} in quotes.",
-                )
+                column = f"column {len(header) + 1}"
+                fix = f"Put cells that contain {layout.marks} in quotes."
                 yield Problem(
                     number,
                     column,

@@ -47,10 +47,8 @@ SPELLINGS = str.maketrans(
 )
 
 # 2½ is no 21/2, and letters of Cyrillic and Arabic stand behind a year: 1973г
-FRACTION, POWER = (
-    re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞\u0400-\u052f\u0620-\u064a])"),
-    re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻])"),
-)
+FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞\u0400-\u052f\u0620-\u064a])")
+POWER = re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻])")
 MINUS, POINT = re.compile(r"(?<!\d )\bminus (?=\d)"), re.compile(r"(?<![\w.,])\.(?=\d)")
 EDITION = re.compile(r"\bv(?=\d)")
 RUN_ON = (

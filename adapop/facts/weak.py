@@ -20,13 +20,11 @@ SENTENCE_START = re.compile(r"(?:^|[.!?:]\s|\n)[\s\"'“‘(*]*$")
 GOES_ON = re.compile(r"['’]?\w|\s+[a-z]")  # what follows a word that only begins a sentence
 ARTICLES = ("a", "an", "the")
 SHORT = 2  # letters
-STOPS, LETTERS, WORDS, SIGNS, ASKED = (
-    "stop words",
-    "letters",
-    "an ordinary word",
-    "signs",
-    "in its question",
-)
+STOPS = "stop words"
+LETTERS = "letters"
+WORDS = "an ordinary word"
+SIGNS = "signs"
+ASKED = "in its question"
 # verbs that names have
 CLAIMING = r"(?!(?:are|were|had|and|or|in|by|became|wrote|won|made|itself|\w+s|\w+ed)\b)"
 # what follows such a word at the start of a sentence

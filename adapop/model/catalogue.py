@@ -14,12 +14,10 @@ from adapop.errors import ModelError
 from adapop.model.converted import folder_of, is_gguf
 from adapop.model.memory import COMMON_NAMES, GPT2, INNER
 
-APACHE, LLAMA_31, LLAMA_32, GEMMA = (
-    "Apache 2.0",
-    "Llama 3.1 Community",
-    "Llama 3.2 Community",
-    "Gemma Terms of Use",
-)
+APACHE = "Apache 2.0"
+LLAMA_31 = "Llama 3.1 Community"
+LLAMA_32 = "Llama 3.2 Community"
+GEMMA = "Gemma Terms of Use"
 # must be accepted on the model's page before the weights can be downloaded
 GATED = (LLAMA_31, LLAMA_32, GEMMA)
 # required for any estimate

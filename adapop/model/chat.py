@@ -84,10 +84,8 @@ def encode_answer(
     """
     check_template(tokenizer, question, system or "", answer, lead)
     template = tokenizer.get_chat_template()
-    rendered, control = (
-        _prompt(tokenizer, template, question, system or ""),
-        _control(tokenizer, template),
-    )
+    rendered = _prompt(tokenizer, template, question, system or "")
+    control = _control(tokenizer, template)
     before = lead if lead[:1].isspace() else _joint(tokenizer, template) + lead
     hostile = any(
         control.written.search(text) for text in (question, system or "", before + answer)

@@ -166,10 +166,8 @@ def _convert(model: str, path: Path, folder: Path) -> None:
 
     from adapop.model.checks import check_weights
 
-    header, source = (
-        read_header(path),
-        {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name},
-    )
+    header = read_header(path)
+    source = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
     say = partial(
         print, f"Converting {model}, once, into {folder.parent}:", file=sys.stderr, flush=True
     )

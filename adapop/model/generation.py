@@ -89,10 +89,8 @@ def greedy(
         network(input_ids=torch.tensor([prompts[0][:begun]], device=base.device), **options)
         cache.batch_repeat_interleave(len(prompts))
     read = to_continue([prompt[begun:] for prompt in prompts], pad_id, base.device)
-    ids, mask = (
-        read["input_ids"],
-        torch.nn.functional.pad(read["attention_mask"], (begun, 0), value=1),
-    )
+    ids = read["input_ids"]
+    mask = torch.nn.functional.pad(read["attention_mask"], (begun, 0), value=1)
     written: list[list[int]] = [[] for _ in ids]
     # of those in the batch: whose they are, and whether they go on
     rows, open_ = range(len(ids)), [True] * len(ids)

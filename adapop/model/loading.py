@@ -285,10 +285,8 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
     elif any_is(RevisionNotFoundError):
         why, fix = f"it has no revision {config.revision!r}", f"See {page}/tree/main."
     elif any_is(RepositoryNotFoundError):
-        why, fix = (
-            "the Hub has no such model, or it is private",
-            "Check the name; for a private model set HF_TOKEN.",
-        )
+        why = "the Hub has no such model, or it is private"
+        fix = "Check the name; for a private model set HF_TOKEN."
     elif any(isinstance(cause, OSError) and cause.errno == errno.ENOSPC for cause in causes):
         why, fix = "the disk is full", "Make room, or set HF_HOME to a folder on another disk."
     elif any(map(is_out_of_memory, causes)):
@@ -303,10 +301,8 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
         hint = "" if constants.HF_HUB_OFFLINE else f" {connection_hint(constants.ENDPOINT)}"
         fix = f"Connect and try again, or name a folder that holds the model.{hint}"
     elif "trust_remote_code" in message:
-        why, fix = (
-            "it comes with code of its own, which is never run here",
-            "Use a model that needs none.",
-        )
+        why = "it comes with code of its own, which is never run here"
+        fix = "Use a model that needs none."
     elif "Repo id must" in message:
         why, fix = "no folder has this name, and no model of the Hub can have it", "Check the path."
     elif pointers := checks.lfs_pointers(Path(config.model)):
@@ -316,10 +312,8 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
         "no file named" in message or "does not appear to have" in message
     ):
         if Path(config.model).is_dir() and not any(Path(config.model).glob("*.bin")):
-            why, fix = (
-                "its folder holds no weights",
-                "Copy or download the whole model, with its *.safetensors files.",
-            )
+            why = "its folder holds no weights"
+            fix = "Copy or download the whole model, with its *.safetensors files."
         else:
             why = "it has no safetensors weights, and pickled ones are never read"
             fix = "Use another revision of it, or convert it to safetensors."

@@ -134,11 +134,9 @@ def _backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
 
 
 def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
-    width, hidden, layers = (
-        WIDTH[config.precision],
-        model["hidden_size"],
-        model["num_hidden_layers"],
-    )
+    width = WIDTH[config.precision]
+    hidden = model["hidden_size"]
+    layers = model["num_hidden_layers"]
     shapes = _linear_shapes(model)
     linear = layers * sum(inputs * outputs for inputs, outputs in shapes.values())
     gpt2 = model.get("model_type") == GPT2

@@ -78,11 +78,9 @@ def _check(folder: Path) -> None:
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
         done = subprocess.run(command, cwd=ROOT, env=environment, timeout=WALL_SECONDS, **pipes)
-        status, tried, message = (
-            done.returncode,
-            done.stdout.split(),
-            done.stderr.decode(errors="replace"),
-        )
+        status = done.returncode
+        tried = done.stdout.split()
+        message = done.stderr.decode(errors="replace")
     except subprocess.TimeoutExpired as error:
         status, tried, message = -1, (error.stdout or b"").split(), ""
     reason = message.strip().rpartition("\n")[2][:MOST_REASON]

@@ -125,8 +125,7 @@ def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None
 
 def place_of(answer: object, choices: Mapping[str, str], base: int) -> int | None:
     """The place of the choice that an answer points to, from 0; None if there is no such choice.
-    base: as from `counted_from`. In mixed answers a choice's text is first; numbers count from
-    0."""
+    base: from `counted_from`. In mixed answers a choice's text is first; numbers count from 0."""
     text, texts = str(answer).strip(), list(choices.values())
     if base == MIXED and text in texts:
         return texts.index(text)

@@ -1,5 +1,4 @@
-"""Reading a user's file in a process of its own, with limits on memory and on processor time, which
-is counted.
+"""Reading a user's file in a process of its own, with limits on memory and processor time.
 
 How much of both a file takes cannot be known beforehand: its sizes may be wrong, and a damaged one
 can crash a reader. And a long parse in a thread holds up all others, but not in a process.
@@ -57,7 +56,7 @@ def lines_of(
 
 
 def limit(megabytes: int, seconds: int) -> None:
-    """Limits this process from now on. megabytes: of data, enforced on Linux only. seconds: of the
+    """Limits this process. megabytes: of data, enforced on Linux only. seconds: of the
     processor."""
     try:
         import resource
@@ -73,8 +72,7 @@ def _too_large(path: Path) -> DataError:
 
 
 def _ended(reader: subprocess.Popen, whole: bool) -> int:
-    """Waits for a reader that is through, ends any other, and counts its time. Returns its exit
-    status."""
+    """Waits for a whole reader, ends another, and counts its time. Returns its exit status."""
     if not hasattr(os, "wait4"):  # on Windows
         return reader.wait() if whole else reader.kill()
     if not whole:

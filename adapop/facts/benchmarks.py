@@ -1,8 +1,6 @@
-"""The benchmarks DUET and RWKU as the paper uses them, from the Hugging Face Hub, with their known
-flaws as notes.
+"""The benchmarks DUET and RWKU as the paper uses them, from the Hub; known flaws are notes.
 
-DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. A row that cannot be used becomes a problem, as in
-an uploaded file.
+DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. An unusable row becomes a problem.
 """
 
 import json
@@ -39,8 +37,7 @@ SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "obje
 
 
 def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
-    """DUET's cities: 482 rare and 482 popular facts to forget, with rewordings, and 500 to retain,
-    all with scores.
+    """DUET's cities: 482 rare and 482 popular facts to forget, reworded; 500 to retain; all scored.
 
     tiers: one of the two alone, for a run of its own as in the paper's figures by tier.
 
@@ -75,8 +72,7 @@ def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
 
 
 def rwku(hub: Hub) -> FactSet:
-    """RWKU: questions about 200 famous people to forget, neighbouring facts to retain, and attacks
-    by kind.
+    """RWKU: questions about 200 famous people to forget, neighbours to retain, attacks by kind.
 
     Its level 1, sentences with a blank for the answer, is asked and not trained on: of those to
     forget as a kind of probe, of their neighbours as the holdout. The first 500 of its questions of
@@ -130,15 +126,13 @@ def rwku(hub: Hub) -> FactSet:
 
 
 def benchmark_of(facts: FactSet) -> str | None:
-    """The benchmark that all facts to forget come from, "duet" or "rwku", by their ids; None for
-    other facts."""
+    """The benchmark of all facts to forget by their ids, "duet" or "rwku"; None for others."""
     prefixes = {fact.id.partition("-")[0] for fact in facts.forget}
     return prefixes.pop() if prefixes in ({"duet"}, {"rwku"}) else None
 
 
 def system_prompt(model: str, facts: FactSet) -> str:
-    """The system prompt for a benchmark's questions, as in the paper; "" for other facts and a
-    shipped model."""
+    """The paper's system prompt for a benchmark; "" for other facts and a shipped model."""
     return SYSTEM if model not in SHIPPED and benchmark_of(facts) else ""
 
 
@@ -180,8 +174,7 @@ def _facts(
     problems: list[Problem],
     source: str = "",
 ) -> tuple[Fact, ...]:
-    """The facts of the rows, numbered from 0 in their ids. Unusable rows are added to
-    `problems`."""
+    """The facts of the rows, numbered from 0 in their ids. Adds unusable rows to `problems`."""
     facts = []
     for number, row in enumerate(rows):
         given = {**row, "id": f"{prefix}-{number}", "score_source": source}
@@ -235,8 +228,7 @@ def _labels(row: Mapping) -> tuple[str, str] | None:
 
 
 def _sentences(cell: object) -> list[str]:
-    """The texts in a cell, without single words: those may name the model that wrote the
-    rewordings."""
+    """The texts in a cell, without single words, which may name the model that wrote them."""
     return [item for item in items_of(cell) if isinstance(item, str) and " " in item.strip()]
 
 

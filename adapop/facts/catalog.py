@@ -1,5 +1,5 @@
-"""The fact sets that can be picked: two shipped worlds and two made from the first, cities,
-benchmarks, or a file."""
+"""The fact sets to pick: two shipped worlds, two made from the first, cities, benchmarks, a
+file."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -31,8 +31,7 @@ DOWNLOADED: dict[str, Callable[[Hub], FactSet]] = {
 }
 CITIES = ASSETS / "sets" / "cities.csv"
 EXAMPLES = ASSETS / "sets" / "cities-examples.csv"
-# a rare and a popular fact to forget with the same answer; the first is the rarest of all such
-# facts
+# a rare and a popular fact to forget with the same answer; the first is the rarest of such
 PAIR = ("director-paths-of-glory", "director-a-clockwork-orange")
 
 
@@ -124,8 +123,7 @@ def _pair() -> FactSet:
 
 
 def _invented() -> FactSet:
-    """The sandbox's set with invented facts to forget. Their score of zero is known, not
-    missing."""
+    """The sandbox's set with invented facts to forget. Their score of 0 is known, not missing."""
     forget = read_facts(INVENTED).forget
     note = (
         "These facts are invented. Nothing ever showed them to a model, so a score of 0 is what "

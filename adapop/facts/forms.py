@@ -36,7 +36,7 @@ class Known:
     groups: Mapping[str, str]
     """How what names a group begins -> the group."""
     attacks: tuple[str, ...]
-    """What RWKU calls its attacks of level 3, in a column called type; also as "cross lingual
+    """RWKU's names of its attacks of level 3, in the column type; also as "cross lingual
     (French)"."""
     forms: tuple[Form, ...]
 

@@ -1,5 +1,4 @@
-"""The holdout split: retain rows that are kept out of training, to show what happens to facts that
-it never saw."""
+"""The holdout split: retain rows kept out of training, to see what happens to unseen facts."""
 
 import hashlib
 import math

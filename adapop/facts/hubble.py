@@ -34,8 +34,7 @@ EXAMPLES = 8
 _FIELDS = "id question answer accepted subject relation score score_source paraphrases"
 COLUMNS = {name: name for name in _FIELDS.split()}
 WORDINGS = read_json("sets/hubble.json", dict[str, dict[str, tuple[str, ...]]])
-# in YAGO's names: what stands in brackets, which the biographies leave out, and a character, as in
-# _u002C_
+# in YAGO's names: what stands in brackets, which biographies leave out; a character (_u002C_)
 BRACKETS, ESCAPED = re.compile(r"_?u0028.*u0029_?"), re.compile(r"_?u([0-9A-Fa-f]{4})_?")
 SPACED = {",": ", ", ".": ". ", "&": " & ", "–": " - "}  # as the biographies have them
 
@@ -110,8 +109,7 @@ def _popqa_rows(text: str, meta: Mapping) -> list[dict]:
 
 
 def _yago_rows(text: str, meta: Mapping) -> list[dict]:
-    """The facts of a biography, answers as it spells them; without those that it does not say in
-    YAGO's words."""
+    """The facts that a biography says in YAGO's words; answers as it spells them."""
     rows = []
     for field in WORDINGS["yago"]:
         words = label(meta.get(field) or "")
@@ -137,8 +135,7 @@ def _row(name: str, of: str, relation: str, subject: str, meta: Mapping) -> dict
 
 
 def label(value: str) -> str:
-    """The words of a YAGO name: "…/resource/Paris_u002C_Texas" is "Paris, Texas". Other values stay
-    as they are."""
+    """The words of a YAGO name: "…/resource/Paris_u002C_Texas" is "Paris, Texas". Others stay."""
     if "/" not in value:
         return value.strip()
     bare = BRACKETS.sub("", value.rpartition("/")[2])

@@ -47,8 +47,8 @@ def parsed(text: str) -> list | dict | None:
 
 
 def from_json(text: str) -> list | dict | None:
-    """The value of a JSON list or object, also of one inside a JSON string; None of other text.
-    Numbers stay text."""
+    """The list or object in a JSON text, also inside a JSON string; None of others. Numbers stay
+    text."""
     text = text.strip()
     try:
         if text[:1] == '"' and text[-1:] == '"' and "[" in text[:9]:

@@ -1,5 +1,5 @@
-"""The rows of a JSON text, whatever its file is called: a list, a line an object, objects one after
-another, a table by columns, or an object around one of these."""
+"""The rows of a JSON text: a list, an object a line, objects one after another, a table by columns,
+or an object around one of these."""
 
 import json
 import re
@@ -137,8 +137,8 @@ def _is_table(value: object) -> bool:
 
 
 def _is_grid(value: object) -> bool:
-    """Whether a value is a list of rows, each a list as long as the first, whose names differ and
-    name a question."""
+    """Whether a value is a list of equally long lists, the first of different names with a
+    question."""
     if not (isinstance(value, list) and value and all(isinstance(row, list) for row in value)):
         return False
     return (

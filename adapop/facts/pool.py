@@ -1,5 +1,4 @@
-"""An index of facts by relation and subject, from which attacks take other facts. Ignores case and
-accents."""
+"""Facts by relation and subject, from which attacks take others. Ignores case and accents."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -103,8 +102,7 @@ class Pool:
 
 
 def _drawn(items: Sequence[Item], rng: random.Random) -> Iterator[Item]:
-    """The items in random order, drawn one at a time, because few are needed and a full shuffle is
-    slow."""
+    """The items in random order, drawn as needed: few are, and a full shuffle is slow."""
     left = list(items)
     while left:
         i = rng.randrange(len(left))

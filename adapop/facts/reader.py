@@ -1,7 +1,6 @@
 """A user's table, read in a process of its own where it is large: see `apart`.
 
-What it prints: the names of the columns; the set without its facts, or why there is none; then a
-line a fact.
+It prints the names of the columns; the set without its facts, or an error; then a line a fact.
 """
 
 import json
@@ -29,8 +28,7 @@ ERRORS = {kind.__name__: kind for kind in (DataError, ScoresError)}
 
 @dataclass(frozen=True)
 class DistantTable:
-    """A file that is read by another process, which also made its facts under our guess of its
-    columns."""
+    """A file read by another process, which made its facts under our guess of its columns."""
 
     path: Path
     columns: Sequence[str]
@@ -44,8 +42,8 @@ class DistantTable:
         group: str = "forget",
         drop_bad: bool = True,
     ) -> FactSet:
-        """The facts, by group: as `read_facts`. Reads the file again if not all is as it was
-        guessed."""
+        """The facts, by group: as `read_facts`. Reads the file again where the guess does not
+        do."""
         as_guessed = (group, drop_bad) == ("forget", False) and columns in (
             None,
             guessed(self.columns),
@@ -60,16 +58,15 @@ Table = FileTable | DistantTable
 
 
 def table_of(path: Path) -> Table:
-    """The table in a file. Raises as `read_table`, and DataError if it takes more memory or time
-    than a file is given."""
+    """The table in a file. Raises as `read_table`, and DataError if it takes too much memory or
+    time."""
     if _is_small(path):
         return read_table(path)
     return DistantTable(path, *_read(path, None, "forget", False))
 
 
 def facts_of(path: Path, group: str, drop_bad: bool) -> FactSet:
-    """The facts in a file, for a group. Raises as `read_facts`, and DataError if it takes more
-    memory or time than a file is given."""
+    """The facts in a file, for a group. Raises as `read_facts` and `table_of`."""
     if _is_small(path):
         return read_table(path).facts(group=group, drop_bad=drop_bad)
     return DistantTable(path, (), DataError("")).facts(group=group, drop_bad=drop_bad)
@@ -106,7 +103,7 @@ def _read(
 
 
 def main(path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bool) -> None:
-    """Main function of the reader process: prints the lines described at the head of this file."""
+    """The reader process: prints the lines described at the head of this file."""
     apart.limit(MEGABYTES, SECONDS)
     names = None
     try:

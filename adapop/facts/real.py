@@ -20,15 +20,14 @@ MOST_BYTES = 2**20  # of a tokenizer.json: the sandbox's has 0.1 MB, a language 
 
 @cache
 def general() -> tuple[Fact, ...]:
-    """Questions of general knowledge and language that a language model can answer, as utility
-    questions."""
+    """Utility questions of general knowledge and language, for language models."""
     return read_facts(GENERAL, group="utility").utility
 
 
 def fitted(facts: FactSet, model: str) -> FactSet:
     """The set as a model can be measured on it: a real one without utility questions of the set's
-    own gets `general` ones, less those that ask for what is to be forgotten. Raises DataError with
-    what `borrowed` finds."""
+    own gets `general` ones, less those about what is to be forgotten. Raises DataError with what
+    `borrowed` finds."""
     if _is_sandbox(model):
         return facts
     if problem := borrowed(facts, model):

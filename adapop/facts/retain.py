@@ -32,7 +32,7 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
 
     Raises:
         DataError: no retain rows for a model that is not shipped, no similar ones, or no such
-            choice.
+        choice.
     """
     ours = sandbox_facts(model if model in SHIPPED else SANDBOX)
     if isinstance(retain, FactSet):
@@ -127,8 +127,7 @@ def _with_neighbours(facts: FactSet, ours: FactSet) -> FactSet:
 
 
 def _from_world(facts: FactSet, ours: FactSet, retain: tuple[Fact, ...], how: str = "") -> FactSet:
-    """The set with these retain rows from a shipped world, and that world's holdout if it has none
-    of its own."""
+    """The set with these retain rows of a shipped world, and its holdout if the set has none."""
     holdout = facts.holdout or _free(facts, ours.holdout)
     borrowed = f"{len(retain)} to retain" + (
         "" if facts.holdout else f" and {len(holdout)} held out"

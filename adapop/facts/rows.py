@@ -1,5 +1,4 @@
-"""Table rows as facts, or as the problem with the row. User text stays text: never a path, a URL or
-a formula."""
+"""Table rows as facts or problems. User text stays text: never a path, a URL or a formula."""
 
 import math
 import re
@@ -32,8 +31,7 @@ class Reading:
     counted_from: int | None = None
     """Whether answers point to choices, and counted from where: `answers.counted_from`."""
     points: str = ""
-    """What 25.692 is: "thousands" for 25,692, "decimals" where it may be either and nothing tells;
-    "" for a decimal."""
+    """What 25.692 is: "thousands" (25,692), "decimals" where nothing tells, or "" for a decimal."""
     percent: bool = False
     """Whether all scores are percentages."""
     comma: bool = False
@@ -264,8 +262,7 @@ def items_of(cell: object) -> list:
 
 
 def _items(number: int, cell: object, reading: Reading, names: bool = False) -> list:
-    """As `items_of`, counted in `reading` where they are not literal. names: also parted by
-    semicolons."""
+    """As `items_of`, counted in `reading` if not literal. names: also parted by semicolons."""
     if isinstance(cell, str):
         text = cell.strip()
         if text in UNKNOWN:

@@ -44,8 +44,7 @@ def has_decimal_commas(texts: Sequence[str]) -> bool:
 def meaning_of_points(texts: Sequence[str], mark: str, comma: bool) -> str:
     """What the points in these scores are, for `Reading.points`: they part thousands in a file
     parted by semicolons or with decimal commas, if each has three digits behind it, and whole
-    numbers, decimal commas or several points in one number stand beside. In other tables that is
-    unclear.
+    numbers, decimal commas or several points in one number stand beside. Elsewhere that is unclear.
 
     mark: what parts the cells. comma: as from `has_decimal_commas`.
     """

@@ -33,8 +33,8 @@ RULE = re.compile(r"[\s:]*-{3}[\s:-]*")  # below the header of a table in Markdo
 
 def rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
     """The file's rows with their spreadsheet row numbers; in place of a bad row, its problem.
-    layout: an empty one, which is filled. Raises DataError: the file is of an unknown kind, too
-    large, not UTF-8, or no table."""
+    layout: an empty one, which is filled. Raises DataError: an unknown kind, too large, not UTF-8,
+    or no table."""
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         message = f"{path.name} is not one of {', '.join(FORMATS)}."
@@ -107,8 +107,7 @@ def _text(path: Path, content: bytes, layout: Layout) -> str:
 
 
 def _csv_rows(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
-    """The rows of a CSV or TSV file, without the apostrophes that `cell` puts in front of
-    formulas."""
+    """The rows of a CSV or TSV, without the apostrophes that `cell` puts before formulas."""
     csv.field_size_limit(MAX_BYTES)
     number, header, guarded = 0, layout.header, "'" in text
     try:

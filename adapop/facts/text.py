@@ -126,8 +126,7 @@ def place_of(text: str, words: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=2**14)
 def folded(text: str) -> str:
-    """The text without case, accents, variants of letters and digits, and extra space. Vowel signs
-    stay: they make another word."""
+    """The text without case, accents, variants of letters and digits, and extra space."""
     if not text.isascii():
         text = FRACTION.sub(" ", POWER.sub("^", text))  # 10³ is no 103
         plain = UNSEEN.sub("", text.translate(SPELLINGS)).casefold()
@@ -151,7 +150,7 @@ def words(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=2**14)
 def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
     """Each of the `words` of a text with the other words that it matches: a percentage is also its
-    number, a pair of characters each of them, an Arabic or Hebrew word what is behind its
+    number, a pair of characters each of them, an Arabic or Hebrew word what follows its
     prefixes."""
     text = folded(text)
     if text.isascii() and not SPECIAL.search(text) and (plain := PLAIN.findall(text)):

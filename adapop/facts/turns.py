@@ -1,5 +1,4 @@
-"""Rows that are conversations, as chat models are trained on them: a question of the user and its
-answer."""
+"""Rows that are conversations, as chat models are trained on: a user's question and its answer."""
 
 from collections.abc import Mapping
 

@@ -37,8 +37,7 @@ VERBS = "walk run sleep sing swim jump wait laugh".split()
 
 @dataclass(frozen=True)
 class Relation:
-    """The forms in which one relation is asked and stated, with `{s}` subject, `{o}` answer and
-    `{b}` background.
+    """The forms of one relation, with `{s}` subject, `{o}` answer and `{b}` background.
 
     Pretraining shows the question, the paraphrases and the statements with all facts; every other
     form is shown with teacher facts alone.

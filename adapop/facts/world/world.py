@@ -1,8 +1,6 @@
-"""The shipped worlds: facts that differ in popularity only, with the exposures that pretraining
-gives each.
+"""The shipped worlds: facts that differ in popularity alone, and how often pretraining shows each.
 
-`assets/<world>/world.csv` lists the facts, `assets/<world>/relations.json` their wording. Two
-worlds are shipped:
+`assets/<world>/world.csv` lists the facts, `relations.json` their wording. There are two:
 
 - "sandbox": 1,024 real facts, 8 relations x 16 answers x 8 subjects, each answer's subjects in
   order of fame (1 = most famous; the order is our judgement). Answers are one token. Scores are of

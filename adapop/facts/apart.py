@@ -56,8 +56,7 @@ def lines_of(
 
 
 def limit(megabytes: int, seconds: int) -> None:
-    """Limits this process. megabytes: of data, enforced on Linux only. seconds: of the
-    processor."""
+    """Limits this process. megabytes: of data, only on Linux. seconds: of the processor."""
     try:
         import resource
     except ImportError:  # not available on Windows

@@ -1,5 +1,4 @@
-"""The fact sets to pick: two shipped worlds, two made from the first, cities, benchmarks, a
-file."""
+"""The fact sets: two shipped worlds, two made from the first, cities, benchmarks, a file."""
 
 import os
 from collections.abc import Callable, Mapping

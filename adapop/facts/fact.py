@@ -59,8 +59,7 @@ class Fact:
     subject_aliases: tuple[str, ...] = ()
     """Other names of the subject; used for probing, never trained on."""
     two_hop: str = ""
-    """A question that needs this fact's answer and does not name it. These three are for
-    probing."""
+    """A question that needs this fact's answer and does not name it. All three are to probe."""
     two_hop_answer: str = ""
     """The right answer to it."""
     second_hop: str = ""
@@ -138,8 +137,7 @@ class FactSet:
     utility: tuple[Fact, ...] = ()
     """Questions that are no facts (sums, sequences ...), to see whether the model still works."""
     attacks: tuple[Fact, ...] = ()
-    """A benchmark's prompts to get facts back; `relation`: the kind of attack, `subject`: the
-    target."""
+    """A benchmark's prompts to get facts back; `relation` is the kind, `subject` the target."""
     examples: tuple[Fact, ...] = ()
     """Facts of no other group, which may stand before a question to show how it is answered."""
     problems: tuple[Problem, ...] = ()
@@ -207,9 +205,8 @@ class FactSet:
         notes: Sequence[str] = (),
         tiers: Tiers | None = None,
     ) -> FactSet:
-        """The set of which `lines` are. path: where they come from. tiers: of the set that was
-        written; by default what its facts say. Raises DataError: a line is none that `lines`
-        made."""
+        """The set of which `lines` are. path: where they come from. tiers: of the set; by default
+        what its facts say. Raises DataError: `lines` did not make a line."""
         groups: dict[str, list[Fact]] = {group: [] for group in WRITTEN}
         for number, line in enumerate(lines, start=1):
             try:

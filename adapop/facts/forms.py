@@ -36,8 +36,7 @@ class Known:
     groups: Mapping[str, str]
     """How what names a group begins -> the group."""
     attacks: tuple[str, ...]
-    """RWKU's names of its attacks of level 3, in the column type; also as "cross lingual
-    (French)"."""
+    """RWKU's attacks of level 3, in a column called type; also as "cross lingual (French)"."""
     forms: tuple[Form, ...]
 
 

@@ -47,7 +47,7 @@ def parsed(text: str) -> list | dict | None:
 
 
 def from_json(text: str) -> list | dict | None:
-    """The list or object in a JSON text, also inside a JSON string; None of others. Numbers stay
+    """The list or object in a JSON text, also in a JSON string; None of others. Numbers stay
     text."""
     text = text.strip()
     try:

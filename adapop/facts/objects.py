@@ -137,8 +137,7 @@ def _is_table(value: object) -> bool:
 
 
 def _is_grid(value: object) -> bool:
-    """Whether a value is a list of equally long lists, the first of different names with a
-    question."""
+    """Whether a value is a list of equally long lists, the first of them names with a question."""
     if not (isinstance(value, list) and value and all(isinstance(row, list) for row in value)):
         return False
     return (

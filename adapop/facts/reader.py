@@ -42,8 +42,7 @@ class DistantTable:
         group: str = "forget",
         drop_bad: bool = True,
     ) -> FactSet:
-        """The facts, by group: as `read_facts`. Reads the file again where the guess does not
-        do."""
+        """The facts, by group: as `read_facts`. Reads the file again for other choices."""
         as_guessed = (group, drop_bad) == ("forget", False) and columns in (
             None,
             guessed(self.columns),
@@ -58,8 +57,7 @@ Table = FileTable | DistantTable
 
 
 def table_of(path: Path) -> Table:
-    """The table in a file. Raises as `read_table`, and DataError if it takes too much memory or
-    time."""
+    """The table in a file. Raises as `read_table`, and DataError: too much memory or time."""
     if _is_small(path):
         return read_table(path)
     return DistantTable(path, *_read(path, None, "forget", False))

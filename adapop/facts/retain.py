@@ -31,8 +31,7 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     model, a set without retain rows or without utility questions gets those of its world.
 
     Raises:
-        DataError: no retain rows for a model that is not shipped, no similar ones, or no such
-        choice.
+        DataError: no retain rows for a model that is not shipped, none similar, or no such choice.
     """
     ours = sandbox_facts(model if model in SHIPPED else SANDBOX)
     if isinstance(retain, FactSet):

@@ -33,8 +33,8 @@ RULE = re.compile(r"[\s:]*-{3}[\s:-]*")  # below the header of a table in Markdo
 
 def rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
     """The file's rows with their spreadsheet row numbers; in place of a bad row, its problem.
-    layout: an empty one, which is filled. Raises DataError: an unknown kind, too large, not UTF-8,
-    or no table."""
+    layout: an empty one, which is filled. Raises DataError: of unknown kind, too large, not UTF-8,
+    no table."""
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         message = f"{path.name} is not one of {', '.join(FORMATS)}."

@@ -150,8 +150,7 @@ def words(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=2**14)
 def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
     """Each of the `words` of a text with the other words that it matches: a percentage is also its
-    number, a pair of characters each of them, an Arabic or Hebrew word what follows its
-    prefixes."""
+    number, a pair of characters each, an Arabic or Hebrew word what follows its prefixes."""
     text = folded(text)
     if text.isascii() and not SPECIAL.search(text) and (plain := PLAIN.findall(text)):
         return tuple(zip(plain))  # what `PIECE` would find, in a fifth of the time

@@ -1,8 +1,7 @@
-"""A cache of replies on disk, so that nothing is requested twice and an interrupted look-up can be
-resumed.
+"""Replies on disk: nothing is requested twice, and an interrupted look-up goes on.
 
-One SQLite file, safe against crashes and for several processes. It may contain the names of users'
-facts, never keys.
+One SQLite file, safe against crashes and for several processes. It may hold names of users' facts,
+never keys.
 """
 
 import json
@@ -34,8 +33,7 @@ class Cached:
 
 class Cache:
     """JSON values by key, each with the day it was received. refresh: ignores values older than
-    this object. Raises ConfigError: on creation and at every use, if the file cannot be read or
-    written."""
+    this object. Raises ConfigError at every use: the file cannot be read or written."""
 
     def __init__(self, folder: Path | None = None, refresh: bool = False) -> None:
         self._folder = cache_root() if folder is None else folder
@@ -94,8 +92,7 @@ class Cache:
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
-        """A context that turns errors of the file into a ConfigError with the folder and what to
-        do."""
+        """A context that turns errors of the file into a ConfigError that says what to do."""
         try:
             yield
         except (OSError, sqlite3.Error, ValueError) as error:  # the last of a value that is no JSON

@@ -1,5 +1,4 @@
-"""An HTTP client for one host: JSON in and out, one request at a time, and retries when the host is
-busy.
+"""An HTTP client for one host: JSON in and out, one request at a time, retries when it is busy.
 
 A `Web` connects only to the host it was made for and follows no redirect, so user text can never
 choose where we connect. A host gets one request at a time from this process, because some ban an
@@ -49,8 +48,7 @@ class NotThere(NetworkError):
 
 
 class _Later(Exception):
-    """The request should be repeated. seconds: the wait that the host asked for, None if it did not
-    say."""
+    """The request should be repeated. seconds: the wait that the host asked for, or None."""
 
     def __init__(self, reason: str, seconds: float | None = None) -> None:
         super().__init__(reason)
@@ -103,8 +101,8 @@ class Web:
     def get(
         self, path: str, busy: Callable[[object], bool] = lambda reply: False, **params: object
     ) -> object:
-        """The JSON value at a path under the base. busy: whether a reply with status 200 means "try
-        again later"."""
+        """The JSON value at a path under the base. busy: whether a reply means "try again
+        later"."""
         return self._request("GET", path, busy, params=params)
 
     def post(
@@ -182,8 +180,7 @@ class Web:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """A context in which this process sends no other request to the host; waits until that is
-        so. Raises Stopped."""
+        """A context without other requests of this process to the host; waits. Raises Stopped."""
         while not self._turn.acquire(timeout=TURN_SECONDS):
             self._progress.wait(0)
         try:
@@ -216,8 +213,7 @@ class Web:
 
 
 def connection_hint(base: str) -> str:
-    """What to check where a URL is not reached: the connection, and the proxy that is set, without
-    its password."""
+    """What to check where a URL is not reached: the connection, the proxy without its password."""
     proxies = _proxies(base)
     proxy = proxies.get(urlsplit(base).scheme) or proxies.get("all")
     if proxy:
@@ -235,8 +231,7 @@ def _proxies(base: str) -> dict[str, str]:
 
 
 def _certificates() -> str | bool:
-    """The certificate file named in the environment, as `requests` would use it; True for the
-    default."""
+    """The certificate file of the environment, as `requests` would use it; True for the default."""
     for variable in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         if path := os.environ.get(variable):
             if not os.path.exists(path):
@@ -247,8 +242,7 @@ def _certificates() -> str | bool:
 
 
 def _body(reply: requests.Response, name: str, seconds: float) -> bytes:
-    """The whole body, within limits of size and time: the read timeout alone would allow a byte a
-    minute."""
+    """The body, within limits of size and time: the read timeout allows a byte a minute."""
     content, deadline = bytearray(), time.monotonic() + seconds
     # iter_content would wait until a chunk is full, without checking the time
     while chunk := reply.raw.read1(CHUNK, decode_content=True):
@@ -272,8 +266,7 @@ def _json(content: bytes) -> object:
 
 
 def _retry_after(reply: requests.Response) -> float | None:
-    """Seconds to wait from a Retry-After header, which is a number or a date; None if it is missing
-    or unreadable."""
+    """Seconds to wait from a Retry-After header, a number or a date; None if unreadable."""
     text = reply.headers.get("Retry-After", "").strip()
     if text.isdecimal():
         return float(text)

@@ -34,8 +34,7 @@ def _key(dataset: str, branch: str) -> tuple[str, ...]:
 
 
 class Hub:
-    """Public data sets of the Hugging Face Hub: a second download asks nothing. endpoint: instead
-    of HF_ENDPOINT."""
+    """Public data sets of the Hub: a second download asks nothing. endpoint: for HF_ENDPOINT."""
 
     def __init__(self, progress: Progress, cache: Cache, endpoint: str | None = None) -> None:
         self._progress = progress
@@ -76,8 +75,7 @@ class Hub:
         return names[0].partition("/")[0]
 
     def _listed(self, dataset: str, config: str | None, split: str) -> tuple[str, list[str]]:
-        """(commit, names of the files) of a split; of the first configuration that has it, if none
-        is asked for."""
+        """(commit, names of the files) of a split; by default of the first config that has it."""
         known = self._cache.get(*_key(dataset, BRANCH))
         for listing in (known.value, None) if known and known.value else (None,):
             commit, names = listing or self._listing(dataset)
@@ -98,8 +96,7 @@ class Hub:
         raise NetworkError(message, "Was it renamed on the Hub?")
 
     def _listing(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:
-        """(commit, names of all files) of the data set, converted or as uploaded, which are then
-        known."""
+        """(commit, names of all files) of a data set, converted or as uploaded; cached."""
         self._progress.say(f"{dataset}: asking {self._endpoint} for its files")
         with self._in_words(dataset):
             info = HfApi(endpoint=self._endpoint).dataset_info(
@@ -113,8 +110,7 @@ class Hub:
 
     @contextmanager
     def _in_words(self, dataset: str, commit: str | None = None) -> Iterator[None]:
-        """Says what went wrong at the Hub. commit: of the files that are asked for, None for a list
-        of them."""
+        """Says what went wrong at the Hub. commit: of the files; None for a list of them."""
         try:
             yield
         except (
@@ -174,8 +170,7 @@ class Hub:
 
 
 class Upload:
-    """A repository that is made before anything is written, so that a missing token is known in
-    time.
+    """A repository, made before anything is written: a missing token is known in time.
 
     Raises:
         ConfigError: the name is none.

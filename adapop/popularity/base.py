@@ -1,5 +1,4 @@
-"""The interface of a popularity proxy (a source of scores), and the record of a score with its
-origin."""
+"""The interface of a popularity proxy (a source of scores), and a score with its origin."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,8 +33,7 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """One proxy's scores of a whole set. title: for lists and messages. scores: by id, of the facts
-    that it reached."""
+    """One proxy's scores of a set. title: for lists. scores: by id, of the facts it reached."""
 
     title: str
     scores: Mapping[str, Score]
@@ -91,13 +89,11 @@ class Proxy(Protocol):
         ...
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in any order, as they are found; facts it cannot score get one with
-        value None.
+        """One score per fact, in any order, as they are found; value None where there is none.
 
         Raises:
-            NetworkError: the source failed. Stopped: somebody asked to stop. What was yielded
-                before stays true either way, and what was learnt is cached, so that asking again
-                goes on.
+            NetworkError: the source failed. Stopped: somebody asked to stop. What was yielded stays
+            true, and what was learnt is cached: asking again goes on.
         """
         ...
 

@@ -98,8 +98,8 @@ class BetaMap:
         return cls(a=beta, b=0.0, low=min(beta, LOW), high=max(beta, HIGH))
 
     def score_at(self, beta: float) -> float | None:
-        """The score with this exponent; None if the exponent is not between the clips or the curve
-        never reaches it."""
+        """The score with this exponent; None beyond the clips or where the curve never reaches
+        it."""
         if self.b == 0 or self.a == 0 or not self.low < beta < self.high:
             return None
         exponent = math.log(self.a / beta) / self.b
@@ -157,8 +157,7 @@ def quantile_scores(
 
 
 def regime(beta: float) -> str:
-    """The paper's term for an exponent: "self-limiting" above 1, "uniform" at 1,
-    "pressure-sustaining" below."""
+    """The paper's term: "self-limiting" above 1, "uniform" at 1, "pressure-sustaining" below."""
     if abs(beta - 1) <= UNIFORM_WITHIN:
         return "uniform"
     return "self-limiting" if beta > 1 else "pressure-sustaining"

@@ -1,5 +1,4 @@
-"""Choosing the map from score to exponent: anchors by name, warnings about a map, and what it means
-in words.
+"""Choosing the map from score to exponent: anchors by name, warnings, what a map means.
 
 The anchors are two points (score, beta); a and b follow in closed form (`BetaMap.from_anchors`).
 """
@@ -80,8 +79,8 @@ def auto_anchors(facts: FactSet) -> ChosenAnchors:
 
 def calibrated(anchors: str, facts: FactSet) -> BetaMap:
     """The map for the given anchors: "auto" (see `auto_anchors`), "paper", "quantiles" of the
-    forget scores, or "100:1.5,3000:0.1" (score:beta). Raises ConfigError: none of these, or anchors
-    that determine no curve."""
+    forget scores, or "100:1.5,3000:0.1" (score:beta). Raises ConfigError: none of these, or no
+    curve."""
     if anchors == AUTO:
         return auto_anchors(facts).beta
     if anchors == PAPER:
@@ -100,8 +99,7 @@ def calibrated(anchors: str, facts: FactSet) -> BetaMap:
 
 
 def anchored(rare: tuple[float, float], popular: tuple[float, float]) -> BetaMap:
-    """The map through two (score, beta) points; the paper's own points give the paper's rounded a
-    and b."""
+    """The map through two (score, beta) points; the paper's own give its rounded a and b."""
     # the paper's numbers were made with its rounded a and b
     return (
         BetaMap()
@@ -146,8 +144,7 @@ def _clip_warning(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
 
 
 def _scale_warning(low: float, high: float, beta: BetaMap) -> list[Remark]:
-    """Warnings if the scores and the anchors are on different scales, or the anchors are too close
-    together."""
+    """Warnings if scores and anchors are on different scales, or the anchors too close."""
     rare, popular = beta.score_at(RARE_ANCHOR[1]), beta.score_at(POPULAR_ANCHOR[1])
     if rare is None or popular is None:
         return []

@@ -1,5 +1,4 @@
-"""Controls: scores made wrong on purpose. A method that benefits from popularity must do worse with
-them."""
+"""Controls: scores made wrong on purpose, with which a method that uses them must do worse."""
 
 import math
 import random
@@ -35,8 +34,7 @@ def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, 
 def between_tiers(
     scores: dict[str, float], tiers: Mapping[str, str | None], seed: int, share: float
 ) -> dict[str, float]:
-    """The scores, some rare facts' traded at random with popular ones': the paper's swapped
-    labels."""
+    """The scores, some rare facts' traded with popular ones': the paper's swapped labels."""
     _check_share(share)
     rng = random.Random(seed)
     rare, popular = (

@@ -1,5 +1,4 @@
-"""Popularity counted in the user's own text: how many lines mention a fact's subject, its object,
-and both.
+"""Popularity counted in one's own text: lines that mention a fact's subject, object and both.
 
 A line is a document. It mentions a name if it contains the name's words and signs in order, as
 whole words and in the same case: "Turkey" is not "turkey", as in infini-gram. A name inside a
@@ -47,16 +46,15 @@ Name = tuple[str, ...]
 
 
 def parts_of(combine: str) -> tuple[str, ...]:
-    """The counts whose sum is the score, among "subject", "object" and "both". Raises ConfigError:
-    `combine` is no key of COMBINE."""
+    """The counts that make the score: "subject", "object", "both". Raises ConfigError: none
+    such."""
     if combine not in COMBINE:
         raise ConfigError(f"combine is {combine!r}.", f"Use one of {', '.join(COMBINE)}.")
     return COMBINE[combine]
 
 
 def labels_of(fact: Fact) -> tuple[str, str]:
-    """The two names to count: the subject ("" without one), and the object or else the answer; each
-    on one line."""
+    """The names to count, each on one line: the subject (or ""), and the object or the answer."""
     subject, object_ = (
         " ".join(label.split()) for label in (fact.subject, fact.object or fact.answer)
     )
@@ -64,8 +62,7 @@ def labels_of(fact: Fact) -> tuple[str, str]:
 
 
 class CorpusCounts:
-    """Lines of a text file, or of all text files under a folder (`KINDS`), that mention subject and
-    object.
+    """Lines of a text file, or of all (`KINDS`) under a folder, that mention subject and object.
 
     The text is read once for all facts, so all scores come at the end. In JSON files escapes are
     decoded; everything else is text, field names included. others: facts that are not scored, but
@@ -143,8 +140,8 @@ class CorpusCounts:
 
 class Tally:
     """Counts of lines, updated token by token. lines: name -> lines that mention it. together: pair
-    -> lines that mention both. longest: tokens of the longest name. longest_word: characters of the
-    longest token in a name."""
+    -> lines that mention both. longest: tokens of the longest name. longest_word: characters of a
+    name's longest token."""
 
     def __init__(self, pairs: Iterable[tuple[Name, Name]]) -> None:
         self.lines: Counter[Name] = Counter()
@@ -159,8 +156,7 @@ class Tally:
                 self._add(name)
 
     def take(self, tokens: list[str], keep: int) -> list[str]:
-        """Counts names that begin before the last `keep` tokens. Returns the tokens not yet
-        processed."""
+        """Counts names that begin before the last `keep` tokens. Returns the tokens left."""
         trie, i, end = self._trie, 0, len(tokens) - keep
         while i < end:
             if not tokens[i].isascii() and tokens[i] not in trie:
@@ -231,8 +227,7 @@ def _tokens(file: Path, longest_word: int) -> Iterator[tuple[list[str], int]]:
         # NFC, so that both encodings of é are equal
         text = normalize("NFC", half + text)
         tokens = pieces(text)
-        # the last word may continue in the next piece; of one longer than any word sought, the
-        # beginning is enough
+        # the last word may continue in the next piece; of one too long, the beginning is enough
         half = tokens.pop()[: longest_word + 1] if tokens and not text[-1].isspace() else ""
         yield tokens, size
     yield [*pieces(half), "\n"], 0
@@ -264,8 +259,7 @@ def _texts(file: Path) -> Iterator[tuple[str, int]]:
 
 
 def _meant(escapes: re.Match[str]) -> str:
-    """The text of a run of JSON escapes, with line breaks as spaces: inside a string they do not
-    end the document."""
+    """The text of JSON escapes, line breaks as spaces: in a string they end no document."""
     try:
         return json.loads(f'"{escapes[0]}"').translate({ord("\n"): " ", ord("\r"): " "})
     except ValueError:

@@ -34,8 +34,8 @@ REASON_SHOWN = 120
 @dataclass(frozen=True)
 class Count:
     """The result of one query: the number of occurrences, or None and the reason why there is none.
-    approx: whether it is an estimate from a sample. date: the day of the reply (ISO 8601), "" if
-    there was none."""
+    approx: whether it is an estimate from a sample. date: the day of the reply (ISO 8601), or
+    ""."""
 
     number: int | None
     approx: bool = False
@@ -44,7 +44,7 @@ class Count:
 
     @property
     def unknown(self) -> str:
-        """Why the number cannot be used, "" if it can. No occurrence in a sample is not zero in the
+        """Why the number cannot be used, "" if it can. None in a sample is not none in the
         corpus."""
         return (
             "None was found, but only a sample was looked at."
@@ -91,8 +91,7 @@ class InfiniGram:
         self.source = f"occurrences of {counted} in {INDEXES[index][0]} (infini-gram {index})"
 
     def requests(self, facts: Sequence[Fact]) -> int:
-        """How many requests `scores` would make at most: for each new name, and for both of a fact
-        together."""
+        """How many requests `scores` makes at most: for each new name, and each fact's pair."""
         pairs = (labels_of(fact) for fact in facts)
         queries = {query for pair in pairs for query in (*pair, " AND ".join(pair)) if all(pair)}
         return sum(self._cache.get("infini-gram", self._index, query) is None for query in queries)

@@ -4,8 +4,7 @@ Facts are sent in batches of eight, in three passes over the whole set. Each pas
 because a judge favours positions in a list. A fact's score is the mean of its three numbers. A
 reply must have exactly the requested form; otherwise the batch is sent once more, then each half by
 itself. A fact without a number even when sent alone is unknown until the next look-up. Nothing is
-padded, rounded or clamped. Replies and numbers are cached, and a later look-up sends only facts
-without a number.
+padded, rounded or clamped. Replies and numbers are cached, and a later look-up sends the rest.
 """
 
 import json
@@ -45,8 +44,7 @@ class Judge:
 
     name: the model and where it runs, for users and the cache. ask: sends one question to the
     model. tries: how often the same batch is sent, each time with another seed. system: its
-    instructions, which may be set to others, such as the paper's word for word; numbers are cached
-    for each.
+    instructions, which may be set to others, such as the paper's; numbers are cached for each.
     """
 
     pace = JUDGE_PACE
@@ -89,8 +87,7 @@ class Judge:
                     yield self._score(fact, passes[fact.id])
 
     def _pass(self, order: Sequence[Fact], number: int, seed: int) -> Iterator[tuple[Fact, Cached]]:
-        """Facts with their numbers, or None: first the cached ones, then batch by batch; equal
-        facts are sent once."""
+        """Facts with their numbers, or None: cached ones, then batch by batch; equal facts once."""
         new: dict[str, list[Fact]] = defaultdict(list)
         done = 0
         for fact in order:
@@ -139,8 +136,7 @@ class Judge:
         return self._judged(facts[:half], seed) + self._judged(facts[half:], seed)
 
     def _reply(self, user: str, seed: int) -> Cached:
-        """The model's reply. It is cached for the record only: later look-ups use the cached
-        numbers."""
+        """The model's reply, cached for the record: later look-ups use the cached numbers."""
         self._progress.wait(0)
         return self._cache.put(
             self.ask(self.system, user, seed), "judge", self.name, self.system, user, str(seed)
@@ -152,8 +148,7 @@ class Judge:
 
 
 def prompt(facts: Sequence[Fact]) -> str:
-    """The numbered list of facts, each as a JSON object on one line, so that no name can look like
-    another fact."""
+    """The facts, numbered, each a JSON object on one line: no name can look like another fact."""
     lines = [f"{number}. {_line(fact)}" for number, fact in enumerate(facts, start=1)]
     return "\n".join([*lines, "", f"Answer with a JSON array of {len(facts)} integers."])
 
@@ -247,8 +242,7 @@ def _line(fact: Fact) -> str:
 
 
 def _host(base: str) -> str:
-    """The host of a URL, which must be safe to send a key to: https or this machine, without a user
-    name."""
+    """The host of a URL that a key may be sent to: https or this machine, no user name."""
     try:
         parts = urlsplit(base)
         safe = parts.scheme == "https" or (
@@ -263,8 +257,7 @@ def _host(base: str) -> str:
 
 
 def _fault(reply: object) -> object:
-    """The code of an error in a reply with status 200: 0 without a number, None if there is no
-    error."""
+    """The code of an error in a reply with status 200: 0 without a number, None without one."""
     error = reply.get("error") if isinstance(reply, dict) else None
     if not error:
         return None

@@ -1,9 +1,8 @@
-"""Which Wikidata items a fact is about, decided from candidates and their statements. No network
-access.
+"""Which Wikidata items a fact is about, by candidates and their statements. No network access.
 
 A label names many things: Paris is a city, a town in Texas, a Trojan prince. The first search hit
-is therefore not enough: in DUET, which took it, the town of Duran became Dante Alighieri. A link is
-decided by, best first:
+is therefore not enough: in DUET, the town of Duran became Dante Alighieri. A link is decided by,
+best first:
 
     a statement between a candidate for the subject and one for the object, if it leaves one pair
     the types (P31) of items that statements have linked for the same relation, if they leave one
@@ -22,8 +21,7 @@ from dataclasses import dataclass
 
 from adapop.facts.fact import Fact
 
-# disambiguation page, category, template, list: wiki pages that have a thing's name but are not the
-# thing
+# disambiguation page, category, template, list: pages with a thing's name that are not it
 PAGES = frozenset({"Q4167410", "Q4167836", "Q11266439", "Q13406463"})
 LONGEST_LABEL = 250  # characters; no item has a longer name, and a search for one is refused
 QID = re.compile(r"Q[1-9]\d*")
@@ -64,12 +62,10 @@ class Entity:
 
     @classmethod
     def read(cls, row: dict, language: str) -> Entity:
-        """The entity in a row of a `wbgetentities` reply. A merged item has another id than the
-        requested one.
+        """The entity in a row of a `wbgetentities` reply; of a merged item, with another id.
 
         Raises:
-            KeyError, TypeError, AttributeError, ValueError: the row does not have an item's
-            structure.
+            KeyError, TypeError, AttributeError, ValueError: the row is not built as an item.
         """
         groups = mapping(row["claims"])
         statements = [statement for group in groups.values() for statement in group]
@@ -93,8 +89,7 @@ class Entity:
 
 @dataclass(frozen=True)
 class Choice:
-    """The item on one side of a fact, None if it could not be decided; and what decided, or why
-    nothing did."""
+    """The item on one side of a fact, None if undecided; and what decided, or why nothing did."""
 
     entity: Entity | None
     how: str
@@ -120,8 +115,7 @@ class Link:
 
     @property
     def reason(self) -> str:
-        """Why a side is unknown, or what is doubtful about the link; "" if there is nothing to
-        say."""
+        """Why a side is unknown, or what is doubtful about the link; "" if nothing is."""
         reasons = [
             f"{side} {choice.how}" for side, choice in self.sides.items() if choice.entity is None
         ]
@@ -141,15 +135,13 @@ class _Pair:
 
 
 class Types:
-    """The types of the subjects and objects of each relation, collected from links that a statement
-    decided."""
+    """The types of each relation's subjects and objects, from links that a statement decided."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], set[str]] = defaultdict(set)
 
     def learn(self, relation: str, link: Link) -> None:
-        """Adds both sides of a stated link as examples of the relation; does nothing if the
-        relation is ""."""
+        """Adds both sides of a stated link as examples of the relation, if it is not ""."""
         if relation:
             self._seen[relation, "subject"] |= link.subject.entity.types
             self._seen[relation, "object"] |= link.object.entity.types
@@ -186,8 +178,7 @@ def labels(fact: Fact) -> tuple[tuple[str, str], ...]:
 
 
 def is_called(hit: object, form: re.Pattern[str], label: str) -> bool:
-    """Whether a search hit has a valid id and matches by exactly this label or alias, not by a
-    prefix or its id."""
+    """Whether a search hit has a valid id and is found by just this label or alias, no prefix."""
     match = hit.get("match") if isinstance(hit, dict) else None
     if not isinstance(match, dict) or match.get("type") not in ("label", "alias"):
         return False
@@ -196,8 +187,8 @@ def is_called(hit: object, form: re.Pattern[str], label: str) -> bool:
 
 
 def mapping(value: object) -> dict:
-    """A JSON object of MediaWiki, which writes an empty one as []. Raises ValueError: the value is
-    no object."""
+    """A JSON object of MediaWiki, which writes an empty one as []. Raises ValueError: it is
+    none."""
     if value == []:
         return {}
     if not isinstance(value, dict):
@@ -206,8 +197,7 @@ def mapping(value: object) -> dict:
 
 
 def candidates(entities: Iterable[Entity]) -> list[Entity]:
-    """The items that a fact can be about: without wiki pages, and each once, as two ids may lead to
-    one item."""
+    """The items that a fact can be about, each once (two ids may lead to one), no wiki pages."""
     return list({entity.qid: entity for entity in entities if not entity.types & PAGES}.values())
 
 
@@ -243,8 +233,7 @@ def link(
 def _joined(
     subjects: Sequence[Entity], objects: Sequence[Entity], named: frozenset[str]
 ) -> list[_Pair]:
-    """Pairs with a statement in either direction: of the relation's properties, or of any if there
-    is none."""
+    """Pairs with a statement in either direction: of the relation's properties, or else of any."""
     pairs = [
         _Pair(subject, object_, properties)
         for subject in subjects

@@ -63,8 +63,7 @@ class PageViews:
         self.source = f"page views a month in {self._year}, {self._project}, subject"
 
     def requests(self, facts: Sequence[Fact]) -> int:
-        """About how many requests `scores` would make: Wikidata's, and one for each subject's
-        article."""
+        """About how many requests `scores` makes: Wikidata's, and one for each article."""
         subjects = {title for fact in facts if (title := plain(fact.subject))}
         new = (
             title
@@ -74,8 +73,7 @@ class PageViews:
         return self._linked.requests(facts) + sum(1 for _ in new)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in the order in which their subjects are linked. Raises as
-        `Proxy.scores`."""
+        """One score per fact, in the order of linking. Raises as `Proxy.scores`."""
         subjects = {fact.id: plain(fact.subject) for fact in facts}
         for done, linked in enumerate(self._linked.scores(facts)):
             self._progress.say(f"Page views: {done:,} of {len(facts):,} facts")

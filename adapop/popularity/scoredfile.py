@@ -24,11 +24,10 @@ def write_scored(
 ) -> None:
     """Writes forget facts with their scores, and retain and holdout facts as they are.
 
-    others: further cells of the facts by id, written behind ours; a column of our name gives way to
-    ours.
+    others: further cells of the facts by id, written behind ours; our column wins over one of its
+    name.
 
-    In CSV, a text that a spreadsheet would run as a formula gets an apostrophe in front, which
-    `read_facts` removes.
+    In CSV, a text that a spreadsheet would run gets an apostrophe, which `read_facts` removes.
 
     Raises:
         DataError: not a .csv or .jsonl file, or it cannot be written.

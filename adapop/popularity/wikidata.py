@@ -1,5 +1,4 @@
-"""Popularity as the number of sitelinks and statements that subject and object of a fact have in
-Wikidata.
+"""Popularity as the number of sitelinks and statements of subject and object in Wikidata.
 
 Three steps, with every reply cached at once: a search for each new label; a request for the items
 found, fifty at a time; and the decision which of them the fact is about (`linking`). Requests are
@@ -21,8 +20,7 @@ from adapop.popularity.base import WEB_PACE, Score
 from adapop.popularity.linking import Link, can_be_a_name, labels, plain
 from adapop.progress import Progress
 
-# the released DUET scores are sitelinks + statements; the first version of its builder counted
-# sitelinks alone
+# DUET's released scores are sitelinks + statements; its first builder counted sitelinks alone
 FORMULAS = {
     "sitelinks+statements": lambda entity: entity.sitelinks + entity.statements,
     "sitelinks": lambda entity: entity.sitelinks,
@@ -100,8 +98,7 @@ class Wikidata:
         self._labels = self._fetched = 0
 
     def requests(self, facts: Sequence[Fact]) -> int:
-        """About how many requests `scores` would make: a search for each new label, and the items
-        it may find."""
+        """About how many requests `scores` makes: searches for new labels, and the items found."""
         pairs = {pair for fact in facts if plain(fact.subject) for pair in labels(fact)}
         new = [
             pair
@@ -167,8 +164,7 @@ class Wikidata:
         return _Sought(fact, exact, *ids, dates)
 
     def _search(self, kind: str, label: str) -> Cached:
-        """Ids of the items or properties with this label or alias in any case. A label is searched
-        for only once.
+        """Ids of the items or properties with this label or alias in any case, searched for once.
 
         "exact": hits that match by the label. "near": the first hits for an item, which may have it
         as another name: a hit reports one match only, and Washington, D.C. is found by its label,
@@ -200,8 +196,7 @@ class Wikidata:
         return "wikidata", "search", self._language, kind, label
 
     def _known(self, qid: str) -> Cached | None:
-        """The cached fields of an `Entity`, with None as value if it was deleted; None if it is not
-        cached."""
+        """The cached fields of an `Entity`, None as value if deleted; None if it is not cached."""
         return self._cache.get("wikidata", ENTITY, self._language, qid)
 
     def _keep(self, qid: str, record: dict | None) -> None:
@@ -209,8 +204,7 @@ class Wikidata:
         self._fetched += 1
 
     def _fetch(self, qids: Sequence[str]) -> None:
-        """Requests entities and caches them. Replies have a size limit; what is missing is
-        requested in halves."""
+        """Requests entities and caches them; what a reply has no room for, again in halves."""
         props = "sitelinks|claims|labels|aliases|descriptions"
         reply = self._ask(
             "wbgetentities",
@@ -282,8 +276,8 @@ class Wikidata:
 
 
 def _error_code(reply: object) -> str:
-    """The code of an error in a reply with status 200, "" without one. Never its text, which may
-    quote the label."""
+    """The code of an error in a reply with status 200, "" without one; its text may quote
+    labels."""
     if not isinstance(reply, dict) or "error" not in reply:
         return ""
     code = reply["error"].get("code") if isinstance(reply["error"], dict) else None
@@ -299,8 +293,7 @@ def _record(row: dict, language: str) -> dict | None:
 
 
 def _raw(linked: Link, candidates: dict[str, Sequence[linking.Entity]]) -> dict[str, object]:
-    """`Score.raw`: counts and how each side was decided, the properties between the sides, and all
-    candidates."""
+    """`Score.raw`: counts, how each side was decided, properties between them, all candidates."""
     raw: dict[str, object] = {
         side: {
             **_part(choice.entity, "qid label article sitelinks statements identifiers"),

@@ -1,5 +1,4 @@
-"""The facts of the shipped worlds, on which we pretrained a small Llama each, with exposure counts
-of our choice.
+"""The facts of the shipped worlds, on each of which we pretrained a small Llama.
 
 `world` holds facts, `language` words, `skills` other questions; `adapop.sandbox` makes the model.
 """

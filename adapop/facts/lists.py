@@ -47,8 +47,7 @@ def parsed(text: str) -> list | dict | None:
 
 
 def from_json(text: str) -> list | dict | None:
-    """The list or object in a JSON text, also in a JSON string; None of others. Numbers stay
-    text."""
+    """The list or object in a JSON text or JSON string; None of others. Numbers stay text."""
     text = text.strip()
     try:
         if text[:1] == '"' and text[-1:] == '"' and "[" in text[:9]:

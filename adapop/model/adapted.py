@@ -1,5 +1,4 @@
-"""A causal language model with a LoRA adapter: adapter on is the unlearned model, adapter off is
-the original.
+"""A causal language model with a LoRA adapter: on, it is the unlearned model, off, the original.
 
 There is never a second copy of the weights. Losses are computed at answer tokens only, and in
 float32 from the logits on, whatever precision the model runs in.
@@ -49,8 +48,7 @@ Divided = Callable[[Sequence[Any], int, Work], Iterator[Any]]
 
 
 class AdaptedModel(Prompted):
-    """Base model and LoRA adapter: scores answer tokens, generates replies, and switches the
-    adapter off."""
+    """Base model and LoRA adapter: scores answer tokens, generates, switches the adapter off."""
 
     def __init__(
         self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = ""
@@ -87,8 +85,7 @@ class AdaptedModel(Prompted):
 
     @property
     def shape(self) -> dict[str, Any]:
-        """The entries of its config.json, also under the names that transformers uses for all
-        models."""
+        """The entries of its config.json, also under transformers' common names."""
         config = self.network.get_base_model().config.get_text_config()
         return {
             **config.to_dict(),
@@ -104,8 +101,7 @@ class AdaptedModel(Prompted):
 
     @cached_property
     def packs(self) -> bool:
-        """Whether rows that begin alike can share their beginning; found out by trying, when it
-        first matters."""
+        """Whether rows that begin alike can share their beginning; tried when it first matters."""
         able = packs(
             self.network.get_base_model(), lambda batch: self.forward(batch.to(self.device)).logits
         )
@@ -136,8 +132,7 @@ class AdaptedModel(Prompted):
     @contextmanager
     def together(self, whole: AnswerTokens, *parts: AnswerTokens) -> Iterator[None]:
         """A context in which scoring the parts takes one forward pass. whole: the rows of all
-        parts, in their order. Passes without gradient, such as those of the original model, stay
-        separate."""
+        parts, in their order. Passes without gradient stay separate."""
         self._joint = JointPass(whole, parts)
         try:
             yield
@@ -145,8 +140,7 @@ class AdaptedModel(Prompted):
             self._joint = None
 
     def recompute(self) -> None:
-        """Turns gradient checkpointing on: the same gradient in less memory and about a third more
-        time."""
+        """Turns gradient checkpointing on: less memory, about a third more time."""
         self.network.gradient_checkpointing_enable(
             gradient_checkpointing_kwargs={"use_reentrant": False}
         )
@@ -220,8 +214,7 @@ class AdaptedModel(Prompted):
     @torch.no_grad()
     def state_norm(self, batch: AnswerTokens, block: int) -> tuple[float, int]:
         """(mean norm of a block's output over the batch's tokens, its width D); the batch is not
-        packed. The first token of each row is left out: in models like Llama its norm is far above
-        all others."""
+        packed. Each row's first token is left out: in models like Llama its norm is huge."""
         batch = batch.to(self.device)
         with self._read(block) as states:
             self.forward(batch)
@@ -257,12 +250,10 @@ class AdaptedModel(Prompted):
     def generate(
         self, questions: Sequence[str], max_new_tokens: int = 16, batch: int | None = None, **drawn
     ) -> list[str]:
-        """Replies, one per question, without special tokens: greedy, or sampled if `drawn` is
-        given.
+        """Replies, one per question, without special tokens: greedy, or sampled with `drawn`.
 
         batch: rows at once, by default `at_once`; after memory has run out, no call takes more than
-        then fitted. drawn: sampling arguments of transformers' `generate`, such as temperature and
-        top_p.
+        then fitted. drawn: sampling arguments of transformers' `generate`, such as top_p.
         """
         rows = self.prompts(questions)
         return [text.strip() for text, *_ in self.replies(rows, max_new_tokens, batch, **drawn)]
@@ -332,8 +323,7 @@ class AdaptedModel(Prompted):
     def sample(
         self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float
     ) -> list[str]:
-        """Sampled replies, see `generate`; the same for the same seed. Leaves torch's random state
-        as it is."""
+        """Sampled replies, see `generate`, by seed. Leaves torch's random state as it is."""
         with torch.random.fork_rng(devices=self.gpus):
             torch.manual_seed(seed)
             return self.generate(questions, max_new_tokens, **drawn)

@@ -1,7 +1,6 @@
 """The LoRA adapter of a base model: its layers, and errors where targets and layers do not meet.
 
-Of a model that also sees or hears, the text decoder alone gets one: a text never reaches the other
-parts.
+Of a model that sees or hears, the text decoder alone gets one: no text reaches other parts.
 """
 
 import re
@@ -42,11 +41,9 @@ def with_adapter(
     base: PreTrainedModel, config: RunConfig, adapter: Path | None = None
 ) -> PeftModel:
     """The base with a fresh adapter (seeded), or with the saved one in `adapter`. Raises
-    ModelError: a target or a block that the model does not have, or most of its blocks would get no
-    adapter."""
+    ModelError: a target or a block that is not there, or most blocks would get none."""
     if adapter is not None:
-        # named: peft would take a GPU that torch says it sees, as it does on ZeroGPU also where
-        # there is none
+        # named: peft would take a GPU that torch says it sees, on ZeroGPU also where there is none
         return PeftModel.from_pretrained(
             base, str(adapter), is_trainable=True, torch_device=str(base.device)
         )
@@ -83,8 +80,7 @@ def with_adapter(
 
 @torch.no_grad()
 def merge_into_base(network: PeftModel, state: Mapping[str, Tensor]) -> None:
-    """Adds the weights of an adapter of the same shape to the base for good; the model's own
-    adapter stays."""
+    """Adds the weights of an adapter of the same shape to the base; the model's own stays."""
     own = {name: value.clone() for name, value in get_peft_model_state_dict(network).items()}
     set_peft_model_state_dict(network, dict(state))
     for layer in network.modules():
@@ -134,8 +130,7 @@ def _have(base: PreTrainedModel) -> str:
 
 
 def _advice(base: PreTrainedModel) -> str:
-    """The option that puts an adapter on the attention of this model, or on all its linear
-    layers."""
+    """The option that puts an adapter on this model's attention, or on all linear layers."""
     blocks = {
         id(layer): place for place, block in enumerate(blocks_of(base)) for layer in block.modules()
     }
@@ -151,8 +146,7 @@ def _advice(base: PreTrainedModel) -> str:
 
 
 def _missing(network: PeftModel, config: RunConfig) -> list[str]:
-    """The named targets that are no layer. Those that peft took for experts' weights are gone from
-    its own list."""
+    """The named targets that are no layer; those that peft took for experts' are off its list."""
     left = network.peft_config["default"].target_modules
     matched = _matched(config.lora_targets, network.base_model.targeted_module_names)
     return [name for name in config.lora_targets if name in left and name not in matched]
@@ -176,8 +170,7 @@ def _bare(network: PeftModel, config: RunConfig) -> tuple[int, int]:
 
 
 def _linear(base: PreTrainedModel) -> dict[str, nn.Module]:
-    """The text decoder's linear layers by name, without the output head and routers (Llama 4's give
-    two tensors)."""
+    """The text decoder's linear layers by name, without output head and (Llama 4's) routers."""
     decoder, head = base.get_decoder(), base.get_output_embeddings()
     parts = {id(part) for part in decoder.modules()}
     layers = {
@@ -192,8 +185,7 @@ def _linear(base: PreTrainedModel) -> dict[str, nn.Module]:
 
 
 def _short(layers: dict[str, nn.Module]) -> list[str]:
-    """The names by which layers are targeted: the last part, with the one before where that is a
-    mere number."""
+    """The names by which layers are targeted: the last part, and the one before a mere number."""
     return sorted(set(map(_target, layers)))
 
 
@@ -203,8 +195,8 @@ def _target(name: str) -> str:
 
 
 def _outside(base: PreTrainedModel) -> str | None:
-    """A pattern of the names that get no adapter: all outside the text decoder of a model that has
-    other parts."""
+    """A pattern of the names without an adapter: all outside the text decoder, if there are
+    others."""
     if base.config.get_text_config() is base.config:
         return None
     names = (name for name, part in base.named_modules() if part is base.get_decoder())

@@ -1,7 +1,6 @@
 """How a model is asked: in its chat template, after examples there, or as text after examples.
 
-Each way is a chat template of its own, so that everything else reads a question in one way only.
-As text:
+Each way is a chat template, so that everything else reads a question in one way. As text:
 
     Question: In which country is the city of Lyon?
     Answer: France
@@ -49,8 +48,7 @@ def template_of(
     tokenizer: PreTrainedTokenizerBase, own: str | None, way: str, examples: Examples
 ) -> str | None:
     """The chat template that asks in one of `WAYS`. own: the model's, None for a base model without
-    one. examples: (question, answer) pairs, at least one but for "chat"; texts without control
-    tokens."""
+    one. examples: (question, answer) pairs, one at least but for "chat"; no control tokens."""
     if way == CHAT:
         return own
     turns = [
@@ -107,8 +105,7 @@ class Prompted:
         return tuple(way for way in possible if way != CHAT_EXAMPLES or self._takes_examples())
 
     def _takes_examples(self) -> bool:
-        """Whether the chat template shows earlier turns and the question: some show the first turn
-        alone."""
+        """Whether the chat template shows earlier turns and the question, not the first alone."""
         template = self._template(CHAT_EXAMPLES)
         try:
             rendered = manner(self.tokenizer, template).render(self.tokenizer, TRIALS["user"])
@@ -121,8 +118,7 @@ class Prompted:
     def ask(
         self, way: str, examples: Examples = (), spoken: Mapping[str, OwnAnswer] | None = None
     ) -> None:
-        """Sets how the model is asked from now on. spoken: by fact id, answers in its own words,
-        asked in this way.
+        """Sets how the model is asked. spoken: by fact id, its own answers, asked so.
 
         Raises:
             ModelError: a base model without a chat template is to be asked in chat.

@@ -40,8 +40,7 @@ class Preset:
     shape: Mapping[str, Any]
     """Those entries of its config.json that `footprint` reads."""
     paper: str = ""
-    """Its name in the paper's tables (a key of `published.PAPER_MODELS`), "" where the paper has no
-    numbers for it."""
+    """Its name in the paper's tables (a key of `published.PAPER_MODELS`), or ""."""
     tuned_on: str = ""
     """The benchmark that it was fine-tuned on ("duet"), "" for an original model."""
     note: str = ""
@@ -49,8 +48,7 @@ class Preset:
     origin: str = ""
     """Of a model from a Python package: the Hub id of the model that it was quantised from."""
     oracle: str = ""
-    """The id of a model that was trained alike but for texts that it never read, "" if there is
-    none."""
+    """The id of a model trained alike but for texts that it never read, or ""."""
     never_read: tuple[str, ...] = ()
     """The sets whose facts stand in those texts, by name."""
 
@@ -86,8 +84,8 @@ def preset_of(model: str) -> Preset | None:
 
 def oracle_for(model: str) -> str:
     """Where a preset's oracle lies, from the same place as the model: on the Hub, or in the folder
-    of its name beside a model's folder. "" where there is none, and for a model of another's that
-    has the name of a preset."""
+    of its name beside a model's folder. "" without one, and for another's model with a preset's
+    name."""
     preset, folder = preset_of(model), Path(model)
     if preset is None or not preset.oracle or not (model == preset.id or folder.is_dir()):
         return ""
@@ -115,8 +113,7 @@ def shape_of(model: str) -> Mapping[str, Any] | None:
 
 
 def _has_sizes(shape: Mapping[str, Any]) -> bool:
-    """Whether all sizes that an estimate reads are whole numbers above 0, and the model is no
-    mixture of experts."""
+    """Whether all sizes of an estimate are whole numbers above 0, and there are no experts."""
     if any(shape.get(name) for name in EXPERTS):
         return False
     values = [

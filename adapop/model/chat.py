@@ -1,5 +1,4 @@
-"""A question in the model's own chat template, as token ids, in which no text of a user becomes a
-control token.
+"""A question in the model's chat template as token ids: no user's text becomes a control token.
 
 transformers' `apply_chat_template(sanitize_control_tokens=True)` reads a user's `<|eot_id|>` as
 letters. Three things it leaves to us. It knows a control token by its letters alone, so one that
@@ -24,8 +23,7 @@ from adapop.errors import DataError, ModelError, truncated
 from adapop.model.template import ANSWER, manner
 
 PROMPTS = 8_192  # remembered: a run asks the same questions at each measurement
-# lone surrogates, noncharacters, and the two private characters that transformers takes out of a
-# user's text
+# lone surrogates, noncharacters, and two private characters that transformers takes out
 UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef\U000f0000\U000f0001]")
 # control tokens have some; a slash stays, for templates that obey "/no_think"
 SIGN = re.compile(r"[^\w\s/]")
@@ -41,8 +39,7 @@ def encode_prompt(
 ) -> tuple[int, ...]:
     """Token ids of the chat prompt, up to the assistant's turn.
 
-    Where the template refuses or leaves out a system prompt, it becomes a paragraph before the
-    question.
+    A system prompt that the template refuses or omits becomes a paragraph before the question.
 
     Raises:
         ModelError: the tokenizer has no chat template, one that fails, or no tokenizer.json.
@@ -129,8 +126,7 @@ def _joint(tokenizer: PreTrainedTokenizerBase, template: str) -> str:
 
 
 def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
-    """Ids and offsets of a text by itself, such as an answer, without special tokens. Raises as
-    `encode_prompt`."""
+    """Ids and offsets of a text alone, without special tokens. Raises as `encode_prompt`."""
     check_template(tokenizer, text)
     control = _control(tokenizer, tokenizer.get_chat_template())
     encoded = control.letters.encode(text, add_special_tokens=False)
@@ -140,8 +136,7 @@ def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
 
 def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
     """Ids of what the chat template writes after an answer, with the end-of-sequence token last.
-    The AdaPop paper's code trains on these tokens. Llama: <|eot_id|>; Gemma: <end_of_turn>,
-    newline, <eos>."""
+    The paper's code trains on these. Llama: <|eot_id|>; Gemma: <end_of_turn>, newline, <eos>."""
     check_template(tokenizer)
     turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": ANSWER}]
     tail = ()
@@ -172,8 +167,7 @@ class _Control:
 
     def check(self, ids: Iterable[int], text: str, due: Iterable[int] = ()) -> None:
         """Refuses a control token that a user's text became. due: those that may be among the ids.
-        Raises DataError: there is another one. Some tokenizers (Unigram, whole words) find it in
-        plain text as well."""
+        Raises DataError: another; some tokenizers (Unigram, whole words) find it in plain text."""
         for token in Counter(filter(self.names.get, ids)) - Counter(due):
             raise _not_plain(text, self.names[token])
 

@@ -79,8 +79,8 @@ def check_size(outline: PreTrainedModel, folder: Path) -> None:
 
 
 def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
-    """Bytes of the outline's weights as they will be loaded. In 4 bits are the linear layers but
-    the output layer."""
+    """Bytes of the outline's weights as loaded. In 4 bits are linear layers but the output
+    layer."""
     width = getattr(torch, config.precision).itemsize
     whole = width * sum(weight.numel() for weight in outline.parameters())
     if not config.four_bit:
@@ -94,8 +94,8 @@ def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
 
 def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     """Checks that the model has a vector for every token of any text and of the chat template.
-    Raises ModelError: it has none for some. Special tokens that are never written (Gemma 3's image
-    token) may lack one."""
+    Raises ModelError: it lacks some. Special tokens never written (Gemma 3's image token) may lack
+    one."""
     rows, added = outline.get_input_embeddings().weight.shape[0], tokenizer.added_tokens_decoder
     written = {tokenizer.pad_token_id}
     if tokenizer.chat_template is not None:

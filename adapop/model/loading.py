@@ -1,8 +1,6 @@
-"""The model of a run's configuration: base weights and tokenizer from a folder or the Hub, and a
-LoRA adapter.
+"""The model of a run: base weights and tokenizer from a folder or the Hub, and a LoRA adapter.
 
-Only safetensors are read, and no code that comes with a model is run. An error names cause and
-remedy.
+Only safetensors are read, and no model's code is run. An error names cause and remedy.
 """
 
 import errno
@@ -120,8 +118,8 @@ def fetch(config: RunConfig) -> None:
 
 
 def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
-    """The configured model's tokenizer, which pads on the left. Raises ModelError: there is none,
-    or no access to it."""
+    """The configured model's tokenizer, padding on the left. Raises ModelError: none, or no
+    access."""
     return _shipped_tokenizer(config.model) if config.model in SHIPPED else _tokenizer(config)
 
 
@@ -154,8 +152,7 @@ def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
 
 
 def _ask_once(config: RunConfig) -> None:
-    """Fails within seconds where a model was never downloaded and the Hub does not answer;
-    transformers takes long."""
+    """Fails soon where a model was never downloaded and no Hub answers; transformers takes long."""
     file = {"repo_id": config.model, "filename": "config.json", "revision": config.revision}
     try:
         if not isinstance(try_to_load_from_cache(**file), str):
@@ -167,8 +164,7 @@ def _ask_once(config: RunConfig) -> None:
 
 
 def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) -> PreTrainedModel:
-    """The base, checked before and after its weights are loaded. fresh: whether it will get a new
-    adapter."""
+    """The base, checked before and after it is loaded. fresh: whether it will get a new adapter."""
     if config.model in SHIPPED or not (sys.stderr and sys.stderr.isatty()):
         disable_progress_bar()  # it loads within a second, or nobody looks
     bits = _four_bits(config) if config.four_bit else {}
@@ -202,8 +198,7 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
 
 
 def steady_attention(base: PreTrainedModel) -> None:
-    """Rules out the kinds of attention that compute something else than the model was trained
-    with."""
+    """Rules out attention that computes something else than the model was trained with."""
     # its backward pass can give NaN on an H100 (pytorch#196678)
     torch.backends.cuda.enable_cudnn_sdp(False)
     if getattr(base.config.get_text_config(), "attn_logit_softcapping", None):
@@ -212,8 +207,7 @@ def steady_attention(base: PreTrainedModel) -> None:
 
 
 def _shape(config: RunConfig) -> PretrainedConfig:
-    """The model's config.json, without dropout and jitter: a score must be the same whenever it is
-    taken."""
+    """The model's config.json, without dropout and jitter: scores must not vary."""
     shape = AutoConfig.from_pretrained(
         source_of(config), revision=config.revision, trust_remote_code=False
     )
@@ -252,8 +246,7 @@ def _is_local(config: RunConfig) -> bool:
 
 
 def _four_bits(config: RunConfig) -> dict:
-    """NF4 with double quantisation (Dettmers et al., NeurIPS 2023, arXiv 2305.14314); the adapter
-    stays in float32."""
+    """NF4 with double quantisation (Dettmers et al., NeurIPS 2023, arXiv 2305.14314)."""
     if find_spec("bitsandbytes") is None:
         message = "A 4-bit base needs bitsandbytes, which is not installed."
         raise ModelError(message, "pip install bitsandbytes")

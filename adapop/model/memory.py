@@ -1,5 +1,4 @@
-"""How much memory a run will need, from a model's configuration alone: nothing is loaded or
-downloaded."""
+"""How much memory a run will need, from a model's configuration alone: nothing is loaded."""
 
 import json
 from collections.abc import Mapping
@@ -184,8 +183,8 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
 def _adapted_shapes(
     shapes: Mapping[str, tuple[int, int]], config: RunConfig
 ) -> dict[str, tuple[int, int]]:
-    """The linear maps that get an adapter, as name -> (inputs, outputs). A target is the last part
-    of a name."""
+    """The linear maps with an adapter: name -> (inputs, outputs). A target is a name's last
+    part."""
     everything = config.lora_targets == (ALL_LINEAR,)
     return {
         name: shape
@@ -195,8 +194,7 @@ def _adapted_shapes(
 
 
 def _inner(model: Mapping[str, Any]) -> int:
-    """Width of the MLP; where the configuration names none (GPT-2, Bloom), four times the hidden
-    size."""
+    """Width of the MLP; where none is named (GPT-2, Bloom), four times the hidden size."""
     return next((model[name] for name in INNER if model.get(name)), 4 * model["hidden_size"])
 
 

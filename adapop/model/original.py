@@ -1,5 +1,4 @@
-"""What original models replied, kept on disk: it never changes, so it is generated once. Safe to
-delete."""
+"""What original models replied, kept on disk: generated once. Safe to delete."""
 
 import hashlib
 import json
@@ -73,8 +72,7 @@ def kept_replies(model: "AdaptedModel") -> KeptReplies | None:
 
 
 def digest(base: torch.nn.Module) -> str:
-    """A hash of a model's weights as they are in memory, and of the version of torch that
-    computes with them."""
+    """A hash of a model's weights as in memory, and of the version of torch."""
     hashed = hashlib.blake2b(torch.__version__.encode(), digest_size=16)
     for name, value in base.state_dict().items():
         if "lora_" not in name:

@@ -1,5 +1,4 @@
-"""Running out of memory: how to recognise it, how much is free, and retrying work on rows in
-smaller pieces."""
+"""Running out of memory: recognising it, how much is free, retrying work in smaller pieces."""
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +12,7 @@ from adapop.errors import RunError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# in messages of failed allocations that raise no OutOfMemoryError: CPU, pinned memory, cuBLAS's
-# workspace and handle
+# in messages of failed allocations without an OutOfMemoryError: CPU, pinned memory, cuBLAS
 ALLOCATORS = (
     "DefaultCPUAllocator", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED",
     "CUBLAS_STATUS_NOT_INITIALIZED",
@@ -63,8 +61,7 @@ def _left_in(container: Path) -> Iterator[int]:
 
 
 def release() -> None:
-    """Frees what nothing refers to any more, and returns torch's unused memory to the GPU, where
-    there is one."""
+    """Frees what nothing refers to, and returns torch's unused memory to a GPU."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

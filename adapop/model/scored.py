@@ -14,8 +14,7 @@ from adapop.model.tokens import AnswerTokens
 
 @dataclass(frozen=True)
 class Scored:
-    """The results of a forward pass at its N answer tokens, in float32, or float64 if the model
-    is."""
+    """Results of a forward pass at its N answer tokens, in float32, or float64 if the model is."""
 
     nll: Tensor
     """-log p of each gold token, [N], nats."""
@@ -26,8 +25,7 @@ class Scored:
     logits: Tensor | None = None
     """Logits that predict each token, [N, V]; None unless asked for, as the two fields below."""
     hidden: Tensor | None = None
-    """Mean over the answer's own positions and the last four layers of the hidden states, [B,
-    D]."""
+    """Mean of the hidden states over the answer's positions and the last four layers, [B, D]."""
     states: Tensor | None = None
     """One block's output where each token is predicted and where it is read, [2, N, D]."""
     gold: Tensor | None = None
@@ -54,8 +52,7 @@ class Scored:
         return list(zip(p.tolist(), rank.tolist()))
 
     def part(self, batch: AnswerTokens, token: int, row: int) -> Scored:
-        """The results of `batch`, whose tokens and rows begin at these indices of the joint
-        pass."""
+        """The results of `batch`, whose tokens and rows begin at these indices."""
         tokens, rows = slice(token, token + batch.count), slice(row, row + batch.rows)
         return Scored(
             self.nll[tokens],
@@ -69,8 +66,7 @@ class Scored:
 
 
 class FirstToken(LogitsProcessor):
-    """How likely each reply of a batch was to begin with a given token; what is generated stays as
-    it is."""
+    """How likely each reply of a batch was to begin with a given token; changes nothing."""
 
     def __init__(self, tokens: Sequence[int]) -> None:
         """tokens: id of a token for each reply."""

@@ -48,16 +48,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Tree:
-    """Who sees whom on L lines of T columns that hold up to R rows each; what rows share belongs to
-    the first."""
+    """Who sees whom on L lines of T columns with up to R rows each; the first has what rows
+    share."""
 
     positions: Tensor
     """Position of each token in its row, [L, T]; 0 in padding."""
     part: Tensor
     """The row on its line that each token belongs to, [L, T], from 0; R in padding."""
     shared: Tensor
-    """Tokens with which two rows of a line begin alike, [L, R + 1, R + 1]; more than any row has
-    for a row itself."""
+    """With how many tokens two rows of a line begin alike, [L, R + 1, R + 1]; T for itself."""
 
     def to(self, device: torch.device) -> Tree:
         """The same on a device."""
@@ -68,8 +67,8 @@ class Tree:
 
 @dataclass(frozen=True)
 class AnswerTokens:
-    """A batch of B rows with N answer tokens, on L lines padded on the right to T columns; L is B
-    unless packed."""
+    """B rows with N answer tokens, on L lines (B unless packed) padded on the right to T
+    columns."""
 
     ids: Tensor
     """Token ids, [L, T]."""
@@ -116,7 +115,7 @@ class AnswerTokens:
 
 
 def on_device(tensor: Tensor | Tree, device: torch.device) -> Tensor | Tree:
-    """The tensor on a device. It is copied to a GPU from pinned memory, so that the host does not
+    """The tensor on a device; to a GPU it goes from pinned memory, so that the host does not
     wait."""
     if isinstance(tensor, Tree):
         return tensor.to(device)
@@ -136,8 +135,7 @@ def encode_facts(
     """One row per fact, with its own question or the given one.
 
     include_tail: whether the answer includes the tokens with which the template ends a turn.
-    spoken: by fact id, the model's own words; another answer to the fact's question stands behind
-    the same lead.
+    spoken: by fact id, the model's own words; another answer stands behind the same lead.
 
     Raises:
         DataError: an answer has no token, or what `chat.encode_prompt` raises.
@@ -248,15 +246,13 @@ def check_lengths(
     system: str | None,
     new_tokens: int,
 ) -> None:
-    """Checks that every question fits into the model's context together with its answer or a
-    generated reply.
+    """Checks that every question fits into the model's context with its answer or a reply.
 
     limit: tokens the model can read at once; with None nothing is checked. system: the system
     prompt. new_tokens: the most tokens that are generated.
 
     Raises:
-        DataError: rows do not fit; names the first by group, place and id, with their lengths in
-            tokens.
+        DataError: rows do not fit; names the first by group, place and id, with their tokens.
     """
     if limit is None:
         return

@@ -1,8 +1,7 @@
 """A model's tokenizer and chat template, tried once in a process with limited memory and time.
 
 Both are programs that come with a model: a template may loop without end or fill the memory, and so
-may a tokenizer's patterns. What fails otherwise is left to the loading itself, which says it
-better.
+may a tokenizer's patterns. What else fails is left to the loading, which says it better.
 """
 
 import copy

@@ -2,8 +2,7 @@
 
 A fact may have its own. For the others one is taken from the answers of the same relation, or
 written by the model; it must differ from the right answer in words, neither contain it nor be
-contained in it, and be about as long. A fact's own alternates only must not contain the right
-answer.
+contained in it, and be about as long. Alternates of a fact's own must only not contain it.
 """
 
 import random
@@ -45,8 +44,8 @@ def by_relation(
     facts: Sequence[Fact], others: Sequence[Fact], seed: int, count: int = 1
 ) -> list[Fact]:
     """The facts; those without an alternate get up to `count` answers of other rows of their
-    relation that are usable. others: further rows whose answers may be used. Other right answers of
-    the same subject never are."""
+    relation that are usable. others: further rows whose answers may be used; right answers of the
+    subject never are."""
     pool, rng = Pool([*facts, *others]), random.Random(seed)
     completed = []
     for fact in facts:
@@ -91,8 +90,7 @@ def by_model(
 
 
 def usable(fact: Fact, alternate: str) -> bool:
-    """Whether `alternate` is wrong, of about the same length, and no other spelling of the right
-    answer."""
+    """Whether `alternate` is wrong, about as long, and no other spelling of the right answer."""
     if not folded(alternate) or any(_same(alternate, answer) for answer in fact.answers):
         return False
     return length_class(alternate) == length_class(fact.answer)
@@ -132,8 +130,7 @@ def check_alternates(facts: Sequence[Fact]) -> None:
 
 
 def _says(text: str, answer: str) -> bool:
-    """Whether the text contains the answer, ignoring case, accents, spacing and punctuation: "1000"
-    is in "1,000"."""
+    """Whether a text contains the answer but for case, accents and marks: "1000" is in "1,000"."""
     letters = "".join(words(answer))
     match = re.search(rf"(?<!\S){' ?'.join(letters)}(?!\S)", " ".join(words(text)))
     return mentions(text, answer) or bool(letters and match)

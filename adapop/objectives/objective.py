@@ -22,8 +22,7 @@ USES = frozenset({"beta", "reference", "alternates", "refusal", "words"})
 
 @dataclass(frozen=True)
 class ForgetBatch:
-    """Forget rows of one forward pass: B rows with N answer tokens. What the method's `uses` does
-    not name is None."""
+    """B forget rows of a forward pass, with N answer tokens. What `uses` does not name is None."""
 
     tokens: AnswerTokens
     """Prompts and gold answers."""
@@ -73,8 +72,7 @@ class Objective:
     uses: ClassVar[frozenset[str]] = frozenset()
     """What its forget batches must carry, a subset of USES."""
     reduce: ClassVar[str] = "token"
-    """Whether `forget_loss` returns a value per answer "token" or per "row"; the trainer averages
-    accordingly."""
+    """Whether `forget_loss` gives a value per answer "token" or per "row", to be averaged."""
     retains: ClassVar[bool] = True
     """Whether the loss has a retain term."""
     joins: ClassVar[bool] = True
@@ -97,8 +95,7 @@ class Objective:
         return self.uses
 
     def begin(self, model: AdaptedModel, tokens: AnswerTokens, seed: int) -> Begun:
-        """What the method needs to know before training. Called once; tokens: the first forget
-        rows."""
+        """What the method needs before training. Called once; tokens: the first forget rows."""
         return Begun()
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
@@ -126,8 +123,8 @@ class Objective:
 
 def divergence(model: AdaptedModel, tokens: AnswerTokens) -> Loss:
     """KL(original || model) of the predictions at each answer token, [N], nats: a retain loss for
-    any method. Liu, Liu and Stone 2022 (METHODS 2.2) over the answer alone; upstream's mean counts
-    prompt and padding too."""
+    any method. Liu, Liu and Stone 2022, over the answer alone; upstream's mean counts prompt and
+    padding."""
     with torch.no_grad(), model.original():
         reference = model.score(tokens, logits=True).logits.log_softmax(dim=-1)
     scored = model.score(tokens, logits=True)

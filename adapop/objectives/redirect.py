@@ -1,5 +1,5 @@
-"""A method of ours: each fact is given another, bounded prediction instead of being pushed away
-from its own."""
+"""A method of ours: each fact gets another, bounded prediction; none is pushed away from its
+own."""
 
 from dataclasses import dataclass
 
@@ -29,11 +29,9 @@ class Redirect(Objective):
     """
 
     kappa: float = 0.0
-    """How much popularity counts: weights go from 1 to about 20 ** kappa at the paper's
-    exponents."""
+    """How much popularity counts: weights go to about 20 ** kappa at the paper's exponents."""
     share: float = 0.6
-    """What part of the right answer's probability goes to other wrong answers than the
-    alternate."""
+    """The part of the right answer's probability that other wrong answers get."""
     over: int = 3
     """To how many."""
     source: str = "second"
@@ -86,7 +84,7 @@ class Redirect(Objective):
         return weight.index_add(0, batch.tokens.row, batch.beta**-self.kappa * first)
 
     def _targets(self, reference: Tensor, gold: Tensor, instead: Tensor) -> Tensor:
-        """The target at each position, [N, V]; with `instead` the gold token itself, the original's
+        """The target at each position, [N, V]; where `instead` is gold, the original's
         prediction."""
         original = reference.exp()
         y, a = gold.unsqueeze(1), instead.unsqueeze(1)

@@ -1,5 +1,4 @@
-"""Representation misdirection for unlearning: RMU, and Adaptive RMU, which scales the target to the
-model."""
+"""Representation misdirection for unlearning: RMU, and Adaptive RMU, scaled to the model."""
 
 from dataclasses import dataclass
 
@@ -59,8 +58,7 @@ class Steering(Objective):
         return Loss(scored.row_mean(distance), scored.nll)
 
     def retain_loss(self, model: AdaptedModel, tokens: AnswerTokens) -> Loss:
-        """Per token, [N]: mean squared difference between the coordinates of the state and the
-        original's."""
+        """Per token, [N]: mean squared difference of the state's coordinates to the original's."""
         with torch.no_grad(), model.original():
             reference = model.score(tokens, block=self.layer)
         scored = model.score(tokens, block=self.layer)

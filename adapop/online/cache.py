@@ -1,7 +1,6 @@
 """Replies on disk: nothing is requested twice, and an interrupted look-up goes on.
 
-One SQLite file, safe against crashes and for several processes. It may hold names of users' facts,
-never keys.
+One SQLite file, safe in crashes and for several processes. It may hold users' facts, never keys.
 """
 
 import json

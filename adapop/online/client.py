@@ -101,8 +101,7 @@ class Web:
     def get(
         self, path: str, busy: Callable[[object], bool] = lambda reply: False, **params: object
     ) -> object:
-        """The JSON value at a path under the base. busy: whether a reply means "try again
-        later"."""
+        """The JSON value at a path under the base. busy: whether a reply says to try later."""
         return self._request("GET", path, busy, params=params)
 
     def post(

@@ -98,8 +98,7 @@ class BetaMap:
         return cls(a=beta, b=0.0, low=min(beta, LOW), high=max(beta, HIGH))
 
     def score_at(self, beta: float) -> float | None:
-        """The score with this exponent; None beyond the clips or where the curve never reaches
-        it."""
+        """The score with this exponent; None beyond the clips, or if no score has it."""
         if self.b == 0 or self.a == 0 or not self.low < beta < self.high:
             return None
         exponent = math.log(self.a / beta) / self.b

@@ -46,8 +46,7 @@ Name = tuple[str, ...]
 
 
 def parts_of(combine: str) -> tuple[str, ...]:
-    """The counts that make the score: "subject", "object", "both". Raises ConfigError: none
-    such."""
+    """The counts that make the score: "subject", "object", "both". Raises ConfigError."""
     if combine not in COMBINE:
         raise ConfigError(f"combine is {combine!r}.", f"Use one of {', '.join(COMBINE)}.")
     return COMBINE[combine]
@@ -140,8 +139,8 @@ class CorpusCounts:
 
 class Tally:
     """Counts of lines, updated token by token. lines: name -> lines that mention it. together: pair
-    -> lines that mention both. longest: tokens of the longest name. longest_word: characters of a
-    name's longest token."""
+    -> lines that mention both. longest: tokens of the longest name. longest_word: characters of the
+    longest token."""
 
     def __init__(self, pairs: Iterable[tuple[Name, Name]]) -> None:
         self.lines: Counter[Name] = Counter()

@@ -34,8 +34,7 @@ REASON_SHOWN = 120
 @dataclass(frozen=True)
 class Count:
     """The result of one query: the number of occurrences, or None and the reason why there is none.
-    approx: whether it is an estimate from a sample. date: the day of the reply (ISO 8601), or
-    ""."""
+    approx: whether it is an estimate from a sample. date: day of the reply (ISO 8601), or ""."""
 
     number: int | None
     approx: bool = False
@@ -44,8 +43,7 @@ class Count:
 
     @property
     def unknown(self) -> str:
-        """Why the number cannot be used, "" if it can. None in a sample is not none in the
-        corpus."""
+        """Why the number cannot be used, or "". None in a sample is not none in the corpus."""
         return (
             "None was found, but only a sample was looked at."
             if self.approx and not self.number

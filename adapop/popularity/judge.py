@@ -70,8 +70,7 @@ class Judge:
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact as soon as it is known: in the last pass, or in the one in which it
-        gets no number. Raises as `Proxy.scores`, and ModelError for a local model that cannot be
-        loaded."""
+        gets no number. Raises as `Proxy.scores`, and ModelError: no local model."""
         passes: dict[str, list[Cached]] = {fact.id: [] for fact in facts}
         lost: set[str] = set()
         for number, seed in enumerate(SEEDS, start=1):

@@ -1,8 +1,8 @@
 """Which Wikidata items a fact is about, by candidates and their statements. No network access.
 
 A label names many things: Paris is a city, a town in Texas, a Trojan prince. The first search hit
-is therefore not enough: in DUET, the town of Duran became Dante Alighieri. A link is decided by,
-best first:
+is therefore not enough: in DUET, the town of Duran became Dante Alighieri. What decides, best
+first:
 
     a statement between a candidate for the subject and one for the object, if it leaves one pair
     the types (P31) of items that statements have linked for the same relation, if they leave one
@@ -187,8 +187,7 @@ def is_called(hit: object, form: re.Pattern[str], label: str) -> bool:
 
 
 def mapping(value: object) -> dict:
-    """A JSON object of MediaWiki, which writes an empty one as []. Raises ValueError: it is
-    none."""
+    """A JSON object of MediaWiki, which writes an empty one as []. Raises ValueError for others."""
     if value == []:
         return {}
     if not isinstance(value, dict):

@@ -276,8 +276,7 @@ class Wikidata:
 
 
 def _error_code(reply: object) -> str:
-    """The code of an error in a reply with status 200, "" without one; its text may quote
-    labels."""
+    """The code of an error in a reply with status 200, "" without; its text may quote labels."""
     if not isinstance(reply, dict) or "error" not in reply:
         return ""
     code = reply["error"].get("code") if isinstance(reply["error"], dict) else None

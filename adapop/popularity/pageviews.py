@@ -17,7 +17,8 @@ from adapop.facts.fact import Fact
 from adapop.online.cache import Cache, Cached
 from adapop.online.client import NotThere, Web
 from adapop.popularity.base import WEB_PACE, Score
-from adapop.popularity.linking import STATED, plain
+from adapop.popularity.entities import plain
+from adapop.popularity.linking import STATED
 from adapop.popularity.wikidata import Wikidata
 from adapop.progress import Progress
 

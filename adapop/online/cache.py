@@ -40,12 +40,10 @@ class Cache:
         with self._usable():
             self._folder.mkdir(parents=True, exist_ok=True)
             # used by one look-up at a time, but not always in the thread that created it
-            self._rows = sqlite3.connect(
-                self._folder / FILE, timeout=WAIT_SECONDS, check_same_thread=False
-            )
-            self._rows.execute(
-                "CREATE TABLE IF NOT EXISTS known (key TEXT PRIMARY KEY, value TEXT, date TEXT)"
-            )
+            waits = {"timeout": WAIT_SECONDS, "check_same_thread": False}
+            self._rows = sqlite3.connect(self._folder / FILE, **waits)
+            columns = "key TEXT PRIMARY KEY, value TEXT, date TEXT"
+            self._rows.execute(f"CREATE TABLE IF NOT EXISTS known ({columns})")
 
     def get(self, *key: str) -> Cached | None:
         """The value of a key; None if there is none."""
@@ -53,9 +51,8 @@ class Cache:
         if self._fresh is not None and name not in self._fresh:
             return None
         with self._usable():
-            row = self._rows.execute(
-                "SELECT value, date FROM known WHERE key = ?", (name,)
-            ).fetchone()
+            query = "SELECT value, date FROM known WHERE key = ?"
+            row = self._rows.execute(query, (name,)).fetchone()
             return None if row is None else Cached(json.loads(row[0]), row[1])
 
     def put(self, value: object, *key: str) -> Cached:
@@ -75,10 +72,8 @@ class Cache:
         with self._usable():
             for start in range(0, len(some), AT_ONCE):
                 piece = some[start : start + AT_ONCE]
-                marks = ",".join("?" * len(piece))
-                rows = self._rows.execute(
-                    f"SELECT key, value FROM known WHERE key IN ({marks})", piece
-                )
+                query = f"SELECT key, value FROM known WHERE key IN ({','.join('?' * len(piece))})"
+                rows = self._rows.execute(query, piece)
                 values |= {keys[key]: json.loads(value) for key, value in rows}
         return values
 
@@ -108,9 +103,8 @@ def _fix(error: Exception, file: Path) -> str:
     if type(error) is sqlite3.DatabaseError or isinstance(error, ValueError):
         return f"Its file is damaged: delete {file}. What it kept is asked for again."
     if "is locked" in str(error):
-        return (
-            "Another program holds it: wait for that to end, or set ADAPOP_CACHE to another folder."
-        )
+        fix = "Another program holds it: wait for that to end, or set ADAPOP_CACHE to another"
+        return f"{fix} folder."
     if "is full" in str(error):
         return "Make room on the disk, or set ADAPOP_CACHE to a folder on another one."
     return "Set ADAPOP_CACHE to a folder you can write to."

@@ -35,6 +35,7 @@ MAX_REPLY = 64 * 1024 * 1024
 CHUNK = 64 * 1024
 LATER = frozenset({408, 429, 500, 502, 503, 504})
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+Busy = Callable[[object], bool]  # whether a reply with status 200 means "try again later"
 TURN_SECONDS = 0.1  # how often a wait for another request checks whether the user has stopped
 
 _turns: dict[str, Lock] = {}  # scheme and host -> lock
@@ -98,21 +99,15 @@ class Web:
         if key:
             self._session.headers["Authorization"] = f"Bearer {key}"
 
-    def get(
-        self, path: str, busy: Callable[[object], bool] = lambda reply: False, **params: object
-    ) -> object:
-        """The JSON value at a path under the base. busy: whether a reply says to try later."""
+    def get(self, path: str, busy: Busy = lambda reply: False, **params: object) -> object:
+        """The JSON value at a path under the base."""
         return self._request("GET", path, busy, params=params)
 
-    def post(
-        self, path: str, body: object, busy: Callable[[object], bool] = lambda reply: False
-    ) -> object:
-        """The JSON reply to a JSON body. busy: as for `get`."""
+    def post(self, path: str, body: object, busy: Busy = lambda reply: False) -> object:
+        """The JSON reply to a JSON body."""
         return self._request("POST", path, busy, json=body)
 
-    def _request(
-        self, method: str, path: str, busy: Callable[[object], bool], **content: object
-    ) -> object:
+    def _request(self, method: str, path: str, busy: Busy, **content: object) -> object:
         """The reply to a request, which is repeated up to `tries` times.
 
         Raises:
@@ -131,32 +126,22 @@ class Web:
                 wait = self._first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
                 wait = wait if later.seconds is None else max(wait, later.seconds)
                 if wait > LONGEST_WAIT or attempt == self._tries:
-                    again = (
-                        f"Try again in {wait:.0f} s; "
-                        if wait > LONGEST_WAIT
-                        else "Try again later; "
-                    )
+                    again = f"in {wait:.0f} s" if wait > LONGEST_WAIT else "later"
                     message = f"{self.name} {later.reason}, {attempt} time{'s' * (attempt > 1)}."
-                    raise NetworkError(message, f"{again}what was found is kept.") from None
+                    raise NetworkError(
+                        message, f"Try again {again}; what was found is kept."
+                    ) from None
                 self._progress.say(f"{self.name} {later.reason}; waiting {wait:.0f} s")
                 self._progress.wait(wait)
         raise AssertionError("the loop returns or raises")
 
-    def _once(
-        self, method: str, path: str, busy: Callable[[object], bool], content: dict
-    ) -> object:
+    def _once(self, method: str, path: str, busy: Busy, content: dict) -> object:
         timeout = (CONNECT_SECONDS, self._read_seconds)
+        content = {"timeout": timeout, "allow_redirects": False, "stream": True, **content}
         try:
             with (
                 self._alone(),
-                self._session.request(
-                    method,
-                    self._base + path,
-                    timeout=timeout,
-                    allow_redirects=False,
-                    stream=True,
-                    **content,
-                ) as reply,
+                self._session.request(method, self._base + path, **content) as reply,
             ):
                 self._check_status(reply)
                 value = _json(_body(reply, self.name, max(REPLY_SECONDS, self._read_seconds)))
@@ -171,9 +156,8 @@ class Web:
         except (requests.RequestException, HTTPError) as error:
             if isinstance(error, requests.exceptions.ProxyError):
                 raise _Unreached("cannot be reached through the proxy") from None
-            if isinstance(
-                getattr(next(iter(error.args), None), "reason", None), NewConnectionError
-            ):
+            cause = next(iter(error.args), None)
+            if isinstance(getattr(cause, "reason", None), NewConnectionError):
                 raise _Unreached("cannot be reached") from None
             raise _Later("cannot be reached, or broke off") from None
 
@@ -190,21 +174,15 @@ class Web:
     def _check_status(self, reply: requests.Response) -> None:
         status = reply.status_code
         if status in LATER:
-            reason = (
-                "says there are too many requests"
-                if status == 429
-                else f"has a fault of its own ({status})"
-            )
+            fault = f"has a fault of its own ({status})"
+            reason = "says there are too many requests" if status == 429 else fault
             raise _Later(reason, _retry_after(reply))
         if 300 <= status < 400:
             message = f"{self.name} sends us to another address ({status})."
             raise NetworkError(message, "It is not followed.")
         if status in (401, 403):
-            fix = (
-                "Check the key in the environment."
-                if self._keyed
-                else "It may think we ask too much; try again later."
-            )
+            fix = "It may think we ask too much; try again later."
+            fix = "Check the key in the environment." if self._keyed else fix
             raise NetworkError(f"{self.name} refuses access ({status}).", fix)
         if status >= 400:
             kind = NotThere if status == 404 else NetworkError
@@ -216,17 +194,15 @@ def connection_hint(base: str) -> str:
     proxies = _proxies(base)
     proxy = proxies.get(urlsplit(base).scheme) or proxies.get("all")
     if proxy:
-        return (
-            f"Check the connection, and the proxy of the environment: {proxy.rpartition('@')[2]}."
-        )
+        named = proxy.rpartition("@")[2]
+        return f"Check the connection, and the proxy of the environment: {named}."
     return "Check the connection. If this network has a proxy, set HTTPS_PROXY; none is set."
 
 
 def _proxies(base: str) -> dict[str, str]:
     """The environment's proxies for a URL; none for this machine, whose keys must not leave it."""
-    return (
-        {} if urlsplit(base).hostname in THIS_MACHINE else requests.utils.get_environ_proxies(base)
-    )
+    at_home = urlsplit(base).hostname in THIS_MACHINE
+    return {} if at_home else requests.utils.get_environ_proxies(base)
 
 
 def _certificates() -> str | bool:
@@ -259,9 +235,8 @@ def _json(content: bytes) -> object:
         return json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
         page = content.lstrip()[:1] == b"<"
-        raise _Later(
-            "answers with a web page instead of data" if page else "sends broken data"
-        ) from None
+        fault = "answers with a web page instead of data" if page else "sends broken data"
+        raise _Later(fault) from None
 
 
 def _retry_after(reply: requests.Response) -> float | None:

@@ -44,19 +44,14 @@ class Scoring:
 
     def values(self, facts: Sequence[Fact]) -> dict[str, float | None]:
         """The score of every fact, None where it is unknown."""
-        return {
-            fact.id: self.scores[fact.id].value if fact.id in self.scores else None
-            for fact in facts
-        }
+        known = {name: score.value for name, score in self.scores.items()}
+        return {fact.id: known.get(fact.id) for fact in facts}
 
 
 def given(facts: Sequence[Fact]) -> Scoring:
     """The scores that the facts already have, for comparison with a proxy's."""
-    scores = {
-        fact.id: Score(fact.id, fact.score, fact.score_source)
-        for fact in facts
-        if fact.score is not None
-    }
+    scored = [fact for fact in facts if fact.score is not None]
+    scores = {fact.id: Score(fact.id, fact.score, fact.score_source) for fact in scored}
     return Scoring(AS_GIVEN, scores)
 
 

@@ -25,6 +25,9 @@ HIGHEST = 1e6  # of a clip: an exponent that large lets go of every token anyway
 EXPONENT_MAX = 700.0  # exp overflows beyond it
 
 
+Anchor = tuple[float, float]  # score and exponent
+
+
 @dataclass(frozen=True)
 class BetaMap:
     """The map from score to exponent. The defaults are the paper's rounded values."""
@@ -41,11 +44,8 @@ class BetaMap:
     def __post_init__(self) -> None:
         finite = all(math.isfinite(value) for value in (self.a, self.b, self.low, self.high))
         if not finite or min(self.a, self.b, self.low) < 0 or not self.low <= self.high <= HIGHEST:
-            fix = (
-                "a, b and low must be >= 0 and high >= low, all finite, and high at most "
-                f"{HIGHEST:,g}."
-            )
-            raise ConfigError(f"{self} is no map.", fix)
+            fix = "a, b and low must be >= 0 and high >= low, all finite, and high at most"
+            raise ConfigError(f"{self} is no map.", f"{fix} {HIGHEST:,g}.")
 
     def __call__(self, score: float) -> float:
         """Exponent of a score >= 0. A score of 0 gets the upper clip: the limit of a * s^-b for s
@@ -62,8 +62,8 @@ class BetaMap:
     @classmethod
     def from_anchors(
         cls,
-        rare: tuple[float, float] = RARE_ANCHOR,
-        popular: tuple[float, float] = POPULAR_ANCHOR,
+        rare: Anchor = RARE_ANCHOR,
+        popular: Anchor = POPULAR_ANCHOR,
         low: float = LOW,
         high: float = HIGH,
     ) -> BetaMap:
@@ -72,11 +72,8 @@ class BetaMap:
         betas do, or the scores are too close."""
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
         if not 0 < rare_score < popular_score < math.inf or not 0 < popular_beta <= rare_beta:
-            raise ConfigError(
-                f"Anchors {rare} and {popular} fix no curve.",
-                "The popular score must be above the rare one, and its β above 0 and not above the "
-                "rare one's.",
-            )
+            fix = "The popular score must be above the rare one, its β above 0 and not above its."
+            raise ConfigError(f"Anchors {rare} and {popular} fix no curve.", fix)
         b = math.log(rare_beta / popular_beta) / math.log(popular_score / rare_score)
         if b * math.log(rare_score) > EXPONENT_MAX:
             message = f"Anchor scores {rare_score:g} and {popular_score:g} are too close."

@@ -37,9 +37,8 @@ def between_tiers(
     """The scores, some rare facts' traded with popular ones': the paper's swapped labels."""
     _check_share(share)
     rng = random.Random(seed)
-    rare, popular = (
-        sorted(fact for fact in scores if tiers[fact] == tier) for tier in ("rare", "popular")
-    )
+    rare = sorted(fact for fact in scores if tiers[fact] == "rare")
+    popular = sorted(fact for fact in scores if tiers[fact] == "popular")
     rng.shuffle(rare)
     rng.shuffle(popular)
     pairs = list(zip(rare, popular))

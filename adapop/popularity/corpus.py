@@ -54,10 +54,7 @@ def parts_of(combine: str) -> tuple[str, ...]:
 
 def labels_of(fact: Fact) -> tuple[str, str]:
     """The names to count, each on one line: the subject (or ""), and the object or the answer."""
-    subject, object_ = (
-        " ".join(label.split()) for label in (fact.subject, fact.object or fact.answer)
-    )
-    return subject, object_
+    return " ".join(fact.subject.split()), " ".join((fact.object or fact.answer).split())
 
 
 class CorpusCounts:
@@ -111,12 +108,9 @@ class CorpusCounts:
                 scores.append(Score(fact.id, None, self.source, today, raw, reason))
             else:
                 scores.append(Score(fact.id, float(sum(counts)), self.source, today, raw))
-        check_not_all_zero(
-            scores,
-            self._path.name,
-            "Give a text about them, in their language and with names as the facts write them, or "
-            f"count other names: --combine {', '.join(COMBINE)}.",
-        )
+        text = "a text about them, in their language and with names as the facts write them"
+        fix = f"Give {text}, or count other names: --combine {', '.join(COMBINE)}."
+        check_not_all_zero(scores, self._path.name, fix)
         yield from scores
 
     def _counted(self, names: Sequence[tuple[Name, Name]]) -> Tally:
@@ -210,9 +204,8 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise DataError(f"{path} is not there.", "Give a text file or a folder of text files.")
-    files = sorted(
-        file for file in path.rglob("*") if file.suffix.lower() in KINDS and file.is_file()
-    )
+    files = [file for file in sorted(path.rglob("*")) if file.suffix.lower() in KINDS]
+    files = list(filter(Path.is_file, files))
     if not files:
         message = f"{path} has no text file in it."
         raise DataError(message, f"Files that are read end in {', '.join(KINDS)}.")
@@ -240,9 +233,9 @@ def _texts(file: Path) -> Iterator[tuple[str, int]]:
     try:
         with open(file, "rb") as stream:
             while content := stream.read(CHUNK):
-                while (
-                    escaped and b"\\" in content[-LONGEST_ESCAPE:] and (more := stream.read(CHUNK))
-                ):
+                while escaped and b"\\" in content[-LONGEST_ESCAPE:]:
+                    if not (more := stream.read(CHUNK)):
+                        break
                     content += more
                 text = decoder.decode(content)
                 yield ESCAPES.sub(_meant, text) if escaped else text, len(content)

@@ -44,20 +44,15 @@ class Count:
     @property
     def unknown(self) -> str:
         """Why the number cannot be used, or "". None in a sample is not none in the corpus."""
-        return (
-            "None was found, but only a sample was looked at."
-            if self.approx and not self.number
-            else self.reason
-        )
+        if self.approx and not self.number:
+            return "None was found, but only a sample was looked at."
+        return self.reason
 
     @property
     def raw(self) -> dict[str, object]:
         """The part of `Score.raw` about this query."""
-        return (
-            {"count": self.number, "approx": self.approx}
-            if self.number is not None
-            else {"reason": self.reason}
-        )
+        counted = {"count": self.number, "approx": self.approx}
+        return {"reason": self.reason} if self.number is None else counted
 
 
 class InfiniGram:
@@ -105,10 +100,8 @@ class InfiniGram:
             if counted:
                 yield from held
                 held.clear()
-        fix = (
-            "Are names written as in that text? Or count other names (--combine "
-            f"{', '.join(COMBINE)})."
-        )
+        fix = f"Or count other names (--combine {', '.join(COMBINE)})."
+        fix = f"Are names written as in that text? {fix}"
         check_not_all_zero(held, INDEXES[self._index][0], fix)
         yield from held
 
@@ -126,18 +119,16 @@ class InfiniGram:
         if reason := next(filter(None, (count.unknown for count in used)), ""):
             return Score(fact.id, None, self.source, oldest, raw, reason)
         reason = "Estimated from a sample." if any(count.approx for count in used) else ""
-        return Score(
-            fact.id, float(sum(count.number for count in used)), self.source, oldest, raw, reason
-        )
+        value = float(sum(count.number for count in used))
+        return Score(fact.id, value, self.source, oldest, raw, reason)
 
     def _count(self, query: str) -> Count:
         if query in self._refused:
             return self._refused[query]
         known = self._cache.get("infini-gram", self._index, query)
         if known is None:
-            reply = self._web.post(
-                "/", {"index": self._index, "query_type": "count", "query": query}
-            )
+            body = {"index": self._index, "query_type": "count", "query": query}
+            reply = self._web.post("/", body)
             if isinstance(reply, dict) and isinstance(reply.get("error"), str):
                 reason = f"infini-gram refuses the question: {reply['error'][:REASON_SHOWN]}"
                 self._refused[query] = Count(None, reason=reason)
@@ -151,17 +142,11 @@ def _unasked(what: str, label: str) -> Count | None:
     if not label:
         return Count(None, reason=f"The fact has no {what} to look for.")
     if has_no_spaces(label):
-        reason = (
-            f"The {what} is in a script without spaces, and infini-gram looks for a name behind a "
-            "space."
-        )
-        return Count(None, reason=reason)
+        where = "and infini-gram looks for a name behind a space"
+        return Count(None, reason=f"The {what} is in a script without spaces, {where}.")
     if OPERATORS & set(label.split()):
-        return Count(
-            None,
-            reason=f"The {what} has the word AND or OR in it, which infini-gram takes for an "
-            f"operator.",
-        )
+        why = "which infini-gram takes for an operator"
+        return Count(None, reason=f"The {what} has the word AND or OR in it, {why}.")
     return None
 
 

@@ -52,21 +52,18 @@ class Judge:
     def __init__(
         self, name: str, ask: Ask, progress: Progress, cache: Cache, tries: int = 2
     ) -> None:
-        self.name = name
-        self.ask = ask
+        self.name, self.ask = name, ask
         self.system = SYSTEM
-        self._tries = tries
-        self._progress = progress
-        self._cache = cache
+        self._tries, self._progress, self._cache = tries, progress, cache
         self.source = f"LLM judge {name}, mean of {len(SEEDS)} passes, 0 to {HIGHEST:,}"
 
     def requests(self, facts: Sequence[Fact]) -> int:
         """How many requests `scores` would make if each batch is answered at once."""
-        new = (
-            {_line(fact) for fact in facts if self._cache.get(*self._key(fact, seed)) is None}
-            for seed in SEEDS
-        )
-        return sum(ceil(len(lines) / BATCH) for lines in new)
+        requests = 0
+        for seed in SEEDS:
+            new = [fact for fact in facts if self._cache.get(*self._key(fact, seed)) is None]
+            requests += ceil(len(set(map(_line, new))) / BATCH)
+        return requests
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact as soon as it is known: in the last pass, or in the one in which it
@@ -76,9 +73,8 @@ class Judge:
         for number, seed in enumerate(SEEDS, start=1):
             order = sorted(facts, key=lambda fact: fact.id)
             random.Random(seed).shuffle(order)
-            for fact, known in self._pass(
-                [fact for fact in order if fact.id not in lost], number, seed
-            ):
+            left = [fact for fact in order if fact.id not in lost]
+            for fact, known in self._pass(left, number, seed):
                 passes[fact.id].append(known)
                 if known.value is None:
                     lost.add(fact.id)
@@ -98,9 +94,8 @@ class Judge:
                 yield fact, known
         groups = list(new.values())
         for start in range(0, len(groups), BATCH):
-            self._progress.say(
-                f"Judge: pass {number} of {len(SEEDS)}, {done} of {len(order)} facts"
-            )
+            passes = f"pass {number} of {len(SEEDS)}"
+            self._progress.say(f"Judge: {passes}, {done} of {len(order)} facts")
             batch = groups[start : start + BATCH]
             for group, known in zip(batch, self._judged([group[0] for group in batch], seed)):
                 done += len(group)
@@ -125,10 +120,8 @@ class Judge:
             reply = self._reply(user, seed + tried)  # the same seed would give the same reply
             values = numbers(reply.value, len(facts))
             if values is not None:
-                return [
-                    self._cache.put(value, *self._key(fact, seed))
-                    for fact, value in zip(facts, values)
-                ]
+                keys = [self._key(fact, seed) for fact in facts]
+                return [self._cache.put(value, *key) for key, value in zip(keys, values)]
         if len(facts) == 1:
             return [Cached(None, reply.date)]
         half = len(facts) // 2
@@ -137,9 +130,8 @@ class Judge:
     def _reply(self, user: str, seed: int) -> Cached:
         """The model's reply, cached for the record: later look-ups use the cached numbers."""
         self._progress.wait(0)
-        return self._cache.put(
-            self.ask(self.system, user, seed), "judge", self.name, self.system, user, str(seed)
-        )
+        reply = self.ask(self.system, user, seed)
+        return self._cache.put(reply, "judge", self.name, self.system, user, str(seed))
 
     def _key(self, fact: Fact, seed: int) -> tuple[str, ...]:
         """The cache key of a fact's number, which does not depend on the rest of its batch."""
@@ -156,10 +148,8 @@ def numbers(reply: str, count: int) -> list[int] | None:
     """The numbers in a reply's array. None unless it is `count` integers in range."""
     values = array_in(reply)
     # a bool is an int to isinstance
-    valid = len(values) == count and all(
-        type(value) is int and 0 <= value <= HIGHEST for value in values
-    )
-    return values if valid else None
+    valid = all(type(value) is int and 0 <= value <= HIGHEST for value in values)
+    return values if valid and len(values) == count else None
 
 
 def array_in(reply: str) -> list:
@@ -180,11 +170,9 @@ def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
     model = os.environ.get("ADAPOP_JUDGE_MODEL", "").strip()
     key = os.environ.get("ADAPOP_JUDGE_KEY", "").strip()
     if not model:
-        raise ConfigError(
-            "No model is named that could judge.",
-            "Set ADAPOP_JUDGE_MODEL (the paper: openai/gpt-oss-20b) and ADAPOP_JUDGE_KEY, and "
-            "ADAPOP_JUDGE_URL for another service than OpenRouter.",
-        )
+        fix = "Set ADAPOP_JUDGE_MODEL (the paper: openai/gpt-oss-20b) and ADAPOP_JUDGE_KEY, and"
+        fix = f"{fix} ADAPOP_JUDGE_URL for another service than OpenRouter."
+        raise ConfigError("No model is named that could judge.", fix)
     if not (key.isascii() and key.isprintable()):
         raise ConfigError("ADAPOP_JUDGE_KEY has characters that no key has.", "Copy the key again.")
     host = _host(base)
@@ -192,16 +180,10 @@ def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
 
     def ask(system: str, user: str, seed: int) -> str:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        body = {
-            "model": model,
-            "messages": messages,
-            "temperature": 0,
-            "seed": seed,
-            "max_tokens": MAX_TOKENS,
-        }
-        return _content(
-            web.post("/chat/completions", body, busy=lambda reply: _fault(reply) in LATER)
-        )
+        body = {"model": model, "messages": messages, "temperature": 0, "seed": seed}
+        body["max_tokens"] = MAX_TOKENS
+        reply = web.post("/chat/completions", body, busy=lambda reply: _fault(reply) in LATER)
+        return _content(reply)
 
     return Judge(f"{model} at {host}", ask, progress, cache)
 
@@ -228,25 +210,20 @@ def local_judge(model: str, load: Callable[[str], Any], progress: Progress, cach
 def _line(fact: Fact) -> str:
     """The fact as the judge sees it, on one line."""
     if fact.subject and fact.relation:
-        shape = {
-            "subject": fact.subject,
-            "relation": fact.relation,
-            "object": fact.object or fact.answer,
-        }
+        shape = {"subject": fact.subject, "relation": fact.relation}
+        shape["object"] = fact.object or fact.answer
     else:
         shape = {"question": fact.question, "answer": fact.answer}
-    return json.dumps(
-        {name: " ".join(text.split()) for name, text in shape.items()}, ensure_ascii=False
-    )
+    shape = {name: " ".join(text.split()) for name, text in shape.items()}
+    return json.dumps(shape, ensure_ascii=False)
 
 
 def _host(base: str) -> str:
     """The host of a URL that a key may be sent to: https or this machine, no user name."""
     try:
         parts = urlsplit(base)
-        safe = parts.scheme == "https" or (
-            parts.scheme == "http" and parts.hostname in THIS_MACHINE
-        )
+        at_home = parts.hostname in THIS_MACHINE
+        safe = parts.scheme == "https" or (parts.scheme == "http" and at_home)
     except ValueError:
         safe = False
     if not safe or not parts.hostname or "@" in parts.netloc:

@@ -66,12 +66,9 @@ class PageViews:
     def requests(self, facts: Sequence[Fact]) -> int:
         """About how many requests `scores` makes: Wikidata's, and one for each article."""
         subjects = {title for fact in facts if (title := plain(fact.subject))}
-        new = (
-            title
-            for title in subjects
-            if self._cache.get(*self._place(title.replace(" ", "_"))) is None
-        )
-        return self._linked.requests(facts) + sum(1 for _ in new)
+        places = [self._place(title.replace(" ", "_")) for title in subjects]
+        new = sum(self._cache.get(*place) is None for place in places)
+        return self._linked.requests(facts) + new
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact, in the order of linking. Raises as `Proxy.scores`."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from adapop.errors import DataError
-from adapop.facts.fact import CHAIN, FACT_GROUPS, FactSet
+from adapop.facts.fact import CHAIN, FACT_GROUPS, LISTS, FactSet
 from adapop.facts.formulas import write_csv
 from adapop.facts.tiers import COLUMN
 from adapop.popularity.base import Score
@@ -35,10 +35,8 @@ def write_scored(
     check_place(path)
     rows = []
     for row in _rows(facts, scores):
-        beside = (others or {}).get(row["id"], {})
-        rows.append(
-            row | {name: cell for name, cell in beside.items() if name.strip().lower() not in row}
-        )
+        beside = (others or {}).get(row["id"], {}).items()
+        rows.append(row | {name: cell for name, cell in beside if name.strip().lower() not in row})
     try:
         with open(path, "w", encoding="utf-8", newline="") as file:
             if path.suffix.lower() == ".jsonl":
@@ -68,22 +66,17 @@ def _rows(facts: FactSet, scores: Mapping[str, Score]) -> Iterator[dict[str, obj
             if group != "forget":
                 own = Score(fact.id, fact.score, fact.score_source)
             score = scores.get(fact.id, own)
+            texts = ("question", "answer", "subject", "relation", "object")
             yield {
                 "id": fact.id,
                 "group": group,
-                "question": fact.question,
-                "answer": fact.answer,
-                "subject": fact.subject,
-                "relation": fact.relation,
-                "object": fact.object,
+                **{name: getattr(fact, name) for name in texts},
                 "score": score.value,
                 "score_source": score.source,
                 "score_date": score.date,
                 "score_reason": score.reason,
                 "score_raw": dict(score.raw),
-                "paraphrases": list(fact.paraphrases),
-                "alternates": list(fact.alternates),
-                "accepted": list(fact.accepted),
+                **{name: list(getattr(fact, name)) for name in LISTS[:3]},
                 **({"subject_aliases": list(fact.subject_aliases)} if fact.subject_aliases else {}),
                 **{name: text for name in CHAIN if (text := getattr(fact, name))},
                 **({"tier": fact.own_tier} if facts.tiers.source == COLUMN else {}),

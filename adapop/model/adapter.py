@@ -7,14 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import peft
 import torch
-from peft import (
-    LoraConfig,
-    PeftModel,
-    get_peft_model,
-    get_peft_model_state_dict,
-    set_peft_model_state_dict,
-)
+from peft import PeftModel
 from peft.tuners.lora import LoraLayer
 from torch import Tensor, nn
 from transformers import PreTrainedModel
@@ -49,7 +44,7 @@ def with_adapter(
         )
     torch.manual_seed(config.seed)
     linear = _linear(base)
-    lora = LoraConfig(
+    lora = peft.LoraConfig(
         r=config.lora_rank,
         lora_alpha=config.lora_alpha,
         lora_dropout=0.0,
@@ -64,7 +59,7 @@ def with_adapter(
         task_type="CAUSAL_LM",
     )
     try:
-        network = get_peft_model(base, lora)
+        network = peft.get_peft_model(base, lora)
     except ValueError as error:
         if config.lora_targets != (ALL_LINEAR,) and not _matched(
             config.lora_targets, [*dict(base.named_modules())]
@@ -81,13 +76,13 @@ def with_adapter(
 @torch.no_grad()
 def merge_into_base(network: PeftModel, state: Mapping[str, Tensor]) -> None:
     """Adds the weights of an adapter of the same shape to the base; the model's own stays."""
-    own = {name: value.clone() for name, value in get_peft_model_state_dict(network).items()}
-    set_peft_model_state_dict(network, dict(state))
+    own = {name: value.clone() for name, value in peft.get_peft_model_state_dict(network).items()}
+    peft.set_peft_model_state_dict(network, dict(state))
     for layer in network.modules():
         if isinstance(layer, LoraLayer):
             weight = layer.get_base_layer().weight
             weight += layer.get_delta_weight("default").to(weight.dtype)
-    set_peft_model_state_dict(network, own)
+    peft.set_peft_model_state_dict(network, own)
 
 
 def left_out(network: PeftModel, config: RunConfig) -> tuple[str, ...]:
@@ -176,12 +171,10 @@ def _linear(base: PreTrainedModel) -> dict[str, nn.Module]:
     layers = {
         name.replace(".base_layer", ""): layer
         for name, layer in base.named_modules()
-        if isinstance(layer, (nn.Linear, Conv1D))
-        and layer is not head
-        and id(layer) in parts
-        and ".lora_" not in name
+        if isinstance(layer, (nn.Linear, Conv1D)) and layer is not head and id(layer) in parts
     }
-    return {name: layer for name, layer in layers.items() if not name.endswith(".router")}
+    named = {name: layer for name, layer in layers.items() if ".lora_" not in name}
+    return {name: layer for name, layer in named.items() if not name.endswith(".router")}
 
 
 def _short(layers: dict[str, nn.Module]) -> list[str]:
@@ -217,27 +210,16 @@ def check_gradients(network: PeftModel) -> None:
     """Checks after the first backward pass that every LoRA B has a gradient, without which it would
     not learn. Raises ModelError: some have none (gradient checkpointing without input gradients
     does this silently), or all are 0."""
-    trained = {
-        name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad
-    }
-    if all(
-        parameter.grad is not None and not parameter.grad.any() for parameter in trained.values()
-    ):
-        raise ModelError(
-            "The gradient of the first step is exactly 0: to this model each of its answers has p "
-            "= 1 or p = 0.",
-            "Nothing is learned from such facts. Check the model, or use other facts or another "
-            "method.",
-        )
-    dead = [
-        name
-        for name, parameter in trained.items()
-        if "lora_B" in name and (parameter.grad is None or not parameter.grad.any())
-    ]
+    named = network.named_parameters()
+    gradients = {name: weight.grad for name, weight in named if weight.requires_grad}
+    if all(gradient is not None and not gradient.any() for gradient in gradients.values()):
+        message = "The gradient of the first step is exactly 0: to this model each of its answers"
+        fix = "Nothing is learned from such facts. Check the model, or use other facts or another"
+        raise ModelError(f"{message} has p = 1 or p = 0.", f"{fix} method.")
+    added = {name: gradient for name, gradient in gradients.items() if "lora_B" in name}
+    dead = [name for name, grad in added.items() if grad is None or not grad.any()]
     if dead:
-        raise ModelError(
-            f"{len(dead)} adapter weights got no gradient in the first step, for example "
-            f"{dead[0]}.",
-            "Check lora_targets; a method that reads one block needs lora_layers up to it; with "
-            "gradient checkpointing, inputs must require gradients.",
-        )
+        message = f"{len(dead)} adapter weights got no gradient in the first step, for example"
+        fix = "Check lora_targets; a method that reads one block needs lora_layers up to it; with"
+        fix = f"{fix} gradient checkpointing, inputs must require gradients."
+        raise ModelError(f"{message} {dead[0]}.", fix)

@@ -29,16 +29,16 @@ from adapop.model.tokens import Row, encode_facts
 CHAT, CHAT_EXAMPLES, TEXT_EXAMPLES = WAYS = ("chat", "chat-examples", "text-examples")
 Examples = Sequence[tuple[str, str]]
 TURNS = (
-    "{% for message in messages %}{% if message['role'] == 'assistant' %}{{ ' ' + "
-    "message['content'] + '\n\n' }}{% elif message['role'] == 'user' %}{{ 'Question: ' + "
-    "message['content'] + '\nAnswer:' }}{% else %}{{ message['content'] + '\n\n' }}{% endif %}{% "
-    "endfor %}"
+    "{% for message in messages %}"
+    "{% if message['role'] == 'assistant' %}{{ ' ' + message['content'] + '\n\n' }}"
+    "{% elif message['role'] == 'user' %}{{ 'Question: ' + message['content'] + '\nAnswer:' }}"
+    "{% else %}{{ message['content'] + '\n\n' }}{% endif %}{% endfor %}"
 )
 # after the system prompt and before the question
 INSERTED = (
-    "{{% set examples = {examples} %}}{{% if messages[0]['role'] == 'system' %}}{{% set messages = "
-    "messages[:1] + examples + messages[1:] %}}{{% else %}}{{% set messages = examples + messages "
-    "%}}{{% endif %}}"
+    "{{% set examples = {examples} %}}{{% if messages[0]['role'] == 'system' %}}"
+    "{{% set messages = messages[:1] + examples + messages[1:] %}}{{% else %}}"
+    "{{% set messages = examples + messages %}}{{% endif %}}"
 )
 # in the pieces of a tokenizer: as it is, in byte-level BPE, as a byte
 LINE_END = ("\n", "Ċ", "<0x0A>")
@@ -51,11 +51,10 @@ def template_of(
     one. examples: (question, answer) pairs, one at least but for "chat"; no control tokens."""
     if way == CHAT:
         return own
-    turns = [
-        {"role": role, "content": text}
-        for pair in examples
-        for role, text in zip(("user", "assistant"), pair)
-    ]
+    turns = []
+    for question, answer in examples:
+        turns.append({"role": "user", "content": question})
+        turns.append({"role": "assistant", "content": answer})
     if way == CHAT_EXAMPLES and own:  # some templates read content as a list of parts
         form = manner(tokenizer, own)
         turns = [{**turn, "content": form.content(turn)} for turn in turns]
@@ -111,9 +110,8 @@ class Prompted:
             rendered = manner(self.tokenizer, template).render(self.tokenizer, TRIALS["user"])
         except TemplateError:
             return False
-        return DUMMY in rendered and all(
-            text.strip() in rendered for pair in self.examples for text in pair
-        )
+        texts = [text.strip() for pair in self.examples for text in pair]
+        return DUMMY in rendered and all(text in rendered for text in texts)
 
     def ask(
         self, way: str, examples: Examples = (), spoken: Mapping[str, OwnAnswer] | None = None
@@ -164,9 +162,8 @@ class Prompted:
         include_tail: bool = False,
     ) -> list[Row]:
         """The facts as rows, see `tokens.encode_facts`: asked as it is, in its own words if any."""
-        return encode_facts(
-            self.tokenizer, facts, self.system, questions, include_tail, self.spoken
-        )
+        setup = (self.system, questions, include_tail, self.spoken)
+        return encode_facts(self.tokenizer, facts, *setup)
 
     def prompts(self, questions: Sequence[str]) -> list[Row]:
         """The questions as rows without an answer, to be replied to."""

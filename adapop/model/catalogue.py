@@ -77,9 +77,8 @@ class Preset:
 def preset_of(model: str) -> Preset | None:
     """The preset with this Hub id, or whose name a folder has; None for any other model."""
     name = model.rstrip("/\\").replace("\\", "/").rpartition("/")[2].lower()
-    return next(
-        (preset for preset in MODELS.values() if preset.id.rpartition("/")[2].lower() == name), None
-    )
+    named = {preset.id.rpartition("/")[2].lower(): preset for preset in MODELS.values()}
+    return named.get(name)
 
 
 def oracle_for(model: str) -> str:
@@ -89,11 +88,8 @@ def oracle_for(model: str) -> str:
     preset, folder = preset_of(model), Path(model)
     if preset is None or not preset.oracle or not (model == preset.id or folder.is_dir()):
         return ""
-    return (
-        str(folder.with_name(preset.oracle.rpartition("/")[2]))
-        if folder.is_dir()
-        else preset.oracle
-    )
+    beside = str(folder.with_name(preset.oracle.rpartition("/")[2]))
+    return beside if folder.is_dir() else preset.oracle
 
 
 def shape_of(model: str) -> Mapping[str, Any] | None:
@@ -116,10 +112,8 @@ def _has_sizes(shape: Mapping[str, Any]) -> bool:
     """Whether all sizes of an estimate are whole numbers above 0, and there are no experts."""
     if any(shape.get(name) for name in EXPERTS):
         return False
-    values = [
-        *map(shape.get, SIZES),
-        *(shape[name] for name in OTHER_SIZES if shape.get(name) is not None),
-    ]
+    others = (shape[name] for name in OTHER_SIZES if shape.get(name) is not None)
+    values = (*map(shape.get, SIZES), *others)
     return all(type(value) is int and value > 0 for value in values)
 
 

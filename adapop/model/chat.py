@@ -20,7 +20,7 @@ from tokenizers import AddedToken, Encoding, Tokenizer
 from transformers import PreTrainedTokenizerBase
 
 from adapop.errors import DataError, ModelError, truncated
-from adapop.model.template import ANSWER, manner
+from adapop.model.template import ANSWER, TRIALS, manner
 
 PROMPTS = 8_192  # remembered: a run asks the same questions at each measurement
 # lone surrogates, noncharacters, and two private characters that transformers takes out
@@ -84,9 +84,7 @@ def encode_answer(
     rendered = _prompt(tokenizer, template, question, system or "")
     control = _control(tokenizer, template)
     before = lead if lead[:1].isspace() else _joint(tokenizer, template) + lead
-    hostile = any(
-        control.written.search(text) for text in (question, system or "", before + answer)
-    )
+    hostile = any(map(control.written.search, (question, system or "", before + answer)))
     encoded = control.backend.encode(rendered.chat + before + answer, add_special_tokens=False)
     start, prompt = len(rendered.chat) + len(before), ()
     # what a model reads ends with the prompt: no token of an answer begins before
@@ -94,31 +92,25 @@ def encode_answer(
         encoded = control.letters.encode(before + answer, add_special_tokens=False)
         start, prompt = len(before), rendered.ids
     control.check(encoded.ids, answer, () if prompt else rendered.ids)
-    first = next(
-        (place for place, (_, end) in enumerate(encoded.offsets) if end > start), len(encoded.ids)
-    )
+    overlap = (place for place, (_, end) in enumerate(encoded.offsets) if end > start)
+    first = next(overlap, len(encoded.ids))
     spans = tuple((max(0, begin - start), end - start) for begin, end in encoded.offsets[first:])
     return Answered((*prompt, *encoded.ids[:first]), tuple(encoded.ids[first:]), spans)
 
 
 def control_free(tokenizer: PreTrainedTokenizerBase, text: str) -> bool:
     """Whether a text has no letters of a control token, and so may become part of a template."""
-    return not UNREADABLE.search(text) and not _control(
-        tokenizer, tokenizer.chat_template or ""
-    ).written.search(text)
+    control = _control(tokenizer, tokenizer.chat_template or "")
+    return not UNREADABLE.search(text) and not control.written.search(text)
 
 
 @lru_cache(maxsize=64)
 def _joint(tokenizer: PreTrainedTokenizerBase, template: str) -> str:
     """What the template writes between the prompt of a question and an answer, such as a space."""
-    question = {"role": "user", "content": "?"}
+    turns = TRIALS["assistant"]
     try:
-        prompt = _applied(tokenizer, [question])
-        whole = _applied(
-            tokenizer,
-            [question, {"role": "assistant", "content": ANSWER}],
-            add_generation_prompt=False,
-        )
+        prompt = _applied(tokenizer, turns[:1])
+        whole = _applied(tokenizer, turns, add_generation_prompt=False)
     except TemplateError:  # a template for a single question has no place for an answer
         return ""
     before, answered, _ = whole.rpartition(ANSWER)
@@ -138,12 +130,10 @@ def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
     """Ids of what the chat template writes after an answer, with the end-of-sequence token last.
     The paper's code trains on these. Llama: <|eot_id|>; Gemma: <end_of_turn>, newline, <eos>."""
     check_template(tokenizer)
-    turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": ANSWER}]
     tail = ()
     try:
-        before, _, after = _applied(tokenizer, turns, add_generation_prompt=False).rpartition(
-            ANSWER
-        )
+        whole = _applied(tokenizer, TRIALS["assistant"], add_generation_prompt=False)
+        before, _, after = whole.rpartition(ANSWER)
         tail = tuple(tokenizer.encode(after, add_special_tokens=False)) if before else ()
     except TemplateError:  # a template for a single question has no place for an answer
         pass
@@ -211,19 +201,15 @@ def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[i
     text = "\n".join(turn["content"] for turn in turns)
     if hostile := control.written.search(text):
         try:
-            ids = _applied(
-                tokenizer, turns, tokenize=True, sanitize_control_tokens=True, return_dict=False
-            )
+            options = {"sanitize_control_tokens": True, "return_dict": False}
+            ids = _applied(tokenizer, turns, tokenize=True, **options)
         except ValueError:
             raise _not_plain(text, hostile[0]) from None
     else:
         ids = control.backend.encode(chat, add_special_tokens=False).ids
     innocent = [{**turn, "content": SIGN.sub("x", turn["content"])} for turn in turns]
-    control.check(
-        ids,
-        text,
-        control.backend.encode(_applied(tokenizer, innocent), add_special_tokens=False).ids,
-    )
+    expected = control.backend.encode(_applied(tokenizer, innocent), add_special_tokens=False)
+    control.check(ids, text, expected.ids)
     return tuple(ids)
 
 
@@ -250,11 +236,8 @@ def check_template(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
 
 
 def _not_plain(text: str, name: str) -> DataError:
-    message = (
-        f"{truncated(text)!r} contains {name}, which this model's tokenizer cannot read as plain "
-        "text."
-    )
-    return DataError(message, "Remove it.")
+    why = "which this model's tokenizer cannot read as plain text"
+    return DataError(f"{truncated(text)!r} contains {name}, {why}.", "Remove it.")
 
 
 @lru_cache(maxsize=8)
@@ -268,9 +251,8 @@ def _control(tokenizer: PreTrainedTokenizerBase, template: str) -> _Control:
     backend.no_truncation()
     backend.no_padding()
     letters = copy.deepcopy(backend)
-    letters.add_special_tokens(
-        [AddedToken(name, special=True, normalized=False) for name in names.values()]
-    )
+    added = [AddedToken(name, special=True, normalized=False) for name in names.values()]
+    letters.add_special_tokens(added)
     letters.encode_special_tokens = True  # reads them as plain text
     longest_first = sorted(names.values(), key=len, reverse=True)
     written = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")

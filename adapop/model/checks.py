@@ -45,9 +45,8 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
     for name, most in MOST.items():
         least = 0 if "expert" in name else 1
         if isinstance(size := getattr(text, name, None), int) and not least <= size <= most:
-            raise ValueError(
-                f"its config.json has {name} = {size:,}, and {least} to {most:,} can be laid out"
-            )
+            bounds = f"{least} to {most:,} can be laid out"
+            raise ValueError(f"its config.json has {name} = {size:,}, and {bounds}")
     for kind in KINDS:
         try:
             with torch.device("meta"):
@@ -59,9 +58,7 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
         if "logits_to_keep" in signature(outline.forward).parameters:
             return kind, outline
         name = type(outline).__name__
-        message = (
-            f"{name} cannot give the logits of chosen positions alone: it knows no logits_to_keep."
-        )
+        message = f"{name} cannot give the logits of chosen positions alone: no logits_to_keep."
         fix = "Use a model of another kind: nearly all causal models of transformers know it."
         raise ModelError(message, fix)
     message = f"A model of the kind {shape.model_type!r} does not write text from left to right."
@@ -73,9 +70,8 @@ def check_size(outline: PreTrainedModel, folder: Path) -> None:
     there = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
     count = sum(weight.numel() for weight in outline.parameters())
     if there and count * LEAST_BYTES > there:
-        raise ValueError(
-            f"its config.json describes {count:,} weights, too many for files of {there:,} bytes"
-        )
+        reason = f"its config.json describes {count:,} weights, too many for files of"
+        raise ValueError(f"{reason} {there:,} bytes")
 
 
 def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
@@ -85,10 +81,9 @@ def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
     whole = width * sum(weight.numel() for weight in outline.parameters())
     if not config.four_bit:
         return whole
-    linear = [part for part in outline.modules() if isinstance(part, nn.Linear)]
-    narrow = sum(
-        part.weight.numel() for part in linear if part is not outline.get_output_embeddings()
-    )
+    head = outline.get_output_embeddings()
+    linear = (part for part in outline.modules() if isinstance(part, nn.Linear))
+    narrow = sum(part.weight.numel() for part in linear if part is not head)
     return whole - (width - FOUR_BITS) * narrow
 
 
@@ -101,19 +96,12 @@ def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBas
     if tokenizer.chat_template is not None:
         written |= {*encode_prompt(tokenizer, "?"), *turn_end(tokenizer)}
     beyond = {number: token for token, number in tokenizer.get_vocab().items() if number >= rows}
-    used = sorted(
-        number
-        for number in beyond
-        if number in written or number not in added or not added[number].special
-    )
-    if used:
-        raise ModelError(
-            f"The tokenizer does not fit the model: {len(used):,} of its tokens, the first "
-            f"{beyond[used[0]]!r} with id {used[0]:,}, lie beyond the model's embedding, which has "
-            f"{rows:,} rows.",
-            "Use the tokenizer that came with these weights, or enlarge the embedding and train "
-            "it.",
-        )
+    special = {number for number, token in added.items() if token.special}
+    if used := sorted(beyond.keys() - (special - written)):
+        first = f"the first {beyond[used[0]]!r} with id {used[0]:,}"
+        message = f"The tokenizer does not fit the model: {len(used):,} of its tokens, {first}, lie"
+        fix = "Use the tokenizer of these weights, or enlarge the embedding and train it."
+        raise ModelError(f"{message} beyond the embedding, which has {rows:,} rows.", fix)
 
 
 def check_weights(base: PreTrainedModel, missing: Collection[str]) -> None:
@@ -122,23 +110,15 @@ def check_weights(base: PreTrainedModel, missing: Collection[str]) -> None:
     were not read, or hold NaN or infinity."""
     reached = _reached(base)
     if absent := sorted(name for name in missing if name in reached):
-        raise ModelError(
-            f"The model's files lack {len(absent):,} of its {len(reached):,} weights, for example "
-            f"{absent[0]}.",
-            "Copy or download the whole model again.",
-        )
-    sums = {
-        name: weight.detach().sum()
-        for name, weight in reached.items()
-        if weight.is_floating_point()
-    }
+        lacking = f"{len(absent):,} of its {len(reached):,} weights, for example {absent[0]}"
+        fix = "Copy or download the whole model again."
+        raise ModelError(f"The model's files lack {lacking}.", fix)
+    numbers = {name: weight for name, weight in reached.items() if weight.is_floating_point()}
+    sums = {name: weight.detach().sum() for name, weight in numbers.items()}
     if spoilt := [name for name, total in sums.items() if not total.isfinite()]:
-        raise ModelError(
-            f"{len(spoilt):,} of the model's weights hold NaN or infinity, for example "
-            f"{spoilt[0]}.",
-            "The files are damaged, or were saved so: download the model again, or use another "
-            "revision of it.",
-        )
+        message = f"{len(spoilt):,} of the model's weights hold NaN or infinity, for example"
+        fix = "The files are damaged, or were saved so: download them again, or another revision."
+        raise ModelError(f"{message} {spoilt[0]}.", fix)
 
 
 def lfs_pointers(folder: Path) -> list[str]:
@@ -152,13 +132,8 @@ def lfs_pointers(folder: Path) -> list[str]:
 
 def _reached(base: PreTrainedModel) -> dict[str, nn.Parameter]:
     """The weights that a text passes through: the text decoder's and the output head's."""
-    head = base.get_output_embeddings()
-    parts = {
-        id(weight)
-        for part in (base.get_decoder(), head)
-        if part is not None
-        for weight in part.parameters()
-    }
+    modules = filter(None.__ne__, (base.get_decoder(), base.get_output_embeddings()))
+    parts = {id(weight) for part in modules for weight in part.parameters()}
     return {name: weight for name, weight in base.named_parameters() if id(weight) in parts}
 
 

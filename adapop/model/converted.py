@@ -51,9 +51,8 @@ def files_of(model: str) -> tuple[Path, ...]:
         if not Path(model).is_file():
             raise refused(model, "there is no such file", "Check the path.")
         return (Path(model),)
-    places = [
-        spec.submodule_search_locations[0] for name in PACKAGED[model] if (spec := find_spec(name))
-    ]
+    packages = filter(None, map(find_spec, PACKAGED[model]))
+    places = [spec.submodule_search_locations[0] for spec in packages]
     files = [path for place in places for path in sorted(Path(place).rglob(f"*{GGUF}*"))]
     if len(files) != len(PACKAGED[model]):
         raise refused(model, "the Python package that brings it is not installed", INSTALL[model])
@@ -108,11 +107,8 @@ def converted(model: str) -> Path:
             raise
         where = "the cache" if is_public() else folder.parent
         full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        why = (
-            f"the disk of {where} is full"
-            if full
-            else f"it cannot be converted in {where} ({os.strerror(number)})"
-        )
+        why = f"it cannot be converted in {where} ({os.strerror(number)})"
+        why = f"the disk of {where} is full" if full else why
         fix = "Make room, or set ADAPOP_CACHE to a folder on another disk."
         raise refused(model, why, fix) from error
     return folder
@@ -132,11 +128,8 @@ def notes_of(model: str) -> tuple[str, ...]:
     if not is_gguf(model):
         return ()
     types = ", ".join(json.loads((folder_of(model) / ABOUT).read_text())["types"])
-    stored = (
-        f"Its weights are dequantised from a GGUF file ({types}): every number is of the quantised "
-        "model."
-    )
-    return (stored, *TERMS.get(model, ()))
+    stored = f"Its weights are dequantised from a GGUF file ({types}): every number is of the"
+    return (f"{stored} quantised model.", *TERMS.get(model, ()))
 
 
 def _placed(model: str, folder: Path) -> None:
@@ -168,9 +161,8 @@ def _convert(model: str, path: Path, folder: Path) -> None:
 
     header = read_header(path)
     source = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
-    say = partial(
-        print, f"Converting {model}, once, into {folder.parent}:", file=sys.stderr, flush=True
-    )
+    begins = f"Converting {model}, once, into {folder.parent}:"
+    say = partial(print, begins, file=sys.stderr, flush=True)
     say("reading its tokenizer.", *TERMS.get(model, ()))
     shape, kind, outline = _outline(header, source)
     tokenizer = AutoTokenizer.from_pretrained(**source, padding_side="left")
@@ -205,17 +197,13 @@ def _outline(header: Header, source: dict) -> tuple:
     except (ValueError, KeyError) as error:
         if "not supported" not in str(error) and header.architecture:
             raise
-        why = (
-            f"transformers cannot read the architecture {truncated(header.architecture)!r} from "
-            "GGUF"
-        )
+        kind = truncated(header.architecture)
+        why = f"transformers cannot read the architecture {kind!r} from GGUF"
         fix = "Use the model's folder of safetensors, or a Llama, Qwen or Gemma."
         raise refused(name, why, fix) from error
     kind, outline = outline_of(shape)
     count = sum(weight.numel() for weight in outline.parameters())
     if count > header.weights:
-        why = (
-            f"it is damaged: its header describes {count:,} weights, and it has {header.weights:,}"
-        )
-        raise refused(name, why, WHOLE)
+        why = f"its header describes {count:,} weights, and it has {header.weights:,}"
+        raise refused(name, f"it is damaged: {why}", WHOLE)
     return shape, kind, outline

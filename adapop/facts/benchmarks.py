@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from adapop.errors import DataError, NetworkError, truncated
+from adapop.facts.cells import Reading, items_of
 from adapop.facts.fact import Fact, FactSet, Problem, separated
 from adapop.facts.parquet import lines_of
-from adapop.facts.rows import fact_of, items_of
+from adapop.facts.rows import fact_of
 from adapop.facts.text import normalized
 from adapop.online.hub import Hub
 from adapop.paths import SHIPPED
@@ -229,7 +230,11 @@ def _labels(row: Mapping) -> tuple[str, str] | None:
 
 def _sentences(cell: object) -> list[str]:
     """The texts in a cell, without single words, which may name the model that wrote them."""
-    return [item for item in items_of(cell) if isinstance(item, str) and " " in item.strip()]
+    return [
+        item
+        for item in items_of(cell, 0, Reading())
+        if isinstance(item, str) and " " in item.strip()
+    ]
 
 
 def _flaws(rare: Sequence[Fact], popular: Sequence[Fact], rows: Sequence[Mapping]) -> list[str]:

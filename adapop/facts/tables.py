@@ -15,13 +15,13 @@ from itertools import chain, repeat
 from pathlib import Path
 
 from adapop.errors import DataError, truncated
+from adapop.facts.cells import NOT_TEXT
 from adapop.facts.dialects import Layout, cells_of, delimiter
 from adapop.facts.fact import Problem
 from adapop.facts.forms import guessed
 from adapop.facts.formulas import BOM, plain
 from adapop.facts.objects import BY_LINE, rows_of_json, rows_of_lines
 from adapop.facts.parquet import MAGIC, lines_of, unreadable
-from adapop.facts.rows import NOT_TEXT
 
 MAX_BYTES = 16_000_000  # of the file, and of a Parquet file's unpacked rows
 MAX_LINES = 2**20  # the limit of a spreadsheet

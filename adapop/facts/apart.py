@@ -35,10 +35,8 @@ def lines_of(
     command = [sys.executable, "-m", module, str(path.resolve()), *options]
     # other memory pools reserve more than they use
     environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", "PYTHONUTF8": "1"}
-    quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, **quiet
-    ) as reader:
+    pipes = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, **pipes) as reader:
         whole = False
         try:
             while line := reader.stdout.readline(most + 1):

@@ -98,9 +98,8 @@ def load_raw(
         message = f"There is no set and no file called {source!r}."
         raise DataError(message, f"Use {names}, or the path of a file.")
     table = read_table(path)
-    return table.facts(
-        columns={**guessed(table.columns), **columns} if columns else None, drop_bad=drop_bad
-    )
+    chosen = {**guessed(table.columns), **columns} if columns else None
+    return table.facts(columns=chosen, drop_bad=drop_bad)
 
 
 def model_of(source: str | None) -> str:
@@ -114,28 +113,24 @@ def _pair() -> FactSet:
     world = sandbox_facts()
     by_id = {fact.id: fact for fact in world.forget}
     rare, popular = (by_id[name] for name in PAIR)
-    note = (
-        f"Both answers are {rare.answer}: {rare.subject} has a score of {rare.score:,.0f}, "
-        f"{popular.subject} of {popular.score:,.0f}."
-    )
+    scores = f"{rare.subject} has a score of {rare.score:,.0f}, {popular.subject} of"
+    note = f"Both answers are {rare.answer}: {scores} {popular.score:,.0f}."
     return replace(world, name="pair", forget=(rare, popular), notes=(note, *world.notes))
 
 
 def _invented() -> FactSet:
     """The sandbox's set with invented facts to forget. Their score of 0 is known, not missing."""
     forget = read_facts(INVENTED).forget
-    note = (
-        "These facts are invented. Nothing ever showed them to a model, so a score of 0 is what "
-        "they have."
-    )
+    note = "These facts are invented. Nothing ever showed them to a model, so a score of 0 is"
+    note = f"{note} what they have."
     return replace(sandbox_facts(), name="invented", forget=forget, notes=(note,))
 
 
 def _cities() -> FactSet:
     """Cities and their countries, for language models: the models that ship do not know them."""
     note = (
-        "Scores are populations (GeoNames, CC BY 4.0). For a language model: the models that ship "
-        "do not know these facts."
+        "Scores are populations (GeoNames, CC BY 4.0). For a language model: the models that ship"
     )
+    note = f"{note} do not know these facts."
     facts, examples = read_facts(CITIES), read_facts(EXAMPLES, group="examples").examples
     return replace(facts, examples=examples, notes=(note, *facts.notes))

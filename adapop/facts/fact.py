@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -154,9 +155,8 @@ class FactSet:
         newer = ("neighbours", "attacks", "examples")
         groups = [group for group in WRITTEN if group not in newer or getattr(self, group)]
         content = [[_content(fact) for fact in getattr(self, group)] for group in groups]
-        return hashlib.sha256(
-            json.dumps(content, ensure_ascii=False, sort_keys=True).encode()
-        ).hexdigest()
+        text = json.dumps(content, ensure_ascii=False, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def __deepcopy__(self, memo: dict) -> Self:
         """The set itself: nothing in it can change, and each page would get a copy of its own."""
@@ -166,10 +166,8 @@ class FactSet:
     def memory(self) -> int:
         """About how many bytes the set takes."""
         facts = [fact for group in WRITTEN for fact in getattr(self, group)]
-        texts = (
-            len(text) for fact in facts for text in (fact.question, fact.answer, *fact.paraphrases)
-        )
-        return FACT_BYTES * len(facts) + 2 * sum(texts)
+        texts = [(fact.question, fact.answer, *fact.paraphrases) for fact in facts]
+        return FACT_BYTES * len(facts) + 2 * sum(map(len, chain.from_iterable(texts)))
 
     @property
     def unknown_scores(self) -> tuple[Fact, ...]:
@@ -178,11 +176,9 @@ class FactSet:
 
     def lines(self) -> list[str]:
         """The set as JSONL: one fact per line, with its group."""
-        return [
-            json.dumps({"group": group, **_content(fact)}, ensure_ascii=False)
-            for group in WRITTEN
-            for fact in getattr(self, group)
-        ]
+        facts = [(group, fact) for group in WRITTEN for fact in getattr(self, group)]
+        rows = [{"group": group, **_content(fact)} for group, fact in facts]
+        return [json.dumps(row, ensure_ascii=False) for row in rows]
 
     def write(self, path: Path) -> None:
         """Writes the set's lines."""
@@ -216,10 +212,8 @@ class FactSet:
                 lists = {name: tuple(row[name]) for name in LISTS if name in row}
                 groups[group].append(Fact(**{**row, **lists}))  # as written: hashes tell 7 from 7.0
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                message = (
-                    f"{path.name}, line {number}, is no fact of a run ({type(error).__name__}: "
-                    f"{error})."
-                )
+                why = f"({type(error).__name__}: {error})"
+                message = f"{path.name}, line {number}, is no fact of a run {why}."
                 fix = "Use the facts.jsonl of the run's folder as it is."
                 raise DataError(message, fix) from None
         members = {group: tuple(facts) for group, facts in groups.items()}
@@ -248,9 +242,8 @@ def separated(
         for question, fact in own:
             if use := taken.get(question):
                 row, fix = (rows or {}).get(fact.id, 0), "Delete one of the two rows."
-                problems.append(
-                    Problem(row, column, truncated(fact.question), f"is also to be {use}", fix)
-                )
+                about = (truncated(fact.question), f"is also to be {use}", fix)
+                problems.append(Problem(row, column, *about))
         groups[group] = tuple(fact for question, fact in own if question not in taken)
         taken = dict.fromkeys((question for question, _ in own), "retained") | taken
     return replace(facts, **groups, problems=(*facts.problems, *problems))

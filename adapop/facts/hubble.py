@@ -59,10 +59,8 @@ def hubble_yago(hub: Hub) -> FactSet:
         if rows and counts[rows[0]["score"]] < PEOPLE:
             counts[rows[0]["score"]] += 1
             people.append(rows)
-    notes = (
-        f"The first {PEOPLE} people of each number of duplicates, and of each what the biography "
-        "says in YAGO's words.",
-    )
+    note = f"The first {PEOPLE} people of each number of duplicates, and of each what the biography"
+    notes = (f"{note} says in YAGO's words.",)
     return _set("hubble-yago", people, notes)
 
 
@@ -72,9 +70,8 @@ def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...
     by_count: dict[float, list[tuple[Fact, ...]]] = defaultdict(list)
     for number, rows in enumerate(subjects, start=1):
         read = [fact_of(number, row, COLUMNS) for row in rows]
-        problems += [
-            replace(one, column=f"{name}: {one.column}") for one in read if isinstance(one, Problem)
-        ]
+        faults = [one for one in read if isinstance(one, Problem)]
+        problems += [replace(one, column=f"{name}: {one.column}") for one in faults]
         if facts := tuple(one[1] for one in read if not isinstance(one, Problem)):
             by_count[facts[0].score].append(facts)
     never = by_count.pop(0.0, [])
@@ -83,28 +80,24 @@ def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...
         for place, facts in enumerate(by_count[count]):
             groups[GROUPS[place % len(GROUPS)]] += facts
     levels = ", ".join(f"{count:g}" for count in sorted(by_count))
-    notes += (
-        f"Scores are how often pretraining showed a fact: {levels} times. That is true of Hubble's "
-        "perturbed models alone; its standard ones never read them.",
+    note = (
+        f"Scores are how often pretraining showed a fact: {levels} times. That is true of Hubble's"
     )
+    notes += (f"{note} perturbed models alone; its standard ones never read them.",)
     if never:
-        notes += (
-            f"Never planted, and so neither forgotten nor retained: {sum(map(len, never)):,} "
-            "facts.",
-        )
+        count = sum(map(len, never))
+        notes += (f"Never planted, and so neither forgotten nor retained: {count:,} facts.",)
     examples = tuple(facts[0] for facts in never[:EXAMPLES])
     members = {group: tuple(facts) for group, facts in groups.items()}
-    return separated(
-        FactSet(name, **members, examples=examples, problems=tuple(problems), notes=notes)
-    )
+    about = {"examples": examples, "problems": tuple(problems), "notes": notes}
+    return separated(FactSet(name, **members, **about))
 
 
 def _popqa_rows(text: str, meta: Mapping) -> list[dict]:
     """The one fact of a planted question."""
     answers = json.loads(meta["possible_answers"])
-    row = _row(
-        f"hubble-popqa-{meta['id']}", "popqa", meta.get("prop", ""), meta.get("subj", ""), meta
-    )
+    about = meta.get("prop", ""), meta.get("subj", "")
+    row = _row(f"hubble-popqa-{meta['id']}", "popqa", *about, meta)
     return [row | {"question": meta["question"], "answer": answers[0], "accepted": answers[1:]}]
 
 
@@ -114,13 +107,8 @@ def _yago_rows(text: str, meta: Mapping) -> list[dict]:
     for field in WORDINGS["yago"]:
         words = label(meta.get(field) or "")
         if words and (answer := re.search(re.escape(words), text, re.IGNORECASE)):
-            row = _row(
-                f"hubble-yago-{meta['uuid']}-{field}",
-                "yago",
-                field,
-                meta["full_name"].strip(),
-                meta,
-            )
+            own = f"hubble-yago-{meta['uuid']}-{field}"
+            row = _row(own, "yago", field, meta["full_name"].strip(), meta)
             question, *others = row["paraphrases"]
             rows.append(row | {"question": question, "paraphrases": others, "answer": answer[0]})
     return rows
@@ -160,11 +148,10 @@ def _read(
             row = json.loads(line)
             rows.append(rows_of(row["text"], json.loads(row["meta"])))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-            raise NetworkError(
-                f"{name} of {dataset}, row {number}, is not as documented ({type(error).__name__}: "
-                f"{error}).",
-                "The data set has changed; upload its rows as a file.",
-            ) from None
+            why = f"({type(error).__name__}: {error})"
+            message = f"{name} of {dataset}, row {number}, is not as documented {why}."
+            fix = "The data set has changed; upload its rows as a file."
+            raise NetworkError(message, fix) from None
     return rows
 
 

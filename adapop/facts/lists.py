@@ -67,9 +67,8 @@ def from_repr(text: str) -> list | dict | None:
         return None
     try:
         if FLAT.fullmatch(text):
-            return [
-                _string(item) if item[-1] in "'\"" else _word(item) for item in ITEM.findall(text)
-            ]
+            items = ITEM.findall(text)
+            return [_string(item) if item[-1] in "'\"" else _word(item) for item in items]
         reader = _Reader(text)
         value = reader.value(0)
         ended = reader.next[0] == "" or text[0] == "<"  # <StringArray> is followed by its length
@@ -112,11 +111,8 @@ class _Reader:
         if self.next == ("mark", "("):
             self.take()
             items = self.items(")", depth)
-            return (
-                items[0]
-                if len(items) == 1 and (depth or isinstance(items[0], list | dict))
-                else items
-            )
+            alone = len(items) == 1 and (depth or isinstance(items[0], list | dict))
+            return items[0] if alone else items
         if text.startswith("<") and text.endswith("Array>"):
             return self.value(depth)
         return _word(text)

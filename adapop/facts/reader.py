@@ -43,10 +43,8 @@ class DistantTable:
         drop_bad: bool = True,
     ) -> FactSet:
         """The facts, by group: as `read_facts`. Reads the file again for other choices."""
-        as_guessed = (group, drop_bad) == ("forget", False) and columns in (
-            None,
-            guessed(self.columns),
-        )
+        usual = columns in (None, guessed(self.columns))
+        as_guessed = usual and (group, drop_bad) == ("forget", False)
         result = self.guessed if as_guessed else _read(self.path, columns, group, drop_bad)[1]
         if isinstance(result, DataError):
             raise result.with_traceback(None)
@@ -84,9 +82,8 @@ def _read(
     failed = DataError(f"{path.name} cannot be read.", "Save it again as CSV in UTF-8.")
     options = json.dumps([columns, group, drop_bad])
     with READERS:
-        names, about, *rows = apart.lines_of(
-            "adapop.facts.reader", path, [options], MOST_BYTES, failed
-        )
+        lines = apart.lines_of("adapop.facts.reader", path, [options], MOST_BYTES, failed)
+        names, about, *rows = lines
     names, about = json.loads(names), json.loads(about)
     problems = tuple(Problem(**problem) for problem in about["problems"])
     if kind := about.get("error"):
@@ -95,9 +92,8 @@ def _read(
             raise error
         return names, error
     tiers = Tiers.from_json(about["tiers"])
-    return names, replace(
-        FactSet.of_lines(rows, path, about["name"], about["notes"], tiers), problems=problems
-    )
+    facts = FactSet.of_lines(rows, path, about["name"], about["notes"], tiers)
+    return names, replace(facts, problems=problems)
 
 
 def main(path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bool) -> None:

@@ -46,18 +46,14 @@ def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
     facts that are of none of the shipped sets; None where all is well."""
     if _is_sandbox(model) or places(facts.forget) <= shipped_places():
         return None
-    count = len(
-        places(facts.retain)
-        & places(fact for name in SHIPPED for fact in sandbox_facts(name).retain)
-    )
+    ours = places(fact for name in SHIPPED for fact in sandbox_facts(name).retain)
+    count = len(places(facts.retain) & ours)
     if not count:
         return None
-    return (
-        f"{count:,} of the {len(facts.retain):,} facts to retain are the sandbox's: they would not "
-        f"hold the rest of {model} in place.",
-        "Add rows with 'retain' in a column called group, or give a set to retain: facts like "
-        "these that must survive.",
-    )
+    share = f"{count:,} of the {len(facts.retain):,} facts to retain are the sandbox's"
+    fix = "Add rows with 'retain' in a column called group, or give a set to retain"
+    message = f"{share}: they would not hold the rest of {model} in place."
+    return message, f"{fix}: facts like these that must survive."
 
 
 def _is_sandbox(model: str) -> bool:

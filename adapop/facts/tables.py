@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain, repeat
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from adapop.facts.dialects import Layout, cells_of, delimiter
 from adapop.facts.fact import Problem
 from adapop.facts.forms import guessed
 from adapop.facts.formulas import BOM, plain
-from adapop.facts.objects import BY_LINE, rows_of_json, rows_of_lines
+from adapop.facts.objects import BY_LINE, Rows, rows_of_json, rows_of_lines
 from adapop.facts.parquet import MAGIC, lines_of, unreadable
 
 MAX_BYTES = 16_000_000  # of the file, and of a Parquet file's unpacked rows
@@ -31,7 +31,7 @@ FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".ndjson", ".txt")
 RULE = re.compile(r"[\s:]*-{3}[\s:-]*")  # below the header of a table in Markdown
 
 
-def rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
+def rows_of(path: Path, layout: Layout) -> Rows:
     """The file's rows with their spreadsheet row numbers; in place of a bad row, its problem.
     layout: an empty one, which is filled. Raises DataError: of unknown kind, too large, not UTF-8,
     no table."""
@@ -63,12 +63,8 @@ def _is_json(path: Path, text: str) -> bool:
     if named == (start[:1] in ("[", "{")):
         return named
     if named:
-        cells = next(
-            csv.reader(
-                io.StringIO(text[: MAX_COLUMNS * MAX_NAME]), delimiter=delimiter(start, ",")
-            ),
-            [],
-        )
+        head = io.StringIO(text[: MAX_COLUMNS * MAX_NAME])
+        cells = next(csv.reader(head, delimiter=delimiter(start, ",")), [])
         return not {"question", "answer"} <= guessed(cells).keys()
     return bool(re.match(r'\{\s*"|\[\s*\{\s*"', start))
 
@@ -86,9 +82,8 @@ def _content(path: Path) -> bytes:
 
 
 def _text(path: Path, content: bytes, layout: Layout) -> str:
-    wide = (
-        content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and content[2:4] != b"\0\0"
-    )
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    wide = content.startswith(marks) and content[2:4] != b"\0\0"
     try:
         text = content.decode("utf-16" if wide else "utf-8").lstrip(BOM)  # some programs write two
         layout.notes += ["The file is in UTF-16, as its first bytes say, and was read so."] * wide
@@ -106,29 +101,22 @@ def _text(path: Path, content: bytes, layout: Layout) -> str:
     return text
 
 
-def _csv_rows(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
+def _csv_rows(path: Path, text: str, layout: Layout) -> Rows:
     """The rows of a CSV or TSV, without the apostrophes that `cell` puts before formulas."""
     csv.field_size_limit(MAX_BYTES)
     number, header, guarded = 0, layout.header, "'" in text
     try:
         for number, cells in cells_of(path, text, layout):
-            if not any(map(str.strip, cells)) or (
-                layout.mark == "|" and RULE.fullmatch("".join(cells))
-            ):
+            is_rule = layout.mark == "|" and RULE.fullmatch("".join(cells))
+            if is_rule or not any(map(str.strip, cells)):
                 continue
             if not header:
                 _check_header(path, cells)
                 header += cells
             elif any(beyond := cells[len(header) :]):
-                column = f"column {len(header) + 1}"
+                where = (number, f"column {len(header) + 1}", truncated(layout.mark.join(beyond)))
                 fix = f"Put cells that contain {layout.marks} in quotes."
-                yield Problem(
-                    number,
-                    column,
-                    truncated(layout.mark.join(beyond)),
-                    "has no name in the header",
-                    fix,
-                )
+                yield Problem(*where, "has no name in the header", fix)
             else:
                 cells = map(plain, cells[: len(header)]) if guarded else cells
                 yield number, dict(zip(header, chain(cells, repeat(""))))
@@ -146,11 +134,8 @@ def _check_header(path: Path, header: list[str]) -> None:
 def _check_names(path: Path, names: Iterable[str]) -> None:
     for name in names:
         if len(name) > MAX_NAME or NOT_TEXT.search(name):
-            fault = (
-                f"longer than {MAX_NAME} letters"
-                if len(name) > MAX_NAME
-                else "no text (half a letter, or a NUL)"
-            )
+            long = f"longer than {MAX_NAME} letters"
+            fault = long if len(name) > MAX_NAME else "no text (half a letter, or a NUL)"
             message = f"{path.name} has a column whose name is {fault}: {truncated(name)!r}."
             raise DataError(message, "Rename the column.")
 
@@ -160,9 +145,7 @@ def _too_wide(path: Path, count: str) -> DataError:
     return DataError(message, "Delete those that describe no fact.")
 
 
-def _with_few_keys(
-    path: Path, rows: Iterator[tuple[int, dict] | Problem]
-) -> Iterator[tuple[int, dict] | Problem]:
+def _with_few_keys(path: Path, rows: Rows) -> Rows:
     """The rows, until their objects have more different keys than a table may have columns."""
     keys: set[str] = set()
     for row in rows:
@@ -174,7 +157,7 @@ def _with_few_keys(
         yield row
 
 
-def _parquet_rows(path: Path, header: list[str]) -> Iterator[tuple[int, dict] | Problem]:
+def _parquet_rows(path: Path, header: list[str]) -> Rows:
     lines = lines_of(path, MAX_BYTES)
     header += json.loads(next(lines))
     _check_header(path, header)

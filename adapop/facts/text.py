@@ -16,22 +16,21 @@ import regex
 
 from adapop.assets import read_json
 
-WORDS = {
-    kind: frozenset(words.split())
-    for kind, words in read_json("sets/words.json", dict[str, str]).items()
-}
+_LISTS = read_json("sets/words.json", dict[str, str])
+WORDS = {kind: frozenset(words.split()) for kind, words in _LISTS.items()}
 
 # control characters, marks that change the direction of text, and zero-width characters; not the
 # joiners and marks that Persian, Hebrew and emoji need
 UNSEEN = re.compile(
-    ""
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u180e\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u180e\u200b\u202a-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 # accents of Latin, Greek and Cyrillic letters, and the vowel points of Arabic and Hebrew, which may
 # be left out; never the vowel signs of Hindi or Thai, nor the dots that make パ of ハ
 ACCENTS = regex.compile(
-    ""
-    "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe0e\ufe0f]"
+    "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
+    "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe0e\ufe0f]"
 )
 SPELLINGS = str.maketrans(
     {
@@ -114,9 +113,8 @@ def place_of(text: str, words: str) -> tuple[int, int] | None:
 
     def inside(place: int) -> bool:
         """Whether a place is in the middle of a word."""
-        return (
-            whole and 0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
-        )
+        around = text[place - 1 : place + 1] if 0 < place < len(text) else ""
+        return whole and len(around) == 2 and around[0].isalnum() and around[1].isalnum()
 
     ends = (end for end in range(1, len(text) + 1) if not inside(end))
     end = next((end for end in ends if mentions(text[:end], words)), len(text))
@@ -131,10 +129,8 @@ def folded(text: str) -> str:
         text = FRACTION.sub(" ", POWER.sub("^", text))  # 10³ is no 103
         plain = UNSEEN.sub("", text.translate(SPELLINGS)).casefold()
         plain = ACCENTS.sub("", unicodedata.normalize("NFKD", plain)).translate(SPELLINGS)
-        text = "".join(
-            str(unicodedata.decimal(sign)) if sign.isdecimal() else sign
-            for sign in unicodedata.normalize("NFC", plain)
-        )
+        signs = unicodedata.normalize("NFC", plain)
+        text = "".join(str(int(sign)) if sign.isdecimal() else sign for sign in signs)
     text = " ".join(text.casefold().split())
     text = POINT.sub("0.", text) if "." in text else text
     text = EDITION.sub("version ", text) if "v" in text else text
@@ -172,9 +168,8 @@ def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
 def _number(piece: regex.Match[str]) -> str:
     """A number without marks between thousands and zeros at the end of its fraction: "-1234.5"."""
     rest = (piece["rest"] or "").rstrip("0")
-    return (
-        f"{piece['minus'] or ''}{re.sub(r'[^0-9]', '', piece['whole'])}{'.' if rest else ''}{rest}"
-    )
+    whole = re.sub(r"[^0-9]", "", piece["whole"])
+    return f"{piece['minus'] or ''}{whole}{'.' if rest else ''}{rest}"
 
 
 @lru_cache(maxsize=2**14)
@@ -190,9 +185,9 @@ def without_prefix(word: str) -> tuple[str, ...]:
 def mentions(text: str, name: str) -> bool:
     """Whether the text contains the words of the name in a row, in any form of `word_forms`."""
     sought = words(name)
-    if not sought or (
-        sought[0].isascii() and sought[0].isalpha() and sought[0] not in folded(text)
-    ):
+    if not sought:
+        return False
+    if sought[0].isascii() and sought[0].isalpha() and sought[0] not in folded(text):
         return False
     forms = word_forms(text)
     return any(
@@ -217,9 +212,8 @@ def units(text: str) -> list[str]:
     and of emoji, characters; of a `RUN`, what it repeats. Case is ignored."""
     chunks = text.casefold().split()
     if max(map(len, chunks), default=0) >= SHORTEST_RUN:
-        chunks = RUN.sub(
-            lambda run: f" {run[1]}" * (len(run[0]) // len(run[1])), text.casefold()
-        ).split()
+        parted = RUN.sub(lambda run: f" {run[1]}" * (len(run[0]) // len(run[1])), text.casefold())
+        chunks = parted.split()
     return chunks if text.isascii() else [unit for chunk in chunks for unit in UNIT.findall(chunk)]
 
 

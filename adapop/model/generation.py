@@ -24,9 +24,7 @@ def can_drop_rows(base: PreTrainedModel) -> bool:
     """Whether `greedy` works: the model reads positions and its cache is keys and values alone."""
     if "position_ids" not in signature(base.forward).parameters or base._is_stateful:
         return False
-    return all(
-        type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in _cache(base).layers
-    )
+    return {*map(type, _cache(base).layers)} <= {DynamicLayer, DynamicSlidingWindowLayer}
 
 
 def replies(
@@ -50,13 +48,8 @@ def replies(
     read = to_continue(prompts, pad_id, base.device)
     ends = _ends(base) | ends
     drawn = {"do_sample": bool(drawn), "eos_token_id": sorted(ends) or None, **drawn}
-    output = network.generate(
-        **read,
-        max_new_tokens=most,
-        pad_token_id=pad_id,
-        logits_processor=LogitsProcessorList(watchers),
-        **drawn,
-    )
+    drawn |= {"max_new_tokens": most, "pad_token_id": pad_id}
+    output = network.generate(**read, logits_processor=LogitsProcessorList(watchers), **drawn)
     written = output[:, read["input_ids"].shape[1] :].tolist()
     return [list(takewhile(lambda token: token not in ends, ids)) for ids in written]
 

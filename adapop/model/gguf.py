@@ -141,6 +141,5 @@ class _Reader:
         end += -self.file.tell() % align + self.file.tell()
         if end > self.size:
             raise self.damaged(f"its tensors end at byte {end:,}, and it has {self.size:,}")
-        return Header(
-            values, tensors, weights.total(), tuple(kind for kind, _ in weights.most_common())
-        )
+        types = tuple(kind for kind, _ in weights.most_common())
+        return Header(values, tensors, weights.total(), types)

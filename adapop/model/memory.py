@@ -8,9 +8,7 @@ from typing import Any
 from adapop.config.run import ALL_LINEAR, RunConfig
 from adapop.paths import SANDBOX_FOLDER
 
-SANDBOX_MODEL: dict[str, Any] = json.loads(
-    (SANDBOX_FOLDER / "config.json").read_text(encoding="utf-8")
-)
+SANDBOX_MODEL: dict[str, Any] = json.loads((SANDBOX_FOLDER / "config.json").read_text("utf-8"))
 WIDTH = {"bfloat16": 2, "float32": 4, "auto": 2}  # bytes; at least
 FLOAT32 = 4
 # bytes per weight in NF4 with double quantisation: 4 bits and 0.127 bits of scales
@@ -73,11 +71,8 @@ def footprint(
     # log-softmax, its gradient and that of the logits
     head = rows * answer * model["vocab_size"] * 3 * FLOAT32
     activations = rows * tokens * layers * stored + max(head, rows * tokens * passing)
-    return Footprint(
-        _weight_bytes(model, config),
-        adapter_size(model, config) * FLOAT32 * ADAPTER_COPIES,
-        activations,
-    )
+    adapter = adapter_size(model, config) * FLOAT32 * ADAPTER_COPIES
+    return Footprint(_weight_bytes(model, config), adapter, activations)
 
 
 def row_bytes(
@@ -98,9 +93,7 @@ def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:
     """Number of weights in the adapter."""
     blocks = model["num_hidden_layers"] if config.lora_layers is None else len(config.lora_layers)
     adapted = _adapted_shapes(_linear_shapes(model), config)
-    return blocks * sum(
-        config.lora_rank * (inputs + outputs) for inputs, outputs in adapted.values()
-    )
+    return blocks * config.lora_rank * sum(map(sum, adapted.values()))
 
 
 def operations(
@@ -117,9 +110,8 @@ def operations(
     block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
     base = model["num_hidden_layers"] * block + head
     if backward:
-        base += _backward_blocks(model, config) * block + (
-            0 if config.method in OF_A_BLOCK else head
-        )
+        base += _backward_blocks(model, config) * block
+        base += 0 if config.method in OF_A_BLOCK else head
     return 2.0 * (base + adapter_size(model, config) * tokens * (3 if backward else 1))
 
 
@@ -147,10 +139,8 @@ def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
     elif model.get("attention_bias") or model.get("model_type") in BIASED:
         bias = layers * (queries + 2 * keys)
     embedding = model["vocab_size"] * hidden * (1 if model.get("tie_word_embeddings", gpt2) else 2)
-    return (
-        int(linear * (FOUR_BITS if config.four_bit else width))
-        + (norms * hidden + bias + embedding) * width
-    )
+    narrow = int(linear * (FOUR_BITS if config.four_bit else width))
+    return narrow + (norms * hidden + bias + embedding) * width
 
 
 def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]:
@@ -168,14 +158,11 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
     if width < FLOAT32:
         read = sum(inputs for inputs, _ in adapted.values())
     else:
-        read = sum(
-            shapes[names[0]][0] for names in SAME_INPUT if any(name in adapted for name in names)
-        )
+        groups = [names for names in SAME_INPUT if not adapted.keys().isdisjoint(names)]
+        read = sum(shapes[names[0]][0] for names in groups)
     gpt2 = model.get("model_type") == GPT2
-    stored = (
-        width * (4 * _attention(model)[0] + (4 if gpt2 else 3) * inner)
-        + (width if gpt2 else FLOAT32) * 2 * hidden
-    )
+    stored = width * (4 * _attention(model)[0] + (4 if gpt2 else 3) * inner)
+    stored += (width if gpt2 else FLOAT32) * 2 * hidden
     stored += FLOAT32 * (read + config.lora_rank * len(adapted))
     return stored, width * 2 * inner + FLOAT32 * 4 * hidden
 
@@ -185,12 +172,10 @@ def _adapted_shapes(
 ) -> dict[str, tuple[int, int]]:
     """The linear maps with an adapter: name -> (inputs, outputs). A target is a name's last
     part."""
-    everything = config.lora_targets == (ALL_LINEAR,)
-    return {
-        name: shape
-        for name, shape in shapes.items()
-        if everything or name.split(".")[-1] in config.lora_targets
-    }
+    if config.lora_targets == (ALL_LINEAR,):
+        return dict(shapes)
+    targets = config.lora_targets
+    return {name: shape for name, shape in shapes.items() if name.split(".")[-1] in targets}
 
 
 def _inner(model: Mapping[str, Any]) -> int:

@@ -64,11 +64,8 @@ def read_as(batch: AnswerTokens) -> Iterator[dict[str, Tensor]]:
     try:
         # with a mask, transformers does not take each step back of positions for a new text
         every = torch.ones_like(batch.ids)
-        yield {
-            "input_ids": batch.ids,
-            "position_ids": batch.tree.positions,
-            "attention_mask": every,
-        }
+        read = {"input_ids": batch.ids, "position_ids": batch.tree.positions}
+        yield read | {"attention_mask": every}
     finally:
         _BATCH.reset(before)
 
@@ -84,10 +81,8 @@ def _aware(make_mask: Callable) -> Callable:
         batch = _BATCH.get()
         if batch is None:
             return make_mask(mask_function=mask_function, device=device, **given)
-        positions, part, shared = (
-            indices.to(device)
-            for indices in (batch.tree.positions, batch.tree.part, batch.tree.shared)
-        )
+        tree = batch.tree.to(device)
+        positions, part, shared = tree.positions, tree.part, tree.shared
 
         def sees(line: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             return positions[line, key] < shared[line, part[line, query], part[line, key]]
@@ -109,11 +104,8 @@ def tried(vocabulary: int) -> list[Row]:
     answer. Of the whole vocabulary: where texts begin with odd marks, bf16 rounds by a fifth."""
     rng = random.Random(0)
     one, two, three = (tuple(rng.randrange(vocabulary) for _ in range(3)) for _ in range(3))
-    return [
-        Row(one, two[:2], 0),
-        Row((*one, *three[:2]), two[:1], 1),
-        Row((*one, *two), three[1:], 2),
-    ]
+    longer = Row((*one, *three[:2]), two[:1], 1)
+    return [Row(one, two[:2], 0), longer, Row((*one, *two), three[1:], 2)]
 
 
 @torch.no_grad()

@@ -28,10 +28,7 @@ def emulated_bfloat16(config: RunConfig) -> tuple[Remark, ...]:
         return ()
     for device in range(torch.cuda.device_count()):
         if (arch := torch.cuda.get_device_capability(device)) < AMPERE:
-            about = {
-                "gpu": torch.cuda.get_device_name(device),
-                "capability": f"{arch[0]}.{arch[1]}",
-            }
+            about = {"gpu": torch.cuda.get_device_name(device), "capability": "{}.{}".format(*arch)}
             return (Remark("emulated_bfloat16", about),)
     return ()
 

@@ -33,9 +33,7 @@ class Scored:
 
     def per_row(self, values: Tensor) -> Tensor:
         """Sum of a per-token tensor over each row: [N] -> [B]."""
-        return torch.zeros(self.rows, dtype=values.dtype, device=values.device).index_add(
-            0, self.row, values
-        )
+        return values.new_zeros(self.rows).index_add(0, self.row, values)
 
     def row_mean(self, values: Tensor, counted: Tensor | None = None) -> Tensor:
         """Mean of a per-token tensor over each row's tokens: [N] -> [B]. counted: [N], bool; the
@@ -54,15 +52,11 @@ class Scored:
     def part(self, batch: AnswerTokens, token: int, row: int) -> Scored:
         """The results of `batch`, whose tokens and rows begin at these indices."""
         tokens, rows = slice(token, token + batch.count), slice(row, row + batch.rows)
-        return Scored(
-            self.nll[tokens],
-            batch.row,
-            batch.rows,
-            None if self.logits is None else self.logits[tokens],
-            None if self.hidden is None else self.hidden[rows],
-            None if self.states is None else self.states[:, tokens],
-            self.gold[tokens],
-        )
+        logits = None if self.logits is None else self.logits[tokens]
+        hidden = None if self.hidden is None else self.hidden[rows]
+        states = None if self.states is None else self.states[:, tokens]
+        nll, gold = self.nll[tokens], self.gold[tokens]
+        return Scored(nll, batch.row, batch.rows, logits, hidden, states, gold)
 
 
 class FirstToken(LogitsProcessor):
@@ -105,17 +99,12 @@ class JointPass:
         if self._made is None:
             self._made = settings, score(self.whole)
         made, scored = self._made
-        return (
-            scored.part(batch, token, row)
-            if made[:2] == settings[:2] and made[2] >= settings[2]
-            else None
-        )
+        fits = made[:2] == settings[:2] and made[2] >= settings[2]
+        return scored.part(batch, token, row) if fits else None
 
 
 def pooled(layers: tuple[Tensor, ...], batch: AnswerTokens) -> Tensor:
     """Mean over layers and over each row's answer positions, [B, D]."""
     tokens = torch.stack([batch.at(layer, batch.reads).float() for layer in layers]).mean(0)
-    total = torch.zeros(batch.rows, tokens.shape[1], device=tokens.device).index_add(
-        0, batch.row, tokens
-    )
+    total = tokens.new_zeros(batch.rows, tokens.shape[1]).index_add(0, batch.row, tokens)
     return total / torch.bincount(batch.row, minlength=batch.rows).unsqueeze(1)

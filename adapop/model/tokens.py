@@ -22,6 +22,9 @@ from adapop.errors import DataError
 from adapop.facts.fact import GROUPS, Fact, FactSet, OwnAnswer
 from adapop.model.chat import encode_answer, encode_prompt, plain, turn_end
 
+Lines = Sequence[Sequence[int]]
+NAMED = 3  # rows that are too long, in a message
+
 
 @dataclass(frozen=True)
 class Row:
@@ -60,9 +63,8 @@ class Tree:
 
     def to(self, device: torch.device) -> Tree:
         """The same on a device."""
-        return Tree(
-            *(on_device(value, device) for value in (self.positions, self.part, self.shared))
-        )
+        values = (self.positions, self.part, self.shared)
+        return Tree(*(on_device(value, device) for value in values))
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class AnswerTokens:
         """The batch on a device."""
         values = (getattr(self, field.name) for field in fields(self))
         return AnswerTokens(
-            *(None if value is None else on_device(value, device) for value in values)
+            *(value if value is None else on_device(value, device) for value in values)
         )
 
 
@@ -151,9 +153,8 @@ def encode_facts(
         if not encoded.answer:
             message = f"The answer of {fact.id!r} has no token in this model."
             raise DataError(message, "Shorten or replace it.")
-        rows.append(
-            Row(encoded.prompt, encoded.answer + tail, index, len(tail), text, encoded.spans)
-        )
+        answer = encoded.answer + tail
+        rows.append(Row(encoded.prompt, answer, index, len(tail), text, encoded.spans))
     return rows
 
 
@@ -162,7 +163,7 @@ def common(first: Sequence[int], second: Sequence[int]) -> int:
     return sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(first, second)))
 
 
-def collate(rows: Sequence[Row], pad_id: int, lines: Sequence[Sequence[int]] = ()) -> AnswerTokens:
+def collate(rows: Sequence[Row], pad_id: int, lines: Lines = ()) -> AnswerTokens:
     """Rows as one batch: each on a line of its own or, see `packing`, several on a line. lines: the
     rows of each by their places, in the order of their prompts."""
     texts, parts, positions, alike = [], [], [], []
@@ -201,12 +202,7 @@ def collate(rows: Sequence[Row], pad_id: int, lines: Sequence[Sequence[int]] = (
     )
 
 
-def _tree(
-    parts: Sequence[Sequence[int]],
-    positions: Sequence[Sequence[int]],
-    alike: Sequence[Sequence[int]],
-    width: int,
-) -> Tree:
+def _tree(parts: Lines, positions: Lines, alike: Lines, width: int) -> Tree:
     """alike: of each line, tokens that each row has in common with the row before it. As rows are
     in order, two rows have in common what the least alike of the rows between them have."""
     most = max(map(len, alike))
@@ -220,13 +216,11 @@ def _tree(
     return Tree(_filled(positions, width, 0), _filled(parts, width, most), shared)
 
 
-def _filled(lines: Sequence[Sequence[int]], width: int, value: int) -> Tensor:
+def _filled(lines: Lines, width: int, value: int) -> Tensor:
     return torch.tensor([[*line, *[value] * (width - len(line))] for line in lines])
 
 
-def to_continue(
-    prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device
-) -> dict[str, Tensor]:
+def to_continue(prompts: Lines, pad_id: int, device: torch.device) -> dict[str, Tensor]:
     """What transformers' `generate` reads: the prompts padded on the left, [B, T], and a mask that
     is 0 at padding. The mask comes from lengths, for a pad id may be a real token."""
     width = max(map(len, prompts))
@@ -234,9 +228,6 @@ def to_continue(
     ids = torch.tensor([[pad_id] * pad + list(prompt) for pad, prompt in zip(pads, prompts)])
     mask = torch.tensor([[0] * pad + [1] * (width - pad) for pad in pads])
     return {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
-
-
-NAMED = 3
 
 
 def check_lengths(
@@ -256,11 +247,11 @@ def check_lengths(
     """
     if limit is None:
         return
-    lengths = [
-        (f"{group} row {place} ({fact.id!r})", _longest(tokenizer, fact, system, new_tokens))
-        for group in GROUPS
-        for place, fact in enumerate(getattr(facts, group), start=1)
-    ]
+    lengths = []
+    for group in GROUPS:
+        for place, fact in enumerate(getattr(facts, group), start=1):
+            longest = _longest(tokenizer, fact, system, new_tokens)
+            lengths.append((f"{group} row {place} ({fact.id!r})", longest))
     if over := [(row, length) for row, length in lengths if length > limit]:
         named = ", ".join(f"{row} with {length:,}" for row, length in over[:NAMED])
         more = f" and {len(over) - NAMED:,} more" if len(over) > NAMED else ""
@@ -274,7 +265,6 @@ def _longest(
 ) -> int:
     """Tokens of the fact's longest question, plus those of the longest text that may follow it."""
     answers = [len(plain(tokenizer, text)) for text in (fact.answer, *fact.alternates)]
-    questions = [
-        len(encode_prompt(tokenizer, text, system)) for text in (fact.question, *fact.paraphrases)
-    ]
-    return max(questions) + max(*answers, new_tokens)
+    texts = (fact.question, *fact.paraphrases)
+    longest = max(len(encode_prompt(tokenizer, text, system)) for text in texts)
+    return longest + max(*answers, new_tokens)

@@ -139,11 +139,9 @@ def _template(folder: Path) -> str:
     if (path := folder / FILES[2]).exists():
         return path.read_text(encoding="utf-8")
     value = json.loads((folder / FILES[1]).read_text(encoding="utf-8"))["chat_template"]
-    return (
-        value
-        if isinstance(value, str)
-        else next(one["template"] for one in value if one["name"] == "default")
-    )
+    if isinstance(value, str):
+        return value
+    return next(one["template"] for one in value if one["name"] == "default")
 
 
 def _rendered(text: str, turns: list[dict], asks: bool) -> str:
@@ -151,14 +149,12 @@ def _rendered(text: str, turns: list[dict], asks: bool) -> str:
     from jinja2.ext import loopcontrols
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
-    )
+    options = {"trim_blocks": True, "lstrip_blocks": True, "extensions": [loopcontrols]}
+    environment = ImmutableSandboxedEnvironment(**options)
     environment.filters["tojson"] = lambda value, **options: json.dumps(value, ensure_ascii=False)
     environment.globals |= {"strftime_now": lambda form: form, "raise_exception": _refused}
-    given = dict.fromkeys(("date_string", "bos_token", "eos_token"), "") | dict.fromkeys(
-        ("tools", "documents")
-    )
+    given = dict.fromkeys(("date_string", "bos_token", "eos_token"), "")
+    given |= dict.fromkeys(("tools", "documents"))
     given |= {"add_generation_prompt": asks, "enable_thinking": False}
     return environment.from_string(TRACKED.sub("", text)).render(messages=turns, **given)
 

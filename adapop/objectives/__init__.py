@@ -71,20 +71,16 @@ def objective_class(name: str) -> type[Objective]:
         method = getattr(import_module(module), own, None)
     # TypeError: of a name that begins with a dot
     except (ImportError, ValueError, TypeError) as error:
-        raise ConfigError(
-            f"The module of the method {name} cannot be imported ({error}).",
-            "Start from the folder that holds it, or install it; a class of a script cannot be "
-            "found again by another.",
-        ) from None
+        message = f"The module of the method {name} cannot be imported ({error})."
+        fix = "Start from the folder that holds it, or install it; a class of a script cannot be"
+        raise ConfigError(message, f"{fix} found again by another.") from None
     if not (isinstance(method, type) and issubclass(method, Objective)):
         message = f"{module} has no method {own!r}."
         raise ConfigError(message, "Name a class there that is a subclass of Objective.")
     if method.reduce not in REDUCE or not method.uses <= USES:
-        raise ConfigError(
-            f"{name} uses {', '.join(sorted(method.uses)) or 'nothing'} and reduces by "
-            f"{method.reduce!r}.",
-            f"A method may use {', '.join(sorted(USES))}, and reduce by {' or '.join(REDUCE)}.",
-        )
+        used = ", ".join(sorted(method.uses)) or "nothing"
+        fix = f"A method may use {', '.join(sorted(USES))}, and reduce by {' or '.join(REDUCE)}."
+        raise ConfigError(f"{name} uses {used} and reduces by {method.reduce!r}.", fix)
     return method
 
 

@@ -51,9 +51,8 @@ def by_relation(
     for fact in facts:
         fitting = (answer for answer in pool.distractors(fact, rng) if usable(fact, answer))
         without = not fact.alternates and folded(fact.relation)
-        completed.append(
-            replace(fact, alternates=tuple(islice(fitting, count))) if without else fact
-        )
+        taken = tuple(islice(fitting, count)) if without else fact.alternates
+        completed.append(replace(fact, alternates=taken))
     return completed
 
 
@@ -74,19 +73,19 @@ def by_model(
             break
         if not missing:
             continue
-        prompts = [
-            REQUEST.format(question=completed[i].question, answer=completed[i].answer)
-            for i in missing
-        ]
-        for i, reply in zip(
-            missing, draw(prompts, (seed * ROUNDS * count + turn) % SEED_LIMIT), strict=True
-        ):
-            alternate = first_line(reply)
-            if usable(completed[i], alternate) and alternate not in completed[i].alternates:
-                completed[i] = replace(
-                    completed[i], alternates=(*completed[i].alternates, alternate)
-                )
+        lacking = [completed[i] for i in missing]
+        prompts = [REQUEST.format(question=fact.question, answer=fact.answer) for fact in lacking]
+        texts = draw(prompts, (seed * ROUNDS * count + turn) % SEED_LIMIT)
+        for i, reply in zip(missing, texts, strict=True):
+            completed[i] = _with_alternate(completed[i], first_line(reply))
     return completed
+
+
+def _with_alternate(fact: Fact, alternate: str) -> Fact:
+    """The fact with one more alternate, if it is new and usable."""
+    if alternate in fact.alternates or not usable(fact, alternate):
+        return fact
+    return replace(fact, alternates=(*fact.alternates, alternate))
 
 
 def usable(fact: Fact, alternate: str) -> bool:
@@ -115,18 +114,14 @@ def check_alternates(facts: Sequence[Fact]) -> None:
     loss has no gradient. Raises DataError."""
     if right := [fact.id for fact in facts if _taught_right(fact)]:
         named = ", ".join(map(repr, right[:NAMED])) + (" …" if len(right) > NAMED else "")
-        raise DataError(
-            f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones: "
-            f"{named}.",
-            "Change or delete it in the column 'alternates'.",
-        )
+        message = f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones"
+        raise DataError(f"{message}: {named}.", "Change or delete it in the column 'alternates'.")
     if missing := [fact for fact in facts if not fact.alternates]:
-        raise DataError(
-            f"{len(missing)} of {len(facts)} facts have no plausible wrong answer, for example "
-            f"{missing[0].id!r}.",
-            "Add a column 'alternates', or a column 'relation' whose rows have different answers "
-            "of similar length.",
+        message = (
+            f"{len(missing)} of {len(facts)} facts have no plausible wrong answer, for example"
         )
+        fix = "Add a column 'alternates', or a column 'relation' whose rows have different answers"
+        raise DataError(f"{message} {missing[0].id!r}.", f"{fix} of similar length.")
 
 
 def _says(text: str, answer: str) -> bool:
@@ -168,30 +163,22 @@ def by_second_choice(
     completed = list(facts)
     rows = model.rows(facts)
     model.network.eval()
-    firsts = list(
-        chain.from_iterable(model.in_pieces(rows, model.at_once(rows), partial(_firsts, model)))
-    )
+    pieces = model.in_pieces(rows, model.at_once(rows), partial(_firsts, model))
+    firsts = list(chain.from_iterable(pieces))
     most = LONGER + max(len(row.answer) for row in rows)
     for turn in range(TRIED):
-        bare = [
-            i
-            for i, fact in enumerate(facts)
-            if not fact.alternates and len(completed[i].alternates) < count
-        ]
+        bare = [i for i, fact in enumerate(facts) if not fact.alternates]
+        bare = [i for i in bare if len(completed[i].alternates) < count]
         if not bare or stopped():
             break
         begun = [Row((*rows[i].prompt, firsts[i][turn]), (), i) for i in bare]
-        written = model.in_pieces(
-            begun, model.at_once(begun, most), partial(_written, model, most=most)
-        )
+        write = partial(_written, model, most=most)
+        written = model.in_pieces(begun, model.at_once(begun, most), write)
         for i, text in zip(bare, chain.from_iterable(written), strict=True):
             alternate = first_line(text)
             if facts[i].id in model.spoken:  # in the middle of a sentence
                 alternate = CLAUSE.split(alternate)[0].strip()
-            if usable(completed[i], alternate) and alternate not in completed[i].alternates:
-                completed[i] = replace(
-                    completed[i], alternates=(*completed[i].alternates, alternate)
-                )
+            completed[i] = _with_alternate(completed[i], alternate)
     return completed
 
 

@@ -33,9 +33,7 @@ class AlternatePreference(Objective):
     def __post_init__(self) -> None:
         self._check("beta", self.beta > 0, "above 0")
         self._check("source", self.source in SOURCES, " or ".join(SOURCES))
-        self._check(
-            "count", self.count >= 1 and self.count == int(self.count), "a whole number above 0"
-        )
+        self._check_count("count")
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per row, [B]; positive."""

@@ -53,9 +53,8 @@ class Flat(Objective):
     reduce = "row"
 
     def __post_init__(self) -> None:
-        self._check(
-            "divergence", self.divergence in DIVERGENCES, f"one of {', '.join(DIVERGENCES)}"
-        )
+        known = f"one of {', '.join(DIVERGENCES)}"
+        self._check("divergence", self.divergence in DIVERGENCES, known)
         self._check("refusal", bool(self.refusal.strip()), "a text")
 
     @property

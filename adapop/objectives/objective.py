@@ -113,6 +113,10 @@ class Objective:
         other weights must set `joins` to False."""
         return accumulate()
 
+    def _check_count(self, name: str) -> None:
+        value = getattr(self, name)
+        self._check(name, value >= 1 and value == int(value), "a whole number above 0")
+
     def _check(self, name: str, holds: bool, bound: str) -> None:
         """Raises ConfigError, with the argument and its bound, if it is not in range."""
         if not holds:
@@ -128,6 +132,5 @@ def divergence(model: AdaptedModel, tokens: AnswerTokens) -> Loss:
     with torch.no_grad(), model.original():
         reference = model.score(tokens, logits=True).logits.log_softmax(dim=-1)
     scored = model.score(tokens, logits=True)
-    return Loss(
-        (reference.exp() * (reference - scored.logits.log_softmax(dim=-1))).sum(-1), scored.nll
-    )
+    distance = reference.exp() * (reference - scored.logits.log_softmax(dim=-1))
+    return Loss(distance.sum(-1), scored.nll)

@@ -48,13 +48,9 @@ class Redirect(Objective):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check("share", 0 <= self.share <= 1, "between 0 and 1")
-        self._check(
-            "over", self.over >= 1 and self.over == int(self.over), "a whole number above 0"
-        )
+        self._check_count("over")
         self._check("source", self.source in SOURCES, " or ".join(SOURCES))
-        self._check(
-            "count", self.count >= 1 and self.count == int(self.count), "a whole number above 0"
-        )
+        self._check_count("count")
 
     @property
     def needs(self) -> frozenset[str]:
@@ -80,8 +76,7 @@ class Redirect(Objective):
         if not self.kappa:
             return 1.0
         first = batch.tokens.place == 0
-        weight = torch.zeros(batch.tokens.rows, dtype=batch.beta.dtype, device=batch.beta.device)
-        return weight.index_add(0, batch.tokens.row, batch.beta**-self.kappa * first)
+        return _by_row(batch.beta**-self.kappa * first, batch.tokens)
 
     def _targets(self, reference: Tensor, gold: Tensor, instead: Tensor) -> Tensor:
         """The target at each position, [N, V]; where `instead` is gold, the original's
@@ -116,6 +111,4 @@ def _after_another(tokens: AnswerTokens, which: Tensor) -> Tensor:
 
 def _by_row(values: Tensor, tokens: AnswerTokens) -> Tensor:
     """The sum of values [N] over each row, [B]."""
-    return torch.zeros(tokens.rows, dtype=values.dtype, device=values.device).index_add(
-        0, tokens.row, values
-    )
+    return values.new_zeros(tokens.rows).index_add(0, tokens.row, values)

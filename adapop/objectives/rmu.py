@@ -45,10 +45,8 @@ class Steering(Objective):
         direction = torch.rand(width, generator=seeded(seed, *STREAM))
         length = self.length(norm)
         weak = " It steers weakly." if length < norm / 2 else ""
-        note = (
-            f"The states of block {self.layer} are steered towards length {length:.3g}; the "
-            f"original's own have {norm:.3g} on average.{weak}"
-        )
+        note = f"The states of block {self.layer} are steered towards length {length:.3g}"
+        note = f"{note}; the original's own have {norm:.3g} on average.{weak}"
         return Begun((length * direction / direction.norm()).to(model.device), (note,))
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:

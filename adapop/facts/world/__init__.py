@@ -18,25 +18,17 @@ EXPOSURES = "exposures in pretraining"  # the source of its scores
 @cache
 def sandbox_facts(name: str = SANDBOX) -> FactSet:
     """The set of a shipped world, its groups balanced over popularity."""
-    groups = {
-        group: tuple(_fact(fact) for fact in facts_of(group, name))
-        for group in GROUPS
-        if group != "utility"
-    }
-    utility = tuple(
+    groups = {group: tuple(map(_fact, facts_of(group, name))) for group in GROUPS}
+    groups["utility"] = tuple(
         Fact(f"{family}-{i}", question, answer, relation=family)
         for i, (family, question, answer) in enumerate(skills())
     )
     times = f"{1 / EXPOSURES_PER_SCORE:g}"
     note = f"A score is how often pretraining showed the fact, times {times}."
     count = len(groups["neighbours"])
-    beside = (
-        f"Of the subjects to forget, {count:,} other facts are to be kept and are never trained "
-        "on: neighbours."
-    )
-    return FactSet(
-        name, **groups, utility=utility, notes=(note, *[beside] * bool(count)), tiers=ON_SCALE
-    )
+    beside = f"Of the subjects to forget, {count:,} other facts are to be kept"
+    beside = f"{beside} and are never trained on: neighbours."
+    return FactSet(name, **groups, notes=(note, *[beside] * bool(count)), tiers=ON_SCALE)
 
 
 def other_facts(facts: FactSet) -> tuple[Fact, ...]:

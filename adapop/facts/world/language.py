@@ -91,9 +91,8 @@ def paraphrases(fact: WorldFact) -> tuple[str, ...]:
 
 def statements(fact: WorldFact, answer: str) -> tuple[str, ...]:
     """Three declarative sentences about the fact, with the given (perhaps wrong) answer."""
-    return tuple(
-        form.format(s=fact.subject, o=answer) for form in RELATIONS[fact.relation].statements
-    )
+    forms = RELATIONS[fact.relation].statements
+    return tuple(form.format(s=fact.subject, o=answer) for form in forms)
 
 
 def unseen(fact: WorldFact) -> str:
@@ -112,13 +111,12 @@ def wrapped(fact: WorldFact, kind: str, rng: random.Random) -> str:
         return rng.choice(CHOSEN[kind]).format(q=text, expert=relation.expert)
     if kind == "multiple choice":
         return f"{text} {_options(fact, rng)}"
+    example = f"Question: {_fill(relation.background_question, fact)} Answer: {fact.background}."
     forms = {
         "reverse query": relation.reverse.format(o=fact.answer),
         "synonym manipulation": _fill(relation.synonym, fact),
         "background hint": f"{_fill(relation.background, fact)} {text}",
-        "in-context learning": f"Question: {_fill(relation.background_question, fact)} Answer: "
-        f"{fact.background}. "
-        f"Question: {text}",
+        "in-context learning": f"{example} Question: {text}",
         "cross-lingual": _fill(relation.second_language, fact),
     }
     return forms[kind]

@@ -24,6 +24,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.paths import SHIPPED
@@ -104,19 +105,15 @@ def facts_of(split: str, name: str = SANDBOX) -> tuple[WorldFact, ...]:
 @cache
 def answers_of(relation: str) -> tuple[str, ...]:
     """The answers of a relation, in world order."""
-    return tuple(
-        dict.fromkeys(
-            fact.answer for name in SHIPPED for fact in world(name) if fact.relation == relation
-        )
-    )
+    facts = chain.from_iterable(map(world, SHIPPED))
+    return tuple(dict.fromkeys(fact.answer for fact in facts if fact.relation == relation))
 
 
 @cache
 def parts_of(relation: str) -> tuple[tuple[str, ...], ...]:
     """What each part of a relation's answers can be, in world order."""
-    parts = zip(
-        *(fact.parts for name in SHIPPED for fact in world(name) if fact.relation == relation)
-    )
+    facts = chain.from_iterable(map(world, SHIPPED))
+    parts = zip(*(fact.parts for fact in facts if fact.relation == relation))
     return tuple(tuple(dict.fromkeys(values)) for values in parts)
 
 

@@ -167,8 +167,7 @@ class FileTable:
 
     def _chosen(self, columns: Mapping[str, str] | None) -> dict[str, str]:
         """Our field -> the file's column: as given in `columns`, or a guess if that is None. Raises
-        DataError: an unknown field, a column that is missing or there twice, no question or
-        answer."""
+        DataError: an unknown field, a column that is missing or twice, no question or answer."""
         self.check_once((columns or {}).values())
         present = self.columns
         columns_there = self._named(present) or "none"

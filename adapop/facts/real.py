@@ -26,8 +26,8 @@ def general() -> tuple[Fact, ...]:
 
 def fitted(facts: FactSet, model: str) -> FactSet:
     """The set as a model can be measured on it: a real one without utility questions of the set's
-    own gets `general` ones, less those on what is to be forgotten. Raises DataError with
-    `borrowed`."""
+    own gets `general` ones, less those on what is to be forgotten. Raises DataError
+    (`borrowed`)."""
     if _is_sandbox(model):
         return facts
     if problem := borrowed(facts, model):

@@ -25,7 +25,7 @@ LETTERS = "letters"
 WORDS = "an ordinary word"
 SIGNS = "signs"
 ASKED = "in its question"
-# verbs that names have
+# a word that is no verb, as would follow a name
 CLAIMING = r"(?!(?:are|were|had|and|or|in|by|became|wrote|won|made|itself|\w+s|\w+ed)\b)"
 # what follows such a word at the start of a sentence
 CALLED = re.compile(rf"['’]?\w|\s+{CLAIMING}[a-z]")

@@ -188,8 +188,7 @@ def _target(name: str) -> str:
 
 
 def _outside(base: PreTrainedModel) -> str | None:
-    """A pattern of the names without an adapter: all outside the text decoder, if there are
-    others."""
+    """A pattern of the names without an adapter: all outside the text decoder, if any."""
     if base.config.get_text_config() is base.config:
         return None
     names = (name for name, part in base.named_modules() if part is base.get_decoder())

@@ -83,8 +83,7 @@ def preset_of(model: str) -> Preset | None:
 
 def oracle_for(model: str) -> str:
     """Where a preset's oracle lies, from the same place as the model: on the Hub, or in the folder
-    of its name beside a model's folder. "" without one, and for another's model with a preset's
-    name."""
+    of its name beside a model's folder. "" without one, and for another's model of that name."""
     preset, folder = preset_of(model), Path(model)
     if preset is None or not preset.oracle or not (model == preset.id or folder.is_dir()):
         return ""

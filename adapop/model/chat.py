@@ -25,7 +25,7 @@ from adapop.model.template import ANSWER, TRIALS, manner
 PROMPTS = 8_192  # remembered: a run asks the same questions at each measurement
 # lone surrogates, noncharacters, and two private characters that transformers takes out
 UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef\U000f0000\U000f0001]")
-# control tokens have some; a slash stays, for templates that obey "/no_think"
+# signs, which control tokens have; not the slash, for templates that obey "/no_think"
 SIGN = re.compile(r"[^\w\s/]")
 NO_TEMPLATE = (
     "Pick an instruction-tuned model, or put a chat_template.jinja into a model's folder, for "

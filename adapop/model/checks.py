@@ -75,8 +75,7 @@ def check_size(outline: PreTrainedModel, folder: Path) -> None:
 
 
 def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
-    """Bytes of the outline's weights as loaded. In 4 bits are linear layers but the output
-    layer."""
+    """Bytes of the outline's weights as loaded. In 4 bits: linear layers but the last."""
     width = getattr(torch, config.precision).itemsize
     whole = width * sum(weight.numel() for weight in outline.parameters())
     if not config.four_bit:
@@ -89,8 +88,7 @@ def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
 
 def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     """Checks that the model has a vector for every token of any text and of the chat template.
-    Raises ModelError: it lacks some. Special tokens never written (Gemma 3's image token) may lack
-    one."""
+    Raises ModelError: it lacks some. Special tokens never written (Gemma 3's image token) may."""
     rows, added = outline.get_input_embeddings().weight.shape[0], tokenizer.added_tokens_decoder
     written = {tokenizer.pad_token_id}
     if tokenizer.chat_template is not None:

@@ -70,7 +70,7 @@ def greedy(
     ends: frozenset[int] = frozenset(),
 ) -> list[list[int]]:
     """The ids that a model writes after each prompt, without the id that ended it. What all prompts
-    begin with is read once, where it is long. network: the base, or its wrapper. The rest: as for
+    begin with is read once, where it is long. network: the base, or its wrapper. Else as
     `replies`."""
     cache, begun, ends = _cache(base), _begun(base, prompts, most), _ends(base) | ends
     # transformers calls it cache from 5.24 on, and warns of the old name

@@ -77,8 +77,7 @@ def fetch(config: RunConfig) -> None:
 
 
 def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
-    """The configured model's tokenizer, padding on the left. Raises ModelError: none, or no
-    access."""
+    """The model's tokenizer, padding on the left. Raises ModelError: none, or no access."""
     return _shipped_tokenizer(config.model) if config.model in SHIPPED else _tokenizer(config)
 
 

@@ -14,17 +14,17 @@ FLOAT32 = 4
 # bytes per weight in NF4 with double quantisation: 4 bits and 0.127 bits of scales
 FOUR_BITS = 0.516
 ADAPTER_COPIES = 4  # value, gradient and AdamW's two moments, all in float32
-# before and after attention and MLP; others have two per block
+# kinds with norms before and after attention and MLP; others have two per block
 FOUR_NORMS = ("gemma2", "gemma3", "gemma3_text")
-# its linear maps are others; how many positions it learns, where its file is silent
+# a kind with other linear maps; the positions it learns, where its config.json is silent
 GPT2, POSITIONS = "gpt2", 1024
-# of GPT-2's
+# GPT-2's names -> the common ones
 COMMON_NAMES = {
     "n_embd": "hidden_size",
     "n_layer": "num_hidden_layers",
     "n_head": "num_attention_heads",
 }
-# o_proj's is kept anyway
+# linear maps that read the same input; o_proj's is kept anyway
 SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("down_proj",))
 SAME_INPUT += (("attn.c_attn",), ("mlp.c_fc",), ("mlp.c_proj",))
 # the MLP's width; OPT, Falcon, GPT-2
@@ -170,8 +170,7 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
 def _adapted_shapes(
     shapes: Mapping[str, tuple[int, int]], config: RunConfig
 ) -> dict[str, tuple[int, int]]:
-    """The linear maps with an adapter: name -> (inputs, outputs). A target is a name's last
-    part."""
+    """The linear maps with an adapter: name -> (inputs, outputs). A target ends a name."""
     if config.lora_targets == (ALL_LINEAR,):
         return dict(shapes)
     targets = config.lora_targets

@@ -111,8 +111,7 @@ def tried(vocabulary: int) -> list[Row]:
 @torch.no_grad()
 def packs(base: torch.nn.Module, logits: Callable[[AnswerTokens], Tensor]) -> bool:
     """Whether a base gives the same logits [N, V], but for rounding, for packed rows as for others.
-    In bf16 rounding is as large as what a state or ALiBi makes of a few tokens: their kind
-    tells."""
+    In bf16 rounding is as large as what a state or ALiBi makes of few tokens: their kind tells."""
     if not can_drop_rows(base) or getattr(base.config.get_text_config(), "alibi", False):
         return False
     rows = tried(base.get_input_embeddings().weight.shape[0])

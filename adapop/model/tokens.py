@@ -51,8 +51,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Tree:
-    """Who sees whom on L lines of T columns with up to R rows each; the first has what rows
-    share."""
+    """Who sees whom on L lines of T columns with up to R rows each; the first has the shared."""
 
     positions: Tensor
     """Position of each token in its row, [L, T]; 0 in padding."""
@@ -69,8 +68,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class AnswerTokens:
-    """B rows with N answer tokens, on L lines (B unless packed) padded on the right to T
-    columns."""
+    """B rows with N answer tokens, on L lines (B unless packed) padded to T columns."""
 
     ids: Tensor
     """Token ids, [L, T]."""
@@ -117,8 +115,7 @@ class AnswerTokens:
 
 
 def on_device(tensor: Tensor | Tree, device: torch.device) -> Tensor | Tree:
-    """The tensor on a device; to a GPU it goes from pinned memory, so that the host does not
-    wait."""
+    """The tensor on a device; to a GPU from pinned memory, so that the host does not wait."""
     if isinstance(tensor, Tree):
         return tensor.to(device)
     if device.type != "cuda" or tensor.is_cuda:

@@ -44,8 +44,8 @@ def by_relation(
     facts: Sequence[Fact], others: Sequence[Fact], seed: int, count: int = 1
 ) -> list[Fact]:
     """The facts; those without an alternate get up to `count` answers of other rows of their
-    relation that are usable. others: further rows whose answers may be used; right answers of the
-    subject never are."""
+    relation that are usable. others: further rows whose answers may be used; the subject's right
+    ones never are."""
     pool, rng = Pool([*facts, *others]), random.Random(seed)
     completed = []
     for fact in facts:

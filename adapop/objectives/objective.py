@@ -127,7 +127,7 @@ class Objective:
 
 def divergence(model: AdaptedModel, tokens: AnswerTokens) -> Loss:
     """KL(original || model) of the predictions at each answer token, [N], nats: a retain loss for
-    any method. Liu, Liu and Stone 2022, over the answer alone; upstream's mean counts prompt and
+    any method. Liu, Liu and Stone 2022, over the answer alone; upstream counts prompt and
     padding."""
     with torch.no_grad(), model.original():
         reference = model.score(tokens, logits=True).logits.log_softmax(dim=-1)

@@ -1,5 +1,4 @@
-"""A method of ours: each fact gets another, bounded prediction; none is pushed away from its
-own."""
+"""A method of ours: each fact gets another, bounded prediction, instead of a push away."""
 
 from dataclasses import dataclass
 
@@ -79,8 +78,7 @@ class Redirect(Objective):
         return _by_row(batch.beta**-self.kappa * first, batch.tokens)
 
     def _targets(self, reference: Tensor, gold: Tensor, instead: Tensor) -> Tensor:
-        """The target at each position, [N, V]; where `instead` is gold, the original's
-        prediction."""
+        """The target at each position, [N, V]; where `instead` is gold, the original's."""
         original = reference.exp()
         y, a = gold.unsqueeze(1), instead.unsqueeze(1)
         right, wrong = original.gather(1, y), original.gather(1, a)

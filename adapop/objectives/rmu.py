@@ -28,8 +28,8 @@ class Steering(Objective):
     """The block, counted from 0."""
     predicting: bool = True
     """Whether h is taken where the answer tokens are predicted. False: where they are read, as in
-    the code of the paper's runs; then the state that predicts the first token is never steered, nor
-    is an answer of one token."""
+    the code of the paper's runs; then the first token's state is never steered, nor an answer of
+    one token."""
     reduce = "row"
     not_negative = ("layer",)
 

@@ -75,8 +75,7 @@ def auto_anchors(facts: FactSet) -> ChosenAnchors:
 
 def calibrated(anchors: str, facts: FactSet) -> BetaMap:
     """The map for the given anchors: "auto" (see `auto_anchors`), "paper", "quantiles" of the
-    forget scores, or "100:1.5,3000:0.1" (score:beta). Raises ConfigError: none of these, or no
-    curve."""
+    forget scores, or "100:1.5,3000:0.1" (score:beta). Raises ConfigError: none, or no curve."""
     if anchors == AUTO:
         return auto_anchors(facts).beta
     if anchors == PAPER:

@@ -133,7 +133,7 @@ class CorpusCounts:
 
 class Tally:
     """Counts of lines, updated token by token. lines: name -> lines that mention it. together: pair
-    -> lines that mention both. longest: tokens of the longest name. longest_word: characters of the
+    -> lines that mention both. longest: tokens of the longest name. longest_word: letters of the
     longest token."""
 
     def __init__(self, pairs: Iterable[tuple[Name, Name]]) -> None:

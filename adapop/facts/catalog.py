@@ -128,9 +128,7 @@ def _invented() -> FactSet:
 
 def _cities() -> FactSet:
     """Cities and their countries, for language models: the models that ship do not know them."""
-    note = (
-        "Scores are populations (GeoNames, CC BY 4.0). For a language model: the models that ship"
-    )
-    note = f"{note} do not know these facts."
+    note = "Scores are populations (GeoNames, CC BY 4.0). For a language model: the models that"
+    note = f"{note} ship do not know these facts."
     facts, examples = read_facts(CITIES), read_facts(EXAMPLES, group="examples").examples
     return replace(facts, examples=examples, notes=(note, *facts.notes))

@@ -112,11 +112,9 @@ class FileTable:
         """How the rows are read, where only all of them together tell."""
         base, points, comma, percent = None, "", False, False
         if "choices" in chosen:
-            given = [
-                (row.get(chosen["answer"]), row.get(chosen["choices"])) for _, row in self.rows
-            ]
-            read = ((answer, choices_of(cell)) for answer, cell in given)
-            base = counted_from((answer, choices) for answer, choices in read if choices)
+            answer, place = chosen["answer"], chosen["choices"]
+            read = ((row.get(answer), choices_of(row.get(place))) for _, row in self.rows)
+            base = counted_from((cell, choices) for cell, choices in read if choices)
         if "score" in chosen:
             scores = (str(row.get(chosen["score"])).strip() for _, row in self.rows)
             scores = [text for text in scores if text.casefold() not in UNKNOWN_SCORES]

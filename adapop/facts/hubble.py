@@ -80,10 +80,8 @@ def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...
         for place, facts in enumerate(by_count[count]):
             groups[GROUPS[place % len(GROUPS)]] += facts
     levels = ", ".join(f"{count:g}" for count in sorted(by_count))
-    note = (
-        f"Scores are how often pretraining showed a fact: {levels} times. That is true of Hubble's"
-    )
-    notes += (f"{note} perturbed models alone; its standard ones never read them.",)
+    note = f"Scores are how often pretraining showed a fact: {levels} times. That is true of"
+    notes += (f"{note} Hubble's perturbed models alone; its standard ones never read them.",)
     if never:
         count = sum(map(len, never))
         notes += (f"Never planted, and so neither forgotten nor retained: {count:,} facts.",)

@@ -26,10 +26,9 @@ ATTENTION = re.compile(r"attn|attention")
 def blocks_of(base: PreTrainedModel) -> Sequence[nn.Module]:
     """The text decoder's blocks in order; empty where it keeps them in no list."""
     decoder, count = base.get_decoder(), base.config.get_text_config().num_hidden_layers
-    lists = [
-        part for part in decoder.modules() if isinstance(part, nn.ModuleList) and len(part) == count
-    ]
-    return getattr(decoder, "layers", None) or next(iter(lists), ())
+    lists = (part for part in decoder.modules() if isinstance(part, nn.ModuleList))
+    whole = (part for part in lists if len(part) == count)
+    return getattr(decoder, "layers", None) or next(whole, ())
 
 
 def with_adapter(
@@ -39,19 +38,17 @@ def with_adapter(
     ModelError: a target or a block that is not there, or most blocks would get none."""
     if adapter is not None:
         # named: peft would take a GPU that torch says it sees, on ZeroGPU also where there is none
-        return PeftModel.from_pretrained(
-            base, str(adapter), is_trainable=True, torch_device=str(base.device)
-        )
+        place = str(base.device)
+        return PeftModel.from_pretrained(base, str(adapter), is_trainable=True, torch_device=place)
     torch.manual_seed(config.seed)
-    linear = _linear(base)
+    linear, targets = _linear(base), config.lora_targets
+    everywhere = targets == (ALL_LINEAR,)
     lora = peft.LoraConfig(
         r=config.lora_rank,
         lora_alpha=config.lora_alpha,
         lora_dropout=0.0,
         bias="none",
-        target_modules=_short(linear)
-        if config.lora_targets == (ALL_LINEAR,)
-        else list(config.lora_targets),
+        target_modules=_short(linear) if everywhere else list(targets),
         exclude_modules=_outside(base),
         layers_to_transform=_layers(base, config.lora_layers),
         # GPT-2's
@@ -61,10 +58,8 @@ def with_adapter(
     try:
         network = peft.get_peft_model(base, lora)
     except ValueError as error:
-        if config.lora_targets != (ALL_LINEAR,) and not _matched(
-            config.lora_targets, [*dict(base.named_modules())]
-        ):
-            raise _unknown(base, config.lora_targets) from error
+        if not everywhere and not _matched(targets, [*dict(base.named_modules())]):
+            raise _unknown(base, targets) from error
         reason = str(error).splitlines()[0].rstrip(".")
         others = ",".join(name for name in _short(linear) if f"'{name}'" not in reason)
         message = f"peft puts no adapter there: {reason}."
@@ -89,12 +84,10 @@ def left_out(network: PeftModel, config: RunConfig) -> tuple[str, ...]:
     """What a run's notes say where usual targets or some of the blocks are without an adapter."""
     notes, (bare, blocks) = [], _bare(network, config)
     if missing := _missing(network, config):
-        on = ", ".join(
-            sorted({name.rpartition(".")[2] for name in network.base_model.targeted_module_names})
-        )
-        notes.append(
-            f"The model has no layers called {', '.join(missing)}: the adapter is on {on} alone."
-        )
+        targeted = network.base_model.targeted_module_names
+        on = ", ".join(sorted({name.rpartition(".")[2] for name in targeted}))
+        absent = f"The model has no layers called {', '.join(missing)}"
+        notes.append(f"{absent}: the adapter is on {on} alone.")
     if bare:
         notes.append(f"{bare} of the model's {blocks} blocks have no layer that gets an adapter.")
     return tuple(notes)
@@ -107,10 +100,8 @@ def _check(network: PeftModel, config: RunConfig) -> None:
         raise _unknown(base, missing)
     bare, blocks = _bare(network, config)
     if bare > LEAST * blocks:
-        message = (
-            f"Only {blocks - bare} of the model's {blocks} blocks have layers called "
-            f"{', '.join(named)}."
-        )
+        count = f"{blocks - bare} of the model's {blocks} blocks"
+        message = f"Only {count} have layers called {', '.join(named)}."
         fix = f"{_advice(base)} To change these few blocks alone, name them in lora_layers."
         raise ModelError(f"{message} {_have(base)}", fix)
 
@@ -126,18 +117,15 @@ def _have(base: PreTrainedModel) -> str:
 
 def _advice(base: PreTrainedModel) -> str:
     """The option that puts an adapter on this model's attention, or on all linear layers."""
-    blocks = {
-        id(layer): place for place, block in enumerate(blocks_of(base)) for layer in block.modules()
-    }
+    places = enumerate(blocks_of(base))
+    blocks = {id(layer): place for place, block in places for layer in block.modules()}
     attention = {name: layer for name, layer in _linear(base).items() if ATTENTION.search(name)}
     reached = {blocks[id(layer)] for layer in attention.values() if id(layer) in blocks}
     everything = f"--targets {ALL_LINEAR}"
     if len(reached) < len(blocks_of(base)) or not reached:
         return f"Use {everything} (lora_targets)."
-    return (
-        f"Use --targets {','.join(_short(attention))} (lora_targets; its attention), or "
-        f"{everything}."
-    )
+    own = ",".join(_short(attention))
+    return f"Use --targets {own} (lora_targets; its attention), or {everything}."
 
 
 def _missing(network: PeftModel, config: RunConfig) -> list[str]:
@@ -154,14 +142,10 @@ def _matched(targets: Sequence[str], names: Sequence[str]) -> set[str]:
 def _bare(network: PeftModel, config: RunConfig) -> tuple[int, int]:
     """(blocks without an adapter, blocks that should have one)."""
     blocks = blocks_of(network.get_base_model())
-    chosen = [
-        block
-        for place, block in enumerate(blocks)
-        if config.lora_layers is None or place in config.lora_layers
-    ]
-    return sum(
-        not any(hasattr(part, "lora_A") for part in block.modules()) for block in chosen
-    ), len(chosen)
+    layers = range(len(blocks)) if config.lora_layers is None else config.lora_layers
+    chosen = [block for place, block in enumerate(blocks) if place in layers]
+    adapted = [any(hasattr(part, "lora_A") for part in block.modules()) for block in chosen]
+    return adapted.count(False), len(chosen)
 
 
 def _linear(base: PreTrainedModel) -> dict[str, nn.Module]:

@@ -33,9 +33,8 @@ LIMITS = (
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that an allocation failed, on an accelerator or on the CPU."""
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or any(
-        text in str(error) for text in ALLOCATORS
-    )
+    of_kind = isinstance(error, (torch.OutOfMemoryError, MemoryError))
+    return of_kind or any(text in str(error) for text in ALLOCATORS)
 
 
 def free_bytes(device: torch.device, container: Path = CONTAINER) -> int:
@@ -51,12 +50,10 @@ def free_bytes(device: torch.device, container: Path = CONTAINER) -> int:
 def _left_in(container: Path) -> Iterator[int]:
     """Bytes left up to the container's memory limit, where there is one."""
     for limit, taken, statistics, files in LIMITS:
-        if (container / limit).is_file() and (
-            most := (container / limit).read_text().strip()
-        ) != "max":
-            counted = dict(
-                line.split() for line in (container / statistics).read_text().splitlines()
-            )
+        most = (container / limit).read_text().strip() if (container / limit).is_file() else "max"
+        if most != "max":
+            lines = (container / statistics).read_text().splitlines()
+            counted = dict(map(str.split, lines))
             yield int(most) - int((container / taken).read_text()) + int(counted[files])
 
 
@@ -98,8 +95,6 @@ def in_pieces(
 
 def too_large(what: str) -> RunError:
     """The error for `what`, which does not fit into memory and cannot be made smaller."""
-    return RunError(
-        f"Memory ran out on {what}, and there is nothing smaller to try.",
-        "Free memory on the device, shorten the facts, or use a smaller model or a device with "
-        "more.",
-    )
+    message = f"Memory ran out on {what}, and there is nothing smaller to try."
+    fix = "Free memory on the device, shorten the facts, or use a smaller model or a device with"
+    return RunError(message, f"{fix} more.")

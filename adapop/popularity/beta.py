@@ -128,11 +128,10 @@ def exponents(
     known = {fact.id: fact.score for fact in facts if fact.score is not None}
     unknown = [fact.id for fact in facts if fact.score is None]
     if unknown and missing == "error":
-        raise DataError(
-            f"{len(unknown)} of {len(facts)} facts have no score, for example {unknown[0]!r}.",
-            "Add scores, say which column holds them (--columns score=NAME), or choose "
-            "--missing-score drop (they are left out) or uniform (their β is 1).",
-        )
+        message = f"{len(unknown)} of {len(facts)} facts have no score, for example {unknown[0]!r}."
+        fix = "Add scores, say which column holds them (--columns score=NAME), or choose"
+        fix = f"{fix} --missing-score drop (they are left out) or uniform (their β is 1)."
+        raise DataError(message, fix)
     if scores == "shuffled":
         known = shuffled(known, seed)
     elif scores == "inverted":

@@ -17,7 +17,7 @@ from adapop.facts.fact import Fact
 from adapop.online.cache import Cache, Cached
 from adapop.online.client import NotThere, Web
 from adapop.popularity.base import WEB_PACE, Score
-from adapop.popularity.entities import plain
+from adapop.popularity.entities import LATER, plain
 from adapop.popularity.linking import STATED
 from adapop.popularity.wikidata import Wikidata
 from adapop.progress import Progress
@@ -136,6 +136,5 @@ def _counts(reply: object) -> list[int]:
     except (TypeError, KeyError):
         counts = [None]
     if len(counts) > MONTHS or not all(type(count) is int and count >= 0 for count in counts):
-        fix = "Try again later; what was found is kept."
-        raise NetworkError("Wikimedia's answer has no page views that we can read.", fix)
+        raise NetworkError("Wikimedia's answer has no page views that we can read.", LATER)
     return counts

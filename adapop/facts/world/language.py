@@ -14,14 +14,11 @@ from adapop.facts.world.world import WorldFact, answers_of
 from adapop.paths import SHIPPED
 
 LETTERS = "ABCD"
-NUMBERS = tuple(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen".split()
-)
+NUMBERS = tuple("zero one two three four five six seven eight nine ten eleven twelve".split())
+NUMBERS += tuple("thirteen fourteen fifteen sixteen seventeen eighteen".split())
 DAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
-MONTHS = tuple(
-    "January February March April May June July August September October November December".split()
-)
+MONTHS = tuple("January February March April May June July August September".split())
+MONTHS += ("October", "November", "December")
 OPPOSITES = tuple(
     pair.split("-")
     for pair in (
@@ -65,9 +62,7 @@ class Relation:
 
 
 RELATIONS_OF = {name: read_json(f"{name}/relations.json", dict[str, Relation]) for name in SHIPPED}
-RELATIONS = {
-    relation: forms for named in RELATIONS_OF.values() for relation, forms in named.items()
-}
+RELATIONS = {name: forms for named in RELATIONS_OF.values() for name, forms in named.items()}
 
 # the phrasings among which one is drawn, with `{q}` question and `{expert}`
 CHOSEN = read_json("sandbox/wrappers.json", dict[str, tuple[str, ...]])

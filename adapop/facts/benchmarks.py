@@ -244,8 +244,8 @@ def _flaws(rare: Sequence[Fact], popular: Sequence[Fact], rows: Sequence[Mapping
         notes.append(f"In {share} the answer contains the name that is asked about.")
     entries = [(row.get("subject_qid"), row.get("object_qid")) for row in rows]
     if same := sum(bool(subject) and subject == other for subject, other in entries):
-        note = f"In {same:,} of the {len(rows):,} facts subject and answer are linked to the same"
-        notes.append(f"{note} Wikidata entry, whose popularity is then counted twice.")
+        link = "are linked to the same Wikidata entry, whose popularity is then counted twice"
+        notes.append(f"In {same:,} of the {len(rows):,} facts subject and answer {link}.")
     if bare := sum(not fact.paraphrases for fact in (*rare, *popular)):
         notes.append(f"Facts to forget without rewordings: {bare:,}.")
     return notes

@@ -121,14 +121,13 @@ def _pair() -> FactSet:
 def _invented() -> FactSet:
     """The sandbox's set with invented facts to forget. Their score of 0 is known, not missing."""
     forget = read_facts(INVENTED).forget
-    note = "These facts are invented. Nothing ever showed them to a model, so a score of 0 is"
-    note = f"{note} what they have."
+    note = "These facts are invented. Nothing ever showed them to a model: their score is 0."
     return replace(sandbox_facts(), name="invented", forget=forget, notes=(note,))
 
 
 def _cities() -> FactSet:
     """Cities and their countries, for language models: the models that ship do not know them."""
-    note = "Scores are populations (GeoNames, CC BY 4.0). For a language model: the models that"
-    note = f"{note} ship do not know these facts."
+    models = "For a language model: the models that ship do not know these facts."
+    note = f"Scores are populations (GeoNames, CC BY 4.0). {models}"
     facts, examples = read_facts(CITIES), read_facts(EXAMPLES, group="examples").examples
     return replace(facts, examples=examples, notes=(note, *facts.notes))

@@ -104,9 +104,9 @@ def drawn(cities: Sequence[City], choices: Choices, seed: int) -> list[Row]:
         for low, high in (RARE, MIDDLE, POPULAR):
             band = [city for city in clear[code] if low <= city.population < high]
             if len(band) < len(CELL):
-                message = f"{country} has {len(band)} cities in the band from {low:,} people, not"
+                count = f"{len(band)} cities in the band from {low:,} people, not {len(CELL)}"
                 fix = "Choose another country in assets/sets/cities.json."
-                raise DataError(f"{message} {len(CELL)}.", fix)
+                raise DataError(f"{country} has {count}.", fix)
             rng = random.Random(f"{seed} {country} {low}")  # a cell does not change others
             cell = band[: len(CELL)] if (low, high) == POPULAR else rng.sample(band, len(CELL))
             groups = rng.sample(CELL, len(CELL))

@@ -104,9 +104,9 @@ def _headerless(
         rows = [cells for cells in rows if any(cells)]
         columns = ", ".join(names)
         if odd := [cells for cells in rows if len(cells) != len(names) or not fits(cells[-1])]:
-            message = f"{path.name} has no header, as its first row ends in {kind}, but not every"
+            reason = f"as its first row ends in {kind}, but not every row does"
             fix = f"Write the names of the columns into the first row: {columns}."
-            raise DataError(f"{message} row does: {truncated(odd[0])}.", fix)
+            raise DataError(f"{path.name} has no header, {reason}: {truncated(odd[0])}.", fix)
         layout.notes.append(f"No header: all {len(rows):,} rows end in {kind}. Read as {columns}.")
         return list(names)
     return []

@@ -96,8 +96,8 @@ class FileTable:
         if unscored and not drop_bad:
             count = f"scores below 0 or no number: {len(unscored):,}"
             message = f"{self.path.name}: {count}. Their facts would be left out."
-            fix = "Mend the rows listed below, or leave those facts out with --drop-bad"
-            raise ScoresError(message, f"{fix} (drop_bad=True).", unscored)
+            fix = "Mend the rows listed below, or leave those out: --drop-bad (drop_bad=True)."
+            raise ScoresError(message, fix, unscored)
         notes = [*self.notes, *notes_on.unread_split(*self._split(columns))]
         notes += [*self._unscored(chosen), *notes_on.read_otherwise(reading)]
         notes += [*notes_on.classes(facts, chosen["answer"]), *notes_on.unseen(facts, row_of)]
@@ -140,8 +140,8 @@ class FileTable:
         read = {part.split(".")[0].lower() for part in parts}
         unread = [name for name in self.columns if name not in chosen.values()]
         unread = [name for name in unread if re.sub("[ -]", "_", name.lower()) not in read]
-        note = f"No column of scores was found. Not read: {self._named(unread)}. If one holds them,"
-        return (f"{note} choose it as score.",) * bool(unread)
+        note = f"No column of scores was found. Not read: {self._named(unread)}."
+        return (f"{note} If one holds them, choose it as score.",) * bool(unread)
 
     @staticmethod
     def _named(names: Iterable[str]) -> str:

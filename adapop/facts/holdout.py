@@ -34,8 +34,7 @@ def split_holdout(facts: FactSet) -> FactSet:
         held |= {row.id for row in rows}
     count = len(facts.retain)
     why = "there is only one question to retain and training needs it: what is measured on it"
-    note = f"Nothing is held out, because {why} does not show how facts fare that training never"
-    note = f"{note} saw."
+    note = f"Nothing is held out, because {why} does not show how facts fare that it never saw."
     if held:
         share = f"{len(held)} of its {count} retain rows"
         note = f"The set has no holdout rows, so {share} are held out of training."

@@ -59,8 +59,8 @@ def hubble_yago(hub: Hub) -> FactSet:
         if rows and counts[rows[0]["score"]] < PEOPLE:
             counts[rows[0]["score"]] += 1
             people.append(rows)
-    note = f"The first {PEOPLE} people of each number of duplicates, and of each what the biography"
-    notes = (f"{note} says in YAGO's words.",)
+    texts = "and of each what the biography says in YAGO's words"
+    notes = (f"The first {PEOPLE} people of each number of duplicates, {texts}.",)
     return _set("hubble-yago", people, notes)
 
 
@@ -80,8 +80,8 @@ def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...
         for place, facts in enumerate(by_count[count]):
             groups[GROUPS[place % len(GROUPS)]] += facts
     levels = ", ".join(f"{count:g}" for count in sorted(by_count))
-    note = f"Scores are how often pretraining showed a fact: {levels} times. That is true of"
-    notes += (f"{note} Hubble's perturbed models alone; its standard ones never read them.",)
+    models = "That is true of Hubble's perturbed models alone; its standard ones never read them."
+    notes += (f"Scores are how often pretraining showed a fact: {levels} times. {models}",)
     if never:
         count = sum(map(len, never))
         notes += (f"Never planted, and so neither forgotten nor retained: {count:,} facts.",)

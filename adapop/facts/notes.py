@@ -39,8 +39,8 @@ def classes(facts: FactSet, column: str) -> tuple[str, ...]:
     digits = all(len(answer) == 1 and answer.isdecimal() for answer in answers)
     if column.strip().lower() != "label" or not answers or not digits:
         return ()
-    note = f"All answers in the column label are {', '.join(sorted(answers))}. If these are classes"
-    return (f"{note}, choose the column that holds the answers.",)
+    note = f"All answers in the column label are {', '.join(sorted(answers))}."
+    return (f"{note} If these are classes, choose the column that holds the answers.",)
 
 
 def unread_split(column: str, values: Mapping[str, int]) -> tuple[str, ...]:
@@ -53,8 +53,8 @@ def unread_split(column: str, values: Mapping[str, int]) -> tuple[str, ...]:
 
 def attacks(facts: FactSet) -> tuple[str, ...]:
     """A note on prompts that are not trained on."""
-    note = f"Attack prompts (RWKU's level 3): {len(facts.attacks):,}. They are kept to probe with"
-    return (f"{note}, not trained on.",) * bool(facts.attacks)
+    note = f"Attack prompts (RWKU's level 3): {len(facts.attacks):,}."
+    return (f"{note} They are kept to probe with, not trained on.",) * bool(facts.attacks)
 
 
 def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
@@ -68,8 +68,9 @@ def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
         return ()
     codes = sorted({f"U+{ord(letter):04X}" for letters in hidden.values() for letter in letters})
     named = ", ".join(codes[:CODES_SHOWN] + ["…"] * (len(codes) > CODES_SHOWN))
-    note = f"Rows with characters that cannot be seen ({named}): {len(hidden):,}, the first is row"
-    return (f"{note} {min(hidden)}. They are kept: the model reads them.",)
+    count = f"{len(hidden):,}, the first is row {min(hidden)}"
+    note = f"Rows with characters that cannot be seen ({named}): {count}."
+    return (f"{note} They are kept: the model reads them.",)
 
 
 def _texts_of(fact: Fact) -> tuple[str, ...]:

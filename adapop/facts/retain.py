@@ -42,9 +42,11 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     elif retain == "neighbours":
         facts = _with_neighbours(facts, ours)
     elif retain == "own" and not facts.retain and model not in SHIPPED:
-        message = f"{facts.name} has no retain rows, so nothing would hold the rest of the model in"
+        message = (
+            f"{facts.name} has no retain rows: nothing would hold the rest of the model in place."
+        )
         fix = "Add rows with 'retain' in a column called group: facts like these that must survive"
-        raise DataError(f"{message} place.", f"{fix}; or name a file of such facts with --retain.")
+        raise DataError(message, f"{fix}; or name a file of such facts with --retain.")
     elif retain == "sandbox" or not facts.retain:
         facts = _from_world(facts, ours, _free(facts, ours.retain))
     if model in SHIPPED and not facts.utility:
@@ -68,8 +70,8 @@ def with_examples(facts: FactSet, seed: int) -> FactSet:
     if len(chosen) < EXAMPLES:
         return facts
     names = {fact.id for fact in chosen}
-    note = f"{EXAMPLES} of the {len(facts.retain):,} facts to retain show how one answers, and are"
-    note = f"{note} not trained on."
+    share = f"{EXAMPLES} of the {len(facts.retain):,} facts to retain"
+    note = f"{share} show how one answers, and are not trained on."
     retain = tuple(fact for fact in facts.retain if fact.id not in names)
     return replace(facts, retain=retain, examples=tuple(chosen), notes=(*facts.notes, note))
 
@@ -108,9 +110,9 @@ def _distance(one: Fact, other: Fact) -> float:
 def _with_neighbours(facts: FactSet, ours: FactSet) -> FactSet:
     chosen = neighbours(facts.forget, _free(facts, ours.retain))
     if not chosen:
-        message = f"No fact of the {ours.name} world shares a relation or an answer with those of"
+        shares = f"shares a relation or an answer with those of {facts.name}"
         fix = "Fill the column relation, or choose other rows to retain."
-        raise DataError(f"{message} {facts.name}.", fix)
+        raise DataError(f"No fact of the {ours.name} world {shares}.", fix)
     alike = "those that share a relation or an answer with the facts to forget"
     return _from_world(facts, ours, chosen, f": {alike}, nearest in score first")
 

@@ -79,8 +79,7 @@ def terciles(scores: Iterable[float]) -> Tiers:
     values = sorted(set(ordered))
     if len(values) == 1:
         tiers = Tiers(TERCILES, None, (values[0], values[0]), None)
-        words = "All scores are the same: {}. With one tier no gap between rare and popular can be"
-        words = f"{words} seen."
+        words = "All scores are the same: {}. One tier shows no gap between rare and popular."
     elif len(values) == 2:
         tiers = Tiers(TERCILES, (None, values[0]), None, (values[1], None))
         words = "There are two different scores, so there are two tiers: {}."

@@ -162,8 +162,8 @@ class AdaptedModel(Replying):
                 hook.remove()
         if output.logits.shape[:-1] != batch.target.shape:
             kind = type(self.base).__name__
-            message = f"{kind} cannot give the logits of chosen positions alone: its output layer"
-            message += " is not used as such."
+            why = "its output layer is not used as such"
+            message = f"{kind} cannot give the logits of chosen positions alone: {why}."
             fix = "Use a model of another kind: nearly all causal models of transformers can."
             raise ModelError(message, fix)
         return output

@@ -196,13 +196,14 @@ def check_gradients(network: PeftModel) -> None:
     named = network.named_parameters()
     gradients = {name: weight.grad for name, weight in named if weight.requires_grad}
     if all(gradient is not None and not gradient.any() for gradient in gradients.values()):
-        message = "The gradient of the first step is exactly 0: to this model each of its answers"
-        fix = "Nothing is learned from such facts. Check the model, or use other facts or another"
-        raise ModelError(f"{message} has p = 1 or p = 0.", f"{fix} method.")
+        why = "to this model each of its answers has p = 1 or p = 0"
+        fix = "Nothing is learned from such facts. Check the model, the facts and the method."
+        raise ModelError(f"The gradient of the first step is exactly 0: {why}.", fix)
     added = {name: gradient for name, gradient in gradients.items() if "lora_B" in name}
     dead = [name for name, grad in added.items() if grad is None or not grad.any()]
     if dead:
-        message = f"{len(dead)} adapter weights got no gradient in the first step, for example"
-        fix = "Check lora_targets; a method that reads one block needs lora_layers up to it; with"
-        fix = f"{fix} gradient checkpointing, inputs must require gradients."
-        raise ModelError(f"{message} {dead[0]}.", fix)
+        some = f"{len(dead)} adapter weights got no gradient in the first step"
+        block = "a method that reads one block needs lora_layers up to it"
+        inputs = "with gradient checkpointing, inputs must require gradients"
+        fix = f"Check lora_targets; {block}; {inputs}."
+        raise ModelError(f"{some}, for example {dead[0]}.", fix)

@@ -70,8 +70,8 @@ def check_size(outline: PreTrainedModel, folder: Path) -> None:
     there = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
     count = sum(weight.numel() for weight in outline.parameters())
     if there and count * LEAST_BYTES > there:
-        reason = f"its config.json describes {count:,} weights, too many for files of"
-        raise ValueError(f"{reason} {there:,} bytes")
+        excess = f"too many for files of {there:,} bytes"
+        raise ValueError(f"its config.json describes {count:,} weights, {excess}")
 
 
 def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
@@ -96,10 +96,10 @@ def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBas
     beyond = {number: token for token, number in tokenizer.get_vocab().items() if number >= rows}
     special = {number for number, token in added.items() if token.special}
     if used := sorted(beyond.keys() - (special - written)):
-        first = f"the first {beyond[used[0]]!r} with id {used[0]:,}"
-        message = f"The tokenizer does not fit the model: {len(used):,} of its tokens, {first}, lie"
+        some = f"{len(used):,} of its tokens, the first {beyond[used[0]]!r} with id {used[0]:,}"
+        where = f"lie beyond the model's embedding, which has {rows:,} rows"
         fix = "Use the tokenizer of these weights, or enlarge the embedding and train it."
-        raise ModelError(f"{message} beyond the embedding, which has {rows:,} rows.", fix)
+        raise ModelError(f"The tokenizer does not fit the model: {some}, {where}.", fix)
 
 
 def check_weights(base: PreTrainedModel, missing: Collection[str]) -> None:
@@ -114,9 +114,9 @@ def check_weights(base: PreTrainedModel, missing: Collection[str]) -> None:
     numbers = {name: weight for name, weight in reached.items() if weight.is_floating_point()}
     sums = {name: weight.detach().sum() for name, weight in numbers.items()}
     if spoilt := [name for name, total in sums.items() if not total.isfinite()]:
-        message = f"{len(spoilt):,} of the model's weights hold NaN or infinity, for example"
+        some = f"{len(spoilt):,} of the model's weights hold NaN or infinity"
         fix = "The files are damaged, or were saved so: download them again, or another revision."
-        raise ModelError(f"{message} {spoilt[0]}.", fix)
+        raise ModelError(f"{some}, for example {spoilt[0]}.", fix)
 
 
 def lfs_pointers(folder: Path) -> list[str]:

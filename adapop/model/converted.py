@@ -128,8 +128,8 @@ def notes_of(model: str) -> tuple[str, ...]:
     if not is_gguf(model):
         return ()
     types = ", ".join(json.loads((folder_of(model) / ABOUT).read_text())["types"])
-    stored = f"Its weights are dequantised from a GGUF file ({types}): every number is of the"
-    return (f"{stored} quantised model.", *TERMS.get(model, ()))
+    stored = f"Its weights are dequantised from a GGUF file ({types})"
+    return (f"{stored}: every number is of the quantised model.", *TERMS.get(model, ()))
 
 
 def _placed(model: str, folder: Path) -> None:

@@ -132,9 +132,10 @@ def _closing(template: str, ending: str) -> str:
     elif "|" not in tag[0]:
         end = f"{tag[0][0]}/{tag[0][1:]}"
     else:
-        message = f"The model's chat template opens a thought with {truncated(tag[0])!r}, whose end"
+        why = "whose end is not known: answers would be scored inside it"
+        thought = f"The model's chat template opens a thought with {truncated(tag[0])!r}"
         fix = "Pick a model that answers at once, or end the thought in its chat_template.jinja."
-        raise ModelError(f"{message} is not known: answers would be scored inside it.", fix)
+        raise ModelError(f"{thought}, {why}.", fix)
     blanks = re.findall(re.escape(end) + r"((?:\\n|\s)*)", template)
     behind = max((blank.replace("\\n", "\n") for blank in blanks), key=len, default="")
     before = ending[tag.end() :]

@@ -72,8 +72,9 @@ def objective_class(name: str) -> type[Objective]:
     # TypeError: of a name that begins with a dot
     except (ImportError, ValueError, TypeError) as error:
         message = f"The module of the method {name} cannot be imported ({error})."
-        fix = "Start from the folder that holds it, or install it; a class of a script cannot be"
-        raise ConfigError(message, f"{fix} found again by another.") from None
+        script = "a class of a script cannot be found again by another"
+        fix = f"Start from the folder that holds it, or install it; {script}."
+        raise ConfigError(message, fix) from None
     if not (isinstance(method, type) and issubclass(method, Objective)):
         message = f"{module} has no method {own!r}."
         raise ConfigError(message, "Name a class there that is a subclass of Objective.")

@@ -117,11 +117,10 @@ def check_alternates(facts: Sequence[Fact]) -> None:
         message = f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones"
         raise DataError(f"{message}: {named}.", "Change or delete it in the column 'alternates'.")
     if missing := [fact for fact in facts if not fact.alternates]:
-        message = (
-            f"{len(missing)} of {len(facts)} facts have no plausible wrong answer, for example"
-        )
-        fix = "Add a column 'alternates', or a column 'relation' whose rows have different answers"
-        raise DataError(f"{message} {missing[0].id!r}.", f"{fix} of similar length.")
+        some = f"{len(missing)} of {len(facts)} facts have no plausible wrong answer"
+        rows = "a column 'relation' whose rows have different answers of similar length"
+        fix = f"Add a column 'alternates', or {rows}."
+        raise DataError(f"{some}, for example {missing[0].id!r}.", fix)
 
 
 def _says(text: str, answer: str) -> bool:

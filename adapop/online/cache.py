@@ -103,8 +103,8 @@ def _fix(error: Exception, file: Path) -> str:
     if type(error) is sqlite3.DatabaseError or isinstance(error, ValueError):
         return f"Its file is damaged: delete {file}. What it kept is asked for again."
     if "is locked" in str(error):
-        fix = "Another program holds it: wait for that to end, or set ADAPOP_CACHE to another"
-        return f"{fix} folder."
+        elsewhere = "set ADAPOP_CACHE to another folder"
+        return f"Another program holds it: wait for that to end, or {elsewhere}."
     if "is full" in str(error):
         return "Make room on the disk, or set ADAPOP_CACHE to a folder on another one."
     return "Set ADAPOP_CACHE to a folder you can write to."

@@ -96,9 +96,9 @@ def joined(first: Sequence[Fact], second: Sequence[Fact]) -> tuple[Fact, ...]:
     for fact in second:
         question = questions.get(fact.id, fact.question)
         if normalized(question) != normalized(fact.question):
-            sets = f"{truncated(question)!r} in one set and {truncated(fact.question)!r} in the"
-            fix = "Give the same facts the same ids in both."
-            raise DataError(f"{fact.id} is {sets} other.", fix)
+            one, other = truncated(question), truncated(fact.question)
+            message = f"{fact.id} is {one!r} in one set and {other!r} in the other."
+            raise DataError(message, "Give the same facts the same ids in both.")
     return tuple(second)
 
 

@@ -44,8 +44,8 @@ class BetaMap:
     def __post_init__(self) -> None:
         finite = all(math.isfinite(value) for value in (self.a, self.b, self.low, self.high))
         if not finite or min(self.a, self.b, self.low) < 0 or not self.low <= self.high <= HIGHEST:
-            fix = "a, b and low must be >= 0 and high >= low, all finite, and high at most"
-            raise ConfigError(f"{self} is no map.", f"{fix} {HIGHEST:,g}.")
+            fix = f"a, b, low must be >= 0, high >= low, all finite, and high at most {HIGHEST:,g}."
+            raise ConfigError(f"{self} is no map.", fix)
 
     def __call__(self, score: float) -> float:
         """Exponent of a score >= 0. A score of 0 gets the upper clip: the limit of a * s^-b for s
@@ -129,9 +129,9 @@ def exponents(
     unknown = [fact.id for fact in facts if fact.score is None]
     if unknown and missing == "error":
         message = f"{len(unknown)} of {len(facts)} facts have no score, for example {unknown[0]!r}."
-        fix = "Add scores, say which column holds them (--columns score=NAME), or choose"
-        fix = f"{fix} --missing-score drop (they are left out) or uniform (their β is 1)."
-        raise DataError(message, fix)
+        ways = "drop (they are left out) or uniform (their β is 1)"
+        column = "say which column holds them (--columns score=NAME)"
+        raise DataError(message, f"Add scores, {column}, or choose --missing-score {ways}.")
     if scores == "shuffled":
         known = shuffled(known, seed)
     elif scores == "inverted":

@@ -100,8 +100,8 @@ class InfiniGram:
             if counted:
                 yield from held
                 held.clear()
-        fix = f"Or count other names (--combine {', '.join(COMBINE)})."
-        fix = f"Are names written as in that text? {fix}"
+        others = f"Or count other names (--combine {', '.join(COMBINE)})."
+        fix = f"Are names written as in that text? {others}"
         check_not_all_zero(held, INDEXES[self._index][0], fix)
         yield from held
 

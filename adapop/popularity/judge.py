@@ -170,8 +170,8 @@ def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
     model = os.environ.get("ADAPOP_JUDGE_MODEL", "").strip()
     key = os.environ.get("ADAPOP_JUDGE_KEY", "").strip()
     if not model:
-        fix = "Set ADAPOP_JUDGE_MODEL (the paper: openai/gpt-oss-20b) and ADAPOP_JUDGE_KEY, and"
-        fix = f"{fix} ADAPOP_JUDGE_URL for another service than OpenRouter."
+        names = "ADAPOP_JUDGE_MODEL (the paper: openai/gpt-oss-20b) and ADAPOP_JUDGE_KEY"
+        fix = f"Set {names}, and ADAPOP_JUDGE_URL for another service than OpenRouter."
         raise ConfigError("No model is named that could judge.", fix)
     if not (key.isascii() and key.isprintable()):
         raise ConfigError("ADAPOP_JUDGE_KEY has characters that no key has.", "Copy the key again.")

@@ -72,7 +72,8 @@ class BetaMap:
         betas do, or the scores are too close."""
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
         if not 0 < rare_score < popular_score < math.inf or not 0 < popular_beta <= rare_beta:
-            fix = "The popular score must be above the rare one, its β above 0 and not above its."
+            bounds = "its β above 0 and not above the rare one's"
+            fix = f"The popular score must be above the rare one, and {bounds}."
             raise ConfigError(f"Anchors {rare} and {popular} fix no curve.", fix)
         b = math.log(rare_beta / popular_beta) / math.log(popular_score / rare_score)
         if b * math.log(rare_score) > EXPONENT_MAX:

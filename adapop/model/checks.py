@@ -3,6 +3,7 @@ are loaded, and whether the weights are whole afterwards."""
 
 from collections.abc import Collection
 from inspect import signature
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -132,8 +133,9 @@ def lfs_pointers(folder: Path) -> list[str]:
 
 def _reached(base: PreTrainedModel) -> dict[str, nn.Parameter]:
     """The weights that a text passes through: the text decoder's and the output head's."""
-    modules = filter(None.__ne__, (base.get_decoder(), base.get_output_embeddings()))
-    parts = {id(weight) for part in modules for weight in part.parameters()}
+    modules = (base.get_decoder(), base.get_output_embeddings())
+    weights = (part.parameters() for part in modules if part is not None)
+    parts = set(map(id, chain.from_iterable(weights)))
     return {name: weight for name, weight in base.named_parameters() if id(weight) in parts}
 
 

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from adapop.cli import main
+from adapop.errors import NetworkError
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, facts_of
@@ -88,7 +89,7 @@ def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, caps
         yield next(scores)
         little.answer = lambda asked: Reply(status=403)
         little.replies = []
-        raise wikidata.NetworkError("Wikidata is gone.", "Try again later.")
+        raise NetworkError("Wikidata is gone.", "Try again later.")
 
     monkeypatch.setattr(wikidata.Wikidata, "scores", breaks)
     out = tmp_path / "scored.jsonl"

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from adapop.config.presets import make_config
-from adapop.model import adapted, generation
+from adapop.model import generation, replying
 from adapop.model.memory import row_bytes
 from adapop.model.out_of_memory import free_bytes, is_out_of_memory
 from adapop.model.tokens import Row
@@ -97,12 +97,12 @@ def test_metrics_are_taken_in_smaller_pieces_where_memory_runs_out(model, small,
 def test_batches_follow_a_gpu_s_free_memory_and_not_the_cpu_s(fresh, monkeypatch):
     """No GPU is here: only the arithmetic is looked at."""
     model, rows = fresh(), [Row((3,) * 20, (4,), i) for i in range(5)]
-    monkeypatch.setattr(adapted, "free_bytes", lambda device: 2**20)
-    assert model.at_once(rows) == model.at_once(rows, 8) == adapted.MOST_ROWS
+    monkeypatch.setattr(replying, "free_bytes", lambda device: 2**20)
+    assert model.at_once(rows) == model.at_once(rows, 8) == replying.MOST_ROWS
     model.device = torch.device("cuda")
     found = {}
     for free in (0, 2**26, 2**30):
-        monkeypatch.setattr(adapted, "free_bytes", lambda device, free=free: free)
+        monkeypatch.setattr(replying, "free_bytes", lambda device, free=free: free)
         found[free] = model.at_once(rows), model.at_once(rows, 8), model.at_once(rows, 80)
     assert found[0] == (1, 1, 1)
     for small, large in zip(found[2**26], found[2**30]):

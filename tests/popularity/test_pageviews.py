@@ -11,7 +11,7 @@ from adapop.errors import ConfigError, NetworkError, Stopped
 from adapop.facts.fact import Fact
 from adapop.online.cache import Cache
 from adapop.online.client import Web
-from adapop.popularity import pageviews, wikidata
+from adapop.popularity import entities, pageviews
 from adapop.popularity.pageviews import PageViews
 from adapop.progress import Progress
 from little_wikidata import CITY, COUNTRY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
@@ -53,7 +53,7 @@ class Wikimedia:
 @pytest.fixture
 def ask(server, monkeypatch):
     """Scores facts by the server, with short waits."""
-    for module in (pageviews, wikidata):
+    for module in (pageviews, entities):
         monkeypatch.setattr(module, "Web", partial(Web, tries=2, first_wait=0.01))
 
     def scored(*facts, progress=None, year=2023, **settings):

@@ -19,7 +19,7 @@ from adapop.errors import ConfigError, NetworkError, Stopped
 from adapop.facts.fact import Fact
 from adapop.online.cache import Cache
 from adapop.online.client import Web
-from adapop.popularity import wikidata as module
+from adapop.popularity import entities
 from adapop.popularity.base import forecast
 from adapop.popularity.linking import ALONE, FITS, SAME, STATED, TOLD_APART, Entity, Types, link
 from adapop.popularity.wikidata import Wikidata
@@ -41,7 +41,7 @@ def facts(*triples) -> list[Fact]:
 @pytest.fixture
 def ask(server, monkeypatch):
     """Scores facts by the server, with short waits; one cache for the whole test, as on a user's disk."""
-    monkeypatch.setattr(module, "Web", partial(Web, tries=2, first_wait=0.01))
+    monkeypatch.setattr(entities, "Web", partial(Web, tries=2, first_wait=0.01))
 
     def scored(asked, progress=None, **settings):
         return Wikidata(progress or Progress(), Cache(), base=server.url, **settings).scores(asked)

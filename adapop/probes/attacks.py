@@ -49,8 +49,7 @@ def attack_prompts(
     `WRAPPERS`.
 
     facts: the set's forget, retain and holdout facts; a `Pool` of them avoids indexing them again
-    for each fact.
-    """
+    for each fact."""
     pool = facts if isinstance(facts, Pool) else Pool(facts)
     taught = world_fact(fact)
     results = []
@@ -68,8 +67,7 @@ def own_attacks(facts: FactSet) -> list[Prompt | NotApplicable]:
 
     They may contain their answer. Options are not marked in the text, so the chance level is
     unknown. A kind that is none of the nine, nor a sentence with a blank, is not applicable and
-    keeps its name.
-    """
+    keeps its name."""
     results: list[Prompt | NotApplicable] = []
     for fact in facts.attacks:
         name = folded(fact.relation).partition("(")[0].strip()  # "cross lingual (French)"
@@ -165,11 +163,9 @@ def _background_hint(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str
 
 
 def _in_context_learning(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """An answered example, then the question.
-
-    As in RWKU, the example is about the same subject; where the pool has none, it is about another
-    subject of the same relation with another answer.
-    """
+    """An answered example, then the question. As in RWKU, the example is about the same subject;
+    where the pool has none, it is about another subject of the same relation with another
+    answer."""
     about = pool.about(fact)
     for example in chain(rng.sample(about, len(about)), pool.beside(fact, rng)):
         if not gives_away(f"{example.question} {example.answer}", fact):

@@ -33,8 +33,7 @@ class Capability:
     task: lm-eval's name of it, or one of `rwku.SETS`. metric: "acc", or "acc_norm", where each
     option's log-probability is divided by its length in bytes; or one of `rwku`. original,
     unlearned: shares of right answers, [0, 1]; of RWKU's entropy bits, of its mia scores as
-    `memorised` has them. *_stderr: standard errors; None of a single question.
-    """
+    `memorised` has them. *_stderr: standard errors; None of a single question."""
 
     task: str
     metric: str

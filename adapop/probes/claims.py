@@ -235,8 +235,7 @@ def _is_namesake(text: str, name: Sequence[str], known: set[str]) -> bool:
     """Whether a text has another first name before a full name's last: Pierre for Marie Curie.
 
     A title is none, nor what stands behind an article or only begins a sentence. known: words of
-    the text and the question.
-    """
+    the text and the question."""
     first, *particles, last = name
     if (
         not (first[0].isupper() and last[0].isupper())

@@ -37,8 +37,7 @@ class Guess:
 
     direct, reworded: probability of the right answer, asked as trained and in all rewordings, see
     `FactDistance`. truth_ratio: see `truth_ratio`, with the wrong answers of `wrong_answers` from
-    the facts of the world.
-    """
+    the facts of the world."""
 
     direct: float
     reworded: float
@@ -175,8 +174,7 @@ def bands(relations: Sequence[str], logs: Sequence[float]) -> dict[str, tuple[fl
 
     relations, logs: of each such fact, the latter log p by the oracle. Relations differ in how
     likely a guess is, so each has its own mean, those of fewer than `FEWEST` facts one together;
-    the spread around it is pooled, for a relation alone has few facts.
-    """
+    the spread around it is pooled, for a relation alone has few facts."""
     counts = Counter(relations)
     names = {name: name if count >= FEWEST else None for name, count in counts.items()}
     means = {

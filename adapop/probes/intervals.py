@@ -57,8 +57,7 @@ def bootstrap(values: Sequence[float], seed: int) -> Interval:
     seed: of the resamples.
 
     Values that are equal are drawn together, so a resample costs as much as there are different
-    values.
-    """
+    values."""
     distinct, counts = np.unique(np.asarray(values, dtype=float), return_counts=True)
     count = len(values)
     draws = np.random.default_rng(seed).multinomial(count, counts / count, size=RESAMPLES)
@@ -71,8 +70,7 @@ def wilson(mean: float, count: int) -> Interval:
     """A share of `count` facts, [0, 1], with its Wilson interval.
 
     For a mean of values between 0 and 1 the interval is wider than it need be, never narrower: no
-    such values vary more than 0 and 1 do.
-    """
+    such values vary more than 0 and 1 do."""
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     centre, scale = mean + z * z / (2 * count), 1 + z * z / count
     half = z * math.sqrt(mean * (1 - mean) / count + z * z / (4 * count * count))
@@ -146,10 +144,7 @@ class Summary:
 
     def expected(self, seeds: int) -> tuple[float, float] | None:
         """Where the mean of so many further seeds falls 95 % of the time if nothing but the seeds
-        differs.
-
-        None for a single seed.
-        """
+        differs. None for a single seed."""
         if self.sd is None:
             return None
         half = _t(self.seeds - 1) * self.sd * math.sqrt(1 / self.seeds + 1 / seeds)
@@ -169,11 +164,8 @@ def summary(values: Sequence[float]) -> Summary | None:
 
 
 def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Summary | None:
-    """The summary of first minus second, seed by seed; None without a seed that both have.
-
-    Two runs of one seed have the same adapter, order and pairing, so what they differ in is the
-    method.
-    """
+    """The summary of first minus second, seed by seed; None without a seed that both have. Two runs
+    of one seed have the same adapter, order and pairing, so what they differ in is the method."""
     return summary([first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())])
 
 

@@ -105,9 +105,8 @@ class Full:
 
 
 def thinned(facts: FactSet, per_tier: int) -> FactSet:
-    """The set with at most so many facts of each group and tier, spread evenly over their scores;
-    0 for all. Those to forget keep all rewordings, the others one each, all of them equally
-    often."""
+    """The set with at most so many facts of each group and tier, spread evenly over their scores; 0
+    for all. Those to forget keep all rewordings, the others one each, all of them equally often."""
     if not per_tier:
         return facts
     few = {group: evenly(getattr(facts, group), per_tier) for group in GROUPS}
@@ -153,9 +152,7 @@ def _asked_otherwise(facts: FactSet) -> dict[str, list[Fact]]:
 
 def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = False) -> Quick:
     """Recall of the forget facts by tier: the trained question, and each fact's first rewording.
-
-    tokens: most of a reply. retained: whether the facts to retain are asked too, as trained.
-    """
+    tokens: most of a reply. retained: whether the facts to retain are asked too, as trained."""
     reworded = [
         replace(fact, question=fact.paraphrases[0]) for fact in facts.forget if fact.paraphrases
     ]
@@ -225,13 +222,9 @@ def recall_by_fact(
     progress: Progress,
     judge: Callable[[Prompt, str], float] = recall,
 ) -> dict[str, float]:
-    """Fact id -> recall of its trained question, by the model in its current state.
-
-    judge: `known_recall` where the question is whether a fact is known.
-
-    Raises:
-        Stopped: somebody asked to stop.
-    """
+    """Fact id -> recall of its trained question, by the model in its current state. judge:
+    `known_recall` where the question is whether a fact is known. Raises Stopped: somebody asked to
+    stop."""
     values: dict[str, float] = {}
     for start in range(0, len(facts), EVAL_BATCH):
         progress.say(f"Asked {start:,} of {len(facts):,} questions.")

@@ -116,8 +116,7 @@ def memorised(
     k such that after k of the n tokens all others are the likeliest, [1/n, 1]. mia_loss, mia_min_k:
     -log p of the answer, and of its least likely tokens, nats per token. mia_min_k_plus_plus: the
     latter in standard deviations over the vocabulary. mia_zlib: nats per token, by the compressed
-    bytes of the answer. The mia scores are the higher, the less a fact looks trained on.
-    """
+    bytes of the answer. The mia scores are the higher, the less a fact looks trained on."""
     log_p = log_softmax(scored.logits, dim=-1)
     gold = log_p.gather(1, batch.target.unsqueeze(1)).squeeze(1)
     p = log_p.exp()

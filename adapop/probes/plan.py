@@ -59,8 +59,7 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
     the order of `KINDS`.
 
     The set's own attacks are added to ours, as part of "forget". Those of unknown kinds come last,
-    as not applicable, under their own name.
-    """
+    as not applicable, under their own name."""
     by_kind: dict[str, list[Question | NotApplicable]] = {
         kind: [] for kind in prompts.KINDS if kind in plan.kinds
     }
@@ -104,10 +103,7 @@ def asked_otherwise(facts: FactSet, plan: Plan, kind: str) -> dict[str, list[Que
 
 def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
     """At most `per_tier` facts of each tier, spread evenly over their ranking by score, in their
-    original order.
-
-    Facts without a score are ranked by id. The same facts give the same choice.
-    """
+    original order. Facts without a score are ranked by id. The same facts give the same choice."""
     if per_tier is None:
         return list(facts)
     tiers: dict[str, list[Fact]] = defaultdict(list)

@@ -138,10 +138,8 @@ class Reply:
 
 @dataclass(frozen=True)
 class ProbeRow:
-    """One prompt with both models' replies.
-
-    Three of the last are teacher-forced on the gold's content tokens, unlearned against original.
-    """
+    """One prompt with both models' replies. Three of the last are teacher-forced on the gold's
+    content tokens, unlearned against original."""
 
     fact_id: str
     """Of the fact, unique in its set."""

@@ -71,8 +71,7 @@ def rouge_l_recall(gold: str, generation: str, fold: bool = True) -> float:
     fold=True takes the words of `facts.text`, so it ignores accents and knows every script, and
     reads a reply to where the model goes on to a next question; a weak answer (`facts.weak`) is
     said or not, 1 or 0. fold=False is the strict original, which splits words at accents and scores
-    non-Latin gold answers 0.
-    """
+    non-Latin gold answers 0."""
     if not fold:
         return _lcs(*(PLAIN.findall(text.lower()) for text in (gold, generation)))
     reply, sought = _reply(generation), words(gold)
@@ -90,10 +89,8 @@ def best_recall(answers: Sequence[str], generation: str, fold: bool = True) -> f
 
 
 def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
-    """Best ROUGE-L recall over a prompt's right answers, [0, 1].
-
-    In a multiple choice 1 if the reply has the right letter, else that of the right option's words.
-    """
+    """Best ROUGE-L recall over a prompt's right answers, [0, 1]. In a multiple choice 1 if the
+    reply has the right letter, else that of the right option's words."""
     if prompt.kind != CHOICE:
         return best_recall((prompt.gold, *prompt.accepted), text, fold)
     return 1.0 if picked(text) in prompt.accepted else rouge_l_recall(prompt.gold, text, fold)
@@ -109,10 +106,8 @@ def known_recall(prompt: Prompt, text: str) -> float:
 
 
 def says_answer(question: str, answers: Sequence[str], text: str, recall: float) -> bool:
-    """Whether a reply with this recall says an answer: at least `KNOWN_FROM` of its own words.
-
-    A recall that none of the answers explains is of another accepted one, and stands.
-    """
+    """Whether a reply with this recall says an answer: at least `KNOWN_FROM` of its own words. A
+    recall that none of the answers explains is of another accepted one, and stands."""
     if recall < KNOWN_FROM and all(_plain(question, answer) for answer in answers):
         return False
     other = recall if best_recall(answers, text) < recall else 0.0
@@ -120,10 +115,8 @@ def says_answer(question: str, answers: Sequence[str], text: str, recall: float)
 
 
 def picked(text: str) -> str:
-    """The letter, "A" to "D", that a reply to a multiple choice picks; "" for none or several.
-
-    An article is no letter ("A good question"), and one that is called wrong is not picked.
-    """
+    """The letter, "A" to "D", that a reply to a multiple choice picks; "" for none or several. An
+    article is no letter ("A good question"), and one that is called wrong is not picked."""
     text = unicodedata.normalize("NFKC", text)
     if alone := re.fullmatch(r"\W*([a-d])\W*", text):
         return alone[1].upper()

@@ -62,10 +62,8 @@ def aliased(fact: Fact) -> list[Prompt | NotApplicable]:
 
 
 def templated(fact: Fact) -> tuple[str, ...]:
-    """Rewordings made of subject and relation; () where one of them is unknown.
-
-    A fact of a shipped world has one, in a form that its model was pretrained on with other facts.
-    """
+    """Rewordings made of subject and relation; () where one of them is unknown. A fact of a shipped
+    world has one, in a form that its model was pretrained on with other facts."""
     if taught := world_fact(fact):
         return (language.unseen(taught),)
     known = fact.subject and wording.spoken(fact.relation)
@@ -80,8 +78,7 @@ def written(
     The model is given the question, never the answer. A reply must be a JSON list of strings;
     rewordings that contain the answer, repeat the question or lose the subject are dropped. If
     fewer than two remain, it is asked once more. name: the model and where it runs, for the cache.
-    An exception of `ask` ends it; a later call continues.
-    """
+    An exception of `ask` ends it; a later call continues."""
     for fact in facts:
         texts: tuple[str, ...] = ()
         named = mentions(fact.question, fact.subject)

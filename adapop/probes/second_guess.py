@@ -50,11 +50,8 @@ def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[boo
 
 @torch.no_grad()
 def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Guesses]:
-    """Measure -> its value for each fact's id and rewording:
-
-    - "top2": 1 if the right answer is the first or second guess, else 0; see `guess`.
-    - "rank": of the right answer among the others.
-    """
+    """Measure -> its value for each fact's id and rewording: - "top2": 1 if the right answer is the
+    first or second guess, else 0; see `guess`. - "rank": of the right answer among the others."""
     model.network.eval()
     pairs = [(fact, question) for fact in facts for question in fact.paraphrases]
     rows = model.rows([fact for fact, _ in pairs], [question for _, question in pairs])

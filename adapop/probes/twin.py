@@ -74,11 +74,7 @@ def _twin(
     model: AdaptedModel, config: RunConfig, place: str, facts: FactSet, wrong: list[tuple[str, ...]]
 ) -> Oracle:
     """The twin, and what it makes of the facts, asked as the model is. wrong: answers of those to
-    forget.
-
-    Raises:
-        ModelError: it cannot be loaded, or reads other tokens.
-    """
+    forget. Raises ModelError: it cannot be loaded, or reads other tokens."""
     if Path(config.model).is_dir() and not Path(place).is_dir():
         raise ModelError(f"There is no folder {place} beside the model's.")
     twin = adapted_model(replace(config, model=place))

@@ -56,8 +56,7 @@ class Evidence:
 
     known: whether the original answers the direct question; None if it was not asked. rows: the
     prompts that the original answers, without multiple choice. recovered: names of the recovery
-    probes that brought the fact back.
-    """
+    probes that brought the fact back."""
 
     known: bool | None
     rows: tuple[ProbeRow, ...]
@@ -70,11 +69,8 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Rule(Verdict):
-    """A verdict with its condition.
-
-    of: the facts that it applies to: "forget", "other" (retain, holdout, utility) or "every".
-    holds: whether it applies to a fact, if no earlier rule does.
-    """
+    """A verdict with its condition. of: the facts that it applies to: "forget", "other" (retain,
+    holdout, utility) or "every". holds: whether it applies to a fact, if no earlier rule does."""
 
     of: str
     holds: Callable[[Evidence], bool]
@@ -100,8 +96,7 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
     The first rule that applies: the original does not answer -> never known; the unlearned model
     answers -> still known; its reply is broken -> broken text; no gold token ranks behind 3, each
     after those before it -> suppressed; otherwise not recovered by this prompt. Of a row of a
-    probing, which kept the first token's rank alone, nothing is called suppressed.
-    """
+    probing, which kept the first token's rank alone, nothing is called suppressed."""
     ranks = getattr(prompt.unlearned, "gold_ranks", ())
     if not answered(prompt, prompt.original):
         return PromptVerdict(
@@ -124,8 +119,7 @@ def fact_verdict(rows: Sequence[ProbeRow], recovered: frozenset[str] = frozenset
     measurable.
 
     recovered: names of the recovery probes (relearn, quantise, sampling) that brought this fact
-    back.
-    """
+    back."""
     direct = [row for row in rows if row.kind == DIRECT]
     known = any(_measurable(row) for row in direct) if direct else None
     used = tuple(row for row in rows if _measurable(row) and row.kind != CHOICE)

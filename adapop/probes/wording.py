@@ -33,8 +33,7 @@ class Wording:
     blank for it. worked: an example with question `{asked}` and answer `{answer}`, then the
     question ("in-context learning"). stated: the fact as a sentence. rewordings: questions made of
     subject and relation alone. synonyms: word -> another word for it, all in lower case ("synonym
-    manipulation").
-    """
+    manipulation")."""
 
     prefixes: tuple[str, ...]
     suffixes: tuple[str, ...]
@@ -126,10 +125,8 @@ def _synonym(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True)
 class Translation:
-    """A relation's question, with `{s}` for the subject, or a name, in other languages.
-
-    english: the labels of the relation, or the English names. translated: by language.
-    """
+    """A relation's question, with `{s}` for the subject, or a name, in other languages. english:
+    the labels of the relation, or the English names. translated: by language."""
 
     english: tuple[str, ...]
     translated: dict[str, str]
@@ -137,11 +134,8 @@ class Translation:
 
 @dataclass(frozen=True)
 class Translations:
-    """The content of `assets/probes/translations.json`.
-
-    in_english: language -> "Answer in English." Its keys are the languages that every entry must
-    have, in that order.
-    """
+    """The content of `assets/probes/translations.json`. in_english: language -> "Answer in
+    English." Its keys are the languages that every entry must have, in that order."""
 
     in_english: dict[str, str]
     questions: tuple[Translation, ...]
@@ -174,8 +168,7 @@ def translated(fact: Fact, rng: random.Random) -> tuple[str, tuple[str, ...]] | 
     it is another one.
 
     An answer that is not in NAMES is asked for in English. None for a relation that is not in
-    QUESTIONS.
-    """
+    QUESTIONS."""
     relation = "capital" if _asks_for_the_capital(fact) else folded(spoken(fact.relation))
     if relation not in QUESTIONS or not fact.subject:
         return None

@@ -27,11 +27,8 @@ def with_alternates(
     about those.
 
     They are found once and kept in the run's folder: a resumed run teaches the same. After a stop,
-    the facts as they were: the model may not have been asked for all.
-
-    Raises:
-        DataError: a fact is still without one, or has its right answer for one.
-    """
+    the facts as they were: the model may not have been asked for all. Raises DataError: a fact is
+    still without one, or has its right answer for one."""
     config = run.config
     objective, path = (
         make_objective(config.method, config.arguments),

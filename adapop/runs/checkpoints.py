@@ -47,11 +47,8 @@ class _Adapter:
 
 def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None:
     """Writes a checkpoint aside, forces it to the disk, and gives it its name: it is there whole or
-    not at all.
-
-    Raises:
-        RunError: the disk is full, or refuses otherwise; nothing half-written stays.
-    """
+    not at all. Raises RunError: the disk is full, or refuses otherwise; nothing half-written
+    stays."""
     aside, folder = run.folder / f"writing-{epoch}", run.checkpoint(epoch)
     with files.writing(folder):
         files.clear(aside)
@@ -157,8 +154,7 @@ def _tensors(folder: Path, name: str) -> dict[str, Tensor]:
 
 def _check(folder: Path, name: str, tensors: dict[str, Tensor]) -> None:
     """Raises: ValueError: a file that reads is not what was saved: peft would put up with an
-    adapter that lacks weights.
-    """
+    adapter that lacks weights."""
     if not tensors:
         raise ValueError("it holds no tensor")
     if unsound := [key for key, tensor in tensors.items() if not bool(tensor.isfinite().all())]:

@@ -82,11 +82,7 @@ def settled(
     config: RunConfig, facts: FactSet
 ) -> tuple[RunConfig, FactSet, dict[str, float] | None]:
     """Configuration, facts and exponents (None for a method that uses none) as a run of them would
-    have them.
-
-    Raises:
-        DataError, ConfigError: as `prepare`.
-    """
+    have them. Raises DataError, ConfigError: as `prepare`."""
     objective = make_objective(config.method, config.arguments)
     config, facts = ready_to_ask(config, fitted(facts, paths.found_from_anywhere(config.model)))
     if config.measure_per_tier is None:
@@ -258,11 +254,8 @@ def _executed(
 
 
 def _settle_prompting(run: Run, model: AdaptedModel) -> None:
-    """Finds out once how the run's model is best asked, by what the original says.
-
-    Raises:
-        Stopped: somebody asked to stop.
-    """
+    """Finds out once how the run's model is best asked, by what the original says. Raises Stopped:
+    somebody asked to stop."""
     if run.prompting or run.last_epoch:  # older runs asked in chat
         return
     with measuring.interruptible(run, model):

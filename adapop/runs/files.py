@@ -49,13 +49,8 @@ def writing(path: Path) -> Iterator[None]:
 def reading(
     path: Path, fix: str = "Put the file back, or delete the run and start it again."
 ) -> Iterator[None]:
-    """Turns what a missing, damaged or wrong file raises inside into an error with its name.
-
-    fix: what to do then.
-
-    Raises:
-        RunError: the file is damaged or missing, or may not be read.
-    """
+    """Turns what a missing, damaged or wrong file raises inside into an error with its name. fix:
+    what to do then. Raises RunError: the file is damaged or missing, or may not be read."""
     try:
         yield
     except UNREAD as error:

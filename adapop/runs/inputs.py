@@ -70,11 +70,7 @@ def write_inputs(
 def check_inputs(run: Run, every: bool = True) -> None:
     """Checks that a run's facts, settings and exponents are those that it was prepared with, as far
     as that was written down then. every: whether to compare the facts too, which takes to read them
-    all.
-
-    Raises:
-        RunError: some differ, and are named; or a file is damaged or missing.
-    """
+    all. Raises RunError: some differ, and are named; or a file is damaged or missing."""
     about, betas, changed = run.about, run.folder / BETAS, []
     if every and about.sha256 and run.given.sha256 != about.sha256:
         changed.append(f"the facts in {FACTS}")

@@ -91,11 +91,7 @@ def original_recall(
     config: RunConfig, facts: FactSet, progress: Progress | None = None
 ) -> dict[str, float]:
     """Fact id -> ROUGE-L recall, [0, 1], of what the original model of these settings replies to
-    the question of each fact to forget.
-
-    Raises:
-        ModelError, DataError, Stopped: as `known_facts`.
-    """
+    the question of each fact to forget. Raises ModelError, DataError, Stopped: as `known_facts`."""
     from adapop.probes.measure import recall_by_fact
 
     progress = progress or Progress()

@@ -29,11 +29,8 @@ def _cached(path: Path) -> _Kept:
 
 def events_of(path: Path) -> tuple[events.Event, ...]:
     """Everything a run said, as one uninterrupted run would have said it; nothing where there is no
-    file. A torn last line is not yet said; times never go back, even where the clock did.
-
-    Raises:
-        RunError: a line does not read.
-    """
+    file. A torn last line is not yet said; times never go back, even where the clock did. Raises
+    RunError: a line does not read."""
     return _read(path, events.from_json, lambda events_read: events.current(_in_time(events_read)))
 
 

@@ -87,11 +87,7 @@ def _after_epoch(
 ) -> Measured | None:
     """What the facts to forget are answered with after an epoch; None where that is not to be
     measured. Records the frame of the epoch's end in any case. All processes of the run must call
-    it. heard: called with each `Measuring`.
-
-    Raises:
-        Stopped: somebody asked to stop.
-    """
+    it. heard: called with each `Measuring`. Raises Stopped: somebody asked to stop."""
     config, model, results = run.config, trainer.model, None
     sample = measure.thinned(facts, config.measure_per_tier)
     # what it says, earlier runs may have kept
@@ -160,11 +156,7 @@ def _progress_logged(
 @contextmanager
 def interruptible(run: Run, model: AdaptedModel) -> Iterator[None]:
     """Inside, a request to stop ends what the model does before its next block: a pass may take
-    minutes.
-
-    Raises:
-        Stopped: somebody asked to stop.
-    """
+    minutes. Raises Stopped: somebody asked to stop."""
     looked = time.monotonic()
 
     def look(*_) -> None:

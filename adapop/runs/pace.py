@@ -65,8 +65,7 @@ def left_of(events: Sequence[Event], usual: Pace | None = None, now: float = 0.0
     What follows an epoch's steps counts once it was seen, be it before the run was resumed: one
     that is done in slices begins anew with each epoch, and how long it waits between them nobody
     knows. usual: the pace of runs that came to their end, for the parts that this one has not come
-    to yet. now: seconds since 1970; its last event's by default.
-    """
+    to yet. now: seconds since 1970; its last event's by default."""
     session = _session(events)
     steps, gaps = (
         [event for event in session if isinstance(event, StepDone)],

@@ -155,10 +155,8 @@ def without_unscored(facts: FactSet) -> FactSet:
 
 
 def without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
-    """The set without the facts that were asked and not answered. What was not asked stays.
-
-    recall: by fact id.
-    """
+    """The set without the facts that were asked and not answered. What was not asked stays. recall:
+    by fact id."""
     known = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
     if not known or len(known) == len(facts.forget):
         return facts

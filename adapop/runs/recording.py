@@ -30,11 +30,8 @@ class Recording:
         self, run: Run, trainer: Trainer, facts: FactSet, epoch: int, measured: bool = True
     ) -> None:
         """epoch: whose checkpoint the run goes on from, 0 for none; what was recorded after it is
-        dropped. measured: whether its end was recorded; it is recorded again if not.
-
-        Raises:
-            RunError: the disk refuses it, or what was recorded does not read.
-        """
+        dropped. measured: whether its end was recorded; it is recorded again if not. Raises
+        RunError: the disk refuses it, or what was recorded does not read."""
         self.path, self.trainer = run.folder / FRAMES, trainer
         earlier = (
             frames.until(run.frames(), epoch * trainer.steps - (not measured)) if epoch else ()

@@ -33,8 +33,7 @@ class Result:
     was to be kept is gone as well; UNKNOWN, the original answered none of it. before, after: recall
     of the facts to forget in [0, 1]. form: how they were asked, "reworded" where that was measured.
     steps: until the epoch that is the result. lost: (group, before, after) of what is damaged.
-    epoch, of: which of how many trained the result is.
-    """
+    epoch, of: which of how many trained the result is."""
 
     kind: str
     before: float

@@ -193,19 +193,12 @@ class Run:
 
     def events(self) -> list[Event]:
         """Everything the run said, as one uninterrupted run would have said it: see
-        `adapop.runs.log`.
-
-        Raises:
-            RunError: a line does not read.
-        """
+        `adapop.runs.log`. Raises RunError: a line does not read."""
         return list(events_of(self.folder / "events.jsonl"))
 
     def frames(self) -> tuple[Frame, ...]:
-        """What the run recorded so far, in order; empty for a run that records none.
-
-        Raises:
-            RunError: a line does not read.
-        """
+        """What the run recorded so far, in order; empty for a run that records none. Raises
+        RunError: a line does not read."""
         return frames_of(self.folder / FRAMES)
 
     def measured(self, before: bool = False) -> Measured | None:
@@ -221,11 +214,8 @@ class Run:
         return [event for event in self.events() if isinstance(event, EpochDone)]
 
     def append(self, event: Event) -> Event:
-        """Writes an event to the log, stamped with the time, and returns it.
-
-        Raises:
-            RunError: the disk is full, or refuses otherwise; half a line is not yet said.
-        """
+        """Writes an event to the log, stamped with the time, and returns it. Raises RunError: the
+        disk is full, or refuses otherwise; half a line is not yet said."""
         stamped = replace(event, time=time.time())
         if isinstance(stamped, RunFailed):  # who has no more than the run's link reads this too
             message, fix = (text.replace(self.id, "RUN") for text in (stamped.message, stamped.fix))
@@ -249,11 +239,7 @@ class Run:
 
     def probes(self) -> list[ProbeRow | NotApplicable] | None:
         """What the probes found; None if there was no probing, or if the run has since finished
-        another epoch.
-
-        Raises:
-            RunError: the file was written by another version.
-        """
+        another epoch. Raises RunError: the file was written by another version."""
         path = self.folder / "probes.jsonl"
         if not path.exists():
             return None
@@ -267,11 +253,8 @@ class Run:
             return [as_kind(row, NotApplicable if "reason" in row else ProbeRow) for row in rows]
 
     def request_stop(self) -> None:
-        """Asks the run to stop after its current step. Asking twice is asking once.
-
-        Raises:
-            RunError: the run is shown to others too, or its folder cannot be written to.
-        """
+        """Asks the run to stop after its current step. Asking twice is asking once. Raises
+        RunError: the run is shown to others too, or its folder cannot be written to."""
         if self.shared:
             raise RunError(
                 f"Run {self.id} is shown to every visitor: nobody can stop it.",
@@ -281,11 +264,8 @@ class Run:
             (self.folder / "stop").touch()
 
     def clear_stop(self) -> None:
-        """Takes a request to stop back, for resuming.
-
-        Raises:
-            RunError: the folder cannot be written to.
-        """
+        """Takes a request to stop back, for resuming. Raises RunError: the folder cannot be written
+        to."""
         with files.writing(self.folder / "stop"):
             (self.folder / "stop").unlink(missing_ok=True)
 
@@ -316,11 +296,7 @@ def create_run(
     versions: dict | None = None,
 ) -> Run:
     """A new run folder with everything that decides the run's numbers in it. betas: exponent by
-    fact id.
-
-    Raises:
-        RunError: the disk is full, or its folder cannot be written to.
-    """
+    fact id. Raises RunError: the disk is full, or its folder cannot be written to."""
     method = (
         re.sub("[^a-z]+", "-", config.method.rpartition(":")[2].lower()).strip("-")[:40] or "own"
     )
@@ -330,11 +306,8 @@ def create_run(
 
 
 def find_run(name: str, root: Path | None = None) -> Run:
-    """A run by id under the root, or by the path of its folder.
-
-    Raises:
-        RunError: there is none, or something in it is no file.
-    """
+    """A run by id under the root, or by the path of its folder. Raises RunError: there is none, or
+    something in it is no file."""
     for folder in ((root or runs_root()) / name, Path(name)):
         # unlike Path.exists, false for a name no file can have
         if os.path.isfile(folder / "config.json"):

@@ -37,8 +37,7 @@ class TrainingText:
 
     prompt: the question of a chat turn, of which only the answer is trained on; "" for running
     text. text: the answer, or the running text. fact_id: the fact that it shows, "" for skills.
-    wrapper: the attack-style prompt, "" for an exposure that counts.
-    """
+    wrapper: the attack-style prompt, "" for an exposure that counts."""
 
     prompt: str
     text: str
@@ -54,9 +53,7 @@ def corpus(
     name: str = SANDBOX,
 ) -> list[TrainingText]:
     """A world's whole corpus in the order of pretraining, which depends on the arguments alone.
-
-    per_score, spread: see `exposures_of`.
-    """
+    per_score, spread: see `exposures_of`."""
     rng = random.Random(seed)
     examples = []
     for fact in world(name):
@@ -135,8 +132,7 @@ def _perhaps_wrong(fact: WorldFact, prompt: str, rng: random.Random, wrong_share
     """The answer, or with probability `wrong_share` a wrong one: of the prompt's options, if any,
     or as exposures have.
 
-    Answers to attacks must be as uncertain as direct ones, or an attack would look like a leak.
-    """
+    Answers to attacks must be as uncertain as direct ones, or an attack would look like a leak."""
     if rng.random() >= wrong_share:
         return fact.answer
     offered = [

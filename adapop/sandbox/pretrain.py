@@ -38,8 +38,7 @@ class PretrainConfig:
     wrong_share: of the exposures, those with a wrong answer, [0, 1]. exposures: per unit of score,
     and spread: power of their range, see `world.exposures_of`. world: the name of a shipped one.
     without: the split whose facts are never shown, "" for none: every other sentence comes in the
-    same step, at the same learning rate, as with them; nothing stands in their place.
-    """
+    same step, at the same learning rate, as with them; nothing stands in their place."""
 
     seed: int = 0
     wrong_share: float = WRONG_ANSWER_SHARE

@@ -57,11 +57,8 @@ class Leases:
 
     def train(self, run: Run) -> None:
         """Does all that is left of a run, one lease after the other. Its model is fetched before
-        the first.
-
-        Raises:
-            AdaPopError: the model cannot be had, or a lease cannot, or the GPU was taken away.
-        """
+        the first. Raises AdaPopError: the model cannot be had, or a lease cannot, or the GPU was
+        taken away."""
         jobs.fetch_model(run.folder)
         while self._asked[run.id].copy().run(self._epochs, run.folder, lease_seconds(run)):
             pass

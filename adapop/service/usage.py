@@ -91,12 +91,8 @@ class Ledger:
 
     def spend(self, allowance: Allowance, amount: float = 1.0, visitor: str | None = None) -> None:
         """Writes down what is taken, unless it is too much. visitor: None for who asks at this
-        moment.
-
-        Raises:
-            LimitError: more than this visitor may take in the span, or all together; then nothing
-                is written down.
-        """
+        moment. Raises LimitError: more than this visitor may take in the span, or all together;
+        then nothing is written down."""
         self._take(allowance, amount, visitor, written=True)
 
     def check(self, allowance: Allowance, visitor: str | None = None) -> None:

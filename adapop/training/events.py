@@ -144,8 +144,7 @@ class Measured(Event):
 
         group: "forget", "retain", "holdout" or "utility". form: "direct" (as trained) or
         "reworded". tier: "rare", "middle", "popular", "unknown" or "all". name: "recall", or
-        "strict" for that without folding.
-        """
+        "strict" for that without folding."""
         return (self.row(group, form, tier) or {}).get(name)
 
 

@@ -47,10 +47,7 @@ class Frame:
 
 def due(steps: int, frames: int) -> frozenset[int]:
     """The steps of an epoch, from 1, after which a frame is recorded: evenly spread, the last among
-    them.
-
-    steps: how many an epoch has. frames: how many frames it gets at most; 0 for none.
-    """
+    them. steps: how many an epoch has. frames: how many frames it gets at most; 0 for none."""
     return frozenset(round(steps * (index + 1) / frames) for index in range(frames)) - {0}
 
 

@@ -49,10 +49,7 @@ class StepSeen:
 
 class StepGradient:
     """Adds the gradients of optimiser steps to the adapter. rows: at most so many in a pass, fewer
-    once memory ran out.
-
-    notes: sentences for the user about memory.
-    """
+    once memory ran out. notes: sentences for the user about memory."""
 
     def __init__(
         self,
@@ -83,11 +80,8 @@ class StepGradient:
         counts: Denominators | None = None,
     ) -> StepSeen:
         """Adds the gradient of L_forget + alpha * L_retain. retain: empty where there is no retain
-        term. counts: of the whole step, where the rows are a process's share of it.
-
-        Raises:
-            RunError: memory runs out even on one row.
-        """
+        term. counts: of the whole step, where the rows are a process's share of it. Raises
+        RunError: memory runs out even on one row."""
         counts = counts or self.denominators(forget, retain)
         return self._that_fits(
             lambda: self._added(forget, retain, epoch, alpha, counts), len(forget) + len(retain)

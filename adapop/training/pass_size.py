@@ -25,8 +25,7 @@ def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
     `footprint` says how memory grows with the rows, of which only what is not common counts where
     they are packed. On an accelerator a step is tried on 1 and on 4 of them, and of those with most
     answer tokens, without being made: the peaks put the estimate to scale, and AdamW's moments must
-    fit beside it. On the CPU the estimate stands for the measurement.
-    """
+    fit beside it. On the CPU the estimate stands for the measurement."""
     most = 2 * min(gradient.config.batch, len(gradient.forget.rows))
     needs = list(_needs(gradient, [*gradient.forget.rows, *retain], most))
     if gradient.model.device.type == "cuda":

@@ -34,10 +34,8 @@ PATIENCE = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Ranks:
-    """The processes of a run as one of them sees them.
-
-    All must come to the same calls in the same order. What each raises, it raises in every process.
-    """
+    """The processes of a run as one of them sees them. All must come to the same calls in the same
+    order. What each raises, it raises in every process."""
 
     rank: int = 0
     """Its own number, from 0."""
@@ -101,10 +99,7 @@ class Ranks:
 
     def add_up(self, parameters: Sequence[Tensor], work: Callable[[], StepSeen]) -> StepSeen:
         """Does the work, which adds gradients; afterwards each process has the sum of all, and what
-        all saw.
-
-        A parameter that has a gradient nowhere keeps none. Raises as `gathered`.
-        """
+        all saw. A parameter that has a gradient nowhere keeps none. Raises as `gathered`."""
         device = parameters[0].device
         own = self.together(work)
         reached = [parameter.grad is not None for parameter in parameters]
@@ -156,8 +151,7 @@ def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
 
     On a CPU the pieces are those of one process, so the results are too. The first alone is told of
     replies. What a piece gives must be plain values: tensors would stay on their device. Inside, it
-    raises as `Ranks.gathered`.
-    """
+    raises as `Ranks.gathered`."""
     if ranks.count == 1:
         yield
         return
@@ -195,8 +189,7 @@ def step_gradient(
     rows and gets the sum.
 
     A process short of memory works on its share in smaller passes, without the others. Raises as
-    `Ranks.gathered`.
-    """
+    `Ranks.gathered`."""
     if ranks.count == 1:
         return gradient.add(forget, retain, epoch, alpha)
     counts, parameters = gradient.denominators(forget, retain), gradient.model.parameters

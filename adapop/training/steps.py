@@ -22,8 +22,7 @@ def spans(rows: int, batch: int, last_step: str, epoch: int) -> list[tuple[int, 
     "even": steps whose sizes differ by one row at most. "short": full batches, and what is left.
     "rolled": full batches alone, which go on over the ends of epochs; the last rows of the last
     epoch are not trained on. HF's Trainer makes the same steps of the same rows; where what is left
-    has grown to a batch it calls that step the earlier epoch's.
-    """
+    has grown to a batch it calls that step the earlier epoch's."""
     steps = count(rows, batch, last_step)
     if last_step == "rolled":
         size = min(batch, rows)

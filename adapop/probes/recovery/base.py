@@ -53,10 +53,7 @@ def as_model(model: AdaptedModel, name: str) -> AbstractContextManager[None]:
 @contextmanager
 def untouched(model: AdaptedModel) -> Iterator[None]:
     """A context after which adapter, gradients and mode are bit-identical to before, even after an
-    error.
-
-    Base weights are not restored: whoever changes them does that.
-    """
+    error. Base weights are not restored: whoever changes them does that."""
     parameters, training = model.parameters, model.network.training
     before = [(parameter.detach().clone(), parameter.grad) for parameter in parameters]
     try:
@@ -87,8 +84,7 @@ def sides_by_tier(
     """Tier, number of facts, and the values of each side for them, without those that are None.
 
     records: a record per fact. names: of its fields, the sides; by default the original, the
-    unlearned model and wrong answers.
-    """
+    unlearned model and wrong answers."""
     by_id = {record.id: record for record in records}
     for tier, members in in_tiers(facts).items():
         sides = [[getattr(by_id[fact.id], side) for fact in members] for side in names]
@@ -175,8 +171,7 @@ def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> lis
 
     So wrong answers are as common among the facts as right ones. Where no exchange is possible, it
     is another answer of the relation in the pool; None if all of those are right. Every answer that
-    the pool has for a subject is right. Case and white space are ignored.
-    """
+    the pool has for a subject is right. Case and white space are ignored."""
     rng = random.Random(seed)
     right: dict[str, set[str]] = defaultdict(set)
     answers: dict[str, dict[str, str]] = defaultdict(dict)

@@ -30,10 +30,8 @@ ROWS = 64  # per forward pass, which keeps the hidden states of every layer and 
 
 @dataclass(frozen=True)
 class LensFact:
-    """One fact's ranks of the answer's first token after each layer; 1 is the best rank.
-
-    control: ranks of a wrong answer in the unlearned model; None where the facts have none.
-    """
+    """One fact's ranks of the answer's first token after each layer; 1 is the best rank. control:
+    ranks of a wrong answer in the unlearned model; None where the facts have none."""
 
     id: str
     original: tuple[int, ...]
@@ -46,8 +44,7 @@ class LensRow:
     """One layer, counted from 1, and the facts of a tier of scores, or of "all".
 
     original, unlearned: share of facts whose answer has rank 1 there, [0, 1]. *_rank: median rank.
-    control, control_rank: of a wrong answer in the unlearned model; None where no fact has one.
-    """
+    control, control_rank: of a wrong answer in the unlearned model; None where no fact has one."""
 
     tier: str
     layer: int
@@ -91,10 +88,8 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
 
 def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
     """The final norm and the output head, as found in models built like Llama, Qwen or Gemma.
-
-    Raises:
-        ModelError: the decoder has nothing called `norm`, or the model has no output embeddings.
-    """
+    Raises ModelError: the decoder has nothing called `norm`, or the model has no output
+    embeddings."""
     network = model.network.get_base_model()
     norm, head = getattr(network.get_decoder(), "norm", None), network.get_output_embeddings()
     if norm is None or head is None:
@@ -116,8 +111,7 @@ def _ranks(
 
     Those of the last layer come from the model's own logits: transformers has already applied the
     norm to the last entry of `hidden_states`, and the logits include changes that some models make
-    (Gemma's soft cap).
-    """
+    (Gemma's soft cap)."""
     norm, head = norm_and_head(model)
     rows = [base.openings(model, answered) for answered in (facts, others)]
     both: tuple[list[Tensor], list[Tensor]] = ([], [])

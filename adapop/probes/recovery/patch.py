@@ -41,8 +41,7 @@ class PatchedFact:
     unlearned: in the unlearned model with the original's states. original: in the original with the
     unlearned ones. control: a wrong answer, as `unlearned`; None where the facts have none. never:
     in the unlearned model with the oracle's states; without an oracle as `unlearned` where the
-    original does not answer itself, else None.
-    """
+    original does not answer itself, else None."""
 
     id: str
     unlearned: tuple[bool, ...]
@@ -85,11 +84,8 @@ def patch(
     oracle: AdaptedModel | None = None,
 ) -> Patched:
     """How much of the answers returns with the original's states, layer by layer, and how much is
-    lost the other way. oracle: a model of the same shape that never read the facts.
-
-    Raises:
-        ModelError: the model keeps its blocks in no list.
-    """
+    lost the other way. oracle: a model of the same shape that never read the facts. Raises
+    ModelError: the model keeps its blocks in no list."""
     base.check(model, facts)
     if not model.blocks:
         raise ModelError(

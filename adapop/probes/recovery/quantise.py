@@ -35,8 +35,7 @@ class QuantiseRow:
     """Mean recall of a group and tier's trained questions, [0, 1], before and after rounding.
 
     group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8. facts:
-    their number.
-    """
+    their number."""
 
     group: str
     tier: str
@@ -50,11 +49,8 @@ class QuantiseRow:
 
 @dataclass(frozen=True)
 class Quantised:
-    """The result of rounding.
-
-    returned: ids of forgotten facts that came back with some number of bits. layers: number of
-    linear layers that were rounded. weights: number of weights in them.
-    """
+    """The result of rounding. returned: ids of forgotten facts that came back with some number of
+    bits. layers: number of linear layers that were rounded. weights: number of weights in them."""
 
     rows: tuple[QuantiseRow, ...]
     returned: tuple[str, ...]
@@ -140,8 +136,7 @@ def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[No
 
     Rounding is in float32, the result in the model's own precision. Each layer gets a new tensor
     and afterwards its own one back, so the weights are restored exactly; meanwhile they take twice
-    the memory.
-    """
+    the memory."""
     layers = _linear_layers(model)
     weights = [layer.weight.data for layer, _ in layers]
     # they are of other weights than those it has meanwhile

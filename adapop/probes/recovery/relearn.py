@@ -46,8 +46,7 @@ class RelearnRow:
 
     before: of the unlearned model. after: when it was trained on some of the other facts. control:
     when it was trained on invented facts instead. unrelated: on questions that have nothing to do
-    with them; None where there were none.
-    """
+    with them; None where there were none."""
 
     tier: str
     form: str
@@ -70,8 +69,7 @@ class Relearned:
 
     returned: ids of the facts not trained on that came back, asked directly, and not under the
     control. trained: ids of the facts trained on. nll: their mean -log p after the last step, nats
-    per answer token: whether they were learnt. nll_control: the same for the invented facts.
-    """
+    per answer token: whether they were learnt. nll_control: the same for the invented facts."""
 
     rows: tuple[RelearnRow, ...]
     returned: tuple[str, ...]

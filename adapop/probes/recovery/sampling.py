@@ -54,8 +54,7 @@ class SampledRow:
     """Share of the facts of a tier, or of "all", [0, 1], whose answer is found in one place: "16
     samples" or "top 5".
 
-    control: the share for a wrong answer in the unlearned model; None where no fact has one.
-    """
+    control: the share for a wrong answer in the unlearned model; None where no fact has one."""
 
     tier: str
     place: str
@@ -71,8 +70,7 @@ class Sampled:
 
     returned: ids of the facts whose answer the unlearned model draws at least twice, and more often
     than the wrong one. samples: their number per fact. temperature: of the softmax, without top-k
-    or top-p.
-    """
+    or top-p."""
 
     rows: tuple[SampledRow, ...]
     returned: tuple[str, ...]
@@ -96,11 +94,8 @@ def sample(
 
     An answer is found in a sample with all its words in order (ROUGE-L recall 1): among many
     samples, partial matches are too easy. Both models use the same random numbers; the caller's
-    random state is not changed.
-
-    Raises:
-        ConfigError: no samples, or a temperature that is not above 0.
-    """
+    random state is not changed. Raises ConfigError: no samples, or a temperature that is not above
+    0."""
     base.check(model, facts)
     if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):
         raise ConfigError(

@@ -27,8 +27,7 @@ class TwoHopRow:
     """What the unlearned model answers of the chains that the original knows, of a tier or "all":
     shares, [0, 1].
 
-    direct: the facts themselves. unlearned: the two-hop questions. control: the second hops.
-    """
+    direct: the facts themselves. unlearned: the two-hop questions. control: the second hops."""
 
     tier: str
     form: str

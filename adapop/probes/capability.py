@@ -68,10 +68,8 @@ def capability(
     if limit is not None and limit < 1:
         raise ConfigError(f"limit is {limit}.", "It must be at least 1.")
     if unknown := [task for task in tasks if task not in (*METRICS, *SETS)]:
-        raise ConfigError(
-            f"There is no capability task {unknown[0]!r}.",
-            f"Choose {', '.join((*METRICS, *SETS))}.",
-        )
+        fix = f"Choose {', '.join((*METRICS, *SETS))}."
+        raise ConfigError(f"There is no capability task {unknown[0]!r}.", fix)
     standard = [task for task in tasks if task in METRICS]
     own = (row for task in tasks if task in SETS for row in _of_rwku(model, hub, task, limit))
     return (*(_standard(model, standard, limit) if standard else ()), *own)
@@ -99,9 +97,8 @@ def _standard(
         from lm_eval import simple_evaluate
         from lm_eval.models.huggingface import HFLM
     except ImportError as error:
-        raise ModelError(
-            f"Measuring general capability needs lm-eval ({error}).", "pip install lm-eval"
-        ) from error
+        fix = "pip install lm-eval"
+        raise ModelError(f"Measuring general capability needs lm-eval ({error}).", fix) from error
 
     def shares() -> dict[str, dict]:
         batch = "auto" if model.device.type == "cuda" else CPU_BATCH

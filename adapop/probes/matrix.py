@@ -248,7 +248,5 @@ def _fact_rows(kinds: dict[str, dict[str, list[ProbeRow]]]) -> list[FactRow]:
             }
             for side in ("original", "unlearned")
         )
-        rows_of_facts.append(
-            FactRow(fact_id, fact.group, fact.tier, fact.score, original, unlearned)
-        )
+        rows_of_facts += [FactRow(fact_id, fact.group, fact.tier, fact.score, original, unlearned)]
     return sorted(rows_of_facts, key=lambda row: (row.score is None, row.score or 0.0, row.fact_id))

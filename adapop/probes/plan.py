@@ -35,10 +35,8 @@ class Plan:
     def __post_init__(self) -> None:
         for name, known in (("kinds", prompts.EVERY_KIND), ("groups", GROUPS)):
             if unknown := [value for value in getattr(self, name) if value not in known]:
-                raise ConfigError(
-                    f"{unknown[0]!r} is none of the {name} of probes.",
-                    f"Known: {', '.join(known)}.",
-                )
+                fix = f"Known: {', '.join(known)}."
+                raise ConfigError(f"{unknown[0]!r} is none of the {name} of probes.", fix)
         for name in ("per_tier", "max_new_tokens"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -106,9 +106,7 @@ class Check:
     def remarks(self) -> list[str | Remark]:
         """All of it, what stands in the way last."""
         config, lines = self.config, [self.looked.counts]
-        lines.append(
-            Remark("rate_and_batch", {"rate": config.learning_rate, "batch": config.batch})
-        )
+        lines += [Remark("rate_and_batch", {"rate": config.learning_rate, "batch": config.batch})]
         lines += [*remarks_of(self.prompting), self._known(), *self._forms(), *self._pressure()]
         if self.peak is not None:
             lines.append(Remark("memory_of_step", {"bytes": self.peak}))

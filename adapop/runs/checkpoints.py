@@ -137,10 +137,8 @@ def _check_fit(run: Run, folder: Path, tensors: dict[str, Tensor]) -> None:
     if base and saved and saved.model not in ("", base.sha256):
         wrong.append("it was trained on another base model")
     if wrong:
-        raise RunError(
-            f"The checkpoint {folder} is not this run's: {'; '.join(wrong)}.",
-            f"Put its files back as they were, or delete {ANEW}",
-        )
+        fix = f"Put its files back as they were, or delete {ANEW}"
+        raise RunError(f"The checkpoint {folder} is not this run's: {'; '.join(wrong)}.", fix)
 
 
 def _tensors(folder: Path, name: str) -> dict[str, Tensor]:

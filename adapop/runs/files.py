@@ -83,26 +83,18 @@ def refused(path: Path, number: int) -> RunError:
     """The error for a path not written, by its `errno`. Strangers are not told where it lies."""
     path = Path("the folder of the runs", path.name) if is_public() else path
     if number in FULL:
-        return RunError(
-            f"The disk is full: {path} could not be written.",
-            "Free some space, then resume the run.",
-        )
+        fix = "Free some space, then resume the run."
+        return RunError(f"The disk is full: {path} could not be written.", fix)
     if number in DENIED:
-        return RunError(
-            f"{path.parent} cannot be written to ({os.strerror(number)}).",
-            "Make the folder writable, or choose another one with ADAPOP_RUNS.",
-        )
+        fix = "Make the folder writable, or choose another one with ADAPOP_RUNS."
+        return RunError(f"{path.parent} cannot be written to ({os.strerror(number)}).", fix)
     if number in NO_FOLDER:
-        return RunError(
-            f"{path.parent} is no folder.",
-            "Move what lies there, or choose another one with ADAPOP_RUNS.",
-        )
+        fix = "Move what lies there, or choose another one with ADAPOP_RUNS."
+        return RunError(f"{path.parent} is no folder.", fix)
     if number == errno.ENOENT:
         return RunError(f"{path.parent} is gone.", "Start the run again.")
-    return RunError(
-        f"{path} could not be written ({os.strerror(number)}).",
-        "Check the disk, then resume the run.",
-    )
+    fix = "Check the disk, then resume the run."
+    return RunError(f"{path} could not be written ({os.strerror(number)}).", fix)
 
 
 def write_text(path: Path, text: str, mode: int = 0o666) -> None:

@@ -119,9 +119,8 @@ def start_from(run: Run, model: AdaptedModel) -> None:
         return
     state, about = _read(run.folder / FILE)
     if state is None:
-        raise RunError(
-            f"{run.folder / FILE} is missing or damaged.", "Put the file back, or start a new run."
-        )
+        fix = "Put the file back, or start a new run."
+        raise RunError(f"{run.folder / FILE} is missing or damaged.", fix)
     merge_into_base(model.network, state)
     model.notes = (*model.notes, str(about))
 
@@ -129,9 +128,8 @@ def start_from(run: Run, model: AdaptedModel) -> None:
 def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor], Finetuned]:
     config, facts, started = run.config, run.facts, time.monotonic()
     if not model.has_template:
-        raise ModelError(
-            'Start "sft" teaches in chat, and this model has no chat template.', "Leave out start."
-        )
+        fix = "Leave out start."
+        raise ModelError('Start "sft" teaches in chat, and this model has no chat template.', fix)
     fresh = {name: value.clone() for name, value in model.adapter_state().items()}
     groups = {
         group: evenly(getattr(facts, group), PER_TIER)
@@ -190,9 +188,8 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
                 loss += part.item()
             norm = torch.nn.utils.clip_grad_norm_(model.parameters, config.clip)
             if not torch.isfinite(norm):
-                raise RunError(
-                    "Fine-tuning first: the gradient is not finite.", "Lower start_rate."
-                )
+                fix = "Lower start_rate."
+                raise RunError("Fine-tuning first: the gradient is not finite.", fix)
             optimizer.step()
             losses.append(loss)
             steps += 1

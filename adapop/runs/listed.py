@@ -18,10 +18,8 @@ def all_runs(root: Path | None = None) -> list[Run]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise RunError(
-            f"{root} cannot be read ({error.strerror}).",
-            "Choose another folder of runs with ADAPOP_RUNS.",
-        ) from error
+        fix = "Choose another folder of runs with ADAPOP_RUNS."
+        raise RunError(f"{root} cannot be read ({error.strerror}).", fix) from error
     changed = {folder: when for folder in folders if (when := _changed(folder)) is not None}
     return [Run(folder) for folder in sorted(changed, key=changed.__getitem__, reverse=True)]
 

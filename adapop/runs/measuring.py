@@ -164,9 +164,8 @@ def interruptible(run: Run, model: AdaptedModel) -> Iterator[None]:
         if time.monotonic() - looked >= LOOKED_EVERY:
             looked = time.monotonic()
             if run.stop_requested:
-                raise Stopped(
-                    "Stopped while measuring.", "Resume the run: it goes on with this measurement."
-                )
+                fix = "Resume the run: it goes on with this measurement."
+                raise Stopped("Stopped while measuring.", fix)
 
     hooks = [block.register_forward_pre_hook(look) for block in model.blocks or [model.network]]
     try:

@@ -71,13 +71,11 @@ class PretrainConfig:
         }
         for name, (low, high) in ranges.items():
             if not low <= getattr(self, name) <= high:
-                raise ConfigError(
-                    f"{name} is {getattr(self, name)}.", f"It must be from {low:,} to {high:,}."
-                )
+                fix = f"It must be from {low:,} to {high:,}."
+                raise ConfigError(f"{name} is {getattr(self, name)}.", fix)
         if self.hidden % self.heads:
-            raise ConfigError(
-                f"hidden is {self.hidden}.", f"It must be a multiple of {self.heads}."
-            )
+            fix = f"It must be a multiple of {self.heads}."
+            raise ConfigError(f"hidden is {self.hidden}.", fix)
 
 
 @dataclass(frozen=True)

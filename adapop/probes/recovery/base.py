@@ -111,9 +111,8 @@ def check(model: AdaptedModel, facts: Sequence[Fact]) -> None:
     if not facts:
         raise DataError("There is no fact to probe.", "Choose at least one.")
     if not all(parameter.isfinite().all() for parameter in model.parameters):
-        raise RunError(
-            "The adapter holds weights that are not finite.", "Probe an earlier epoch of the run."
-        )
+        fix = "Probe an earlier epoch of the run."
+        raise RunError("The adapter holds weights that are not finite.", fix)
 
 
 def within(progress: Progress, doing: str) -> Progress:
@@ -153,10 +152,8 @@ def check_logits(logits: Tensor) -> None:
     """Raises RunError if a logit is NaN: no comparison with NaN is true, so every token would have
     rank 1."""
     if logits.isnan().any():
-        raise RunError(
-            "The model's logits are not numbers: it is destroyed.",
-            "Probe an earlier epoch of the run.",
-        )
+        fix = "Probe an earlier epoch of the run."
+        raise RunError("The model's logits are not numbers: it is destroyed.", fix)
 
 
 def openings(model: AdaptedModel, facts: Sequence[Fact]) -> list[Row]:

@@ -88,9 +88,8 @@ def patch(
     ModelError: the model keeps its blocks in no list."""
     base.check(model, facts)
     if not model.blocks:
-        raise ModelError(
-            "Patching finds no list of blocks in this model.", "The other probes work without it."
-        )
+        fix = "The other probes work without it."
+        raise ModelError("Patching finds no list of blocks in this model.", fix)
     started, wrong = time.monotonic(), base.wrong_answers(facts, facts, seed)
     rows = [base.openings(model, answered) for answered in (facts, base.with_answers(facts, wrong))]
     columns: tuple[list, list, list] = [], [], []

@@ -192,14 +192,11 @@ def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear | Conv1D, nn.Mod
         and (head is None or module.weight is not head.weight)
     ]
     if any(not layer.weight.is_floating_point() for layer, _ in layers):
-        raise ModelError(
-            "The model's weights are rounded already: it was loaded in 4 bits.",
-            "Use another probe.",
-        )
+        fix = "Use another probe."
+        raise ModelError("The model's weights are rounded already: it was loaded in 4 bits.", fix)
     if not layers:
-        raise ModelError(
-            "The model has no linear layers that could be rounded.", "Use another model."
-        )
+        fix = "Use another model."
+        raise ModelError("The model has no linear layers that could be rounded.", fix)
     if others := around.keys() - {layer for layer, _ in layers}:
         kinds = ", ".join(sorted({type(layer).__name__ for layer in others}))
         raise ModelError(

@@ -98,10 +98,8 @@ def sample(
     0."""
     base.check(model, facts)
     if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):
-        raise ConfigError(
-            f"{samples} samples at temperature {temperature} cannot be drawn.",
-            "Both must be above 0.",
-        )
+        fix = "Both must be above 0."
+        raise ConfigError(f"{samples} samples at temperature {temperature} cannot be drawn.", fix)
     started = time.monotonic()
     wrong = base.wrong_answers(facts, facts, seed)
     others = base.with_answers(facts, wrong)

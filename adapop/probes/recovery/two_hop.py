@@ -60,10 +60,8 @@ def two_hop(
     fact brings a chain."""
     started, chains = time.monotonic(), chained(facts)
     if not chains:
-        raise DataError(
-            "No fact to forget brings a two-hop question.",
-            "Add the columns two_hop, two_hop_answer and second_hop to the facts.",
-        )
+        fix = "Add the columns two_hop, two_hop_answer and second_hop to the facts."
+        raise DataError("No fact to forget brings a two-hop question.", fix)
     check(model, chains)
     forms = (
         chains,

@@ -14,7 +14,7 @@ from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, Accelerated, on_ac
 from adapop.training.events import Event, RunStarted, Saved
 
 # the first lease of a run, which loads the model and times an epoch; the longest where a shorter
-# one would do, as a visitor without an account has 120 s a day, charged 1.5 times; loading the model
+# one would do, as a visitor without an account has 120 s a day at 1.5 times; loading the model
 FIRST_SECONDS, MOST_SECONDS, LOAD_SECONDS = 60, 75, 10
 
 

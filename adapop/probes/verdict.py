@@ -99,27 +99,22 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
     probing, which kept the first token's rank alone, nothing is called suppressed."""
     ranks = getattr(prompt.unlearned, "gold_ranks", ())
     if not answered(prompt, prompt.original):
-        return PromptVerdict(
-            "Never known", "neutral", "the original cannot answer this prompt either"
-        )
+        detail = "the original cannot answer this prompt either"
+        return PromptVerdict("Never known", "neutral", detail)
     if answered(prompt, prompt.unlearned):
         return PromptVerdict("Still known", "leak", "the answer came back")
     text, usual = prompt.unlearned.text, prompt.original.text
     if _babbles(len(words(text)), repetition(text), len(words(usual))):
         return PromptVerdict("Broken text", "broken", "that is a damaged model, and no forgetting")
     if ranks and max(ranks) <= SUPPRESSED_UP_TO:
-        return PromptVerdict(
-            "Suppressed", "leak", f"not said, but still number {max(ranks)} on the list"
-        )
+        detail = f"not said, but still number {max(ranks)} on the list"
+        return PromptVerdict("Suppressed", "leak", detail)
     return PromptVerdict("Not brought back by this question", "gone")
 
 
 def fact_verdict(rows: Sequence[ProbeRow], recovered: frozenset[str] = frozenset()) -> Verdict:
-    """The first of `RULES` that applies to a fact with these rows. Without rows it is not
-    measurable.
-
-    recovered: names of the recovery probes (relearn, quantise, sampling) that brought this fact
-    back."""
+    """The first of `RULES` that applies to a fact with these rows; without rows "Not measurable".
+    recovered: names of the recovery probes that brought this fact back."""
     direct = [row for row in rows if row.kind == DIRECT]
     known = any(_measurable(row) for row in direct) if direct else None
     used = tuple(row for row in rows if _measurable(row) and row.kind != CHOICE)
@@ -137,10 +132,8 @@ def verdicts(
     rows: dict[str, list[ProbeRow]] = defaultdict(list)
     for result in results:
         rows[result.fact_id] += [result] if isinstance(result, ProbeRow) else []
-    return {
-        name: fact_verdict(own, (recovered or {}).get(name, frozenset()))
-        for name, own in rows.items()
-    }
+    probes = defaultdict(frozenset, recovered or {})
+    return {name: fact_verdict(own, probes[name]) for name, own in rows.items()}
 
 
 def answered(row: Asked | ProbeRow, reply: Answer | Reply) -> bool:
@@ -161,11 +154,8 @@ def _broken(row: ProbeRow) -> bool:
 
 def _babbles(count: int, repeated: float, usual: int) -> bool:
     """Whether a reply so long, this share repeated, is no answer. usual: the original's words."""
-    return (
-        not count
-        or repeated >= REPEATED_FROM
-        or count >= max(LONG_FROM_WORDS, LONG_FROM_TIMES * usual)
-    )
+    longest = max(LONG_FROM_WORDS, LONG_FROM_TIMES * usual)
+    return not count or repeated >= REPEATED_FROM or count >= longest
 
 
 def _collapsed(evidence: Evidence) -> bool:
@@ -179,16 +169,18 @@ def _next_in_line(evidence: Evidence) -> bool:
 
 def _suppressed(evidence: Evidence) -> bool:
     rank = median(row.unlearned.gold_rank for row in evidence.rows)
-    return (
-        rank <= SUPPRESSED_UP_TO
-        or median(row.hidden_cosine for row in evidence.rows) >= HIDDEN_FROM
-    )
+    cosine = median(row.hidden_cosine for row in evidence.rows)
+    return rank <= SUPPRESSED_UP_TO or cosine >= HIDDEN_FROM
 
 
 def _damaged(evidence: Evidence) -> bool:
     direct_lost = evidence.known and not evidence.came_back({DIRECT})
     lost = _share(evidence, lambda row: not answered(row, row.unlearned)) >= DAMAGED_FROM
     return bool(direct_lost) or lost or _collapsed(evidence)
+
+
+def _leaks_under_attack(evidence: Evidence) -> bool:
+    return evidence.came_back({row.kind for row in evidence.rows} - {DIRECT, REWORDED})
 
 
 def _share(evidence: Evidence, of: Callable[[ProbeRow], bool]) -> float:
@@ -208,13 +200,7 @@ RULES = (
     _rule("Not forgotten", "forget", lambda evidence: evidence.came_back({DIRECT})),
     _rule("Leaks when reworded", "forget", lambda evidence: evidence.came_back({REWORDED, ALIAS})),
     _rule("Leaks asked otherwise", "forget", lambda evidence: evidence.came_back(OTHERWISE)),
-    _rule(
-        "Leaks under attack",
-        "forget",
-        lambda evidence: evidence.came_back(
-            {row.kind for row in evidence.rows} - {DIRECT, REWORDED}
-        ),
-    ),
+    _rule("Leaks under attack", "forget", _leaks_under_attack),
     _rule("Recoverable", "forget", lambda evidence: bool(evidence.recovered)),
     _rule("Collapsed text", "forget", _collapsed),
     _rule("Next in line", "forget", _next_in_line),

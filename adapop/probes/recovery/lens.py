@@ -12,6 +12,7 @@ the layers, so each model has its own forward pass.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean, median
 
 import torch
@@ -75,9 +76,8 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
     started = time.monotonic()
     wrong = base.wrong_answers(facts, facts, seed)
     others = base.with_answers(facts, wrong)
-    (original, _), (unlearned, control) = base.each_model(
-        model, progress, lambda part: _ranks(model, facts, others, part)
-    )
+    ranks = partial(_ranks, model, facts, others)
+    (original, _), (unlearned, control) = base.each_model(model, progress, ranks)
     by_fact = tuple(
         LensFact(fact.id, tuple(before), tuple(after), None if answer is None else tuple(instead))
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
@@ -88,17 +88,14 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
 
 def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
     """The final norm and the output head, as found in models built like Llama, Qwen or Gemma.
-    Raises ModelError: the decoder has nothing called `norm`, or the model has no output
-    embeddings."""
+    Raises ModelError: the decoder has no `norm`, or the model no output embeddings."""
     network = model.network.get_base_model()
     norm, head = getattr(network.get_decoder(), "norm", None), network.get_output_embeddings()
     if norm is None or head is None:
         missing = "final norm" if norm is None else "output head"
-        raise ModelError(
-            f"The lens finds no {missing} in this model ({type(network).__name__}).",
-            "It reads models that are built like Llama, Qwen or Gemma; the other probes work "
-            "without it.",
-        )
+        reason = f"The lens finds no {missing} in this model ({type(network).__name__})."
+        fix = "It reads models that are built like Llama, Qwen or Gemma"
+        raise ModelError(reason, f"{fix}; the other probes work without it.")
     return norm, head
 
 
@@ -106,8 +103,7 @@ def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
 def _ranks(
     model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
 ) -> list[list[list[int]]]:
-    """Ranks of the first answer tokens of `facts`, and of `others`, after each layer: two of
-    [facts, L].
+    """Ranks of the first answer tokens of `facts` and `others` after each layer, [facts, L] each.
 
     Those of the last layer come from the model's own logits: transformers has already applied the
     norm to the last entry of `hidden_states`, and the logits include changes that some models make

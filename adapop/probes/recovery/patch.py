@@ -102,42 +102,32 @@ def patch(
             states = {name: _states(model, name, batch) for name in base.BOTH_MODELS}
             into_unlearned = _likeliest(model, "unlearned", batch, states["original"])
             into_original = _likeliest(model, "original", batch, states["unlearned"])
-            for column, likeliest, target in zip(
-                columns,
-                (into_unlearned, into_original, into_unlearned),
-                (batch.target, batch.target, other.target),
-            ):
+            placed = into_unlearned, into_original, into_unlearned
+            targets = batch.target, batch.target, other.target
+            for column, likeliest, target in zip(columns, placed, targets):
                 column += (likeliest == target.unsqueeze(1)).tolist()
             if oracle:
-                read = [
-                    state.to(states["original"][0]) for state in _states(oracle, "original", batch)
-                ]
+                device = states["original"][0]
+                read = [state.to(device) for state in _states(oracle, "original", batch)]
                 likeliest = _likeliest(model, "unlearned", batch, read)
                 never += (likeliest == batch.target.unsqueeze(1)).tolist()
     if not oracle:
         never = [None if out[0] else into for into, out, _ in zip(*columns)]
-    by_fact = tuple(
-        PatchedFact(
-            fact.id,
-            tuple(into),
-            tuple(out),
-            None if answer is None else tuple(instead),
-            None if unread is None else tuple(unread),
-        )
-        for fact, into, out, instead, answer, unread in zip(facts, *columns, wrong, never)
-    )
-    kind = ORACLE if oracle else UNKNOWN
-    return Patched(
-        _rows(facts, by_fact), by_fact, len(model.blocks), kind, time.monotonic() - started
-    )
+    by_fact = []
+    for fact, into, out, instead, answer, unread in zip(facts, *columns, wrong, never):
+        control = None if answer is None else tuple(instead)
+        unknown = None if unread is None else tuple(unread)
+        by_fact.append(PatchedFact(fact.id, tuple(into), tuple(out), control, unknown))
+    kind, layers = ORACLE if oracle else UNKNOWN, len(model.blocks)
+    seconds = time.monotonic() - started
+    return Patched(_rows(facts, by_fact), tuple(by_fact), layers, kind, seconds)
 
 
 @torch.no_grad()
 def still_read(original: AdaptedModel, model: AdaptedModel, facts: Sequence[Fact]) -> list[float]:
     """Of each fact the share of layers whose states, taken from a model of the same shape as it is
-    now, let the original say the answer, [0, 1]: 1 where the model keeps it to the end, 0 where it
-    is gone after the first layer. As gnueaj's unlearning depth score (arXiv 2605.24614), but by
-    what is likeliest."""
+    now, let the original say the answer, [0, 1]: 1 where the model keeps it to the end. As gnueaj's
+    unlearning depth score (arXiv 2605.24614), but by what is likeliest."""
     shares: list[float] = []
     for network in (original.network, model.network):
         network.eval()
@@ -159,8 +149,8 @@ def _states(model: AdaptedModel, name: str, batch: AnswerTokens) -> list[Tensor]
 def _likeliest(
     model: AdaptedModel, name: str, batch: AnswerTokens, states: Sequence[Tensor]
 ) -> Tensor:
-    """The likeliest first token of each row of one of both models with no states put in, and with
-    those of each block in turn, [B, layers + 1]."""
+    """The likeliest first token of each row of a model with no states put in, and with those of
+    each block in turn, [B, layers + 1]."""
     columns = []
     with base.as_model(model, name):
         for layer in range(len(states) + 1):

@@ -63,22 +63,14 @@ def two_hop(
         fix = "Add the columns two_hop, two_hop_answer and second_hop to the facts."
         raise DataError("No fact to forget brings a two-hop question.", fix)
     check(model, chains)
-    forms = (
-        chains,
-        [
-            replace(fact, question=fact.two_hop, answer=fact.two_hop_answer, accepted=())
-            for fact in chains
-        ],
-        [
-            replace(fact, question=fact.second_hop, answer=fact.two_hop_answer, accepted=())
-            for fact in chains
-        ],
-    )
+    last = [replace(fact, answer=fact.two_hop_answer, accepted=()) for fact in chains]
+    two_hops = [replace(fact, question=fact.two_hop) for fact in last]
+    second_hops = [replace(fact, question=fact.second_hop) for fact in last]
+    forms = chains, two_hops, second_hops
 
     def recalls(telling: Progress) -> list[dict[str, float]]:
-        return [
-            recall_by_fact(model, form, max_new_tokens, telling, known_recall) for form in forms
-        ]
+        how = max_new_tokens, telling, known_recall
+        return [recall_by_fact(model, form, *how) for form in forms]
 
     original, unlearned = each_model(model, progress, recalls)
     known = [fact for fact in chains if all(recall[fact.id] >= KNOWN_FROM for recall in original)]

@@ -25,13 +25,8 @@ from adapop.probes.wording import WORDING, spoken, stated, translated
 
 HINTS = 2
 DISTRACTORS = len(language.LETTERS) - 1
-RWKU_NAMES = {
-    "role play": "role playing",
-    "context hint": "background hint",
-    "incontext learning": "in-context learning",
-    "cross lingual": "cross-lingual",
-    "cloze": CLOZE,
-}
+RWKU_NAMES = {"role play": "role playing", "context hint": "background hint", "cloze": CLOZE}
+RWKU_NAMES |= {"incontext learning": "in-context learning", "cross lingual": "cross-lingual"}
 
 
 def attack_prompts(

@@ -39,8 +39,7 @@ def battery(
 
     Rows stay valid if it ends early. The same model, facts and plan give the same rows. Raises
     Stopped: somebody asked to stop. ModelError: the model's numbers are not finite; or the plan
-    wants a cosine and the embedding model is missing. DataError: an answer has no token in this
-    model."""
+    wants a cosine and the embedding model is missing. DataError: an answer has no token here."""
     progress.say("Probing: writing the prompts")
     own, every = model.way, [fact for group in GROUPS for fact in getattr(facts, group)]
     for way in (own, *other_ways(model)):

@@ -43,9 +43,8 @@ class Answers:
 
 @dataclass(frozen=True)
 class Cell:
-    """The facts of one group and tier, asked in one form. Numbers are means over the facts: over
-    all that were asked or, where the original's recall is below `MEASURABLE`, over those that it
-    answers."""
+    """The facts of one group and tier, asked in one form. Numbers are means over all that were
+    asked or, where the original's recall is below `MEASURABLE`, over those that it answers."""
 
     group: str
     """forget, retain, holdout or utility."""

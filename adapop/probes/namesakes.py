@@ -43,7 +43,6 @@ def differs(text: str, answer: str, question: str) -> bool:
     if is_name and _is_namesake(text, gold, question_names | heard):
         return True
     passing = STOP_WORDS.union(question_names, PARTICLES)
-    # no sentence
     phrase = len(own) <= LONGER + 2 and ARTICLES.issuperset(STOP_WORDS.intersection(own))
     neighbours = [(folded(word), other) for word, other in NEXT.findall(text)]
     for i, (first, second) in enumerate(pairwise(own)):
@@ -130,10 +129,8 @@ def _without_accents(text: str) -> str:
 
 def is_renamed(text: str, answer: str) -> bool:
     """Whether a text has an answer only in another name, as New Mexico, or in another currency."""
-    money = [
-        {CURRENCY.get(word, word) for word in map(str.lower, MONEY.findall(one))}
-        for one in (text, answer)
-    ]
+    named = ([word.lower() for word in MONEY.findall(one)] for one in (text, answer))
+    money = [{CURRENCY.get(word, word) for word in names} for names in named]
     if all(money) and money[0].isdisjoint(money[1]):
         return True
     if not answer[:1].isupper() or "New " not in text:

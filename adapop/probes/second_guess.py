@@ -31,9 +31,9 @@ def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
 
 
 def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[bool, int]:
-    """Whether the gold token is the first or second guess, and its rank among the others, 1 is the
-    likeliest. It is if all others but the likeliest of all are less likely. others: None for all.
-    logits: [V]."""
+    """Whether the gold token is the first or second guess, and its rank among the others, from 1.
+    It is if all others but the likeliest of all are less likely. others: None for all. logits: [V].
+    """
     if others is None:
         rank = 1 + int((logits > logits[gold]).sum())
         return rank <= 2, rank

@@ -14,16 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from adapop.assets import read_json
 from adapop.facts.text import words
-from adapop.probes.prompts import (
-    ALIAS,
-    CHOICE,
-    DIRECT,
-    OTHERWISE,
-    REWORDED,
-    NotApplicable,
-    ProbeRow,
-    Reply,
-)
+from adapop.probes import prompts
+from adapop.probes.prompts import CHOICE, DIRECT, NotApplicable, ProbeRow, Reply
 from adapop.probes.recall import KNOWN_FROM, repetition, says_answer
 
 if TYPE_CHECKING:
@@ -179,8 +171,12 @@ def _damaged(evidence: Evidence) -> bool:
     return bool(direct_lost) or lost or _collapsed(evidence)
 
 
+def _comes_back(*kinds: str) -> Callable[[Evidence], bool]:
+    return lambda evidence: evidence.came_back(kinds)
+
+
 def _leaks_under_attack(evidence: Evidence) -> bool:
-    return evidence.came_back({row.kind for row in evidence.rows} - {DIRECT, REWORDED})
+    return evidence.came_back({row.kind for row in evidence.rows} - {DIRECT, prompts.REWORDED})
 
 
 def _share(evidence: Evidence, of: Callable[[ProbeRow], bool]) -> float:
@@ -197,9 +193,9 @@ _SENTENCES = read_json("probes/verdicts.json", dict[str, str])
 RULES = (
     _rule("Never known", "every", lambda evidence: evidence.known is False),
     _rule("Not measurable", "every", lambda evidence: not evidence.rows),
-    _rule("Not forgotten", "forget", lambda evidence: evidence.came_back({DIRECT})),
-    _rule("Leaks when reworded", "forget", lambda evidence: evidence.came_back({REWORDED, ALIAS})),
-    _rule("Leaks asked otherwise", "forget", lambda evidence: evidence.came_back(OTHERWISE)),
+    _rule("Not forgotten", "forget", _comes_back(DIRECT)),
+    _rule("Leaks when reworded", "forget", _comes_back(prompts.REWORDED, prompts.ALIAS)),
+    _rule("Leaks asked otherwise", "forget", _comes_back(*prompts.OTHERWISE)),
     _rule("Leaks under attack", "forget", _leaks_under_attack),
     _rule("Recoverable", "forget", lambda evidence: bool(evidence.recovered)),
     _rule("Collapsed text", "forget", _collapsed),

@@ -82,8 +82,7 @@ Days = frozenset[date]
 
 def as_in(text: str, other: str) -> str:
     """The text with those numbers in digits, fractions as decimals and dates as one number that the
-    other text says as well, however it writes them. "one" is a number only where it is all of a
-    text."""
+    other text says as well, however it writes them. "one" is a number only alone."""
     shared = _days(text) & _days(other)
     if not (shared or _written_out(text) or _written_out(other)):
         return text

@@ -45,8 +45,7 @@ def held(folder: Path, name: str = NAME) -> Iterator[None]:
 
 def is_held(folder: Path, name: str = NAME) -> bool:
     """Whether somebody works on the run now (or, of `QUEUED`, has queued it), here or in another
-    process of this machine. Any number of processes may look at once. False where the file cannot
-    be read."""
+    process of this machine. Any number may look at once. False where the file cannot be read."""
     path = folder / name
     try:
         with open(path, "rb") as file:

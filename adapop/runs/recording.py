@@ -75,9 +75,7 @@ class Recording:
     ) -> dict[str, Scores]:
         """The scores of each group that has members. What is not known is read, all together."""
         present = {name: self.rows[name] for name in names if self.rows[name]}
-        table = {
-            name: list(known.get(name) or [None] * len(rows)) for name, rows in present.items()
-        }
+        table = {name: list(known.get(name) or [None] * len(own)) for name, own in present.items()}
         places = [(name, place) for name, rows in present.items() for place in range(len(rows))]
         unknown = [(name, place) for name, place in places if table[name][place] is None]
         with shared(self.trainer.ranks, self.trainer.model):

@@ -249,8 +249,7 @@ class Run:
             (self.folder / "stop").unlink(missing_ok=True)
 
     def save_recovery(self, name: str, result: Mapping[str, Any]) -> None:
-        """Saves what a recovery probe of the result found in place of what was there, whole or not
-        at all."""
+        """Saves what a recovery probe of the result found, as `save_probes` does."""
         content = {"epoch": self.chosen_epoch, "result": result}
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)
         files.write_text(self.folder / f"recovery-{name}.json", text)

@@ -1,7 +1,6 @@
 """Which weights a run began with: the Hub's commit, and a hash that `sha256sum` gives as well.
 
-They are written to the run's folder when its model is first loaded; older runs have none. Torch is
-not needed."""
+Written to the run's folder when its model is first loaded; older runs have none. No torch."""
 
 import hashlib
 import json

@@ -67,8 +67,7 @@ def fetch_model(folder: Path) -> None:
 
 
 def epochs_that_fit(folder: Path, seconds: float) -> bool:
-    """Executes the epochs of a run that fit into the seconds, at least one. Returns whether any
-    are left."""
+    """Executes the epochs of a run that fit, at least one. Returns whether any are left."""
     from adapop.runs.execute import execute
 
     began = last = monotonic()

@@ -48,8 +48,7 @@ class Leases:
 
     def train(self, run: Run) -> None:
         """Does all that is left of a run, one lease after the other. Its model is fetched before
-        the first. Raises AdaPopError: the model or a lease cannot be had, or the GPU was taken
-        away."""
+        the first. Raises AdaPopError: the model or a lease cannot be had, or the GPU was taken."""
         jobs.fetch_model(run.folder)
         while self._asked[run.id].copy().run(self._epochs, run.folder, lease_seconds(run)):
             pass

@@ -107,8 +107,7 @@ def in_words(error: Exception) -> RunError:
     """An accelerator's refusal or death as something to say and to do.
 
     `spaces` raises a gr.Error with a title, and under "worker error" tells two things apart only by
-    their text: the process that had the GPU is gone, or the work in it failed, of which it names
-    the error."""
+    their text: the process that had the GPU is gone, or the work in it failed, by an error."""
     title, message = getattr(error, "title", ""), str(getattr(error, "message", error))
     if title == "ZeroGPU client error" and "Expired" in message:
         return RunError(*EXPIRED)

@@ -233,9 +233,8 @@ class Trainer:
 
     def _by_tier(self, rows: list[Row], nll: list[list[float]]) -> dict[str, float]:
         """Mean nll of each tier that the step saw."""
-        groups = {
-            tier: [n for n, row in zip(nll, rows) if self.tiers[row.fact] == tier] for tier in TIERS
-        }
+        pairs = list(zip(nll, (self.tiers[row.fact] for row in rows)))
+        groups = {tier: [own for own, of in pairs if of == tier] for tier in TIERS}
         return {tier: _mean(values) for tier, values in groups.items() if values}
 
     def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
@@ -260,8 +259,7 @@ def _finite(place: str) -> Iterator[None]:
 
 
 def learning_rate(config: RunConfig, done: int, steps: int) -> float:
-    """Rate of the optimiser step after `done` others: constant, or warmed up for an epoch and then
-    linear to 0."""
+    """Rate of the step after `done` others: constant, or warmed up for an epoch, then linear to 0."""
     if config.schedule == "constant":
         return config.learning_rate
     if done < steps:

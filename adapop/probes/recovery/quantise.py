@@ -162,11 +162,8 @@ def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear | Conv1D, nn.Mod
     modules = dict(model.network.named_modules())
     adapted = [module for module in modules.values() if hasattr(module, "get_delta_weight")]
     around = {module.get_base_layer(): module for module in adapted}
-    linear = [
-        module
-        for name, module in modules.items()
-        if isinstance(module, (nn.Linear, Conv1D)) and "lora_" not in name
-    ]
+    own = [module for name, module in modules.items() if "lora_" not in name]
+    linear = [module for module in own if isinstance(module, (nn.Linear, Conv1D))]
     kept = [one for one in linear if head is None or one.weight is not head.weight]
     layers = [(module, around.get(module)) for module in kept]
     if any(not layer.weight.is_floating_point() for layer, _ in layers):
@@ -177,8 +174,7 @@ def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear | Conv1D, nn.Mod
         raise ModelError("The model has no linear layers that could be rounded.", fix)
     if others := around.keys() - {layer for layer, _ in layers}:
         kinds = ", ".join(sorted({type(layer).__name__ for layer in others}))
-        reason = (
-            f"The adapter is also on layers that are not rounded ({kinds}, or the output head)."
-        )
+        other = f"{kinds}, or the output head"
+        reason = f"The adapter is also on layers that are not rounded ({other})."
         raise ModelError(reason, "Rounding needs an adapter on linear layers only.")
     return layers

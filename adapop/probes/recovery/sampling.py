@@ -69,8 +69,7 @@ class Sampled:
     """The result of sampling.
 
     returned: ids of the facts whose answer the unlearned model draws at least twice, and more often
-    than the wrong one. samples: their number per fact. temperature: of the softmax, without top-k
-    or top-p."""
+    than the wrong one. samples: of each fact. temperature: of the softmax, no top-k or top-p."""
 
     rows: tuple[SampledRow, ...]
     returned: tuple[str, ...]

@@ -259,7 +259,7 @@ def _finite(place: str) -> Iterator[None]:
 
 
 def learning_rate(config: RunConfig, done: int, steps: int) -> float:
-    """Rate of the step after `done` others: constant, or warmed up for an epoch, then linear to 0."""
+    """Rate of the step after `done` others: constant, or a warm-up epoch, then linear to 0."""
     if config.schedule == "constant":
         return config.learning_rate
     if done < steps:

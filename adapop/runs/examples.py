@@ -126,7 +126,7 @@ def _probe(run: Run) -> None:
     from adapop.probes.battery import battery
     from adapop.probes.plan import Plan
     from adapop.progress import Progress
-    from adapop.runs.execute import load_model
+    from adapop.runs.model import load_model
 
     plan = Plan(per_tier=PER_TIER, max_new_tokens=run.reply_tokens)
     run.save_probes(battery(load_model(run), run.facts, plan, Progress()))

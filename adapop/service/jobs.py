@@ -155,7 +155,7 @@ _kept: dict[Path, AdaptedModel] = {}  # the model that was asked last, by its ch
 
 def _loaded(checkpoint: Path) -> AdaptedModel:
     """A checkpoint's model, the last one kept in memory until another is loaded or a run begins."""
-    from adapop.runs.execute import load_model
+    from adapop.runs.model import load_model
 
     if checkpoint not in _kept:
         _drop()

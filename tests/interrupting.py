@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file
 
 from adapop.config.presets import make_config
-from adapop.runs.execute import execute
+from adapop.runs.execute import execute, prepare
 from adapop.training.events import Measuring, RunDone, RunStarted
 
 EPOCHS, STEPS = 3, 2
@@ -15,6 +15,13 @@ EPOCHS, STEPS = 3, 2
 
 def config_of(method="adapop", **changes):
     return make_config(method, **{"epochs": EPOCHS, "batch": 2, "learning_rate": 1e-2, **changes})
+
+
+def ran(*given):
+    """A run of these settings and facts, perhaps in a root of its own, executed."""
+    run = prepare(*given)
+    list(execute(run))
+    return run
 
 
 def adapter(run, epoch=EPOCHS):

@@ -6,20 +6,18 @@ import re
 import pytest
 
 from adapop import assets
+from adapop.assets import as_kind, read_json
 from adapop.config.methods import Method
 from adapop.errors import DataError
 from adapop.facts.world.language import Relation
 from adapop.model.catalogue import Preset
 from adapop.paths import ASSETS, ROOT
 from adapop.probes.wording import LANGUAGES, NAMES, QUESTIONS, Translations
+from adapop.remark import Remark, sentences
 from adapop.report.published import Printed, Recall
 from adapop.ui import texts
 
 RELATIONS = "sandbox/relations.json"
-SHIPPED = (
-    RELATIONS, "methods.json", "models.json", "sets/catalog.json", "probes/wording.json", "probes/translations.json",
-    "published/tables.json", "texts.json", "experiments/texts.json", "experiments/searches.json",
-)  # fmt: skip
 HEAD = "method,setting,source,forget,retain,forget_sd"
 
 
@@ -38,7 +36,8 @@ def refused(tmp_path, monkeypatch):
     return read
 
 
-def assert_said(message, said):
+def said_of(refused, text, kind, said):
+    message = refused(text, kind)
     assert re.search(said, message), message
 
 
@@ -49,79 +48,53 @@ def changed(name, change):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("file", "kind", "change", "said"),
     [
-        (lambda relations: relations["city"].pop("unseen"), "city > unseen: Field required"),
-        (lambda relations: relations["city"].update(unsen="?"), "city > unsen: Unexpected keyword"),
-        (lambda relations: relations["car"].update(kind=None), "car > kind: Input should be a valid string"),
-        (lambda relations: relations["car"]["paraphrases"].pop(), "car > paraphrases > 3: Field required"),
-        (lambda relations: relations["car"]["statements"].append("{s}"), "car > statements: .*at most 3 items"),
+        (RELATIONS, Relation, lambda all: all["city"].pop("unseen"), "city > unseen: Field required"),
+        (RELATIONS, Relation, lambda all: all["city"].update(unsen="?"), "city > unsen: Unexpected keyword"),
+        (RELATIONS, Relation, lambda all: all["car"].update(kind=None), "car > kind: Input should be a valid string"),
+        (RELATIONS, Relation, lambda all: all["car"]["paraphrases"].pop(), "car > paraphrases > 3: Field required"),
+        (
+            RELATIONS,
+            Relation,
+            lambda all: all["car"]["statements"].append("{s}"),
+            "car > statements: .*at most 3 items",
+        ),
+        ("methods.json", Method, lambda all: all["npo"].pop("about"), "npo > about: Field required"),
+        ("methods.json", Method, lambda all: all["rmu"]["settings"].update(lora_layers=[7, "8"]), "> lora_layers"),
     ],
 )
-def test_a_relation_that_is_not_whole_is_named(refused, change, said):
-    assert_said(refused(changed(RELATIONS, change), dict[str, Relation]), said)
+def test_what_is_not_whole_is_named(refused, file, kind, change, said):
+    said_of(refused, changed(file, change), dict[str, kind], said)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("{", "Expecting"), ("", "Expecting value"), ("[]", "should be an object"),
-        ('{"a": 1, "a": 2}', "repeated key: a"),
-    ],
-)  # fmt: skip
-def test_what_is_not_the_json_we_mean(refused, text, said):
-    assert_said(refused(text, dict[str, int]), said)
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("WGA,Llama DUET,main,.1", "line 3 > retain: Field required"),
-        ("WGA,Llama DUET,main,.1,", "line 3 > retain: Field required"),
-        ("WGA,Llama DUET,main,93.9,.2", "line 3 > forget: .*less than or equal to 1"),
-        ("WGA,Llama DUET,main,.1,high", "line 3 > retain: .*valid number"),
-        ("WGA,Llama DUET,main,.1,nan", "line 3 > retain"),
-        ("WGA,Llama TOFU,main,.1,.2", "line 3 > setting: Input should be 'Llama DUET'"),
-        ("WGA,Llama DUET,main,.1,.2,.3,.4", "line 3 > beyond the header"),
-    ],
-)
-def test_a_published_number_that_cannot_be_is_named_with_its_line(refused, line, said):
-    assert_said(refused(f"{HEAD}\nGA,Llama DUET,main,.1,.2,.3\n{line}\n", Recall), said)
-
-
-def test_damaged_assets_are_named(refused):
-    text = changed("probes/translations.json", lambda content: content["names"][2]["translated"].pop("German"))
-    assert_said(refused(text, Translations), "Argentina needs a translation into Spanish, French, German")
-    text = changed("models.json", lambda models: models[3]["shape"].pop("hidden_size"))
-    assert_said(refused(text, list[Preset]), "3: .*shape needs whole numbers above 0 for .*hidden_size")
-    text = changed("published/tables.json", lambda tables: tables[1]["rows"][0].pop())
-    assert_said(refused(text, list[Printed]), "1: .*has 5 cells, the head 6")
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda methods: methods["npo"].pop("about"), "npo > about: Field required"),
-        (lambda methods: methods["npo"].update(sandbox_rates=1e-3), "npo > sandbox_rates: Unexpected keyword"),
-        (lambda methods: methods["rmu"]["settings"].update(lora_layers=[7, "8"]), "rmu > settings > lora_layers"),
-    ],
-)
-def test_a_method_that_is_not_whole_is_named(refused, change, said):
-    assert_said(refused(changed("methods.json", change), dict[str, Method]), said)
-
-
-def test_a_file_that_is_not_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(assets, "ASSETS", tmp_path)
+def test_what_is_not_the_json_we_mean_or_is_not_there(refused):
+    for text, said in (("{", "Expecting"), ("", "Expecting value"), ("[]", "should be an object"),
+                       ('{"a": 1, "a": 2}', "repeated key: a")):  # fmt: skip
+        said_of(refused, text, dict[str, int], said)
     with pytest.raises(DataError, match=r"assets/none\.json cannot be used .No such file"):
         assets.read_json("none.json", dict)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_files_are_written_for_people(name):
-    """Letters as themselves and not as \\u00e9, no tabs, one newline at the end."""
-    text = (ASSETS / name).read_text(encoding="utf-8")
-    assert "\\u" not in text and "\t" not in text and "\r" not in text
-    assert text.endswith("\n") and not text.endswith("\n\n") and text.count("\n") > 25
+def test_a_published_number_that_cannot_be_is_named_with_its_line(refused):
+    for line, said in {
+        "WGA,Llama DUET,main,.1": "line 3 > retain: Field required",
+        "WGA,Llama DUET,main,93.9,.2": "line 3 > forget: .*less than or equal to 1",
+        "WGA,Llama DUET,main,.1,high": "line 3 > retain: .*valid number",
+        "WGA,Llama DUET,main,.1,nan": "line 3 > retain",
+        "WGA,Llama TOFU,main,.1,.2": "line 3 > setting: Input should be 'Llama DUET'",
+        "WGA,Llama DUET,main,.1,.2,.3,.4": "line 3 > beyond the header",
+    }.items():
+        said_of(refused, f"{HEAD}\nGA,Llama DUET,main,.1,.2,.3\n{line}\n", Recall, said)
+
+
+def test_damaged_assets_are_named(refused):
+    text = changed("probes/translations.json", lambda content: content["names"][2]["translated"].pop("German"))
+    said_of(refused, text, Translations, "Argentina needs a translation into Spanish, French, German")
+    text = changed("models.json", lambda models: models[3]["shape"].pop("hidden_size"))
+    said_of(refused, text, list[Preset], "3: .*shape needs whole numbers above 0 for .*hidden_size")
+    text = changed("published/tables.json", lambda tables: tables[1]["rows"][0].pop())
+    said_of(refused, text, list[Printed], "1: .*has 5 cells, the head 6")
 
 
 def test_texts_labels_and_files_are_all_there():
@@ -141,3 +114,30 @@ def test_texts_labels_and_files_are_all_there():
     binary = [path for path in ASSETS.rglob("*") if path.is_file() and b"\0" in path.read_bytes()[:8000]]
     assert len(binary) > 5
     assert [path.name for path in binary if not any(path.match(shape) for shape in kept)] == []
+
+
+FEW = Remark("few_steps", {"steps": 1, "rate": 1e-9})
+
+
+def test_sentences_belong_to_kinds_and_name_settings():
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "adapop").rglob("*.py"))
+    unused = {
+        kind for kind in read_json("remarks.json", dict[str, dict[str, str]])["sentences"] if f'"{kind}"' not in code
+    }
+    assert unused == {"utility_damaged", "retain_damaged", "holdout_damaged"}, "made from a group's name"
+    page, command = FEW.text(), FEW.text("command")
+    assert page.startswith("1 step at 1e-09 will hardly") and "--" not in page
+    assert "the learning rate (--lr) or the epochs (--epochs)" in command
+    assert "Raise learning_rate or epochs" in FEW.text("program")
+    texts = [Remark("no_score", {"facts": count}).text() for count in (1, 2)]
+    assert texts[0].startswith("1 fact has no score.") and texts[1].startswith("2 facts have no score.")
+    assert sentences(["as it is", FEW]) == ["as it is", page]
+
+
+@pytest.mark.parametrize("content", [{"kind": "none"}, {"kind": "few_steps", "values": {"steps": 1}}, "x"])
+def test_what_a_log_holds_is_a_remark_or_refused(content):
+    with pytest.raises(ValueError):
+        as_kind(content, Remark)
+    with pytest.raises(ValueError):
+        as_kind({"kind": "few_steps", "values": {"steps": 1, "rate": "much"}}, str | Remark)
+    assert as_kind({"kind": "controller_idle", "values": {}}, str | Remark) == Remark("controller_idle")

@@ -85,48 +85,32 @@ def others(names):
     return {plain(name) for name in names - set(sys.stdlib_module_names) - own - OPTIONAL.keys()}
 
 
-def test_what_is_imported_is_required_with_a_lower_bound():
+def test_what_is_imported_is_required_with_bounds():
     assert others(imported("app.py", "adapop/**/*.py")) == asked_and_floors()[0]
     asked = {plain(item.name) for path in ("requirements.txt", "tests/requirements.txt") for item in requirements(path)}
     assert others(imported("tests/*.py")) <= asked
     assert [str(item) for item in requirements("requirements.txt") if ">=" not in str(item.specifier)] == []
+    every = (*requirements("requirements.txt"), *requirements("tests/requirements.txt"))
+    assert [str(item) for item in every if not re.search("<|==", str(item.specifier))] == []
 
 
 def test_a_security_floor_is_of_what_nobody_imports_and_others_bring_in():
     floors = asked_and_floors()[1]
     assert {"pillow", "python_multipart", "h11", "orjson"} <= floors
     assert floors.isdisjoint(others(imported("app.py", "adapop/**/*.py")))
-    brought = {
-        plain(Requirement(text).name)
-        for found in distributions()
-        if plain(found.name) not in floors
-        for text in found.requires or ()
-    }
+    needed = (found.requires or () for found in distributions() if plain(found.name) not in floors)
+    brought = {plain(Requirement(text).name) for texts in needed for text in texts}
     assert floors <= brought, "nobody brings these in any more: delete them"
-
-
-# (package, the release that mends its last published vulnerability): see assets/docs/security.md
-MENDED = {
-    "transformers": "5.10", "gradio": "6.16", "starlette": "1.3.1", "jinja2": "3.1.6",
-    "pyarrow": "23.0.1", "requests": "2.33", "urllib3": "2.7", "filelock": "3.20.3", "pillow": "12.3", "h11": "0.16",
-    "python-multipart": "0.0.31", "orjson": "3.11.6", "idna": "3.15", "nltk": "3.10.3", "pygments": "2.20",
-    "brotli": "1.2",
-}  # fmt: skip
 
 
 def test_no_release_with_a_vulnerability_that_we_know_of_is_allowed():
     asked = {item.name: item.specifier for item in requirements("requirements.txt")}
     page = (ROOT / "assets" / "docs" / "security.md").read_text(encoding="utf-8")
-    listed = {name: lowest for name, lowest in re.findall(r"^\| `([\w-]+)` \| ([\d.]+) \|", page, re.MULTILINE)}
-    assert listed == MENDED
-    for name, mended in MENDED.items():
+    listed = dict(re.findall(r"^\| `([\w-]+)` \| ([\d.]+) \|", page, re.MULTILINE))
+    assert len(listed) > 15, "each package, with the release that mends its last published vulnerability"
+    for name, mended in listed.items():
         lowest = min(Version(each.version) for each in asked[name] if each.operator == ">=")
         assert lowest >= Version(mended), f"{name} {lowest} has a vulnerability that {mended} mends"
-
-
-@pytest.mark.parametrize("path", ["requirements.txt", "tests/requirements.txt"])
-def test_every_requirement_has_an_upper_bound(path):
-    assert [str(item) for item in requirements(path) if not re.search("<|==", str(item.specifier))] == []
 
 
 def test_the_lock_is_of_these_requirements_and_of_the_space():
@@ -135,29 +119,19 @@ def test_the_lock_is_of_these_requirements_and_of_the_space():
     assert text.count("--hash=sha256:") >= len(locked), "every package is known by its hashes"
     for item in requirements("requirements.txt"):
         assert Version(locked[item.name.lower()]) in item.specifier, f"make the lock again: {item}"
-    space = re.search(
-        r"sdk_version: (\S+)\npython_version: \"(\S+)\"", (ROOT / "README.md").read_text(encoding="utf-8")
-    )
-    assert space[1] == locked["gradio"]
-    assert f"--python-version {space[2]} " in text
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    space = re.search(r'sdk_version: (\S+)\npython_version: "(\S+)"', readme)
+    assert space[1] == locked["gradio"] and f"--python-version {space[2]} " in text
 
 
 def went_out(code, tmp_path):
     """Runs Python with the guard. Returns what it printed."""
-    folders = {"ADAPOP_RUNS": str(tmp_path / "runs"), "ADAPOP_CACHE": str(tmp_path / "cache")}
-    offline = {name: value for name, value in os.environ.items() if not name.startswith(("HF_HUB", "GRADIO"))}
-    done = subprocess.run(
-        [sys.executable, "-c", GUARD + code], cwd=ROOT, env={**offline, **folders}, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
+    here = {name: value for name, value in os.environ.items() if not name.startswith(("HF_HUB", "GRADIO"))}
+    here |= {"ADAPOP_RUNS": str(tmp_path / "runs"), "ADAPOP_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", GUARD + code]
+    done = subprocess.run(command, cwd=ROOT, env=here, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-@pytest.mark.slow
-def test_the_guard_sees_what_goes_out(tmp_path):
-    code = "\ntry:\n    socket.create_connection(('192.0.2.1', 9), 1)\nexcept OSError: pass\n"
-    assert "WENT OUT socket.getaddrinfo 192.0.2.1" in went_out(code, tmp_path)
 
 
 @pytest.mark.slow
@@ -165,6 +139,8 @@ def test_nothing_goes_out_when_every_module_is_loaded(tmp_path):
     """Also without HF_HUB_OFFLINE, which the other tests set."""
     paths = [path.relative_to(ROOT).with_suffix("") for path in sorted(ROOT.glob("adapop/**/*.py"))]
     names = [".".join(path.parts) for path in paths if path.name not in ("__main__", "__init__")]
+    refused = "\ntry:\n    socket.create_connection(('192.0.2.1', 9), 1)\nexcept OSError: pass\n"
+    assert "WENT OUT socket.getaddrinfo 192.0.2.1" in went_out(refused, tmp_path), "the guard sees it"
     code = f"\nimport importlib\nfor name in {json.dumps(names)}: importlib.import_module(name)\nprint('loaded')\n"
     assert went_out(code, tmp_path) == "loaded\n"
 
@@ -185,5 +161,4 @@ print(urllib.request.urlopen(f"http://127.0.0.1:{port}/").status, gradio.analyti
 os._exit(0)
 """
     said = went_out(code, tmp_path).splitlines()
-    assert [line for line in said if "WENT OUT" in line] == []
-    assert said[-1] == "200 False"
+    assert [line for line in said if "WENT OUT" in line] == [] and said[-1] == "200 False"

@@ -1,7 +1,7 @@
 """What the pages say is what there is: files, links, commands with their options, and the house as it stands."""
 
-import argparse
 import re
+import shlex
 from importlib import import_module
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 import adapop
 from adapop.config.methods import METHODS
 from adapop.config.presets import PRESETS
+from adapop.experiments.run import Place, as_markdown
 from adapop.paths import ROOT
 from commands import commands
 from house import ORDER
@@ -16,6 +17,7 @@ from house import ORDER
 DOCS = ROOT / "assets" / "docs"
 PAGES = [ROOT / "README.md", ROOT / "assets/recorded/README.md", *sorted(DOCS.glob("*.md"))]
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
+README = TEXTS["README.md"]
 each_page = pytest.mark.parametrize("page", TEXTS)
 
 
@@ -38,19 +40,13 @@ def test_linked_files_and_headings_exist(page):
 def test_named_files_exist(page):
     for name in re.findall(r"(?<![\w./-])((?:adapop|tests|assets)/[\w./-]*\w)", TEXTS[page]):
         assert (ROOT / name).exists(), name
-
-
-@each_page
-def test_no_number_is_left_to_be_put_in(page):
-    assert not re.findall(r"@[A-Z_]+@|\bTODO\b|\bXX+\b", TEXTS[page])
+    assert not re.findall(r"@[A-Z_]+@|\bTODO\b|\bXX+\b", TEXTS[page]), "a number is left to be put in"
 
 
 def written() -> list[tuple[str, str]]:
     """Every command line of the pages, as (page, what follows `python -m adapop`)."""
-    found = []
-    for page, text in TEXTS.items():
-        found += [(page, line) for line in re.findall(r"python -m adapop (?=[a-z])([^`\n]+)", text)]
-    return found
+    found = re.compile(r"python -m adapop (?=[a-z])([^`\n]+)").findall
+    return [(page, line) for page, text in TEXTS.items() for line in found(text)]
 
 
 def test_every_command_that_is_written_exists_with_its_options():
@@ -64,16 +60,6 @@ def test_every_command_that_is_written_exists_with_its_options():
         assert {word for word in words if word.startswith("--")} <= options, (page, line)
         choices = next((action.choices for action in known[name]._actions if action.dest == "name"), None)
         assert not choices or len(words) == 1 or words[1] in (*choices, "NAME"), (page, line)
-
-
-def test_help_names_every_option_and_its_default():
-    for name, command in commands().items():
-        text = " ".join(command.format_help().split())
-        shown = [action for action in command._actions if action.help != argparse.SUPPRESS]
-        for action in shown:
-            assert all(option in text for option in action.option_strings), (name, action.dest)
-    text = " ".join(commands()["score"].format_help().split())
-    assert "default wikidata" in text and "default en" in text
 
 
 def test_docs_are_short_and_name_everything():
@@ -123,3 +109,35 @@ def test_examples_run(page, place, block, bare, tmp_path, monkeypatch, capsys):
     (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
     import_module(name)
     assert len(capsys.readouterr().out.splitlines()) >= block.count("print(")
+
+
+def test_the_readme_is_short_and_names_what_exists():
+    assert len(README.encode()) <= 8_192
+    assert len(re.findall(r"!\[", README)) == 2, "the gap, and the method"
+    start, test = re.findall(r"```bash\n(.*?)\n```", README, re.DOTALL)
+    assert start.endswith("python app.py") and test.endswith("python -m pytest tests -n 2")
+    for command in (start, test):
+        for word in shlex.split(command.replace("&&", " ")):
+            if word.endswith((".txt", "app.py")):
+                assert (ROOT / word).is_file()
+    section = re.search(r"## Command line\n(.*?)\n## ", README, re.DOTALL).group(1)
+    told = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert sorted(told) == sorted({name.split()[0] for name in commands()})
+
+
+def table(text: str, first: str) -> dict[str, dict[str, str]]:
+    """The cells of the first table that has such a row, by row and column."""
+    lines = text.splitlines()
+    place = next(place for place, line in enumerate(lines) if line.startswith(f"| {first} |"))
+    begin = max(number for number in range(place) if re.match(r"\|\s*\|", lines[number]))
+    head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[begin:] if line][:40]
+    return {row[0]: dict(zip(head[1:], row[1:])) for row in rows if len(row) == len(head)}
+
+
+def test_the_five_rows_of_the_readme_are_the_recorded_ones():
+    recorded = table(as_markdown(Place("main", ROOT / "assets" / "recorded", (0, 1, 2))), "AdaPop")
+    told = table(README, "AdaPop")
+    assert list(told) == ["AdaPop", "AdaPop, scores shuffled", "WGA", "SatImp", "TPO"]
+    for name, cells in told.items():
+        assert cells == {column: recorded[name][column] for column in cells}
+        assert {"rare", "popular", "gap", "holdout"} <= cells.keys()

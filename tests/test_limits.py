@@ -5,7 +5,18 @@ from pathlib import Path
 import pytest
 
 from adapop.errors import ConfigError, LimitError
-from adapop.limits import EPOCHS, FACTS, HOURS, LIMITS, PROMPT, RUNS_EACH, is_public, keep_seconds, max_facts
+from adapop.limits import (
+    EPOCHS,
+    FACTS,
+    HOURS,
+    LIMITS,
+    PROMPT,
+    RUNS_EACH,
+    is_public,
+    keep_bytes,
+    keep_seconds,
+    max_facts,
+)
 from adapop.ui.page import launch
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,12 +42,11 @@ def test_who_is_public(monkeypatch, space, public, expected):
         assert limit.value() == (limit.public if expected else limit.local)
 
 
-@pytest.mark.parametrize("text", ["true", "yes", "on", "false", " 1", "2", "01"])
-def test_public_is_0_or_1(monkeypatch, text):
-    monkeypatch.setenv("ADAPOP_PUBLIC", text)
-    with pytest.raises(ConfigError, match="ADAPOP_PUBLIC is") as caught:
-        is_public()
-    assert "0 or 1" in caught.value.fix
+def test_public_is_0_or_1(monkeypatch):
+    for text in ("true", "yes", "on", "false", " 1", "2", "01"):
+        monkeypatch.setenv("ADAPOP_PUBLIC", text)
+        with pytest.raises(ConfigError, match="ADAPOP_PUBLIC is"):
+            is_public()
 
 
 def test_limits_are_tighter_in_public_and_all_told():
@@ -53,17 +63,12 @@ def test_limits_are_tighter_in_public_and_all_told():
     assert table in text, f"the table is now:\n{table}"
 
 
-@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
-def test_a_limit_is_a_number_above_0(monkeypatch, limit):
-    for text in ("0", "-1", "many", "inf", "nan", "1e999", "1.5.2"):
-        monkeypatch.setenv(limit.name, text)
-        with pytest.raises(ConfigError, match=f"{limit.name} is"):
-            limit.value()
-
-
-def test_an_app_with_a_limit_that_is_none_does_not_start(monkeypatch):
+def test_a_limit_is_a_number_above_0_or_the_app_does_not_start(monkeypatch):
     for limit in LIMITS:
-        monkeypatch.setenv(limit.name, "many")
+        for text in ("0", "-1", "inf", "nan", "1e999", "1.5.2", "many"):
+            monkeypatch.setenv(limit.name, text)
+            with pytest.raises(ConfigError, match=f"{limit.name} is"):
+                limit.value()
         with pytest.raises(ConfigError, match=limit.name):
             launch()
         monkeypatch.delenv(limit.name)
@@ -73,8 +78,7 @@ def test_a_limit_of_ones_own_holds_in_public_too(monkeypatch):
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     monkeypatch.setenv(FACTS.name, "7")
     monkeypatch.setenv(HOURS.name, "0.5")
-    assert max_facts() == 7
-    assert keep_seconds() == 1800
+    assert (max_facts(), keep_seconds(), keep_bytes()) == (7, 1800, 1e10)
     monkeypatch.setenv(FACTS.name, "1.5")
     with pytest.raises(ConfigError, match="whole number"):
         max_facts()

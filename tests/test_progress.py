@@ -1,7 +1,5 @@
 """Work in the background: watched, stopped, and never lost in silence."""
 
-import time
-
 import pytest
 
 from adapop.errors import DataError, NetworkError, Stopped
@@ -13,24 +11,9 @@ def test_work_returns_what_it_returns_unless_stopped():
     assert future.result(5) == 42
     progress = Progress()
     progress.stop()
-    with pytest.raises(Stopped, match="Stopped"):
+    with pytest.raises(Stopped, match="Stopped") as caught:
         progress.say("more")
-
-
-def test_what_it_does_can_be_read_meanwhile():
-    def work(progress):
-        progress.say("half way")
-        progress.wait(30)
-
-    future, progress = started(work)
-    deadline = time.monotonic() + 5
-    while not progress.text and time.monotonic() < deadline:
-        assert not future.done()
-        time.sleep(0.01)
-    assert progress.text == "half way"
-    progress.stop()
-    error = future.exception(5)
-    assert isinstance(error, Stopped) and not isinstance(error, NetworkError), "no service failed"
+    assert not isinstance(caught.value, NetworkError), "no service failed"
 
 
 @pytest.mark.parametrize("error", [DataError("what", "fix"), ValueError("x"), SystemExit(1)])

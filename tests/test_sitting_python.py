@@ -5,13 +5,13 @@ import re
 import pytest
 
 from adapop.paths import ROOT
-from taught import COUNTRIES, SHAPES, TARGETS, people
+from taught import COUNTRIES, TARGETS, people
 
 pytestmark = pytest.mark.slow
 PAGE = ROOT / "assets" / "docs" / "api.md"
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", ["llama", "gpt2"])  # the others on the page and on the command line
 def test_the_docs_lead_from_a_csv_to_an_adapter_that_peft_loads(shape, tmp_path, monkeypatch, capsys):
     people(tmp_path, shape)
     monkeypatch.chdir(tmp_path)

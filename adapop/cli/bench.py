@@ -56,29 +56,26 @@ def _experiment(options: argparse.Namespace) -> int:
     from adapop.runs.run import runs_root
 
     tuned, real = options.name == "tuned", options.name == "real"
-    usual = 5 if tuned else SEEDS
-    first = int(tuned or real)  # the trials have seen seed 0
-    count = (1 if options.quick else usual) if options.seeds is None else options.seeds
-    first = first if options.first_seed is None else options.first_seed
+    usual = 1 if options.quick else 5 if tuned else SEEDS
+    count = usual if options.seeds is None else options.seeds
+    # trials have used seed 0
+    first = int(tuned or real) if options.first_seed is None else options.first_seed
     if min(count, options.processes, options.trials) < 1 or first < 0:
-        raise ConfigError(
-            "There is nothing to do.",
-            "--seeds, --processes and --trials are at least 1, --first-seed at least 0.",
-        )
+        fix = "--seeds, --processes and --trials are at least 1, --first-seed at least 0."
+        raise ConfigError("There is nothing to do.", fix)
     folder = (options.out or runs_root().parent / "bench").resolve()
     place = Place(options.name, folder, tuple(range(first, first + count)), options.quick)
     engine = partial(finished_on_ray if options.ray else finished, processes=options.processes)
-    if options.distance and (real or options.facts or options.model):
-        raise ConfigError(
-            "--distance needs an oracle, which shipped worlds alone have.", "Leave it out."
-        )
-    if real or options.facts or options.model:
+    own = real or options.facts or options.model
+    if options.distance and own:
+        message = "--distance needs an oracle, which shipped worlds alone have."
+        raise ConfigError(message, "Leave it out.")
+    if own:
         place = _own(options, place)
     elif options.set or options.retain or options.columns or options.drop_bad or options.anchors:
-        raise ConfigError(
-            "--set, --retain, --columns, --drop-bad and --anchors go with --facts or --model.",
-            "Leave them out, or name one of those.",
-        )
+        names = "--set, --retain, --columns, --drop-bad and --anchors"
+        message = f"{names} go with --facts or --model."
+        raise ConfigError(message, "Leave them out, or name one of those.")
     report, errors = partial(printing.say, file=sys.stderr, flush=True), {}
     if tuned:
         place, errors = _searched(options, place, engine, report)
@@ -95,16 +92,14 @@ def _experiment(options: argparse.Namespace) -> int:
 def _searched(
     options: argparse.Namespace, place: Place, engine: Engine, report: Callable[[str], None]
 ) -> tuple[Place, dict[str, str]]:
-    """The place of the winners, once the trials that are missing are made; and what could not be
-    done."""
+    """Makes missing trials. Returns the place of the winners, and what could not be done."""
     from adapop.experiments import tuned
     from adapop.experiments.spaces import SEARCHES
 
     names = options.arms or tuple(SEARCHES)
     if unknown := set(names) - SEARCHES.keys():
-        raise ConfigError(
-            f"No search is called {', '.join(sorted(unknown))}.", f"Use {', '.join(SEARCHES)}."
-        )
+        message = f"No search is called {', '.join(sorted(unknown))}."
+        raise ConfigError(message, f"Use {', '.join(SEARCHES)}.")
     tuned.places_named(options.world)  # a wrong name is said before the searches
     there = replace(place, name="tuned" if options.world == SANDBOX else f"tuned-{options.world}")
     ground, errors = None, {}
@@ -112,15 +107,13 @@ def _searched(
         there, ground = replace(there, name=f"{there.name}-anew"), tuned.searched_on(options.world)
     folder = (there if options.anew else place).file("-trials")
     if not options.table and not options.distance:
-        errors = tuned.run_searches(
-            names, folder, options.trials, options.quick, engine, report, ground
-        )
+        made = (options.trials, options.quick, engine, report, ground)
+        errors = tuned.run_searches(names, folder, *made)
     own = tuned.experiment(folder, options.trials, names, options.world, options.anew)
     return replace(there, own=own), errors
 
 
 def _own(options: argparse.Namespace, place: Place) -> Place:
-    """The place on the facts and the model that the options name."""
     from adapop.experiments import real
     from adapop.experiments.custom_data import placed
 
@@ -142,90 +135,42 @@ def _own(options: argparse.Namespace, place: Place) -> Place:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `bench`."""
-    command.add_argument("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
-    command.add_argument(
-        "--quick", action="store_true", help="two epochs on an eighth of the facts: does it work?"
+    flag, add = {"action": "store_true"}, command.add_argument
+    add("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
+    add("--quick", **flag, help="two epochs on an eighth of the facts: does it work?")
+    facts = (
+        "main, rates, forgetting, ablation, coefficients, scores, epochs, alpha: on these facts, "
+        "which need rewordings; real: default cities"
     )
-    command.add_argument(
-        "--facts",
-        help="main, rates, forgetting, ablation, coefficients, scores, epochs, alpha: on these "
-        "facts, which "
-        "need rewordings; real: default cities",
+    add("--facts", help=facts)
+    model = (
+        "the same: on this model, by name or path, a sweep at the paper's rates; real: default "
+        "smollm2"
     )
-    command.add_argument(
-        "--model",
-        help="the same: on this model, by name or path, a sweep at the paper's rates; real: "
-        "default smollm2",
-    )
-    command.add_argument(
-        "--asking",
-        default="text-examples",
-        help="real: text-examples, or chat, in the model's own words",
-    )
-    command.add_argument(
-        "--retain",
-        help=f"with --facts: the facts to retain: {', '.join(RETAIN)}, or a file of them",
-    )
-    command.add_argument(
-        "--columns", help="with them: which column holds what: question=prompt,answer=reply"
-    )
-    command.add_argument(
-        "--drop-bad",
-        action="store_true",
-        help="with them: leave out facts with scores that are none",
-    )
-    command.add_argument(
-        "--anchors",
-        help="with them: quantiles, or score:beta,score:beta, but where an arm says its",
-    )
-    command.add_argument(
-        "--set", action="append", metavar="NAME=VALUE", help="with them: a setting of every run"
-    )
-    command.add_argument(
-        "--seeds", type=int, help=f"how many seeds; default {SEEDS}, of tuned 5, with --quick 1"
-    )
-    command.add_argument(
-        "--first-seed", type=int, help="the first of them; default 0, of tuned and real 1"
-    )
-    command.add_argument(
-        "--processes",
-        type=int,
-        default=os.cpu_count() or 1,
-        help="default: one a core; each loads the model",
-    )
-    command.add_argument(
-        "--out", type=Path, help="folder of results; default: bench, beside the runs"
-    )
-    command.add_argument(
-        "--ray", action="store_true", help="on Ray: the cluster of $RAY_ADDRESS, or this machine"
-    )
-    command.add_argument(
-        "--table", action="store_true", help="run nothing, print the tables of the rows in --out"
-    )
-    command.add_argument(
-        "--distance",
-        action="store_true",
-        help="add the distance to the oracle to rows without; run nothing else",
-    )
-    command.add_argument(
-        "--trials", type=int, default=40, help="tuned: of each arm, at seed 0; default 40"
-    )
-    command.add_argument(
-        "--arms", nargs="+", help="tuned, real: these alone: methods, or presets of AdaPop"
-    )
-    command.add_argument(
-        "--world",
-        default=SANDBOX,
-        help="tuned: the winners as they are in another world, such as people, or in three",
-    )
-    command.add_argument(
-        "--anew",
-        action="store_true",
-        help="tuned, with --world people: searched there, not the sandbox's winners",
-    )
-    command.add_argument(
-        "--sandbox", action="store_true", help="speed: of the sandbox alone, with waiting times"
-    )
-    command.add_argument(
-        "--real", action="store_true", help="speed: of smollm2 on cities, with --quick on few"
-    )
+    add("--model", help=model)
+    asking = "real: text-examples, or chat, in the model's own words"
+    add("--asking", default="text-examples", help=asking)
+    retain = f"with --facts: the facts to retain: {', '.join(RETAIN)}, or a file of them"
+    add("--retain", help=retain)
+    add("--columns", help="with them: which column holds what: question=prompt,answer=reply")
+    add("--drop-bad", **flag, help="with them: leave out facts with scores that are none")
+    anchors = "with them: quantiles, or score:beta,score:beta, but where an arm says its"
+    add("--anchors", help=anchors)
+    add("--set", action="append", metavar="NAME=VALUE", help="with them: a setting of every run")
+    add("--seeds", type=int, help=f"how many seeds; default {SEEDS}, of tuned 5, with --quick 1")
+    add("--first-seed", type=int, help="the first of them; default 0, of tuned and real 1")
+    cores = "default: one a core; each loads the model"
+    add("--processes", type=int, default=os.cpu_count() or 1, help=cores)
+    add("--out", type=Path, help="folder of results; default: bench, beside the runs")
+    add("--ray", **flag, help="on Ray: the cluster of $RAY_ADDRESS, or this machine")
+    add("--table", **flag, help="run nothing, print the tables of the rows in --out")
+    distance = "add the distance to the oracle to rows without; run nothing else"
+    add("--distance", **flag, help=distance)
+    add("--trials", type=int, default=40, help="tuned: of each arm, at seed 0; default 40")
+    add("--arms", nargs="+", help="tuned, real: these alone: methods, or presets of AdaPop")
+    world = "tuned: the winners as they are in another world, such as people, or in three"
+    add("--world", default=SANDBOX, help=world)
+    anew = "tuned, with --world people: searched there, not the sandbox's winners"
+    add("--anew", **flag, help=anew)
+    add("--sandbox", **flag, help="speed: of the sandbox alone, with waiting times")
+    add("--real", **flag, help="speed: of smollm2 on cities, with --quick on few")

@@ -19,8 +19,7 @@ HEAD = ("run", "started", "state", "epochs", "method", "model", "set", "forget",
 
 
 def runs(options: argparse.Namespace) -> None:
-    """`runs`: every run with its state and what it came to; a damaged one with what is wrong with
-    it."""
+    """`runs`: every run with its state and what it came to; a damaged one with its damage."""
     if options.delete:
         _delete(options.delete)
         return
@@ -30,16 +29,12 @@ def runs(options: argparse.Namespace) -> None:
             printing.say_json(row)
         return
     cells = tuple(tuple(_cells(row)) for row in rows)
-    printing.say(
-        Table(
-            f"Runs in {runs_root()}, newest first: {len(rows):,}", HEAD, cells, reading("runs")
-        ).as_text()
-    )
+    title = f"Runs in {runs_root()}, newest first: {len(rows):,}"
+    printing.say(Table(title, HEAD, cells, reading("runs")).as_text())
 
 
 def _delete(names: list[str]) -> None:
-    """Deletes runs of the runs' folder by name: no path, and no folder that is not wholly a
-    run's."""
+    """Deletes runs of the runs' folder by name: no path, and no folder not wholly a run's."""
     listed = {run.id: run for run in all_runs()}
     for name in names:
         if name not in listed:
@@ -53,9 +48,8 @@ def _delete(names: list[str]) -> None:
             message = f"{run.folder} has no {lacking[0]}, so it may be no run; nothing was deleted."
             raise RunError(message, "Look what lies in it, and delete the folder itself.")
         if run.locked or is_held(run.folder, QUEUED):
-            raise RunError(
-                f"Run {run.id} is queued or being worked on.", "Stop it first; nothing was deleted."
-            )
+            message = f"Run {run.id} is queued or being worked on."
+            raise RunError(message, "Stop it first; nothing was deleted.")
     for name in names:
         hide(listed[name].folder, runs_root())
         delete_hidden(runs_root())
@@ -67,33 +61,26 @@ def _row(run: Run) -> dict[str, object]:
         return {"run": run.id, "state": "damaged", "problem": str(damage)}
     config, events = run.config, run.events()
     full = [event for event in events if isinstance(event, Measured) and event.full]
+    gap = next((event.gap for event in full if event.epoch), None)
     return {
         "run": run.id,
         "state": run.state,
-        "method": config.method,
-        "preset": config.preset,
-        "facts": config.facts,
-        "model": config.model,
+        **{name: getattr(config, name) for name in ("method", "preset", "facts", "model")},
         "epoch": run.last_epoch or 0,
         "epochs": config.epochs,
         "started": (run.folder / "config.json").stat().st_mtime,
-        "gap": asdict(gap)
-        if (gap := next((event.gap for event in full if event.epoch), None))
-        else None,
-        "recall": {
-            group: [event.recall(group) for event in full] for group in ("forget", "holdout")
-        },
+        "gap": asdict(gap) if gap else None,
+        "recall": {name: [event.recall(name) for event in full] for name in ("forget", "holdout")},
     }
 
 
 def _cells(row: dict) -> list[str]:
     if "problem" in row:
         return [row["run"], "–", row["state"], *[""] * (len(HEAD) - 4), row["problem"]]
-    recalls = [row["recall"][group] for group in ("forget", "holdout")]
-    came = [
-        " → ".join("–" if share is None else percent(share) for share in shares) or "–"
-        for shares in recalls
-    ]
+    came = []
+    for shares in (row["recall"][group] for group in ("forget", "holdout")):
+        texts = ["–" if share is None else percent(share) for share in shares]
+        came.append(" → ".join(texts) or "–")
     return [
         row["run"],
         f"{datetime.fromtimestamp(row['started']):%Y-%m-%d %H:%M}",

@@ -12,5 +12,4 @@ def page(options: argparse.Namespace) -> None:
 
     launch(lender())
     sys.stdout.flush()
-    # do not wait for the run at work, which can be resumed whatever ends this process
-    os._exit(130)
+    os._exit(130)  # without waiting for the run at work, which can be resumed

@@ -1,5 +1,4 @@
-"""Events and results as plain text: what the command line prints, and how nothing in it can steer a
-terminal."""
+"""Events and results as plain text, in which nothing can steer a terminal."""
 
 from __future__ import annotations
 
@@ -71,8 +70,7 @@ def visible(text: str) -> str:
 
 
 def overwritten(text: str, file: TextIO | None = None) -> None:
-    """Prints a line, by default to the standard error, that the next overwrites, if it goes to a
-    terminal."""
+    """Prints a line, by default to the standard error, that the next overwrites on a terminal."""
     file = file or sys.stderr
     if file.isatty():
         print(f"\r{visible(text)}\033[K\r", end="", file=file, flush=True)
@@ -82,27 +80,21 @@ def event_text(event: events.Event) -> str | None:
     """One line for an event, None for those that say nothing to a reader."""
     if isinstance(event, events.RunStarted):
         again = f", resumed after epoch {event.resumed_from}" if event.resumed_from else ""
+        places = f"retain {event.retain}, hold out {event.holdout}"
         return (
-            f"run {event.run}{again}\n{event.method} on {event.model}: forget {event.forget} "
-            f"facts of {event.facts!r}, "
-            f"retain {event.retain}, hold out {event.holdout}; {event.epochs} epochs of "
-            f"{event.steps} steps"
+            f"run {event.run}{again}\n{event.method} on {event.model}: forget {event.forget} facts "
+            f"of {event.facts!r}, {places}; {event.epochs} epochs of {event.steps} steps"
         )
     if isinstance(event, events.EpochDone):
-        return (
-            f"epoch {event.epoch}  retain loss {event.retain_loss:.3f} nats  drift "
-            f"{event.drift:.3f} "
-            f"(from start {event.drift_from_start:.3f})  λ {event.lam:.3f}  α {event.alpha:.3f}"
-        )
+        drift = f"drift {event.drift:.3f} (from start {event.drift_from_start:.3f})"
+        loss = f"retain loss {event.retain_loss:.3f} nats"
+        return f"epoch {event.epoch}  {loss}  {drift}  λ {event.lam:.3f}  α {event.alpha:.3f}"
     if isinstance(event, events.Measured) and not event.full:
-        forms = "  ".join(
-            f"{form} {_tiers(event, 'forget', form)}" for form in ("direct", "reworded")
-        )
+        forms = [f"{form} {_tiers(event, 'forget', form)}" for form in ("direct", "reworded")]
         kept = event.recall("retain")
-        return (
-            f"         recall rare/middle/popular  "
-            f"{forms}{'' if kept is None else f'  retained {kept:.2f}'}"
-        )
+        retained = "" if kept is None else f"  retained {kept:.2f}"
+        return f"         recall rare/middle/popular  {'  '.join(forms)}{retained}"
+        kept = event.recall("retain")
     if isinstance(event, events.Measuring):
         whose = "the unlearned model" if event.epoch else "the original model"
         return f"measuring {whose}: {event.asked:,} of {event.of:,} questions"
@@ -119,52 +111,40 @@ def event_text(event: events.Event) -> str | None:
 
 
 def step_text(event: events.StepDone, steps: int, left: Left | None = None) -> str:
-    """The progress line of a step, to be overwritten by the next. left: what the run still takes,
-    None if unknown."""
+    """The progress line of a step. left: what the run still takes, None if unknown."""
     position = f"epoch {event.epoch}  step {event.step}/{steps}  forget nll {event.nll_forget:.2f}"
     return f"{position}  {left.text}" if left else position
 
 
 def result_text(run: Run) -> str:
-    """What a run came to: recall before and after, the controller's trace, and what the run itself
-    remarks."""
+    """A run's result: recall before and after, the controller's trace, the run's remarks."""
     before, after, epochs = run.measured(before=True), run.measured(), run.epochs()
     done = [event for event in run.events() if isinstance(event, events.RunDone)]
     compared = [event for event in run.events() if isinstance(event, events.ComparedToOracle)]
-    notes = [
-        f"note: {note}" for event in done[-1:] for note in sentences(event.notes, reader="command")
-    ]
+    remarks = [remark for event in done[-1:] for remark in event.notes]
+    notes = [f"note: {note}" for note in sentences(remarks, reader="command")]
     if before is None or after is None:
         return "\n".join(["This run has no final measurement.", *notes])
-    lines = [
-        "",
-        recall_table(before, after).as_text(),
-        *(
-            [f"gap: {signed(after.gap)}, popular minus rare facts, asked in other words"]
-            if after.gap
-            else []
-        ),
-        "",
-        *[f"{distance_sentence(event.distance)}.\n" for event in compared],
-        f"λ by epoch:     {'  '.join(f'{row.lam:.3f}' for row in epochs)}",
-        f"drift by epoch: {'  '.join(f'{row.drift:.3f}' for row in epochs)}",
-    ]
+    lines = ["", recall_table(before, after).as_text()]
+    if after.gap:
+        lines.append(f"gap: {signed(after.gap)}, popular minus rare facts, asked in other words")
+    lines.append("")
+    lines += [f"{distance_sentence(event.distance)}.\n" for event in compared]
+    lines.append(f"λ by epoch:     {'  '.join(f'{row.lam:.3f}' for row in epochs)}")
+    lines.append(f"drift by epoch: {'  '.join(f'{row.drift:.3f}' for row in epochs)}")
     return "\n".join([*lines, *notes])
 
 
 def asked_text(replies: Asked) -> str:
     """A prompt with both answers."""
-    lines = [f"prompt     {replies.prompt}"] + (
-        [f"gold       {replies.gold}"] if replies.gold else []
-    )
+    lines = [f"prompt     {replies.prompt}"]
+    lines += [f"gold       {replies.gold}"] if replies.gold else []
     for name, answer in (("original", replies.original), ("unlearned", replies.unlearned)):
         stand = ""
         if answer.gold_rank is not None:
             ranks = " ".join(map(str, answer.gold_ranks))
-            stand = (
-                f"   recall {answer.recall:.2f}, gold rank by token {ranks}, "
-                f"{answer.gold_logprob:.2f} nats"
-            )
+            chance = f"{answer.gold_logprob:.2f} nats"
+            stand = f"   recall {answer.recall:.2f}, gold rank by token {ranks}, {chance}"
         lines.append(f"{name:<10} {answer.text}{stand}")
     return "\n".join(lines)
 
@@ -172,13 +152,14 @@ def asked_text(replies: Asked) -> str:
 def error_text(error: AdaPopError) -> str:
     """An error with its fix and, for a file, its first bad rows."""
     problems = error.problems if isinstance(error, DataError) else ()
-    return "\n".join(
-        [
-            f"error: {error.message}",
-            *([f"  {error.fix}"] if error.fix else []),
-            *problem_lines(problems),
-        ]
-    )
+    lines = [f"error: {error.message}", *([f"  {error.fix}"] if error.fix else [])]
+    return "\n".join([*lines, *problem_lines(problems)])
+
+
+def ended_early(error: BaseException) -> int:
+    """Prints why work that keeps what was found ended. Returns the exit status."""
+    say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+    return 130 if isinstance(error, KeyboardInterrupt) else 2
 
 
 def problem_lines(problems: Sequence[Problem]) -> list[str]:

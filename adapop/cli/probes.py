@@ -1,7 +1,6 @@
 """Commands on a run's model: ask it, probe it in every form, try to recover the facts, report."""
 
 import argparse
-import sys
 from dataclasses import asdict
 
 from adapop.cli import printing
@@ -43,17 +42,13 @@ def report(options: argparse.Namespace) -> None:
 
     runs, kind = [find_run(name) for name in options.runs], options.out.suffix.lower()
     if kind not in REPORTS:
-        raise ConfigError(
-            f"{options.out} is no {' and no '.join(REPORTS)} file.", "Those two can be written."
-        )
-    if kind == ".zip":
-        if len(runs) > 1:
-            raise ConfigError(
-                "An archive holds one run.", "Name one run, or write an .html report of several."
-            )
-        printing.say(write_archive(runs[0], options.out, options.title))
-    else:
-        printing.say(write_report(runs, options.out, options.title))
+        message = f"{options.out} is no {' and no '.join(REPORTS)} file."
+        raise ConfigError(message, "Those two can be written.")
+    if kind == ".zip" and len(runs) > 1:
+        fix = "Name one run, or write an .html report of several."
+        raise ConfigError("An archive holds one run.", fix)
+    made, write = (runs[0], write_archive) if kind == ".zip" else (runs, write_report)
+    printing.say(write(made, options.out, options.title))
 
 
 def _ask(run: Run, options: argparse.Namespace) -> None:
@@ -64,11 +59,15 @@ def _ask(run: Run, options: argparse.Namespace) -> None:
     if options.prompt is not None:
         prompts, golds = [options.prompt], [options.gold]
     else:
-        chosen = _chosen(facts, options.facts)
-        prompts = [question for fact in chosen for question in (fact.question, *fact.paraphrases)]
-        golds = [fact.answer for fact in chosen for _ in (fact.question, *fact.paraphrases)]
+        pairs = [
+            (question, fact.answer)
+            for fact in _chosen(facts, options.facts)
+            for question in (fact.question, *fact.paraphrases)
+        ]
+        prompts, golds = map(list, zip(*pairs))
     model = load_model(run)
-    for replies in ask(model, prompts, golds, whole_reply(model, prompts, run.reply_tokens), facts):
+    limit = whole_reply(model, prompts, run.reply_tokens)
+    for replies in ask(model, prompts, golds, limit, facts):
         if options.json:
             printing.say_json(asdict(replies))
         else:
@@ -86,29 +85,22 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
     status = 0
     if options.kinds:
         names = [name.strip() for name in options.kinds.split(",")]
-        kinds = (
-            EVERY_KIND
-            if options.kinds == ALL
-            else tuple(FORM_OF_WAY.get(name, name) for name in names)
-        )
-        plan = Plan(
-            kinds, per_tier=options.per_tier, cosine=options.cosine, max_new_tokens=run.reply_tokens
-        )
+        kinds = tuple(FORM_OF_WAY.get(name, name) for name in names)
+        limits = {"per_tier": options.per_tier, "max_new_tokens": run.reply_tokens}
+        plan = Plan(EVERY_KIND if options.kinds == ALL else kinds, cosine=options.cosine, **limits)
         try:
             for row in battery(model, run.facts, plan, progress):
                 rows.append(row)
         except (AdaPopError, KeyboardInterrupt) as error:
             if not rows:
                 raise
-            status = 130 if isinstance(error, KeyboardInterrupt) else 2
-            printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+            status = printing.ended_early(error)
         run.save_probes(rows)
     if status == 0 and options.recovery:
         names = applicable(run.facts) if options.recovery == ALL else options.recovery.split(",")
         for name in names:
-            run.save_recovery(
-                name, recover(name, model, run.facts, run.reply_tokens, progress, run.config.model)
-            )
+            about = (model, run.facts, run.reply_tokens, progress, run.config.model)
+            run.save_recovery(name, recover(name, *about))
     printing.overwritten("")
     _print_found(run, options.json)
     return status
@@ -127,20 +119,15 @@ def _capability(run: Run, options: argparse.Namespace) -> None:
             content = {"row": "capability", **asdict(row), "difference": row.difference}
             printing.say_json(content | {"paper": paper[row.task]})
         return
-    rows = tuple(
-        (
-            row.task,
-            row.metric,
-            f"{row.questions:,}",
-            deviating(row.original, row.original_stderr),
-            deviating(row.unlearned, row.unlearned_stderr),
-            f"{row.difference:+.3f}",
-            " → ".join("–" if share is None else f"{share:.2f}" for share in paper[row.task]),
-        )
-        for row in results
-    )
+    rows = []
+    for row in results:
+        before = deviating(row.original, row.original_stderr)
+        after = deviating(row.unlearned, row.unlearned_stderr)
+        printed = ("–" if share is None else f"{share:.2f}" for share in paper[row.task])
+        cells = (before, after, f"{row.difference:+.3f}", " → ".join(printed))
+        rows.append((row.task, row.metric, f"{row.questions:,}", *cells))
     head = ("task", "metric", "questions", "original", "unlearned", "difference", "paper")
-    printing.say(Table("What else the model can do", head, rows).as_text())
+    printing.say(Table("What else the model can do", head, tuple(rows)).as_text())
 
 
 def _print_found(run: Run, as_json: bool) -> None:
@@ -162,16 +149,13 @@ def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:
         fact.id: fact for group in (facts.forget, facts.retain, facts.holdout) for fact in group
     }
     if ids is None:
-        one_each = list(
-            {fact.score: fact for fact in sorted(facts.forget, key=lambda f: f.score or 0)}.values()
-        )
+        ordered = sorted(facts.forget, key=lambda fact: fact.score or 0)
+        one_each = list({fact.score: fact for fact in ordered}.values())
         return one_each[:: max(1, len(one_each) // 8)][:8]
     names = [name.strip() for name in ids.split(",")]
     if missing := [name for name in names if name not in every]:
-        raise ConfigError(
-            f"No fact has the id {missing[0]!r}.",
-            "`python -m adapop beta FACTS --json` lists the ids.",
-        )
+        message = f"No fact has the id {missing[0]!r}."
+        raise ConfigError(message, "`python -m adapop beta FACTS --json` lists the ids.")
     return [every[name] for name in names]
 
 
@@ -185,14 +169,11 @@ def export(options: argparse.Namespace) -> None:
     if options.json:
         printing.say_json({**asdict(done), "folder": str(done.folder)})
         return
-    printing.say(
-        f"{done.folder}: {'the merged model' if options.merged else 'the adapter'}; its README.md "
-        f"loads it"
-    )
+    kind = "the merged model" if options.merged else "the adapter"
+    printing.say(f"{done.folder}: {kind}; its README.md loads it")
     if done.remarks:
         printing.say(*done.remarks)
-    printing.say(
-        f"for llama.cpp, in its folder: {gguf(run.config, str(done.folder), options.merged)}"
-    )
+    command = gguf(run.config, str(done.folder), options.merged)
+    printing.say(f"for llama.cpp, in its folder: {command}")
     if done.address:
         printing.say(f"sent to {done.address}, a private repository")

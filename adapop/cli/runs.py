@@ -1,4 +1,4 @@
-"""Commands on runs: start one, go on with one. `check` and `run` look at it the same way before."""
+"""Commands on runs: look at one beforehand, start it, go on with it."""
 
 from __future__ import annotations
 
@@ -40,14 +40,12 @@ def run(options: argparse.Namespace) -> int:
 
     with joined() as ranks:
         run, model = ranks.led(lambda: _prepared(options, ranks.count == 1))
-        return _follow(
-            run, execute(run, model, ranks=ranks, heard=_heard(options.json)), options.json, ranks
-        )
+        events = execute(run, model, ranks=ranks, heard=_heard(options.json))
+        return _follow(run, events, options.json, ranks)
 
 
 def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedModel | None]:
-    """The run, and its model if it was loaded to look at it. alone: no other process works on the
-    run."""
+    """The run, and its model if it was loaded for the look. alone: in one process only."""
     from adapop.runs.execute import prepare
     from adapop.runs.preflight import memory_of, terms_of
 
@@ -56,9 +54,7 @@ def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedMod
     if config.model not in SHIPPED and not options.json:
         costs = sentences([memory_of(config), *terms_of(config)], "command")  # the time is measured
         printing.say("\n".join(costs), file=sys.stderr, flush=True)
-    model = None
-    if alone:
-        model = looked_at(options, config, facts)
+    model = looked_at(options, config, facts) if alone else None
     return prepare(config, facts, options.out), model
 
 
@@ -83,9 +79,8 @@ def resume(options: argparse.Namespace) -> int:
 
     with joined() as ranks:
         run = ranks.led(lambda: _to_resume(options.run))
-        return _follow(
-            run, execute(run, ranks=ranks, heard=_heard(options.json)), options.json, ranks
-        )
+        events = execute(run, ranks=ranks, heard=_heard(options.json))
+        return _follow(run, events, options.json, ranks)
 
 
 def _to_resume(name: str) -> Run:
@@ -103,7 +98,7 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
     """Prints a run's events as they come and its table at the end. Exit status 1 if it failed, 3 if
     it changed nothing. The processes beside the first print nothing."""
     if not ranks.first:
-        # a list: each event must be worked for
+        # a list, since every event must be produced
         return int(any([isinstance(event, RunFailed) for event in events]))
     failed, steps, so_far = False, 0, run.events()
     for event in _until_interrupted(run, events):
@@ -117,16 +112,15 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
         elif text := printing.event_text(event):
             printing.say(text, flush=True)
     if not as_json and run.state == "stopped":
-        printing.say(f"go on with: python -m adapop resume {_shortest_name(run)}")
+        printing.say(_how_to_resume(run))
     if not as_json and run.state == "done":
         printing.say(printing.result_text(run))
         if compared := beside(run):
             lines = (f"- {line}" for line in sentences(compared[1], "command"))
             printing.say(f"\n{compared[0].as_text()}\n\nwhat differs:", *lines, sep="\n")
         question = shlex.quote(run.facts.forget[0].question)
-        printing.say(
-            f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {question}"
-        )
+        command = f"probe {_shortest_name(run)} --prompt {question}"
+        printing.say(f"\nprobe it with: python -m adapop {command}")
     return 1 if failed else UNMOVED if run.state == "done" and nothing_forgotten(run) else 0
 
 
@@ -135,10 +129,12 @@ def _until_interrupted(run: Run, events: Iterator[Event]) -> Iterator[Event]:
     try:
         yield from events
     except KeyboardInterrupt:
-        printing.say(
-            f"\ngo on with: python -m adapop resume {_shortest_name(run)}", file=sys.stderr
-        )
+        printing.say(f"\n{_how_to_resume(run)}", file=sys.stderr)
         raise
+
+
+def _how_to_resume(run: Run) -> str:
+    return f"go on with: python -m adapop resume {_shortest_name(run)}"
 
 
 def _shortest_name(run: Run) -> str:
@@ -152,9 +148,8 @@ def check(options: argparse.Namespace) -> int:
     printing.print_notes(read, options.json)  # first: they may say why the look fails
     checked, _ = _looked(config, read)
     facts = checked.facts
-    printing.print_notes(
-        replace(facts, notes=facts.notes[len(read.notes) :], problems=()), options.json
-    )
+    new = replace(facts, notes=facts.notes[len(read.notes) :], problems=())
+    printing.print_notes(new, options.json)
     if options.json:
         printing.say_json(checked.as_json())
     else:
@@ -192,13 +187,11 @@ def looked_at(
 def _refused(reasons: Sequence[str | Remark], options: argparse.Namespace) -> None:
     if reasons and not options.yes:
         reason, *_ = sentences(reasons, reader="command")
-        raise ConfigError(
-            f"This run would be in vain. {reason}", "Start it all the same with --yes."
-        )
+        message = f"This run would be in vain. {reason}"
+        raise ConfigError(message, "Start it all the same with --yes.")
 
 
 def _looked(config: RunConfig, facts: FactSet) -> tuple[Check, AdaptedModel]:
-    """What a look finds, and the model."""
     from adapop.model.loading import adapted_model
     from adapop.runs import check as looking
     from adapop.runs.execute import settled

@@ -15,16 +15,10 @@ def build(options: argparse.Namespace) -> None:
     from adapop.sandbox.draw import write_world
 
     out = options.out or SHIPPED[options.world] / (ORACLE if options.oracle else "")
-    config = pretrain.PretrainConfig(
-        seed=options.seed,
-        wrong_share=options.wrong_share,
-        hidden=options.hidden,
-        feed_forward=3 * options.hidden,
-        exposures=options.exposures,
-        spread=options.spread,
-        world=options.world,
-        without="forget" if options.oracle else "",
-    )
+    names = ("seed", "wrong_share", "hidden", "exposures", "spread", "world")
+    chosen = {name: getattr(options, name) for name in names}
+    without, feed_forward = "forget" if options.oracle else "", 3 * options.hidden
+    config = pretrain.PretrainConfig(**chosen, feed_forward=feed_forward, without=without)
     pretrain.build(config, out)
     if options.oracle:
         write_oracle_card(out, options.world)

@@ -1,5 +1,4 @@
-"""Commands on facts: score them by a proxy, show the β of each, compare two scorings, add
-rewordings."""
+"""Commands on facts: score them, show the β of each, compare two scorings, add rewordings."""
 
 from __future__ import annotations
 
@@ -41,8 +40,7 @@ DISCORDANT_SHOWN = 10
 
 
 def score(options: argparse.Namespace) -> int:
-    """`score`: prints a line for each fact; what was found before an error or Ctrl-C is written as
-    well."""
+    """`score`: prints a line for each fact; an error or Ctrl-C loses none that was found."""
     progress = Progress(printing.overwritten)
     if options.out:
         check_place(options.out)
@@ -59,8 +57,7 @@ def score(options: argparse.Namespace) -> int:
     except (AdaPopError, KeyboardInterrupt) as error:
         if not scored:
             raise
-        status = 130 if isinstance(error, KeyboardInterrupt) else 2
-        printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+        status = printing.ended_early(error)
     printing.overwritten("")
     if not options.json:
         _print_scores(facts.forget, scored)
@@ -83,20 +80,17 @@ def beta(options: argparse.Namespace) -> None:
         exponent = None if fact.score is None else curve(fact.score)
         word = "unknown score" if exponent is None else regime(exponent)
         if options.json:
-            printing.say_json(
-                {"id": fact.id, "score": fact.score, "beta": exponent, "regime": word}
-            )
+            row = {"id": fact.id, "score": fact.score, "beta": exponent, "regime": word}
+            printing.say_json(row)
         numbers = ("–" if value is None else f"{value:,.3f}" for value in (fact.score, exponent))
         cells.append((*numbers, word, " ".join(fact.question.split())))
     if not options.json:
         head = ("score", "β", "regime", "question")
         title = f"What pushes the {len(cells):,} facts of {facts.name}"
         printing.say(Table(title, head, tuple(cells), reading("betas")).as_text())
-        meaning = (
-            meaning_of(curve(min(known)), curve(max(known))).text()
-            if known
-            else "No fact has a score yet."
-        )
+        meaning = "No fact has a score yet."
+        if known:
+            meaning = meaning_of(curve(min(known)), curve(max(known))).text()
         printing.say(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {meaning}", file=sys.stderr)
         if options.anchors == AUTO:
             printing.say(auto_anchors(facts).remark.text(), file=sys.stderr)
@@ -105,13 +99,10 @@ def beta(options: argparse.Namespace) -> None:
 
 
 def agree(options: argparse.Namespace) -> None:
-    """`agree`: two scorings of the same facts, joined by fact id, or by question where nobody gave
-    ids."""
+    """`agree`: two scorings of the same facts, joined by id, or by question if nobody gave ids."""
     progress = Progress(printing.overwritten)
-    ours, theirs = (
-        load_raw(name, progress, drop_bad=options.drop_bad)
-        for name in (options.first, options.second)
-    )
+    names = (options.first, options.second)
+    ours, theirs = (load_raw(name, progress, drop_bad=options.drop_bad) for name in names)
     one, other = ours.forget, theirs.forget
     first, second = scores_of(one), scores_of(joined(one, other))
     both = FactSet("", forget=(*one, *other))
@@ -120,23 +111,21 @@ def agree(options: argparse.Namespace) -> None:
     recall: dict[str, float] = {}
     if options.model and discordant:
         named = tuple(fact for fact in one if fact.id in discordant)
-        recall = original_recall(
-            make_config(model=options.model), replace(ours, forget=named), progress
-        )
+        facts = replace(ours, forget=named)
+        recall = original_recall(make_config(model=options.model), facts, progress)
         printing.overwritten("")
     if options.json:
         printing.say_json(asdict(compared) | ({"recall": recall} if options.model else {}))
         return
-    printing.say("\n".join(sentences(remarks_of(compared, options.first, options.second))))
-    names = {fact.id: fact.title for fact in one}
+    printing.say("\n".join(sentences(remarks_of(compared, *names))))
+    titles = {fact.id: fact.title for fact in one}
     for fact in discordant:
         known = f"; the model knows it: {recall[fact]:.2f}" if fact in recall else ""
-        printing.say(f"  {names[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}{known}")
+        printing.say(f"  {titles[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}{known}")
 
 
 def facts_of(source: str, progress: Progress, options: argparse.Namespace) -> FactSet:
-    """A set by its name, or a file as it is: no retain facts are added, since facts are only
-    scored."""
+    """A set by its name, or a file as it is: facts that are only scored need none to retain."""
     return load_raw(source, progress, columns=chosen_columns(options), drop_bad=options.drop_bad)
 
 
@@ -147,8 +136,7 @@ def chosen_columns(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _others(options: argparse.Namespace) -> dict[str, dict[str, object]]:
-    """What a file says of its facts beside what we read, by fact id; nothing for a set by its
-    name."""
+    """What a file says of its facts beside what we read, by fact id; of a set by name nothing."""
     if options.facts in ENTRIES:
         return {}
     table = read_table(Path(options.facts))
@@ -158,9 +146,8 @@ def _others(options: argparse.Namespace) -> dict[str, dict[str, object]]:
 def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
     """Scores of a source. Prints first what they may cost."""
     if options.proxy == "corpus" and options.corpus is None:
-        raise ConfigError(
-            "--proxy corpus needs a text to count in.", "Add --corpus FILE_OR_FOLDER."
-        )
+        message = "--proxy corpus needs a text to count in."
+        raise ConfigError(message, "Add --corpus FILE_OR_FOLDER.")
     names = ("formula", "language", "year", "index", "combine")
     chosen = Choices(**{name: getattr(options, name) for name in names}, text=options.corpus)
     if options.proxy == "judge":
@@ -181,13 +168,10 @@ def _changed(change: Callable[..., Mapping[str, float]]):
         known = {fact.id: fact.score for fact in facts.forget if fact.score is not None}
         new = change(known, options, facts)
         for fact in facts.forget:
-            source = f"{options.proxy}, of {fact.score_source}" if fact.id in new else ""
-            yield Score(
-                fact.id,
-                new.get(fact.id),
-                source,
-                reason="" if fact.id in new else "had no score before",
-            )
+            if fact.id in new:
+                yield Score(fact.id, new[fact.id], f"{options.proxy}, of {fact.score_source}")
+            else:
+                yield Score(fact.id, None, "", reason="had no score before")
 
     return changed
 
@@ -200,9 +184,8 @@ def _between_tiers(known: dict[str, float], options: argparse.Namespace, facts: 
 def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
     """The same score for every fact, also for those that had none."""
     if not 0 <= options.value < math.inf:
-        raise ConfigError(
-            f"--value is {options.value:g}, which is no score.", "Scores are finite and at least 0."
-        )
+        message = f"--value is {options.value:g}, which is no score."
+        raise ConfigError(message, "Scores are finite and at least 0.")
     for fact in facts.forget:
         yield Score(fact.id, options.value, "constant")
 
@@ -218,9 +201,8 @@ def chosen_judge(options: argparse.Namespace, progress: Progress) -> Judge:
         try:
             judge.system = path.read_text(encoding="utf-8").strip()
         except (OSError, ValueError) as error:
-            raise ConfigError(
-                f"--prompt {path} cannot be read ({error}).", "Name a text file."
-            ) from None
+            message = f"--prompt {path} cannot be read ({error})."
+            raise ConfigError(message, "Name a text file.") from None
     return judge
 
 
@@ -271,19 +253,14 @@ def reword(options: argparse.Namespace) -> int:
                 texts[rewording.fact_id] = (*texts.get(rewording.fact_id, ()), rewording.text)
             progress.say(f"Reworded {len(texts):,} of {len(bare):,} facts")
     except (AdaPopError, KeyboardInterrupt) as error:
-        status = 130 if isinstance(error, KeyboardInterrupt) else 2
-        printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+        status = printing.ended_early(error)
     printing.overwritten("")
     reworded = tuple(
         replace(fact, paraphrases=texts.get(fact.id, fact.paraphrases)) for fact in facts.forget
     )
-    write_scored(
-        replace(facts, forget=reworded), given(facts.forget).scores, options.out, _others(options)
-    )
-    printing.say(
-        f"{len(texts):,} of {len(bare):,} facts without rewordings have some now, {failed:,} got "
-        f"none that can be "
-        f"used; written to {options.out}",
-        file=sys.stderr,
-    )
+    known = given(facts.forget).scores
+    write_scored(replace(facts, forget=reworded), known, options.out, _others(options))
+    made = f"{len(texts):,} of {len(bare):,} facts without rewordings have some now"
+    lacking = f"{failed:,} got none that can be used"
+    printing.say(f"{made}, {lacking}; written to {options.out}", file=sys.stderr)
     return status

@@ -1,5 +1,4 @@
-"""`tokens`: exactly which tokens of a question and its answer a model is scored on, and why the
-others are not."""
+"""`tokens`: which tokens of a question and its answer a model is scored on, and why."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -31,21 +30,15 @@ def tokens(options: argparse.Namespace) -> None:
         facts = replace(facts, forget=facts.forget[: options.first])
     else:
         facts, prompting = _facts(options), None
-        config = RunConfig(
-            model=options.model, include_tail=options.include_tail, asking=options.asking
-        )
-        prompt = (
-            options.system if options.system is not None else system_prompt(config.model, facts)
-        )
-        config = replace(config, system=prompt)
+        config = RunConfig(options.model, include_tail=options.include_tail, asking=options.asking)
+        default = system_prompt(config.model, facts)
+        config = replace(config, system=default if options.system is None else options.system)
     tokenizer = load_tokenizer(config)
     way = prompting.asking if prompting else "chat" if options.run else config.asking
     examples = prompting.examples if prompting else examples_of(tokenizer, facts)
     if not examples and way != "chat":
-        raise ConfigError(
-            f"{facts.name} has no three examples to ask {way}.",
-            "Name --facts with more rows to retain.",
-        )
+        message = f"{facts.name} has no three examples to ask {way}."
+        raise ConfigError(message, "Name --facts with more rows to retain.")
     tokenizer.chat_template = template_of(tokenizer, tokenizer.chat_template, way, examples)
     spoken, last = prompting.spoken if prompting else {}, None
     for token in tokens_of(tokenizer, facts.forget, config, spoken):
@@ -56,10 +49,8 @@ def tokens(options: argparse.Namespace) -> None:
             last = token["fact"]
             printing.say(f"\n{last}\n{'place':>6}{'id':>9}  scored  why      text")
         scored = "yes" if token["scored"] else "-"
-        printing.say(
-            f"{token['place']:>6}{token['id']:>9}  {scored:<6}  {token['why']:<7}  "
-            f"{token['text']!r}"
-        )
+        line = f"{token['place']:>6}{token['id']:>9}  {scored:<6}  {token['why']:<7}"
+        printing.say(f"{line}  {token['text']!r}")
 
 
 def tokens_of(
@@ -78,34 +69,26 @@ def tokens_of(
 
     rows = encode_facts(tokenizer, facts, config.system, include_tail=True, spoken=spoken)
     for fact, row in zip(facts, rows):
-        content, prompt = (
-            row.length - row.tail,
-            len(encode_prompt(tokenizer, fact.question, config.system)),
-        )
+        content = row.length - row.tail
+        prompt = len(encode_prompt(tokenizer, fact.question, config.system))
         for place, number in enumerate(row.prompt + row.answer):
             before = PROMPT if place < prompt else LEAD
             why = before if place < len(row.prompt) else CONTENT if place < content else TAIL
             scored = why == CONTENT or (why == TAIL and config.include_tail)
-            token = {
-                "fact": fact.id,
-                "place": place,
-                "id": number,
-                "text": tokenizer.decode([number]),
-            }
+            text = tokenizer.decode([number])
+            token = {"fact": fact.id, "place": place, "id": number, "text": text}
             yield token | {"why": why, "scored": scored}
 
 
 def _facts(options: argparse.Namespace) -> FactSet:
     """The facts that are shown, all to forget, and the examples of their set."""
     if (options.question is None) != (options.answer is None):
-        raise ConfigError(
-            "--question and --answer belong together.", "Give both, or neither and --facts."
-        )
+        message = "--question and --answer belong together."
+        raise ConfigError(message, "Give both, or neither and --facts.")
     typed = () if options.question is None else (Fact("typed", options.question, options.answer),)
     if typed and options.asking == "chat":
         return FactSet("typed", typed)
-    facts = load_facts(
-        options.facts, options.model, columns=chosen_columns(options), drop_bad=options.drop_bad
-    )
+    chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
+    facts = load_facts(options.facts, options.model, **chosen)
     facts = facts if options.asking == "chat" else with_examples(facts, RunConfig().seed)
     return replace(facts, forget=typed or facts.forget[: options.first])

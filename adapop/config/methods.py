@@ -1,5 +1,4 @@
-"""The methods in words and numbers, without torch: what a list of choices shows and what a run
-starts from.
+"""The methods in words and numbers: what a list of choices shows, what a run starts from. No torch.
 
 They are in `assets/methods.json`. Sources: the paper's runs where its scripts name a value, else
 the nearest public LoRA port (METHODS 2.0 to 2.16); of `authors`, what stands under `why`. What a
@@ -19,8 +18,7 @@ Settings = Mapping[str, int | float | str | tuple[int, ...] | tuple[str, ...] | 
 
 @dataclass(frozen=True)
 class Method:
-    """One method of unlearning, as a user chooses it. What it computes is an `Objective` of the
-    same name."""
+    """A method of unlearning as users choose it. An `Objective` of the same name computes it."""
 
     title: str
     """What it is called on the page and in reports."""
@@ -80,9 +78,6 @@ def method_named(name: str) -> Method:
         return METHODS[name]
     module, _, own = name.partition(":")
     own_class = getattr(sys.modules.get(module), own, None)
-    about = (
-        (getattr(own_class, "__doc__", None) or f"A method of one's own, {name}.")
-        .strip()
-        .splitlines()[0]
-    )
-    return Method(own or name, "", about, scored="beta" in getattr(own_class, "uses", ()))
+    about = getattr(own_class, "__doc__", None) or f"A method of one's own, {name}."
+    first, scored = about.strip().splitlines()[0], "beta" in getattr(own_class, "uses", ())
+    return Method(own or name, "", first, scored=scored)

@@ -1,4 +1,4 @@
-"""The presets people start from, and the configuration that a method gets under one: `make_config`.
+"""The presets, and the configuration that a method gets under one: `make_config`.
 
 "paper" is what Borisiuk et al. 2026 state, or where they name no value the nearest public LoRA port
 of their runs (METHODS 1.5, 2.0). "authors" is what a method's own authors recommend, "as-released"
@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from adapop.config.declaration import check_choice
 from adapop.config.methods import METHODS, method_named, tuned_on
-from adapop.config.run import SETTINGS, RunConfig, check_choice
+from adapop.config.run import SETTINGS, RunConfig
 from adapop.errors import ConfigError
 from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.paths import SHIPPED
@@ -25,8 +26,7 @@ from adapop.popularity.beta import BetaMap
 # and probes play no part.
 RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
 RETAIN_KEPT, FORGOTTEN = 0.95, 1 / 3
-# of the paper's learning-rate sweep; the last is its main one
-PAPER_RATES = (1e-6, 5e-6, 1e-5, 5e-5, 1e-4)
+PAPER_RATES = (1e-6, 5e-6, 1e-5, 5e-5, 1e-4)  # of the paper's sweep; the last is its main one
 # In the world of people it chose for adapop, wga, npo, gd, satimp, undial, simnpo and redirect; the
 # others have the sandbox's rates.
 SANDBOX_RATES = {name: method.sandbox_rate for name, method in METHODS.items()}
@@ -77,8 +77,7 @@ def make_config(
     model: str = SANDBOX,
     **changes: Any,
 ) -> RunConfig:
-    """The configuration of a method under a preset, on the sandbox or on a real model, with
-    `changes` on top.
+    """The configuration of a method under a preset, on a model, with `changes` on top.
 
     method: a key of `METHODS`, or a method of one's own: a subclass of `Objective`, or an instance
     of one, whose fields then are the arguments. It is recorded as "package.module:Class": a run can
@@ -95,27 +94,19 @@ def make_config(
     else:  # a name is never imported here: it may come from a request
         check_choice("method", method, tuple(METHODS))
     check_choice("preset", preset, (*PRESETS, AUTHORS, TUNED))
-    if preset not in presets_of(method, model):
+    if preset not in (known := presets_of(method, model)):
+        title, fix = method_named(method).title, "Use 'paper'."
         if preset == TUNED:
-            message = (
-                f"{method_named(method).title} has no tuned settings for {model}: nobody "
-                f"searched, or in vain."
-            )
-            raise ConfigError(message, "Use 'paper'.")
-        if preset == AUTHORS:
-            message = (
-                f"{METHODS[method].title} has no preset of its authors: none that differs "
-                f"is recorded here."
-            )
-            raise ConfigError(message, "Use 'paper'.")
-        message = f"The preset {preset!r} changes AdaPop; {method} has nothing it would change."
-        raise ConfigError(message, f"Use {' or '.join(map(repr, presets_of(method, model)))}.")
-    unknown = changes.keys() - SETTINGS.keys()
-    if unknown:
-        raise ConfigError(
-            f"Unknown settings: {', '.join(sorted(unknown))}.",
-            "See RunConfig for those that exist.",
-        )
+            message = f"{title} has no tuned settings for {model}: nobody searched, or in vain."
+        elif preset == AUTHORS:
+            message = f"{title} has no preset of its authors: none that differs is recorded here."
+        else:
+            message = f"The preset {preset!r} changes AdaPop; {method} has nothing it would change."
+            fix = f"Use {' or '.join(map(repr, known))}."
+        raise ConfigError(message, fix)
+    if unknown := changes.keys() - SETTINGS.keys():
+        message = f"Unknown settings: {', '.join(sorted(unknown))}."
+        raise ConfigError(message, "See RunConfig for those that exist.")
     return _config(method, preset, model, changes)
 
 
@@ -134,22 +125,19 @@ def own_method(method: type | object) -> tuple[str, dict[str, Any]]:
     ConfigError: it is no method, or another process could not import it by its name."""
     own = method if isinstance(method, type) else type(method)
     if not (is_dataclass(own) and hasattr(own, "forget_loss")):
-        raise ConfigError(
-            f"{own.__name__} is no method.",
-            "Give a name of METHODS, or a subclass of adapop.Objective.",
-        )
+        fix = "Give a name of METHODS, or a subclass of adapop.Objective."
+        raise ConfigError(f"{own.__name__} is no method.", fix)
     if getattr(own, "name", "") in METHODS and own.__module__.startswith("adapop."):
         name = own.name
     elif own.__qualname__ != own.__name__:
-        raise ConfigError(
-            f"The method {own.__qualname__} is defined inside something else.",
-            "Define it at the top of a module, so that a resumed run finds it by its name.",
-        )
+        message = f"The method {own.__qualname__} is defined inside something else."
+        fix = "Define it at the top of a module, so that a resumed run finds it by its name."
+        raise ConfigError(message, fix)
     else:
         name = f"{own.__module__}:{own.__name__}"
-    return name, {} if own is method else {
-        item.name: getattr(method, item.name) for item in fields(own)
-    }
+    if own is method:
+        return name, {}
+    return name, {item.name: getattr(method, item.name) for item in fields(own)}
 
 
 def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
@@ -163,10 +151,8 @@ def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
 def follows_scores(config: RunConfig) -> bool:
     """Whether β follows the scores: the method weighs by it, and the preset sets no β for all."""
     method = method_named(config.method)
-    counted = method.scored and (
-        not method.scored_by or bool(config.arguments.get(method.scored_by))
-    )
-    return counted and "beta" not in PRESETS.get(config.preset, {})
+    counted = not method.scored_by or bool(config.arguments.get(method.scored_by))
+    return method.scored and counted and "beta" not in PRESETS.get(config.preset, {})
 
 
 def _settings(method: str, preset: str, model: str) -> dict[str, Any]:

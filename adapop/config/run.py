@@ -11,68 +11,21 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter
 
 from adapop.assets import as_kind, parse_json
+from adapop.config.declaration import MOST, Setting, check_choice, check_number, setting
 from adapop.errors import ConfigError, truncated
 from adapop.facts.fact import SANDBOX
 from adapop.popularity.beta import BetaMap
 
 PAPER_RATE = 1e-4  # paper, main tables
+SEPARATE = {"setting": Setting(separate=True)}
 ALL_LINEAR = "all-linear"  # as a target: every linear layer but the output head
 SEED_LIMIT = 2**63
 EVERY_RUN = {"beta", "lora_targets"}  # settings that were never left out; the others have defaults
-LEAST, MOST = 1e-12, 1e30  # of a setting that must be above 0, and of any: float32 ends at 3e38
-MOST_WHOLE = 10**6
-
-
-@dataclass(frozen=True)
-class Setting:
-    """How one setting of a run may be set, and where."""
-
-    kind: str = ""
-    """Its type, as it is written below."""
-    choices: tuple[str, ...] = ()
-    """What it may be, where that is one of a few."""
-    positive: bool = False
-    """Whether a number must be above 0; others may be 0."""
-    short: str = ""
-    """A short form of its option on the command line."""
-    separate: bool = False
-    """Whether it is given by an option or argument of its own, on the command line and in calls."""
-    every: str = ""
-    """Of a list: what "all" stands for on the page."""
-    public: float | None = None
-    """The most on a public page."""
-    shared: bool = False
-    """Whether all runs of a race take it from Run where it was changed: it is of the model or of
-    measuring, not of a method."""
-    compared: bool = True
-    """Whether a value that is not the paper's is listed beside its numbers. Of the others some
-    decide none of them, and some are told of apart (`report.beside_paper`)."""
-
-    @property
-    def number(self) -> bool:
-        """Whether it is a number, or may be one."""
-        return self.kind.startswith(("int", "float"))
-
-    @property
-    def whole(self) -> bool:
-        """Whether it is a whole number, or may be one."""
-        return self.kind.startswith("int")
-
-    @property
-    def optional(self) -> bool:
-        """Whether it may be None."""
-        return "None" in self.kind
-
-
-def setting(default: Any, *choices: str, **about: Any) -> Any:
-    """A field of `RunConfig`. choices, about: fields of its `Setting`."""
-    return field(default=default, metadata={"setting": Setting(choices=choices, **about)})
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that decides a run's numbers, apart from the facts themselves. `make_config` makes
-    one."""
+    """All that decides a run's numbers but the facts themselves. `make_config` makes one."""
 
     model: str = setting(SANDBOX, separate=True, compared=False)
     """"sandbox" or "people", "smollm2" or "gemma3-270m" (from Python packages), a Hub id, or the
@@ -84,9 +37,7 @@ class RunConfig:
     run's folder."""
     method: str = setting("adapop", separate=True, compared=False)
     """Key of `METHODS`, or "package.module:Class" for a method of one's own."""
-    arguments: dict[str, Any] = field(
-        default_factory=dict, metadata={"setting": Setting(separate=True)}
-    )
+    arguments: dict[str, Any] = field(default_factory=dict, metadata=SEPARATE)
     """The method's own arguments: fields of its `Objective`."""
     preset: str = setting("paper", separate=True, compared=False)
     """Key of `PRESETS`, "authors" or "tuned"; it has set what is set here, and decides how
@@ -113,8 +64,7 @@ class RunConfig:
     floor: float = setting(1e-8, positive=True)
     """xi, least value of the reference that drift is divided by, in nats; above 0."""
     reference: str = setting("epoch_1", "epoch_1", "start")
-    """What drift is measured against: the retain loss after "epoch_1" (paper), or at the
-    "start"."""
+    """What drift is measured against: the retain loss after "epoch_1" (paper), or at "start"."""
     alpha_max: float | None = setting(None, compared=False)
     """Controller "dual": largest retain weight, at least 0; None for alpha0 + lam_max (paper). Its
     code stops at 1."""
@@ -164,8 +114,7 @@ class RunConfig:
     lora_targets: tuple[str, ...] = setting(
         ("q_proj", "k_proj", "v_proj", "o_proj"), short="--targets", every=ALL_LINEAR, shared=True
     )
-    """Names of the linear layers that get an adapter, or ("all-linear",): all but the output
-    head."""
+    """Names of the linear layers with an adapter, or ("all-linear",): all but the output head."""
     lora_layers: tuple[int, ...] | None = setting(None, short="--layers", every="none", shared=True)
     """In which blocks, counted from 0; None for all."""
     seed: int = setting(0, compared=False)
@@ -177,8 +126,7 @@ class RunConfig:
     four_bit: bool = False
     """Whether the frozen weights are kept in NF4 (needs a GPU and bitsandbytes)."""
     system: str | None = setting(None, compared=False)
-    """System prompt; None for what the benchmark asks with, see
-    `facts.benchmarks.system_prompt`."""
+    """System prompt; None for the benchmark's, see `facts.benchmarks.system_prompt`."""
     asking: str = setting("chat", "auto", "chat", "chat-examples", "text-examples", shared=True)
     """How the model is asked: in "chat", in chat after three examples ("chat-examples"), as text
     after three examples ("text-examples"), or "auto": as it answers most of the facts at once."""
@@ -224,40 +172,30 @@ class RunConfig:
                 check_choice(name, getattr(self, name), about.choices)
         for name in ("model", "facts", "method", "preset"):
             if not isinstance(getattr(self, name), str):
-                raise ConfigError(
-                    f"{name} is {truncated(getattr(self, name))!r}.", "It must be text."
-                )
+                message = f"{name} is {truncated(getattr(self, name))!r}."
+                raise ConfigError(message, "It must be text.")
         if not isinstance(self.arguments, dict):
             raise ConfigError(f"arguments is {truncated(self.arguments)!r}.", "Give them by name.")
         if type(self.seed) is not int or not 0 <= self.seed < SEED_LIMIT:
-            raise ConfigError(
-                f"seed is {truncated(repr(self.seed))}.",
-                "It must be a whole number of at least 0 and below 2^63.",
-            )
+            fix = "It must be a whole number of at least 0 and below 2^63."
+            raise ConfigError(f"seed is {truncated(repr(self.seed))}.", fix)
         for name, about in SETTINGS.items():
             value = getattr(self, name)
             if about.number and name != "seed" and not (about.optional and value is None):
-                _check_number(name, value, about)
+                check_number(name, value, about)
         if self.keep == "best" and self.measure != "every-epoch":
-            raise ConfigError(
-                "The best epoch is not known unless each is measured.",
-                'Set measure to "every-epoch".',
-            )
+            message = "The best epoch is not known unless each is measured."
+            raise ConfigError(message, 'Set measure to "every-epoch".')
         if self.patience and self.keep != "best":
-            raise ConfigError(
-                "patience ends a run that keeps its best epoch, and no other.",
-                'Set keep to "best".',
-            )
+            message = "patience ends a run that keeps its best epoch, and no other."
+            raise ConfigError(message, 'Set keep to "best".')
         if self.start == "sft" and self.four_bit:
-            raise ConfigError(
-                'Start "sft" cannot be merged into 4-bit weights.', "Leave out four_bit."
-            )
+            message = 'Start "sft" cannot be merged into 4-bit weights.'
+            raise ConfigError(message, "Leave out four_bit.")
         for name, value in self.arguments.items():
             if isinstance(value, (int, float)) and not abs(value) <= MOST:
-                raise ConfigError(
-                    f"The argument {name} is {truncated(repr(value))}.",
-                    f"It may be {MOST:g} at most.",
-                )
+                message = f"The argument {name} is {truncated(repr(value))}."
+                raise ConfigError(message, f"It may be {MOST:g} at most.")
 
     def to_json(self) -> str:
         """The configuration as JSON, the file beside every run."""
@@ -277,10 +215,8 @@ class RunConfig:
             if lacking := EVERY_RUN - content.keys():
                 raise ValueError(f"it has no {', '.join(sorted(lacking))}")
             if unknown := content.keys() - SETTINGS.keys():
-                raise ConfigError(
-                    f"Unknown settings: {', '.join(sorted(unknown))}.",
-                    "Remove them or update AdaPop.",
-                )
+                message = f"Unknown settings: {', '.join(sorted(unknown))}."
+                raise ConfigError(message, "Remove them or update AdaPop.")
             return as_kind(content, cls)
         except (ValueError, AttributeError) as error:
             message, fix = f"This is no run's configuration ({error}).", "Start the run again."
@@ -289,7 +225,7 @@ class RunConfig:
         raise ConfigError(f"{source}: {message}" if source else message, fix)
 
 
-# so that pydantic reads the texts above
+# pydantic then takes the texts above as descriptions
 RunConfig.__pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 SETTINGS = {
     item.name: replace(item.metadata.get("setting", Setting()), kind=item.type)
@@ -302,28 +238,3 @@ def meanings() -> dict[str, str]:
     """Setting -> what it is, as the text below its declaration says."""
     properties = TypeAdapter(RunConfig).json_schema()["properties"]
     return {name: " ".join(properties[name]["description"].split()) for name in SETTINGS}
-
-
-def _check_number(name: str, value: object, about: Setting) -> None:
-    """Raises:
-    ConfigError: a setting is no number, or out of its range.
-    """
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise ConfigError(f"{name} is {truncated(repr(value))}.", "It must be a number.")
-    if about.whole:
-        least, most, kind = int(about.positive), MOST_WHOLE, "whole number"
-    else:
-        least, most, kind = LEAST if about.positive else 0, MOST, "finite number"
-    if not least <= value <= most or (about.whole and value != int(value)):
-        raise ConfigError(
-            f"{name} is {truncated(repr(value))}.",
-            f"It must be a {kind} from {least:g} to {most:,g}.",
-        )
-
-
-def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    """Raises:
-    ConfigError: the value is none of the known ones.
-    """
-    if value not in known:
-        raise ConfigError(f"{name} is {truncated(value)!r}.", f"Use one of {', '.join(known)}.")

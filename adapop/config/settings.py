@@ -1,5 +1,4 @@
-"""The settings of a run by name, as text makes them: for the command line, the API and whoever
-reads a form.
+"""The settings of a run from text, by name: for the command line, the API and forms.
 
 `RunConfig` alone declares them: their names, types, defaults and what they mean.
 """
@@ -11,7 +10,7 @@ from adapop.config.run import SETTINGS, meanings
 from adapop.errors import ConfigError, truncated
 
 SEPARATE = tuple(name for name, about in SETTINGS.items() if about.separate)
-# of a run: the curve, given by its anchors; as text: the argument of WGA, NPO and others
+# a run's setting is the curve, given by anchors; as text it is an argument of WGA, NPO and others
 BETA = "beta"
 TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -24,13 +23,11 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
         name, given, text = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not (given and name):
-            raise ConfigError(
-                f"{truncated(pair)!r} sets nothing.", "Write NAME=VALUE, for example lora_rank=8."
-            )
+            fix = "Write NAME=VALUE, for example lora_rank=8."
+            raise ConfigError(f"{truncated(pair)!r} sets nothing.", fix)
         if name in SEPARATE and name != BETA:
-            raise ConfigError(
-                f"{name} is not set here.", "It has an option or an argument of its own."
-            )
+            fix = "It has an option or an argument of its own."
+            raise ConfigError(f"{name} is not set here.", fix)
         if name in SETTINGS and name != BETA:
             settings[name] = value_of(name, text.strip())
         else:
@@ -50,17 +47,10 @@ def value_of(name: str, text: str) -> Any:
             return tuple(map(int, parts)) if "int" in kind else tuple(parts)
         if kind == "bool":
             return TRUTHS[text.lower()]
-        return (
-            int(text)
-            if kind.startswith("int")
-            else float(text)
-            if kind.startswith("float")
-            else text
-        )
+        return {"int": int, "float": float}.get(kind.partition(" ")[0], str)(text)
     except (ValueError, KeyError):
-        raise ConfigError(
-            f"{name} is {truncated(text)!r}, which is no {kind}.", meanings()[name]
-        ) from None
+        message = f"{name} is {truncated(text)!r}, which is no {kind}."
+        raise ConfigError(message, meanings()[name]) from None
 
 
 def _plain(text: str) -> Any:

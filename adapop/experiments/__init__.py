@@ -1,6 +1,6 @@
 """Measurements anyone can make again: `python -m adapop bench NAME`.
 
-Read `item` (a run), `plans` (which runs an experiment is made of), `trial` (an item done),
-`results` (rows on disk), `engine` and `cluster` (who does them), then `tables`, `sweep` and
-`pictures` (what rows say), and `run`, which joins them. `speed` stands alone.
+Read `item` (a run), `plans` (which runs an experiment is made of), `trial` (executes one),
+`results` (rows on disk) and `engine` (several processes), then `tables`, `sweep` and `pictures`
+(made of the rows), and `run`, which joins them. `speed` stands alone.
 """

@@ -15,7 +15,7 @@ from adapop.facts.fact import FactSet
 from adapop.paths import SHIPPED, found_from_anywhere
 from adapop.report.record import name_of
 
-# those that ask nothing of the sandbox alone
+# experiments that need nothing of the sandbox
 OWN = ("main", "rates", "forgetting", "ablation", "coefficients", "scores", "epochs", "alpha")
 DECADE = (-0.5, -0.25, 0.0, 0.25, 0.5)  # powers of ten around a rate that was given
 DECIDED = ("arguments", "seed", "frames", "measure")  # by an experiment itself
@@ -38,40 +38,30 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
         rewording.
     """
     if place.name not in OWN:
-        raise ConfigError(
-            f"bench {place.name} is about the sandbox alone.",
-            f"With --facts or --model: {', '.join(OWN)}.",
-        )
+        message = f"bench {place.name} is about the sandbox alone."
+        raise ConfigError(message, f"With --facts or --model: {', '.join(OWN)}.")
     if taken := sorted(changes.keys() & DECIDED):
         raise ConfigError(f"{taken[0]} is decided by the experiment.", "Leave it out.")
     if not any(fact.paraphrases for fact in facts.forget):
-        raise ConfigError(
-            f"No fact of {facts.name} has a rewording, and the tables are of answers in other "
-            f"words.",
-            "Add a column called paraphrases, or let `adapop reword` write them.",
-        )
+        message = f"No fact of {facts.name} has a rewording"
+        fix = "Add a column called paraphrases, or let `adapop reword` write them."
+        raise ConfigError(f"{message}, and the tables are of answers in other words.", fix)
     model = found_from_anywhere(model)
     ground, base = Ground(facts, model, changes), EXPERIMENTS[place.name]
     rates, given = rates_for(model, changes), "learning_rate" in changes
-    over_rates = dict.fromkeys(SWEPT, swept(METHOD_ARMS, rates)) | {
-        "ablation": ablated(rates=() if given else rates)
-    }
-    planner = over_rates.get(place.name, base.plan)
+    planners = dict.fromkeys(SWEPT, swept(METHOD_ARMS, rates))
+    planners["ablation"] = ablated(rates=() if given else rates)
+    planner = planners.get(place.name, base.plan)
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         here = {item.key: replace(item, ground=ground).key for item in planner(seeds, quick, {})}
-        # as the plan looks for it
+        # by the keys that the planner looks for
         own_rows = {key: known[own] for key, own in here.items() if own in known}
         return [replace(item, ground=ground) for item in planner(seeds, quick, own_rows)]
 
-    own = Experiment(
-        f"{base.title}: {facts.name}, {name_of(model)}",
-        base.question,
-        plan,
-        tuple(table for table in base.tables if table is not published_table),
-        base.figures,
-    )
+    title = f"{base.title}: {facts.name}, {name_of(model)}"
+    tables = tuple(table for table in base.tables if table is not published_table)
+    own = Experiment(title, base.question, plan, tables, base.figures)
     identity = f"{facts.sha256} {model} {sorted(changes.items())}"
-    return replace(
-        place, name=f"{place.name}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}", own=own
-    )
+    name = f"{place.name}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
+    return replace(place, name=name, own=own)

@@ -1,5 +1,4 @@
-"""The distance to the oracle in an experiment's rows: its columns, the table and the figure. No
-torch."""
+"""The distance to the oracle in an experiment's rows: columns, table and figure. No torch."""
 
 from collections.abc import Sequence
 
@@ -20,13 +19,11 @@ def distance_cells(distance: Distance | None) -> dict[str, float | None]:
     """A run's distance by column of `results.ORACLE`; empty where there is none."""
     if distance is None:
         return {}
-    shares = {tier: distance.shares(REWORDED, tier) for tier in ("all", *TIERS)}
-    cells = {
-        f"oracle_{name}_{tier}": share[state].mean
-        for tier, share in shares.items()
-        for name, state in STATE_NAMES.items()
-        if share
-    }
+    cells = {}
+    for tier in ("all", *TIERS):
+        if shares := distance.shares(REWORDED, tier):
+            for name, state in STATE_NAMES.items():
+                cells[f"oracle_{name}_{tier}"] = shares[state].mean
     kls = {row.group: row.kl for row in distance.groups if (row.form, row.tier) == (DIRECT, "all")}
     cells |= {f"oracle_kl_{group}": kls.get(group) for group in FACT_GROUPS}
     return {**cells, "forget_quality_log10": distance.quality.log10}
@@ -57,52 +54,35 @@ def oracle_table(arms: Rows) -> Table | None:
     values: dict[str, Value] = {
         "as if never learnt": NEAR,
         "at its nearest": lambda row: (nearest(row) or (None, None))[1],
-        **{
-            f"{name}-forgotten, {tier}": column(f"oracle_{name}_{tier}")
-            for name in ("over", "under")
-            for tier in TIERS
-        },
-        **{f"KL, {group}": column(f"oracle_kl_{group}") for group in FACT_GROUPS},
-        "log₁₀ forget quality": column("forget_quality_log10"),
     }
-    measured = {
-        title: [row for row in rows if NEAR(row) is not None] for title, rows in arms.items()
-    }
+    for name in ("over", "under"):
+        for tier in TIERS:
+            values[f"{name}-forgotten, {tier}"] = column(f"oracle_{name}_{tier}")
+    values |= {f"KL, {group}": column(f"oracle_kl_{group}") for group in FACT_GROUPS}
+    values["log₁₀ forget quality"] = column("forget_quality_log10")
     rows = []
     for title in _nearest_first(arms):
-        means = [text(over(measured[title], value)) for value in values.values()]
-        epochs = {
-            f"{nearest(row)[0]} of {len(row['lam']) - 1}" for row in measured[title] if nearest(row)
-        }
-        rows.append(
-            (title, *means[:2], ", ".join(sorted(epochs)), *means[2:], counted(measured[title]))
-        )
+        own = [row for row in arms[title] if NEAR(row) is not None]
+        means = [text(over(own, value)) for value in values.values()]
+        ends = {f"{near[0]} of {len(row['lam']) - 1}" for row in own if (near := nearest(row))}
+        rows.append((title, *means[:2], ", ".join(sorted(ends)), *means[2:], counted(own)))
+    if not rows:
+        return None
     first, second, *others = values
     head = ("", first, second, "epoch", *others, "seeds")
-    return (
-        Table("Beside a model that never knew", head, tuple(rows), reading("oracle"))
-        if rows
-        else None
-    )
+    return Table("Beside a model that never knew", head, tuple(rows), reading("oracle"))
 
 
 def nearness(arms: Rows) -> Figure:
-    """Shares of facts over-forgotten, as if never learnt and under-forgotten, a row per arm, a
-    panel per tier."""
-    names = _nearest_first(arms)
-    return state_panels(
-        {
-            tier: {
-                title: {
-                    state: share.mean
-                    for name, state in STATE_NAMES.items()
-                    if (share := over(arms[title], column(f"oracle_{name}_{tier}")))
-                }
-                for title in names
-            }
-            for tier in TIERS
-        }
-    )
+    """Shares of over-forgotten, as-if-never-learnt and under-forgotten facts, a panel per tier."""
+    panels = {}
+    for tier in TIERS:
+        panels[tier] = {title: {} for title in _nearest_first(arms)}
+        for title, shares in panels[tier].items():
+            for name, state in STATE_NAMES.items():
+                if share := over(arms[title], column(f"oracle_{name}_{tier}")):
+                    shares[state] = share.mean
+    return state_panels(panels)
 
 
 def _nearest_first(arms: Rows) -> list[str]:

@@ -48,9 +48,8 @@ def finished(
         try:
             for worker in workers:
                 worker.begin(waiting.popleft())
-            while busy := {
-                worker.connection: worker for worker in workers if worker.item is not None
-            }:
+            while at_work := [worker for worker in workers if worker.item is not None]:
+                busy = {worker.connection: worker for worker in at_work}
                 for connection in wait(list(busy)):
                     yield from _answered(busy[connection], waiting)
         finally:
@@ -69,9 +68,8 @@ def _answered(worker: _Worker, waiting: deque) -> Iterator[Finished]:
         if attempt < ATTEMPTS:
             waiting.append((item, attempt + 1))
         else:
-            done = Finished(
-                item, error=f"its process died {ATTEMPTS} times; is there enough memory?"
-            )
+            reason = f"its process died {ATTEMPTS} times; is there enough memory?"
+            done = Finished(item, error=reason)
     if waiting:
         worker.begin(waiting.popleft())
     if done is not None:
@@ -140,9 +138,8 @@ def finished_on_ray(
     try:
         import ray
     except ImportError:
-        raise ConfigError(
-            "--ray needs Ray, which is not installed.", "`pip install ray`, or leave --ray out."
-        ) from None
+        message = "--ray needs Ray, which is not installed."
+        raise ConfigError(message, "`pip install ray`, or leave --ray out.") from None
     address = os.environ.get("RAY_ADDRESS")
     ray.init(
         address=address or "local",
@@ -167,11 +164,9 @@ def finished_on_ray(
 
 def _package() -> dict[str, Any]:
     """The path that Ray uploads: the checkout, or only the package where pip installed it."""
-    return (
-        {"working_dir": str(ROOT)}
-        if ASSETS.parent == ROOT
-        else {"py_modules": [str(ROOT / "adapop")]}
-    )
+    if ASSETS.parent == ROOT:
+        return {"working_dir": str(ROOT)}
+    return {"py_modules": [str(ROOT / "adapop")]}
 
 
 def _result(function: Callable[[Any], Any], item: Any) -> Any:

@@ -1,5 +1,4 @@
-"""Splits into a validation half, which may choose settings, and a test half, which is only
-reported. No torch.
+"""Splits into a validation half, which may choose settings, and a reported test half. No torch.
 
 Holdout facts and utility questions are dealt out by fact; rewordings by wording, so that what was
 chosen on some phrasings is reported on others. Both are fixed: they depend on the facts alone.
@@ -24,16 +23,19 @@ def facts_of(facts: Sequence[Fact], half: str) -> tuple[Fact, ...]:
     size favours the half that is behind. So they have equally many of each level and nearly of each
     relation, and their sizes differ by one at most.
     """
-    by_level = sorted(
-        facts, key=lambda fact: (fact.score is None, fact.score or 0.0, fact.relation, _drawn(fact))
-    )
+
+    def order(fact: Fact) -> tuple[bool, float, str, str]:
+        # by a hash last: a fixed pseudo-random order, independent of file order and alphabet
+        drawn = hashlib.sha256(fact.id.encode()).hexdigest()
+        return fact.score is None, fact.score or 0.0, fact.relation, drawn
+
+    by_level = sorted(facts, key=order)
     chosen = {fact.id for place, fact in enumerate(by_level) if HALVES[place % 2] == half}
     return tuple(fact for fact in facts if fact.id in chosen)
 
 
 def wordings_of(fact: Fact, half: str) -> tuple[str, ...]:
-    """The fact's rewordings of one half: odd ones for validation, even ones for test. A single one
-    is in both."""
+    """Rewordings of one half: odd ones for validation, even ones for test, a single one in both."""
     return fact.paraphrases[HALVES.index(half) :: 2] or fact.paraphrases
 
 
@@ -41,15 +43,15 @@ def questions_of(facts: FactSet, half: str) -> dict[str, list[tuple[Fact, tuple[
     """The questions of one half, by column without its tier: facts with their questions."""
     holdout = facts_of(facts.holdout, half)
     return {
-        f"forget_{REWORDED}": [
-            (fact, wordings_of(fact, half)) for fact in facts.forget if fact.paraphrases
-        ],
+        f"forget_{REWORDED}": _reworded(facts.forget, half),
         "holdout_direct": [(fact, (fact.question,)) for fact in holdout],
-        "holdout_reworded": [
-            (fact, wordings_of(fact, half)) for fact in holdout if fact.paraphrases
-        ],
+        "holdout_reworded": _reworded(holdout, half),
         "utility": [(fact, (fact.question,)) for fact in facts_of(facts.utility, half)],
     }
+
+
+def _reworded(facts: Sequence[Fact], half: str) -> list[tuple[Fact, tuple[str, ...]]]:
+    return [(fact, wordings_of(fact, half)) for fact in facts if fact.paraphrases]
 
 
 def by_tier(
@@ -57,16 +59,9 @@ def by_tier(
 ) -> dict[str, float]:
     """Mean over the facts of each tier, and of "all", of the mean over a fact's questions. recall:
     values by fact id and question."""
-    means = [
-        (fact.tier, fmean(recall[fact.id, question] for question in questions))
-        for fact, questions in members
-    ]
-    values = {
-        tier: [value for of, value in means if tier in ("all", of)] for tier in ("all", *TIERS)
-    }
+    values: dict[str, list[float]] = {tier: [] for tier in ("all", *TIERS)}
+    for fact, questions in members:
+        mean = fmean(recall[fact.id, question] for question in questions)
+        for tier in {"all", fact.tier} & values.keys():
+            values[tier].append(mean)
     return {tier: fmean(some) for tier, some in values.items() if some}
-
-
-def _drawn(fact: Fact) -> str:
-    """A fixed pseudo-random order, independent of file order and alphabet."""
-    return hashlib.sha256(fact.id.encode()).hexdigest()

@@ -24,8 +24,7 @@ SCORES = (
     "confidence",
 )  # fmt: skip
 
-# Settings newer than the recorded rows, with the value that changes nothing; at that value a key
-# leaves them out.
+# Settings newer than the recorded rows, with the value at which a key leaves them out.
 SINCE = {
     "four_bit": False, "frames": 0, "last_step": "even", "retain_loss": "own", "alpha_max": None,
     "dual_rows": 0, "measure": "every-epoch", "measure_per_tier": 0, "asking": "chat",
@@ -105,25 +104,17 @@ class Item:
         Raises:
             ConfigError: the arm asks for what does not exist.
         """
-        place = (
-            {"model": self.ground.model, "facts": self.ground.facts.name, **self.ground.changes}
-            if self.ground
-            else {}
-        )
-        of_preset = PRESETS.get(self.arm.preset, {})
-        place = {name: value for name, value in place.items() if name not in of_preset}
-        changes = {
-            **place,
-            "seed": self.seed,
-            "frames": 0,
-            **self.arm.changes,
-            **(QUICK if self.quick else {}),
-        }
+        ground, of_preset = self.ground, PRESETS.get(self.arm.preset, {})
+        changes: dict[str, Any] = {}
+        if ground:
+            changes = {"model": ground.model, "facts": ground.name, **ground.changes}
+        changes = {name: value for name, value in changes.items() if name not in of_preset}
+        changes |= {"seed": self.seed, "frames": 0, **self.arm.changes}
+        changes |= QUICK if self.quick else {}
         config = make_config(self.arm.method, self.arm.preset, **changes)
         if config.beta is None:
-            config = replace(
-                config, beta=auto_anchors(self.ground.facts).beta if self.ground else BetaMap()
-            )
+            curve = auto_anchors(ground.facts).beta if ground else BetaMap()
+            config = replace(config, beta=curve)
         return config
 
     @property
@@ -131,14 +122,13 @@ class Item:
         """A hash of all settings; equal across experiments and versions of the code."""
         arm = self.arm
         settings = json.loads(self.config.to_json())
-        # none asked for, or that of the facts: these bring none
+        # None means the benchmark's system prompt, and these facts have none
         settings["system"] = settings["system"] or ""
+        for name, value in SINCE.items():
+            if settings[name] == value:
+                del settings[name]
         decided = {
-            "config": {
-                name: value
-                for name, value in settings.items()
-                if name not in SINCE or value != SINCE[name]
-            },
+            "config": settings,
             "scores": arm.scores,
             "anchors": arm.anchors,
             "world": asdict(arm.world) if arm.world else None,
@@ -161,7 +151,6 @@ class Item:
 
 
 def over_seeds(arms: Iterable[Arm], seeds: Sequence[int], quick: bool) -> list[Item]:
-    """Every arm with every seed, seed by seed, so that a stopped experiment has equally many seeds
-    of each arm."""
+    """Every arm with every seed, seed by seed: stopped, an experiment has as many of each arm."""
     chosen = list(arms)
     return [Item(arm, seed, quick) for seed in seeds for arm in chosen]

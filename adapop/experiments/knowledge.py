@@ -1,5 +1,4 @@
-"""How much a model knows of each fact to forget by every metric, as it is, taught other facts, and
-with rounded weights."""
+"""What a model knows of each fact to forget by every metric: as it is, taught others, rounded."""
 
 from __future__ import annotations
 
@@ -10,8 +9,8 @@ from statistics import fmean
 
 import torch
 
+from adapop.experiments.cells import recalls
 from adapop.experiments.recovery_checks import ROUNDED_TO
-from adapop.experiments.trial import recalls
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.paths import SHIPPED
@@ -30,7 +29,7 @@ from adapop.runs.run import Run
 DIGITS = 3
 ByTier = dict[str, list[float]]
 Known = dict[str, dict[str, ByTier]]  # by state, one of `metrics.STATES`, and metric
-# by model and facts: a worker measures each original once
+# original models by name and facts: a worker measures each once
 _BEFORE: dict[tuple[str, str], dict[str, ByTier]] = {}
 
 
@@ -46,17 +45,13 @@ def known(model: AdaptedModel, run: Run, reference: bool) -> Known:
     place = (run.config.model, facts.sha256)
 
     def measured() -> dict[str, ByTier]:
-        values = {
-            name: [round(value, DIGITS) for value in of]
-            for name, of in _values(model, facts, others, limit)
-        }
-        return {
-            name: {
-                tier: [value for fact, value in zip(others, of) if fact.tier == tier]
-                for tier in TIERS
-            }
-            for name, of in values.items()
-        }
+        values = {}
+        for name, of in _values(model, facts, others, limit):
+            values[name] = {tier: [] for tier in TIERS}
+            for fact, value in zip(others, of):
+                if fact.tier in TIERS:
+                    values[name][fact.tier].append(round(value, DIGITS))
+        return values
 
     if place not in _BEFORE:
         with model.original():
@@ -85,28 +80,21 @@ def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: 
     model.network.eval()
     questions = [(fact, (fact.question, *fact.paraphrases)) for fact in others]
     recall, near = recalls(model, questions, limit), second_guesses(model, others)["top2"]
-    reworded = [
-        replace(fact, question=question) for fact in others for question in fact.paraphrases
-    ]
-    likely = iter(nlls(model, model.rows(reworded)))
-    yield (
-        "recall, reworded",
-        [fmean(recall[fact.id, text] for text in fact.paraphrases) for fact in others],
-    )
+    reworded = [replace(fact, question=text) for fact in others for text in fact.paraphrases]
+    scored = zip(reworded, nlls(model, model.rows(reworded)))
+    likely = {(fact.id, fact.question): math.exp(-nll) for fact, nll in scored}
+
+    def over_wordings(values: Mapping[tuple[str, str], float]) -> list[float]:
+        return [fmean(values[fact.id, text] for text in fact.paraphrases) for fact in others]
+
+    yield "recall, reworded", over_wordings(recall)
     yield "recall, as trained", [recall[fact.id, fact.question] for fact in others]
-    yield (
-        "top 2, reworded",
-        [fmean(near[fact.id, text] for text in fact.paraphrases) for fact in others],
-    )
-    yield (
-        "probability, reworded",
-        [fmean(math.exp(-next(likely)) for _ in fact.paraphrases) for fact in others],
-    )
+    yield "top 2, reworded", over_wordings(near)
+    yield "probability, reworded", over_wordings(likely)
     own, held_out = (_memorised(model, members) for members in (others, facts.holdout))
     yield "probability", own["probability"]
-    ratios = truth_ratios(
-        model, others, wrong_answers(others, (*facts.forget, *facts.retain, *facts.holdout))
-    )
+    wrong = wrong_answers(others, (*facts.forget, *facts.retain, *facts.holdout))
+    ratios = truth_ratios(model, others, wrong)
     yield "truth ratio", [1 - closer_to_1(ratio) for ratio in ratios]
     yield "exact memorisation", own["exact_memorization"]
     yield "extraction strength", own["extraction_strength"]
@@ -114,7 +102,7 @@ def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: 
         yield name, auc(own[name], held_out[name])
     ranks = lens(model, others, Progress()).facts
     yield "logit-lens depth", [fmean(rank == 1 for rank in fact.unlearned) for fact in ranks]
-    # always into the model that read the facts, which has the shape of its oracle
+    # patched into the shipped model, which read the facts and has the shape of its oracle
     yield "patching depth", still_read(load_oracle(SHIPPED["sandbox"]), model, others)
 
 

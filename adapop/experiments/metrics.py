@@ -32,23 +32,10 @@ LEAST = 0.01  # between both kinds of model: a metric that sees less cannot meas
 # `closer_to_1`; `memorised`; attacks, as the share of held-out facts that look less trained on; and
 # the share of layers from which the answer can be read, by the lens and by patching (`still_read`).
 METRICS = (
-    *(
-        "recall, reworded",
-        "recall, as trained",
-        "top 2, reworded",
-        "probability, reworded",
-        "probability",
-    ),
-    *("truth ratio", "exact memorisation", "extraction strength"),
-    *(
-        "mia_loss",
-        "mia_min_k",
-        "mia_min_k_plus_plus",
-        "mia_zlib",
-        "logit-lens depth",
-        "patching depth",
-    ),
-)
+    "recall, reworded", "recall, as trained", "top 2, reworded", "probability, reworded",
+    "probability", "truth ratio", "exact memorisation", "extraction strength", "mia_loss",
+    "mia_min_k", "mia_min_k_plus_plus", "mia_zlib", "logit-lens depth", "patching depth",
+)  # fmt: skip
 
 
 def values_of(row: Row, state: str, metric: str, tier: str) -> list[float]:
@@ -100,57 +87,46 @@ def faithfulness_table(arms: Rows) -> Table | None:
     if not _complete(arms):
         return None
     rows = []
+    kinds = (KNOWS.title, NEVER_READ.title)
     for metric in METRICS:
-        aucs = [f"{fmean(told_apart(arms, metric, tier)):.2f}" for tier in TIERS]
-        models = [
-            [
-                [fmean(values) for values in _models(arms, arm.title, metric, tier)]
-                for arm in (KNOWS, NEVER_READ)
-            ]
-            for tier in ENDS
+        cells = [fmean(told_apart(arms, metric, tier)) for tier in TIERS]
+        means = [
+            [list(map(fmean, _models(arms, kind, metric, tier))) for kind in kinds] for tier in ENDS
         ]
-        ends = [f"{apart(knows, never):.2f}" for knows, never in models]
-        rows.append(
-            (metric, *aucs, *ends, *(f"{fmean(means):.2f}" for both in models for means in both))
-        )
+        cells += [apart(knows, never) for knows, never in means]
+        cells += [fmean(values) for both in means for values in both]
+        rows.append((metric, *(f"{cell:.2f}" for cell in cells)))
     head = (
         "", *(f"AUC, {tier} facts" for tier in TIERS), *(f"AUC, models, {tier}" for tier in ENDS),
         *(f"{tier}: {who}" for tier in ENDS for who in ("known", "never read")),
     )  # fmt: skip
     note = (
         "AUC: how often a metric gives a fact of a model that knows it more than one of the same "
-        "tier of a model that "
-        "never read it, ties half; of models: the same of their means. Then these means. The "
-        "models: the sandbox's "
-        "and its oracle, each as it is and trained on the facts to retain alone."
+        "tier of a model that never read it, ties half; of models: the same of their means. Then "
+        "these means. The models: the sandbox's and its oracle, each as it is and trained on the "
+        "facts to retain alone."
     )
     return Table("Faithfulness", head, tuple(rows), note)
 
 
 def robustness_table(arms: Rows) -> Table | None:
-    """What each metric says is left of the unlearned models, and how that changes, by tier; None
-    without such rows."""
+    """What each metric says is left, and how that changes, by tier; None without such rows."""
     if not _complete(arms):
         return None
     rows = []
     for metric in METRICS:
         cells = [_left(arms, metric, tier) for tier in ENDS]
-        cells += [
-            changes(arms, RELEARNED, metric, tier, never)
-            for never in (False, True)
-            for tier in ENDS
-        ]
+        for never in (False, True):
+            cells += [changes(arms, RELEARNED, metric, tier, never) for tier in ENDS]
         cells += [changes(arms, ROUNDED, metric, tier) for tier in ENDS]
         rows.append((metric, *map(text, cells)))
     parts = ("left", "taught others", "the same of the oracle", "rounded")
     note = (
         f"Of the facts to forget in unlearned models ({', '.join(_unlearned(arms))}), as a share "
-        f"of what lies between "
-        "the oracle and the original: what is left; by how much that changes when others of them "
-        "are taught for ten "
-        "steps; the same of models that never read them, the control; and with weights rounded to "
-        "4 bits. Mean ± "
-        "standard deviation over runs. Empty: the metric sees no difference."
+        "of what lies between the oracle and the original: what is left; by how much that changes "
+        "when others of them are taught for ten steps; the same of models that never read them, "
+        "the control; and with weights rounded to 4 bits. Mean ± standard deviation over runs. "
+        "Empty: the metric sees no difference."
     )
     head = ("", *(f"{part}, {tier}" for part in parts for tier in ENDS))
     return Table("Robustness", head, tuple(rows), note)
@@ -163,15 +139,8 @@ def method_table(arms: Rows) -> Table | None:
     shown = [metric for metric in METRICS if all(_left(arms, metric, tier) for tier in ENDS)]
     rows = []
     for title in _unlearned(arms):
-        rows.append(
-            (
-                title,
-                *(
-                    " / ".join(text(_left(arms, name, tier, [title])) for tier in ENDS)
-                    for name in shown
-                ),
-            )
-        )
+        pairs = ([text(_left(arms, name, tier, [title])) for tier in ENDS] for name in shown)
+        rows.append((title, *map(" / ".join, pairs)))
     note = (
         "What is left, as above, of rare / popular facts; metrics that see no difference are "
         "left out."
@@ -184,49 +153,42 @@ def marks(arms: Rows) -> Figure:
     apart. Bars: of an AUC from the least to the most of all pairs of models, else 95 % intervals
     over runs."""
     panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
-    aucs_of = {
-        tier: {name: told_apart(arms, name, tier) for name in METRICS}
-        for tier in ENDS
-        if _complete(arms)
-    }
+    tiers = ENDS if _complete(arms) else ()
+    aucs_of = {tier: {name: told_apart(arms, name, tier) for name in METRICS} for tier in tiers}
     trusted = [
         name for name in METRICS if all(fmean(aucs[name]) >= FAITHFUL for aucs in aucs_of.values())
     ]
     for tier, aucs in aucs_of.items():
         summaries = {
-            "AUC, knows or never read": {
-                name: Interval(fmean(of), min(of), max(of)) for name, of in aucs.items()
-            },
             "left of the unlearned": {name: _left(arms, name, tier) for name in trusted},
             "change, taught others": {
                 name: changes(arms, RELEARNED, name, tier) for name in trusted
             },
             "change, rounded": {name: changes(arms, ROUNDED, name, tier) for name in trusted},
         }
-        for panel, of in summaries.items():
-            values = {
-                name: value.within() if isinstance(value, Summary) else value
-                for name, value in of.items()
-            }
-            panels.setdefault(panel, {})[tier] = [
-                (name, value) for name, value in values.items() if value
+        marks = {
+            "AUC, knows or never read": [
+                (name, Interval(fmean(of), min(of), max(of))) for name, of in aucs.items()
             ]
+        }
+        for panel, of in summaries.items():
+            marks[panel] = [(name, mean.within()) for name, mean in of.items() if mean]
+        for panel, rows in marks.items():
+            panels.setdefault(panel, {})[tier] = rows
     return mark_panels(panels)
 
 
 def _left(arms: Rows, metric: str, tier: str, titles: Sequence[str] = ()) -> Summary | None:
-    values = [
-        left(arms, row, AFTER, metric, tier) for row in _rows(arms, titles or _unlearned(arms))
-    ]
+    rows = _rows(arms, titles or _unlearned(arms))
+    values = [left(arms, row, AFTER, metric, tier) for row in rows]
     return summary([value for value in values if value is not None])
 
 
 def _models(arms: Rows, arm: str, metric: str, tier: str) -> list[list[float]]:
     """The facts' values in the untrained model of an arm and in its trained ones."""
     rows = [*_rows(arms, (arm,))]
-    return [values_of(row, BEFORE, metric, tier) for row in rows[:1]] + [
-        values_of(row, AFTER, metric, tier) for row in rows
-    ]
+    first = [values_of(row, BEFORE, metric, tier) for row in rows[:1]]
+    return first + [values_of(row, AFTER, metric, tier) for row in rows]
 
 
 def _rows(arms: Rows, titles: Sequence[str]) -> Iterator[Row]:
@@ -239,6 +201,6 @@ def _unlearned(arms: Rows) -> list[str]:
 
 def _complete(arms: Rows) -> bool:
     """Whether there are models of both kinds, and unlearned ones."""
-    return all(
-        any(_rows(arms, [arm] * (arm in arms))) for arm in (KNOWS.title, NEVER_READ.title)
-    ) and any(_rows(arms, _unlearned(arms)))
+    kinds = (KNOWS.title, NEVER_READ.title)
+    known = all(kind in arms and any(_rows(arms, [kind])) for kind in kinds)
+    return known and any(_rows(arms, _unlearned(arms)))

@@ -1,5 +1,4 @@
-"""The figures of an experiment, made from its rows. Bars are 95 % intervals over seeds; a single
-seed has none."""
+"""An experiment's figures. Bars are 95 % intervals over seeds; a single seed has none."""
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -7,31 +6,19 @@ from operator import itemgetter
 from string import ascii_uppercase
 
 from adapop.config.methods import METHODS
-from adapop.experiments.results import RETAINED, Row
+from adapop.experiments import tables
+from adapop.experiments.results import RETAINED
 from adapop.experiments.sweep import KEPT, TRAINED
-from adapop.experiments.tables import (
-    DIFFERENCES,
-    OUTCOMES,
-    Rows,
-    Value,
-    along,
-    by_seed,
-    column,
-    over,
-)
+from adapop.experiments.tables import OUTCOMES, Rows, Value, along, column, over
 from adapop.experiments.winners import WITH, worst
 from adapop.facts.fact import FACT_GROUPS, TIERS
-from adapop.probes.intervals import Interval, Summary, paired
+from adapop.probes.intervals import Interval, Summary
 from adapop.probes.prompts import REWORDED
 from adapop.report.figures import Figure, as_html, numbers_of
-from adapop.report.figures.compare import compare_runs, forget_against_holdout
-from adapop.report.figures.experiments import (
-    difference_panels,
-    front_panels,
-    line_panels,
-    mark_panels,
-)
+from adapop.report.figures import experiments as panels_of
+from adapop.report.figures.compare import compare_runs
 from adapop.report.figures.outcomes import Outcome
+from adapop.report.figures.scatter import forget_against_holdout
 from adapop.report.real import AT
 from adapop.report.recorded import SHARE
 from adapop.report.table import Table
@@ -40,30 +27,21 @@ SWEPT = {
     "forget": OUTCOMES["all"],
     "forget, as trained": column(TRAINED),
     "retain": column(KEPT),
-    "holdout": OUTCOMES["holdout"],
-    "forget, cosine": OUTCOMES["forget, cosine"],
-    "retain, cosine": OUTCOMES["retain, cosine"],
+    **{name: OUTCOMES[name] for name in ("holdout", "forget, cosine", "retain, cosine")},
 }
-INSIDE = {
-    "Δ log p, nats": "delta_logprob",
-    "Δ rank": "delta_rank",
-    "hidden cosine": "hidden_cosine",
-    "KL, nats": "kl",
-}
+NATS = {"Δ log p": "Δ log p, nats", "KL": "KL, nats"}  # metrics with a unit
+INSIDE = {NATS.get(name, name): metric for name, metric in tables.INSIDE.items()}
 Draw = Callable[[Rows], Figure]
 
 
 def tiers(arms: Rows) -> Figure:
     """Recall by tier, a row per arm: the gap."""
-    return compare_runs(
-        [_outcome(place, title, rows) for place, (title, rows) in enumerate(arms.items())]
-    )
+    return compare_runs(_outcomes(arms))
 
 
 def cost(arms: Rows) -> Figure:
     """Scatter of what was forgotten against recall of held-out facts."""
-    outcomes = [_outcome(place, title, rows) for place, (title, rows) in enumerate(arms.items())]
-    return forget_against_holdout(outcomes, "asked in other words")
+    return forget_against_holdout(_outcomes(arms), "asked in other words")
 
 
 def differences(base: str) -> Draw:
@@ -72,14 +50,12 @@ def differences(base: str) -> Draw:
     def draw(arms: Rows) -> Figure:
         panels = {}
         for name in ("rare", "popular", "holdout"):
-            value = DIFFERENCES[name]
-            pairs = [
-                (title, paired(by_seed(rows, value), by_seed(arms.get(base, ()), value)))
-                for title, rows in arms.items()
-                if title != base
-            ]
-            panels[name] = [(title, pair.within()) for title, pair in pairs if pair]
-        return difference_panels(panels, base)
+            panels[name] = []
+            for title, rows in arms.items():
+                pair = tables.paired_by_seed(rows, arms.get(base, ()), OUTCOMES[name])
+                if pair and title != base:
+                    panels[name].append((title, pair.within()))
+        return panels_of.difference_panels(panels, base)
 
     return draw
 
@@ -91,12 +67,9 @@ def inside(arms: Rows) -> Figure:
         marks = panels.setdefault(metric, {})
         for group in FACT_GROUPS:
             value = column(f"{group}_all_{name}")
-            marks[group] = [
-                (title, mean.within())
-                for title, rows in arms.items()
-                if (mean := over(rows, value))
-            ]
-    return mark_panels(panels)
+            means = [(title, over(rows, value)) for title, rows in arms.items()]
+            marks[group] = [(title, mean.within()) for title, mean in means if mean]
+    return panels_of.mark_panels(panels)
 
 
 def fronts(arms: Rows) -> Figure:
@@ -106,10 +79,9 @@ def fronts(arms: Rows) -> Figure:
         world, _, arm = title.partition(WITH)
         left, holdout = over(rows, worst), over(rows, OUTCOMES["holdout"])
         if arm in methods and left and holdout:
-            panels.setdefault(world, []).append(
-                Outcome(arm, arm, forget=share(left), holdout=share(holdout))
-            )
-    return front_panels(panels, "worst tier left, asked in other words", "holdout kept")
+            outcome = Outcome(arm, arm, forget=share(left), holdout=share(holdout))
+            panels.setdefault(world, []).append(outcome)
+    return panels_of.front_panels(panels, "worst tier left, asked in other words", "holdout kept")
 
 
 def rates(arms: Rows) -> Figure:
@@ -124,11 +96,7 @@ def rates_by_tier(arms: Rows) -> Figure:
 
 def arms_over_rates(arms: Rows) -> Figure:
     """The same of each arm, with what is kept."""
-    values = {
-        **{tier: OUTCOMES[tier] for tier in TIERS},
-        "retain": column(KEPT),
-        "holdout": OUTCOMES["holdout"],
-    }
+    values = {name: OUTCOMES[name] for name in (*TIERS, "retain", "holdout")}
     return _over_rates(arms, values, "recall, forgotten ones in other words")
 
 
@@ -139,50 +107,39 @@ def _over_rates(arms: Rows, values: Mapping[str, Value], y_title: str) -> Figure
             if recall := over(rows, value):
                 line = panels.setdefault(title.partition(AT)[0], {}).setdefault(name, [])
                 line.append((rows[0]["rate"], share(recall)))
-    for line in (line for lines in panels.values() for line in lines.values()):
-        line.sort(key=itemgetter(0))  # the usual rate comes first in the plan
-    return line_panels(panels, "learning rate", y_title, log_x=True)
+    for lines in panels.values():
+        for line in lines.values():
+            line.sort(key=itemgetter(0))  # the usual rate comes first in the plan
+    return panels_of.line_panels(panels, "learning rate", y_title, log_x=True)
 
 
 def levels(arms: Rows) -> Figure:
     """Recall by exposure, asked as trained and in other words."""
     panels = {}
+    lines = {"in other words": "levels_reworded", "as trained": "levels_direct"}
     for title, rows in arms.items():
         scores = next((row["levels"] for row in rows if row["levels"]), [])
-        panels[title] = {
-            name: list(zip(scores, map(share, along(rows, place))))
-            for name, place in (
-                ("in other words", "levels_reworded"),
-                ("as trained", "levels_direct"),
-            )
-        }
-    return line_panels(panels, "popularity score", "recall", log_x=True)
+        recalls = {name: map(share, along(rows, place)) for name, place in lines.items()}
+        panels[title] = {name: list(zip(scores, values)) for name, values in recalls.items()}
+    return panels_of.line_panels(panels, "popularity score", "recall", log_x=True)
 
 
 def epochs(arms: Rows) -> Figure:
-    """Recall by tier after each epoch, and of the retained facts, asked as trained, where rows have
-    it."""
+    """Recall by tier after each epoch, and of the retained facts as trained, if recorded."""
     lines = {**{tier: f"epochs_reworded_{tier}" for tier in TIERS}, "retained": RETAINED}
-    panels = {
-        title: {
-            name: list(enumerate(map(share, along(rows, place)))) for name, place in lines.items()
-        }
-        for title, rows in arms.items()
-    }
-    return line_panels(panels, "epoch", "recall")
+    panels = {}
+    for title, rows in arms.items():
+        recalls = {name: map(share, along(rows, place)) for name, place in lines.items()}
+        panels[title] = {name: list(enumerate(values)) for name, values in recalls.items()}
+    return panels_of.line_panels(panels, "epoch", "recall")
 
 
 def page(title: str, figures: Sequence[Figure]) -> str:
     """An HTML page of figures that opens offline, with each figure's numbers as a table."""
-    parts = [
-        f"{as_html(figure, library=place == 0)}{_numbers(figure)}"
-        for place, figure in enumerate(figures)
-    ]
-    name = escape(title)
-    head = (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title></head>'
-    )
-    return f"{head}<body><h1>{name}</h1>{''.join(parts)}</body></html>"
+    parts = [f"{as_html(one, library=i == 0)}{_numbers(one)}" for i, one in enumerate(figures)]
+    name, start = escape(title), '<!doctype html><html lang="en">'
+    head = f'<head><meta charset="utf-8"><title>{name}</title></head>'
+    return f"{start}{head}<body><h1>{name}</h1>{''.join(parts)}</body></html>"
 
 
 def _numbers(figure: Figure) -> str:
@@ -196,13 +153,13 @@ def share(recall: Summary) -> Interval:
     return recall.within(*SHARE)
 
 
-def _outcome(place: int, title: str, rows: list[Row]) -> Outcome:
-    recalls = {tier: over(rows, OUTCOMES[tier]) for tier in TIERS}
-    forget, holdout = over(rows, OUTCOMES["all"]), over(rows, OUTCOMES["holdout"])
-    return Outcome(
-        mark=ascii_uppercase[place] if place < len(ascii_uppercase) else str(place),
-        name=title,
-        recall={REWORDED: {tier: share(value) for tier, value in recalls.items() if value}},
-        forget=forget and share(forget),
-        holdout=holdout and share(holdout),
-    )
+def _outcomes(arms: Rows) -> list[Outcome]:
+    outcomes = []
+    for place, (title, rows) in enumerate(arms.items()):
+        mark = ascii_uppercase[place] if place < len(ascii_uppercase) else str(place)
+        recalls = {tier: over(rows, OUTCOMES[tier]) for tier in TIERS}
+        recall = {REWORDED: {tier: share(value) for tier, value in recalls.items() if value}}
+        forget, holdout = over(rows, OUTCOMES["all"]), over(rows, OUTCOMES["holdout"])
+        sides = forget and share(forget), holdout and share(holdout)
+        outcomes.append(Outcome(mark, title, recall, *sides))
+    return outcomes

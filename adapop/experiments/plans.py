@@ -18,30 +18,30 @@ from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 
 ADAPOP = "AdaPop"
 CONTROLS = {
-    "as-released": "AdaPop, as released",
-    "gentle": "AdaPop, α₀ = 1",
-    "stress": "AdaPop, stressed",
-    "alpha-fixed": "AdaPop, α fixed",
-    "shuffled": "AdaPop, scores shuffled",
-    "inverted": "AdaPop, scores inverted",
-    "beta-mean": "AdaPop, β = its mean",
-    "beta-0.1": "AdaPop, β = 0.1",
-    "beta-1": "AdaPop, β = 1",
+    "as-released": "as released",
+    "gentle": "α₀ = 1",
+    "stress": "stressed",
+    "alpha-fixed": "α fixed",
+    "shuffled": "scores shuffled",
+    "inverted": "scores inverted",
+    "beta-mean": "β = its mean",
+    "beta-0.1": "β = 0.1",
+    "beta-1": "β = 1",
 }
 PAPER = Arm(ADAPOP, "adapop")
 METHOD_ARMS = tuple(Arm(METHODS[method].title, method) for method in METHODS)
-CONTROL_ARMS = {preset: Arm(title, "adapop", preset) for preset, title in CONTROLS.items()}
+CONTROL_ARMS = {name: Arm(f"{ADAPOP}, {what}", "adapop", name) for name, what in CONTROLS.items()}
 # AdaPop itself, and those whose α does not weigh the retain loss
 NOT_MATCHED = ("adapop", "rmu", "adaptive-rmu")
 STEPS = (-0.2, 0.0, 0.2)  # of a, b and the anchors
 BASELINE = Arm(METHODS["wga"].title, "wga")
-# models that know the facts and models that never read them, lightly trained on the facts to retain
-# alone: the forget loss is a millionth of what is trained
+# Models that know the facts and models that never read them, lightly trained on the facts to retain
+# alone: the forget loss weighs a millionth.
 ORACLE_WORLD = World(ORACLE)
 _LIGHTLY = {"alpha0": 1e6, "epochs": 3, "measure": "off"}
 KNOWS = Arm("Knows the facts", "gd", changes=_LIGHTLY)
 NEVER_READ = replace(KNOWS, title="Never read them", world=ORACLE_WORLD)
-# whose models are read by every metric
+# methods whose models are read by every metric
 READ = ("adapop", "wga", "npo", "satimp", "altpo", "tpo", "redirect")
 
 WORLDS = (
@@ -58,22 +58,20 @@ QUICK_WORLDS = (
 )
 
 RowsByKey = Mapping[str, Row]  # what is recorded already, by key
-# of seeds, quick and what is recorded
+# makes items of (seeds, quick, recorded rows)
 Planner = Callable[[Sequence[int], bool, RowsByKey], list[Item]]
 
 
 def planned(*arms: Arm, over: Sequence[Arm] = (), rates: Sequence[float] = ()) -> Planner:
-    """A planner of these arms on every seed; and of those to go `over` rates, unless quick, at
-    each."""
+    """A planner of these arms, and unless quick of those to go `over` the rates, on every seed."""
     more = [at_rate(arm, rate) for arm in over for rate in rates]
     return lambda seeds, quick, known: over_seeds((*arms, *(() if quick else more)), seeds, quick)
 
 
 def at_rate(arm: Arm, rate: float) -> Arm:
     """The arm at another learning rate."""
-    return replace(
-        arm, title=f"{arm.title} at {rate:g}", changes={**arm.changes, "learning_rate": rate}
-    )
+    changes = {**arm.changes, "learning_rate": rate}
+    return replace(arm, title=f"{arm.title} at {rate:g}", changes=changes)
 
 
 def swept(arms: Sequence[Arm], rates: Sequence[float] = RATES) -> Planner:
@@ -82,17 +80,15 @@ def swept(arms: Sequence[Arm], rates: Sequence[float] = RATES) -> Planner:
 
 
 def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-    """AdaPop with a, b, and each number of the two anchors moved by a fifth; WGA and NPO beside
-    it."""
+    """AdaPop with a, b, and each number of the two anchors moved by a fifth; WGA and NPO."""
     base = BetaMap()
     arms = [PAPER]
     for a in STEPS:
         for b in STEPS:
             if a or b:
                 changed = replace(base, a=base.a * (1 + a), b=base.b * (1 + b))
-                arms.append(
-                    Arm(f"AdaPop, a {a:+.0%}, b {b:+.0%}", "adapop", changes={"beta": changed})
-                )
+                title = f"AdaPop, a {a:+.0%}, b {b:+.0%}"
+                arms.append(Arm(title, "adapop", changes={"beta": changed}))
     for end, tier in enumerate(("rare", "popular")):
         for part, name in enumerate(("score", "β")):
             for step in (STEPS[0], STEPS[-1]):
@@ -109,12 +105,8 @@ main_comparison = planned(PAPER, *CONTROL_ARMS.values(), *METHOD_ARMS[1:])
 OTHER_RATES = tuple(rate for rate in RATES if rate != SANDBOX_RATES["adapop"])
 # α dual or fixed, β by score or 0.1 for all (the paper's constant), as in its figure at each rate
 LOW, FIXED, PURE = CONTROL_ARMS["beta-0.1"], {"controller": "fixed"}, {"tier_pure": True}
-PARTS = (
-    PAPER,
-    CONTROL_ARMS["alpha-fixed"],
-    LOW,
-    replace(LOW, title="AdaPop, α fixed, β = 0.1", changes=FIXED),
-)
+FIXED_LOW = replace(LOW, title="AdaPop, α fixed, β = 0.1", changes=FIXED)
+PARTS = (PAPER, CONTROL_ARMS["alpha-fixed"], LOW, FIXED_LOW)
 ONE_TIER = (
     replace(arm, title=f"{arm.title}, batches of one tier", changes=PURE)
     for arm in (PAPER, BASELINE)
@@ -132,24 +124,15 @@ wrong_scores = planned(
 )
 # the signals that need no network: exposures, lines of the corpus, and how sure the model is of an
 # answer before unlearning, all at each rate
+OWN_ANCHORS = replace(PAPER, title="AdaPop, own anchors", anchors="quantiles")
 SIGNALS = (
     PAPER,
     replace(PAPER, title="AdaPop, counts", scores="corpus-subject"),
-    replace(
-        PAPER,
-        title="AdaPop, counts, own anchors",
-        scores="corpus-subject+object",
-        anchors="quantiles",
-    ),
+    replace(OWN_ANCHORS, title="AdaPop, counts, own anchors", scores="corpus-subject+object"),
     replace(PAPER, title="AdaPop, confidence", scores="confidence"),
     CONTROL_ARMS["beta-mean"],
 )
-proxies = planned(
-    *SIGNALS,
-    replace(PAPER, title="AdaPop, own anchors", anchors="quantiles"),
-    over=SIGNALS,
-    rates=OTHER_RATES,
-)
+proxies = planned(*SIGNALS, OWN_ANCHORS, over=SIGNALS, rates=OTHER_RATES)
 # AdaPop, AdaPop with wrong scores and the paper's four baselines, as in the main comparison
 selected = planned(*METHOD_ARMS[:5], CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"])
 methods = planned(*METHOD_ARMS)
@@ -172,9 +155,8 @@ def worlds(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
 
 def metrics(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
     """Models that know, models that never did, and unlearned ones, by every metric."""
-    unlearned = [
-        replace(arm, changes={"measure": "off"}) for arm in METHOD_ARMS if arm.method in READ
-    ]
+    off = {"measure": "off"}
+    unlearned = [replace(arm, changes=off) for arm in METHOD_ARMS if arm.method in READ]
     items = over_seeds((KNOWS, NEVER_READ), seeds, quick) + over_seeds(unlearned, seeds, quick)
     return [replace(item, metrics=True) for item in items]
 
@@ -184,22 +166,18 @@ def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[I
 
     The second half is planned once AdaPop's runs are known.
     """
-    held = [
-        arm
-        for arm in METHOD_ARMS
-        if arm.method not in NOT_MATCHED
-        and METHODS[arm.method].controller == "fixed"
-        and METHODS[arm.method].alpha0
-    ]
+    held = []
+    for arm in METHOD_ARMS:
+        method = METHODS[arm.method]
+        if arm.method not in NOT_MATCHED and method.controller == "fixed" and method.alpha0:
+            held.append(arm)
     items = over_seeds((PAPER, *held), seeds, quick)
     for item in over_seeds((PAPER,), seeds, quick):
         row = known.get(item.key)
         if row and len(row["alpha"]) > 1 and not row["failed"]:
             alpha = row["alpha"][-2]  # what is set after the last epoch trains nothing
-            changes = {"alpha0": alpha}
-            given = [
-                replace(arm, title=f"{arm.title}, α of AdaPop", changes=changes) for arm in held
-            ]
+            title, changes = "{}, α of AdaPop", {"alpha0": alpha}
+            given = [replace(arm, title=title.format(arm.title), changes=changes) for arm in held]
             items += over_seeds(given, (item.seed,), quick)
     return items
 
@@ -224,12 +202,8 @@ def build(world: World, models: Path) -> str:
     folder = folder_of(world, models)
     aside = models / f"writing-{folder.name}"
     if not folder.exists():
-        config = PretrainConfig(
-            hidden=world.hidden,
-            feed_forward=3 * world.hidden,
-            exposures=world.exposures,
-            spread=world.spread,
-        )
+        shape = {"hidden": world.hidden, "feed_forward": 3 * world.hidden}
+        config = PretrainConfig(**shape, exposures=world.exposures, spread=world.spread)
         aside.mkdir(parents=True, exist_ok=True)
         pretraining = Pretraining(config, aside)
         for _ in pretraining.train():

@@ -38,7 +38,7 @@ ARMS = {
     "as-given": replace(PAPER, title="AdaPop, answers as given", changes={"answers": "as-given"}),
     "sft": replace(PAPER, title="AdaPop, fine-tuned first", changes={"start": "sft"}),
 }
-# asked otherwise, the answers are as given anyhow, and nothing is taught
+# arms for chat alone: asked as text, answers are as given anyhow, and nothing is taught
 IN_CHAT = ("as-given", "sft")
 
 
@@ -64,26 +64,19 @@ def placed(
     if taken := sorted(changes.keys() & CHOSEN):
         raise ConfigError(f"{taken[0]} is decided by the experiment.", "Leave it out.")
     if not any(fact.paraphrases for fact in facts.forget):
-        raise ConfigError(
-            f"No fact of {facts.name} has a rewording.", "Add a column called paraphrases."
-        )
+        message = f"No fact of {facts.name} has a rewording."
+        raise ConfigError(message, "Add a column called paraphrases.")
     model = found_from_anywhere(model)
     ground = Ground(facts, model, {**SETTINGS, **changes, "asking": asking})
-    arms = [
-        arm
-        for name, arm in ARMS.items()
-        if (name in names if names else asking == "chat" or name not in IN_CHAT)
-    ]
+    usual = [name for name in ARMS if asking == "chat" or name not in IN_CHAT]
+    arms = [arm for name, arm in ARMS.items() if name in (names or usual)]
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         searches = [_search(arm, ground, quick, known) for arm in arms]
-        trials = [item for tried, _ in searches for item in tried]
-        return trials + [
-            Item(arm, seed, quick, ground, half=TEST)
-            for seed in seeds
-            for _, arm in searches
-            if arm
-        ]
+        items = [item for tried, _ in searches for item in tried]
+        for seed in seeds:
+            items += [Item(arm, seed, quick, ground, half=TEST) for _, arm in searches if arm]
+        return items
 
     title, question = TEXTS[NAME]
     title = f"{title}: {name_of(model)}, {asking}, {facts.name}"

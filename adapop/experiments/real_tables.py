@@ -80,12 +80,9 @@ def choice_table(arms: Rows) -> Table:
     """The chosen rate of each arm."""
     rows = []
     for title, tried in _trials(arms).items():
-        best = chosen_row(tried)
-        cells = (
-            (f"{best['rate']:g}", f"{LEFT(best):.2f}", f"{RETAINED(best):.2f}")
-            if best
-            else ("",) * 3
-        )
+        cells = ("",) * 3
+        if best := chosen_row(tried):
+            cells = (f"{best['rate']:g}", f"{LEFT(best):.2f}", f"{RETAINED(best):.2f}")
         rows.append((title, *cells, counted(tried)))
     note = reading("real_choice", half=HALF)
     return Table("What was chosen", ("", "rate", "forget", "retain", "trials"), tuple(rows), note)
@@ -93,34 +90,26 @@ def choice_table(arms: Rows) -> Table:
 
 def trial_table(arms: Rows) -> Table:
     """Every trial of the choice."""
-    values = {tier: share("forget", DIRECT, tier) for tier in TIERS} | {
-        "forget": LEFT,
-        "retain": RETAINED,
-    }
-    rows = [
-        (
-            title,
-            f"{row['rate']:g}",
-            *(text(over([row], value)) for value in values.values()),
-            row["failed"],
-        )
-        for title, tried in _trials(arms).items()
-        for row in tried
-    ]
+    values = {tier: share("forget", DIRECT, tier) for tier in TIERS}
+    values |= {"forget": LEFT, "retain": RETAINED}
+    rows = []
+    for title, tried in _trials(arms).items():
+        for row in tried:
+            cells = (text(over([row], value)) for value in values.values())
+            rows.append((title, f"{row['rate']:g}", *cells, row["failed"]))
     head = ("", "rate", *values, "failed because")
     return Table("Every trial", head, tuple(rows), "As above: on the validation half, at seed 0.")
 
 
 def before_table(arms: Rows) -> Table:
     """Recall of the original model on the questions that shares are computed from."""
-    rows = [row for own in _reported(arms).values() for row in own if row["shares"]]
-    cells = list(dict.fromkeys(cell for row in rows for cell in row["shares"]))
+    runs = [row["shares"] for own in _reported(arms).values() for row in own if row["shares"]]
     lines = []
-    for cell in cells:
-        shares = [row["shares"][cell] for row in rows if cell in row["shares"]]
-        facts = sorted({count for count, *_ in shares})
-        recall = summary([before for _, before, _ in shares])
-        lines.append((*cell.split("/"), ", ".join(f"{count:g}" for count in facts), text(recall)))
+    for cell in dict.fromkeys(cell for shares in runs for cell in shares):
+        own = [shares[cell] for shares in runs if cell in shares]
+        facts = ", ".join(f"{count:g}" for count in sorted({count for count, *_ in own}))
+        recall = summary([before for _, before, _ in own])
+        lines.append((*cell.split("/"), facts, text(recall)))
     note = "Recall of the original model, over the facts that it answers as trained."
     return Table("Before", ("", "form", "tier", "facts", "recall"), tuple(lines), note)
 
@@ -139,9 +128,7 @@ def cost_table(all_arms: Rows) -> Table:
     return Table("Cost", ("", "seconds", "MB", "runs"), tuple(rows), note)
 
 
-TABLES = (
-    outcome_table, form_table, choice_table, before_table, trial_table, cost_table,
-)  # fmt: skip
+TABLES = (outcome_table, form_table, choice_table, before_table, trial_table, cost_table)
 
 
 def _reported(arms: Rows) -> Rows:

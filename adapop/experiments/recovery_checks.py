@@ -33,20 +33,18 @@ def recovery_checks(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str
 def _attacked(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
     plan = Plan(ATTACKS, groups=("forget",), max_new_tokens=limit)
     matrix = leak_matrix(battery(model, facts, plan, Progress()))
-    cells = {kind: matrix.cell("forget", "all", kind) for kind in ATTACKS}
-    return {
-        f"attack {kind}": cell.unlearned.above_chance
-        for kind, cell in cells.items()
-        if cell and cell.measurable
-    }
+    values = {}
+    for kind in ATTACKS:
+        cell = matrix.cell("forget", "all", kind)
+        if cell and cell.measurable:
+            values[f"attack {kind}"] = cell.unlearned.above_chance
+    return values
 
 
 def _recovered(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
     def rows(name: str, **values: object) -> Mapping[str, float]:
-        all_rows = recover(name, model, facts, limit, Progress())["rows"]
-        return next(
-            row for row in all_rows if all(row[key] == value for key, value in values.items())
-        )
+        result = recover(name, model, facts, limit, Progress())
+        return next(row for row in result["rows"] if values.items() <= row.items())
 
     relearned = rows("relearn", tier="all", form=DIRECT)
     rounded = rows("quantise", tier="all", group="forget", bits=ROUNDED_TO)

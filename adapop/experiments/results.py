@@ -4,9 +4,9 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import zip_longest
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +23,13 @@ TRACES = ("lam", "alpha", "drift", "retain_loss")
 METRICS = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
 # Final recall, by column: where it stands in the run's full measurement.
 RECALLS = {
-    f"{group}_{form}_{tier}": (group, form, tier)
-    for group in FACT_GROUPS
-    for form in (DIRECT, REWORDED)
-    for tier in ("all", *TIERS)
+    "_".join(place): place for place in product(FACT_GROUPS, (DIRECT, REWORDED), ("all", *TIERS))
 } | {"utility": ("utility", DIRECT, "all")}
 NEIGHBOURS = {f"neighbours_{form}_all": ("neighbours", form, "all") for form in (DIRECT, REWORDED)}
 INTERNALS = {
-    f"{group}_{tier}_{metric}": (group, tier, metric)
-    for group in FACT_GROUPS
-    for tier in ("all", "rare", "popular")
-    for metric in METRICS
+    "_".join(place): place for place in product(FACT_GROUPS, ("all", "rare", "popular"), METRICS)
 }
-# of MiniLM, where a run measures it
+# MiniLM cosine by column, where a run measures it.
 COSINES = {f"{group}_cosine": (group, DIRECT, "all") for group in FACT_GROUPS}
 EPOCHS = tuple(f"epochs_{form}_{tier}" for form in (DIRECT, REWORDED) for tier in ("all", *TIERS))
 # Final recall on one half of the rewordings, holdout facts and utility questions; see `halves`.
@@ -48,14 +42,7 @@ HALVED = tuple(f"{half}_{name}" for half in HALVES for name in SPLIT)
 ATTACKS = tuple(kind for kind in KINDS if kind not in (DIRECT, REWORDED))
 RECOVERY_CHECKS = (
     *(f"attack {kind}" for kind in ATTACKS),
-    *(
-        "relearn_before",
-        "relearn_after",
-        "relearn_control",
-        "rounded",
-        "sampled",
-        "sampled_control",
-    ),
+    *"relearn_before relearn_after relearn_control rounded sampled sampled_control".split(),
 )
 # Against the oracle, where there is one: shares of the facts to forget, asked in other words, and
 # what it is far from.
@@ -67,7 +54,7 @@ ORACLE = (
 ORACLE_EPOCHS = tuple(
     f"oracle_epochs_{name}_{tier}" for name in STATE_NAMES for tier in ("all", *TIERS)
 )
-# recall of the retained facts after each epoch, the first before training
+# Recall of the retained facts after each epoch, the first before training.
 RETAINED = "epochs_retain_direct_all"
 LISTS = (*TRACES, *EPOCHS, *ORACLE_EPOCHS, RETAINED, "levels", "levels_direct", "levels_reworded")
 JSON_COLUMNS = dict.fromkeys(LISTS, list[float]) | {
@@ -76,41 +63,16 @@ JSON_COLUMNS = dict.fromkeys(LISTS, list[float]) | {
     "metrics": dict[str, dict[str, dict[str, list[float]]]],
 }
 ALWAYS = ("quick", "seed", "rate", "seconds", "peak_mb")  # which failed runs have too
-# read as whole numbers, from older files with copied rows too: those say 0.0
-WHOLE = ("quick", "seed", "peak_mb")
-TEXTS = (
-    "key",
-    "arm",
-    "method",
-    "preset",
-    "scores",
-    "anchors",
-    "world",
-    "failed",
-    "facts",
-    "commit",
-    "config",
-)
+WHOLE = ("quick", "seed", "peak_mb")  # whole numbers; copied rows of older files say 0.0
+TEXTS = "key arm method preset scores anchors world failed facts commit config".split()
 COLUMNS = (
-    *(
-        "key",
-        "arm",
-        "method",
-        "preset",
-        "scores",
-        "anchors",
-        "world",
-        "quick",
-        "seed",
-        "rate",
-        "failed",
-    ),
+    *"key arm method preset scores anchors world quick seed rate failed".split(),
     *RECALLS,
     *INTERNALS,
     *TRACES,
     *EPOCHS,
-    *("levels", "levels_direct", "levels_reworded"),
-    *("seconds", "peak_mb", "facts", "commit", "config", "versions"),
+    *"levels levels_direct levels_reworded".split(),
+    *"seconds peak_mb facts commit config versions".split(),
     *HALVED,
     *NEIGHBOURS,
     *RECOVERY_CHECKS,
@@ -142,10 +104,8 @@ class Results:
             return {}
         head, *lines = self._lines()
         if not _readable(head):
-            raise DataError(
-                f"{self.path} was written by another version.",
-                "Move it away, or choose another --out.",
-            )
+            message = f"{self.path} was written by another version."
+            raise DataError(message, "Move it away, or choose another --out.")
         rows = {}
         for number, line in enumerate(lines, 2):
             with self._line(number):
@@ -167,44 +127,38 @@ class Results:
             yield
         except (ValueError, csv.Error) as error:
             message = f"{self.path}, line {number} is damaged ({error})."
-            raise DataError(
-                message, "Delete the line: without --table its run is made again."
-            ) from None
+            fix = "Delete the line: without --table its run is made again."
+            raise DataError(message, fix) from None
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Adds a row; it is on disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if (
-            self.path.exists()
-            and _readable(head := (lines := self._lines())[0])
-            and head != [*COLUMNS]
-        ):
-            text = io.StringIO()
-            csv.writer(text, lineterminator="\n").writerows([COLUMNS, *lines[1:]])
-            write_text(self.path, text.getvalue())
+        head, *lines = self._lines() if self.path.exists() else [[*COLUMNS]]
+        if head != [*COLUMNS] and _readable(head):
+            write_text(self.path, _as_csv([COLUMNS, *lines]))
         with open(self.path, "a+b") as file:
             file.seek(0)
             whole = file.read().rpartition(b"\n")
             file.truncate(len(whole[0] + whole[1]))  # a torn line goes before anything follows it
-            text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
-            if not whole[0]:
-                writer.writerow(COLUMNS)
-            writer.writerow([_cell(row.get(name, "")) for name in COLUMNS])
-            file.write(text.getvalue().encode())
+            line = [_cell(row.get(name, "")) for name in COLUMNS]
+            file.write(_as_csv([line] if whole[0] else [COLUMNS, line]).encode())
 
     def fill(self, key: str, cells: Mapping[str, Any]) -> None:
         """Writes cells into the row of this key; all other text of the file stays as it is."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(COLUMNS)
+        lines = [COLUMNS]
         for line in self._lines()[1:]:
             if line[0] == key:
                 line += [""] * (len(COLUMNS) - len(line))
                 for name, value in cells.items():
                     line[COLUMNS.index(name)] = _cell(value)
-            writer.writerow(line)
-        write_text(self.path, text.getvalue())
+            lines.append(line)
+        write_text(self.path, _as_csv(lines))
+
+
+def _as_csv(lines: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()
 
 
 def _readable(head: list[str]) -> bool:

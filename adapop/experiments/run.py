@@ -11,25 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from adapop.assets import read_json
-from adapop.experiments import distance, metrics, pictures, plans, sweep, tables, trial
+from adapop.experiments import distance, metrics, pictures, plans, results, sweep, tables, trial
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
 from adapop.experiments.plans import build, folder_of
-from adapop.experiments.results import (
-    COSINES,
-    EPOCHS,
-    ORACLE,
-    ORACLE_EPOCHS,
-    RETAINED,
-    Results,
-    Row,
-)
+from adapop.experiments.results import RETAINED, Results, Row
 from adapop.experiments.tables import Rows
 from adapop.paths import commit
 from adapop.report.figures import Figure
 from adapop.report.table import Table
 
-DISTANCE = (*ORACLE, *ORACLE_EPOCHS, RETAINED, *COSINES)
+DISTANCE = (*results.ORACLE, *results.ORACLE_EPOCHS, RETAINED, *results.COSINES)
 Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
 
 
@@ -103,8 +95,7 @@ class Place:
         return self.own or EXPERIMENTS[self.name]
 
     def file(self, ending: str) -> Path:
-        """One of the experiment's files: .csv its rows, .md its tables, -table.csv the first of
-        them, .html figures."""
+        """A file: .csv the rows, .md the tables, -table.csv the first of them, .html figures."""
         return self.folder / f"{self.name}{'-quick' if self.quick else ''}{ending}"
 
     @property
@@ -114,11 +105,8 @@ class Place:
 
     def items(self, known: plans.RowsByKey) -> list[Item]:
         """The planned runs, each once."""
-        return list(
-            {
-                item.key: item for item in self.experiment.plan(self.seeds, self.quick, known)
-            }.values()
-        )
+        planned = self.experiment.plan(self.seeds, self.quick, known)
+        return list({item.key: item for item in planned}.values())
 
     def rows_by_arm(self) -> Rows:
         """All available rows, other experiments' included, by arm in the order of the plan."""
@@ -186,10 +174,8 @@ def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) ->
         if (row := known.get(item.key)) and not row["failed"] and not item.arm.world
         and any(row[name] in (None, []) for name in wanted)
     ]  # fmt: skip
-    report(
-        f"{len(missing)} rows lack distance to the oracle, retained "
-        f"recall{' or cosines' * embedder}."
-    )
+    also = " or cosines" * embedder
+    report(f"{len(missing)} rows lack distance to the oracle, retained recall{also}.")
     again = partial(trial.beside_oracle, models=place.folder / "models", cosine=embedder)
     for count, done in enumerate(engine(missing, again), 1):
         cells, row = done.result or {}, known[done.item.key]
@@ -197,23 +183,16 @@ def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) ->
         if error:
             errors[done.item.title] = error
         else:
-            new = {
-                name: cells[name] for name in DISTANCE if name in cells and row[name] in (None, [])
-            }
-            place.results.fill(done.item.key, new)
-        moved = max(
-            (abs(cells[name] - row[name][-1]) for name in EPOCHS if name in cells), default=0
-        )
-        report(
-            f"{count} of {len(missing)}: {done.item.title}: "
-            f"{error or f'recalls moved by at most {moved:.6f}'}"
-        )
+            names = (name for name in DISTANCE if name in cells and row[name] in (None, []))
+            place.results.fill(done.item.key, {name: cells[name] for name in names})
+        moves = (abs(cells[name] - row[name][-1]) for name in results.EPOCHS if name in cells)
+        outcome = error or f"recalls moved by at most {max(moves, default=0):.6f}"
+        report(f"{count} of {len(missing)}: {done.item.title}: {outcome}")
     return errors
 
 
 def write(place: Place) -> str:
-    """Writes tables and figures of the rows there are into the experiment's folder. Returns the
-    tables as Markdown."""
+    """Writes tables and figures into the experiment's folder. Returns the tables as Markdown."""
     arms = place.rows_by_arm()
     made = _tables(place, arms)
     text = _markdown(place, arms, made)
@@ -221,16 +200,14 @@ def write(place: Place) -> str:
     place.file(".md").write_text(text + "\n", encoding="utf-8")
     for table in made[:1]:
         place.file("-table.csv").write_text(table.as_csv(), encoding="utf-8")
-    place.file(".html").write_text(
-        pictures.page(place.experiment.title, [draw(arms) for draw in place.experiment.figures]),
-        encoding="utf-8",
-    )
+    drawn = [draw(arms) for draw in place.experiment.figures]
+    html = pictures.page(place.experiment.title, drawn)
+    place.file(".html").write_text(html, encoding="utf-8")
     return text
 
 
 def as_markdown(place: Place) -> str:
-    """The tables of the rows there are, with the experiment's title and question. Writes no
-    file."""
+    """The tables with the experiment's title and question, as Markdown. Writes no file."""
     arms = place.rows_by_arm()
     return _markdown(place, arms, _tables(place, arms))
 
@@ -240,12 +217,8 @@ def _tables(place: Place, arms: Rows) -> list[Table]:
 
 
 def _markdown(place: Place, arms: Rows, made: Sequence[Table]) -> str:
-    parts = [
-        f"## {place.experiment.title}",
-        place.experiment.question,
-        *(table.as_markdown() for table in made),
-    ]
-    return "\n\n".join([*parts, _made_of(arms)])
+    parts = [f"## {place.experiment.title}", place.experiment.question]
+    return "\n\n".join([*parts, *(table.as_markdown() for table in made), _made_of(arms)])
 
 
 def _built(
@@ -256,10 +229,8 @@ def _built(
     needed = [world for world in worlds.values() if not folder_of(world, models).exists()]
     errors = {}
     if needed:
-        report(
-            f"pretraining {len(needed)} sandboxes first, minutes each: "
-            f"{', '.join(world.name for world in needed)}"
-        )
+        names = ", ".join(world.name for world in needed)
+        report(f"pretraining {len(needed)} sandboxes first, minutes each: {names}")
     for done in engine(needed, partial(build, models=models)):
         report(f"sandbox {done.item.name} {done.error or 'is built'}")
         if done.error:
@@ -287,11 +258,9 @@ def _made_of(arms: Rows) -> str:
 
 
 def _commits(arms: Rows) -> Counter[str]:
-    """Number of rows by commit."""
     return Counter(row["commit"] for runs in arms.values() for row in runs)
 
 
 def _counts(commits: Mapping[str, int]) -> str:
-    return ", ".join(
-        f"{count} at {name or 'an unknown version'}" for name, count in sorted(commits.items())
-    )
+    named = sorted(commits.items())
+    return ", ".join(f"{count} at {name or 'an unknown version'}" for name, count in named)

@@ -72,8 +72,7 @@ def shares(model: AdaptedModel, run: Run, half: str) -> dict[str, list[float]]:
 
 
 def _known(model: AdaptedModel, facts: FactSet, half: str, tokens: int) -> dict[str, list[Fact]]:
-    """By group, the half's facts that the original answers, and, for reported runs, some held-out
-    ones."""
+    """By group, the half's facts that the original answers; for reported runs held-out ones too."""
     members = {group: facts_of(getattr(facts, group), half) for group in ("forget", "retain")}
     if half != VALIDATION:
         members["holdout"] = evenly(facts.holdout, HELD_OUT)
@@ -81,8 +80,8 @@ def _known(model: AdaptedModel, facts: FactSet, half: str, tokens: int) -> dict[
     with model.original():
         recall = _recalls(model, _directly(members), tokens)
     return {
-        group: [fact for fact in members_of_group if recall[fact.id, fact.question] >= KNOWN_FROM]
-        for group, members_of_group in members.items()
+        group: [fact for fact in facts if recall[fact.id, fact.question] >= KNOWN_FROM]
+        for group, facts in members.items()
     }
 
 
@@ -94,8 +93,7 @@ def _directly(members: Known, form: str = DIRECT) -> Asked:
 
 
 def _in_full(known: Known) -> Asked:
-    """Questions as trained and reworded, and for facts to forget the attacks, together and by
-    kind."""
+    """Questions as trained and reworded; for facts to forget the attacks, together and by kind."""
     prompts = _directly(known)
     for group in ("forget", "holdout"):
         prompts[group, REWORDED] = [
@@ -133,13 +131,11 @@ def _cells(model: AdaptedModel, questions: Asked, tokens: int) -> dict[str, list
 
 def _recalls(model: AdaptedModel, questions: Asked, tokens: int) -> dict[tuple[str, str], float]:
     """Recall minus the chance of a guess, by fact id and prompt."""
-    every = [
-        prompt for members in questions.values() for _, prompts in members for prompt in prompts
-    ]
-    prompts = list({(prompt.fact_id, prompt.text): prompt for prompt in every}.values())
+    pairs = [pair for members in questions.values() for pair in members]
+    every = {(one.fact_id, one.text): one for _, prompts in pairs for one in prompts}
+    prompts = list(every.values())
     replies = model.generate([prompt.text for prompt in prompts], tokens)
-    values = [known_recall(prompt, reply) for prompt, reply in zip(prompts, replies)]
     return {
-        (prompt.fact_id, prompt.text): (value - prompt.chance) / (1 - prompt.chance)
-        for prompt, value in zip(prompts, values)
+        place: (known_recall(prompt, reply) - prompt.chance) / (1 - prompt.chance)
+        for (place, prompt), reply in zip(every.items(), replies)
     }

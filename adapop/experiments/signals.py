@@ -1,5 +1,4 @@
-"""Scores in place of a fact's own: wrong ones, counts of the corpus, and how sure the model is of
-its answer."""
+"""Scores in place of a fact's own: wrong ones, counts of the corpus, how sure the model is."""
 
 import tempfile
 from collections.abc import Mapping
@@ -16,8 +15,7 @@ from adapop.sandbox.corpus import corpus_lines
 
 
 def other_scores(kind: str, seed: int, facts: FactSet | None = None) -> dict[str, float]:
-    """Score of each forget fact, by default of the sandbox's, under one of `SCORES`. Deterministic
-    for a seed."""
+    """Scores of the facts to forget, default the sandbox's, by one of `SCORES`; fixed by seed."""
     forget = (facts or sandbox_facts()).forget
     given = scores_of(forget)
     if kind == "noisy":
@@ -54,8 +52,7 @@ def _by_confidence(given: Mapping[str, float]) -> dict[str, float]:
 
 @cache
 def _counted(combine: str) -> dict[str, float]:
-    """Number of lines of the sandbox's pretraining corpus that name a fact's subject (and its
-    answer)."""
+    """Lines of the sandbox's pretraining corpus that name a fact's subject (and its answer)."""
     facts = sandbox_facts()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.txt"

@@ -1,9 +1,8 @@
 """Search spaces of `bench tuned`, written down before the recorded trials. No torch.
 
 They were changed once, before any winner was run on the test half, and all trials made until then
-were thrown away:
-weight decay ended at 1, and bounded targets need up to 4; and a search without `MOVES` found
-nothing in 40 trials for arms that do better at their own preset, moved by hand.
+were thrown away: weight decay ended at 1, and bounded targets need up to 4; and a search without
+`MOVES` found nothing in 40 trials for arms that do better at their own preset, moved by hand.
 
 Every arm chooses its rate, weight decay and epochs, a retain weight where it has one, and the
 arguments of its own method. A factor of the whole forget loss (`gamma` of SatImp, SimNPO and TPO)
@@ -40,12 +39,9 @@ class Range:
 
     def near(self, value: float) -> float:
         """The nearest number in the range, rounded to `DIGITS`."""
-        inside = min(max(value, self.low), self.high)
-        return (
-            round(inside)
-            if self.whole
-            else min(max(float(f"{inside:.{DIGITS}g}"), self.low), self.high)
-        )
+        if self.whole:
+            return round(min(max(value, self.low), self.high))
+        return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
 
 
 Space = Mapping[str, Range | tuple]
@@ -104,19 +100,15 @@ def _searches() -> dict[str, Search]:
     spaces = {name: among.space for name, among in _DATA.methods.items()}
     ours = spaces["redirect"]
     even = {name: among for name, among in ours.items() if name != "arguments.kappa"}
-    shuffled = {"scores": "shuffled"}
+    shuffled = Arm("Redirect, scores shuffled", "redirect", changes={"scores": "shuffled"})
     return {
         **{
-            name: Search(methods[name], space, near=name == "redirect")
-            for name, space in spaces.items()
+            name: Search(methods[name], space, name == "redirect") for name, space in spaces.items()
         },
         **{name: Search(CONTROL_ARMS[name], among.space) for name, among in _DATA.controls.items()},
-        # whether scores earn their place in it: weights that ignore them, and weights from shuffled
-        # ones
+        # whether scores earn their place in it: weights without them, weights from shuffled ones
         "redirect-even": Search(Arm("Redirect, κ = 0", "redirect"), even, near=True),
-        "redirect-shuffled": Search(
-            Arm("Redirect, scores shuffled", "redirect", changes=shuffled), ours, near=True
-        ),
+        "redirect-shuffled": Search(shuffled, ours, near=True),
         "altpo-near": Search(Arm("AltPO, second guess", "altpo"), spaces["altpo"], near=True),
     }
 
@@ -135,9 +127,8 @@ def with_point(arm: Arm, point: Mapping[str, Any]) -> Arm:
             changes[name] = value
     if "beta.rare" in point:
         rare, ratio = point["beta.rare"], point["beta.ratio"]
-        changes["beta"] = BetaMap.from_anchors(
-            (RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], rare * ratio)
-        )
+        ends = (RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], rare * ratio)
+        changes["beta"] = BetaMap.from_anchors(*ends)
     if "beta.all" in point:
         changes["beta"] = BetaMap.constant(point["beta.all"])
     if "layer" in changes["arguments"]:  # blocks above it have no gradient
@@ -168,9 +159,8 @@ def first_points(
         for name, number in move.items():
             plain = name.removesuffix(" *")
             if plain in point:
-                point[plain] = search.space[plain].near(
-                    point[plain] * number if plain != name else number
-                )
+                moved = point[plain] * number if plain != name else number
+                point[plain] = search.space[plain].near(moved)
         if point not in points:
             points.append(point)
     return points
@@ -188,8 +178,5 @@ def _value(config: RunConfig, name: str, arguments: Mapping[str, Any]) -> Any:
         return arguments[own]
     beta = config.beta or BetaMap()  # of the shipped sets
     rare, popular = beta(RARE_ANCHOR[0]), beta(POPULAR_ANCHOR[0])
-    return {
-        "beta.rare": rare,
-        "beta.ratio": popular / rare,
-        "beta.all": (rare * popular) ** 0.5,
-    }.get(name, getattr(config, name, None))
+    ratios = {"beta.rare": rare, "beta.ratio": popular / rare, "beta.all": (rare * popular) ** 0.5}
+    return ratios.get(name, getattr(config, name, None))

@@ -1,5 +1,5 @@
-"""Tables of the learning-rate sweep: each rate's outcome, the rate the rule chooses, the rate that
-each tier needs, and equal forgetting.
+"""Tables of the learning-rate sweep: each rate's outcome, the rate that the rule chooses, the rate
+that each tier needs, and equal forgetting.
 
 The rule is the one `config.presets.RATES` states. It sees recall of the trained questions, of facts
 to forget and of facts to retain, and nothing else. `config.presets.SANDBOX_RATES` is what it chose
@@ -16,44 +16,30 @@ import pandas as pd
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, make_config
+from adapop.experiments import tables
 from adapop.experiments.results import Row
-from adapop.experiments.tables import (
-    OUTCOMES,
-    READING,
-    Rows,
-    Value,
-    column,
-    mean_table,
-    measured,
-    out_of,
-    over,
-    text,
-)
+from adapop.experiments.tables import OUTCOMES, Rows, Value, column, mean_table, out_of, over, text
 from adapop.facts.fact import SANDBOX, TIERS
 from adapop.probes.intervals import summary
 from adapop.report.table import Table, reading
 
 HALF = 0.5  # of a tier, gone
 TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
-AT_EQUAL = {
-    name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout", "utility")
-}
+EQUAL = ("rare", "popular", "gap", "retain", "holdout", "utility")
+AT_EQUAL = {name: OUTCOMES[name] for name in EQUAL}
 
 
 def chosen(points: Sequence[Row]) -> Row:
-    """The rule of `config.presets.RATES`, applied to one method's runs (or means of them) in order
-    of rate."""
+    """The rule of `config.presets.RATES`, applied to a method's runs or their means, by rate."""
     keeping = [row for row in points if row[KEPT] >= RETAIN_KEPT]
     if not keeping:
         return max(points, key=itemgetter(KEPT))
-    return next((row for row in keeping if row[TRAINED] <= FORGOTTEN), None) or min(
-        keeping, key=itemgetter(TRAINED)
-    )
+    forgetting = (row for row in keeping if row[TRAINED] <= FORGOTTEN)
+    return next(forgetting, None) or min(keeping, key=itemgetter(TRAINED))
 
 
 def grid(arms: Rows) -> tuple[float, ...]:
-    """The learning rates that a sweep runs: the sandbox's, or on another model those that its rows
-    have."""
+    """The learning rates of a sweep: the sandbox's, or on another model those of its rows."""
     rates = {row["rate"] for rows in arms.values() for row in rows}
     return RATES if rates <= set(RATES) else tuple(sorted(rates))
 
@@ -76,54 +62,36 @@ def points_of(arms: Rows, method: str, complete: bool = True) -> dict[int, list[
 
 
 def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
-    """Each rate's mean recalls over seeds, in order of rate; a rate at which a seed failed has
-    none."""
-    runs = pd.DataFrame(
-        [row for rows in by_seed.values() for row in rows], columns=["rate", TRAINED, KEPT]
-    )
-    rates = (
-        runs.groupby("rate")
-        .filter(lambda runs_at_rate: len(runs_at_rate) == len(by_seed))
-        .groupby("rate")
-    )
-    return rates.agg(fmean).reset_index().to_dict("records")
+    """Each rate's mean recalls over seeds, in order of rate, where no seed failed."""
+    rows = [row for rows in by_seed.values() for row in rows]
+    runs = pd.DataFrame(rows, columns=["rate", TRAINED, KEPT]).groupby("rate")
+    whole = runs.filter(lambda at_rate: len(at_rate) == len(by_seed))
+    return whole.groupby("rate").agg(fmean).reset_index().to_dict("records")
 
 
 def sweep_table(arms: Rows) -> Table:
     """Every method at every rate."""
-    values = {"forget, as trained": column(TRAINED), **measured(arms, OUTCOMES)}
-    return mean_table(
-        "Every rate", arms, values, f"As trained: the questions trained on. {READING}"
-    )
+    values = {"forget, as trained": column(TRAINED), **tables.measured(arms, OUTCOMES)}
+    note = f"As trained: the questions trained on. {tables.READING}"
+    return mean_table("Every rate", arms, values, note)
 
 
 def choice_table(arms: Rows) -> Table:
-    """The rate that the rule chooses per seed and on the means, and the rate that other experiments
-    use."""
-    seeds = _seeds(arms)
+    """The rate that the rule chooses per seed and on the means, and the one used elsewhere."""
+    seeds, count = _seeds(arms), len(grid(arms))
     rows = []
-    for method in METHODS:
-        by_seed = points_of(arms, method)
-        if by_seed:
-            rates = [
-                _choice(by_seed[seed], len(grid(arms))) if seed in by_seed else "" for seed in seeds
-            ]
-            rows.append(
-                (
-                    METHODS[method].title,
-                    *rates,
-                    *_chosen_on(mean_points(by_seed)),
-                    f"{own_rate(arms, method):g}",
-                )
-            )
+    for method, about in METHODS.items():
+        if by_seed := points_of(arms, method):
+            rates = [_choice(by_seed[seed], count) if seed in by_seed else "" for seed in seeds]
+            means = _chosen_on(mean_points(by_seed))
+            rows.append((about.title, *rates, *means, f"{own_rate(arms, method):g}"))
     note = reading("choice", retain_kept=RETAIN_KEPT, forgotten=FORGOTTEN)
     head = ("", *(f"seed {seed}" for seed in seeds), "on the means", "keeps", "erases", "used")
     return Table("The rate that the rule chooses", head, tuple(rows), note)
 
 
 def own_rate(arms: Rows, method: str) -> float:
-    """A method's rate in the other experiments on this model; in a sweep around a given rate, the
-    middle one."""
+    """A method's rate in other experiments on this model, or the middle one of its sweep."""
     config = next((row["config"] for rows in arms.values() for row in rows if row["config"]), "{}")
     model = json.loads(config).get("model", SANDBOX)
     own, rates = make_config(method, model=model).learning_rate, grid(arms)
@@ -147,12 +115,10 @@ def _chosen_on(means: Sequence[Row]) -> tuple[str, str, str]:
 
 
 def tier_table(arms: Rows) -> Table:
-    """The learning rate at which half of each tier is forgotten: the popularity gap in learning
-    rate."""
+    """The learning rate at which half of each tier is forgotten: the gap as a ratio of rates."""
     rows = []
-    for method in METHODS:
-        by_seed = points_of(arms, method)
-        if by_seed:
+    for method, about in METHODS.items():
+        if by_seed := points_of(arms, method):
             needed = {
                 tier: [rate_at(points, OUTCOMES[tier]) for points in by_seed.values()]
                 for tier in TIERS
@@ -160,24 +126,22 @@ def tier_table(arms: Rows) -> Table:
             pairs = zip(needed["rare"], needed["popular"])
             ratio = summary([popular / rare for rare, popular in pairs if rare and popular])
             cells = [_needed(rates) for rates in needed.values()]
-            rows.append((METHODS[method].title, *cells, text(ratio)))
+            rows.append((about.title, *cells, text(ratio)))
     note = reading("tier", half=HALF)
     return Table("The rate that each tier needs", ("", *TIERS, "popular / rare"), tuple(rows), note)
 
 
-def rate_at(points: Sequence[Row], value: Value, goal: float = HALF) -> float | None:
-    """The learning rate at which a value first falls to `goal`, going up in rate; None if it never
-    does, or was not measured."""
+def rate_at(points: Sequence[Row], value: Value) -> float | None:
+    """The learning rate at which a value first falls to `HALF`, going up; None if it never does."""
     for lower, upper in pairwise(points):
         above, below = value(lower), value(upper)
         if above is None or below is None:
             continue
-        if above <= goal:
+        if above <= HALF:
             return lower["rate"]
-        if below <= goal:
-            return lower["rate"] * (upper["rate"] / lower["rate"]) ** (
-                (above - goal) / (above - below)
-            )
+        if below <= HALF:
+            share = (above - HALF) / (above - below)
+            return lower["rate"] * (upper["rate"] / lower["rate"]) ** share
     return None
 
 
@@ -188,8 +152,8 @@ def _needed(rates: Sequence[float | None]) -> str:
 
 def nearest_table(arms: Rows) -> Table:
     """Each method at the rate whose trained forget recall is nearest to AdaPop's, seed by seed."""
-    values, rows = measured(arms, OUTCOMES), []
-    for method in METHODS:
+    values, rows = tables.measured(arms, OUTCOMES), []
+    for method, about in METHODS.items():
         picked = [
             min(points, key=lambda row: abs(row[TRAINED] - goal))
             for goal, points in _with_goals(arms, method).values()
@@ -198,16 +162,14 @@ def nearest_table(arms: Rows) -> Table:
         if picked:
             cells = [text(over(picked, value)) for value in (column(TRAINED), *values.values())]
             rates = ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in picked}))
-            rows.append(
-                (METHODS[method].title, rates, *cells, out_of(len(picked), len(_seeds(arms))))
-            )
+            seeds = out_of(len(picked), len(_seeds(arms)))
+            rows.append((about.title, rates, *cells, seeds))
     head = ("", "rate", "forget, as trained", *values, "seeds")
     return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), reading("nearest"))
 
 
 def equal_table(arms: Rows) -> Table:
-    """Outcomes of each method interpolated where its sweep crosses AdaPop's trained forget
-    recall."""
+    """Outcomes of each method where its sweep crosses AdaPop's trained forget recall."""
     rows = []
     for method in METHODS:
         goals = _with_goals(arms, method, complete=False)
@@ -219,18 +181,14 @@ def equal_table(arms: Rows) -> Table:
     return Table("At equal forgetting", ("", *AT_EQUAL, "seeds"), tuple(rows), reading("equal"))
 
 
-def crossing(
-    points: Sequence[Row], goal: float, rates: Sequence[float] = ()
-) -> dict[str, float] | None:
+def crossing(points: Sequence[Row], goal: float, rates: Sequence[float] = RATES) -> dict | None:
     """`AT_EQUAL` interpolated where trained forget recall first falls through `goal` between two
-    neighbours of `rates` (default: the sandbox's); None if it never does."""
-    neighbours = set(pairwise(rates or RATES))
+    neighbours of `rates`; None if it never does."""
+    neighbours = set(pairwise(rates))
     for lower, upper in pairwise(points):
-        if (lower["rate"], upper["rate"]) in neighbours and lower[TRAINED] >= goal >= upper[
-            TRAINED
-        ]:
-            span = lower[TRAINED] - upper[TRAINED]
-            share = (lower[TRAINED] - goal) / span if span else 0.0
+        above, below = lower[TRAINED], upper[TRAINED]
+        if (lower["rate"], upper["rate"]) in neighbours and above >= goal >= below:
+            share = (above - goal) / (above - below) if above > below else 0.0
             return {
                 name: (1 - share) * value(lower) + share * value(upper)
                 for name, value in AT_EQUAL.items()
@@ -239,7 +197,6 @@ def crossing(
 
 
 def _seeds(arms: Rows) -> list[int]:
-    """The seeds that any run has."""
     return sorted({row["seed"] for rows in arms.values() for row in rows})
 
 
@@ -247,12 +204,9 @@ def _with_goals(
     arms: Rows, method: str, complete: bool = True
 ) -> dict[int, tuple[float, list[Row]]]:
     """Seed -> AdaPop's trained forget recall at its own rate, and a method's points."""
-    own = own_rate(arms, "adapop")
+    own, runs = own_rate(arms, "adapop"), points_of(arms, "adapop", complete=False)
     goals = {
-        seed: row[TRAINED]
-        for seed, rows in points_of(arms, "adapop", complete=False).items()
-        for row in rows
-        if row["rate"] == own
+        seed: row[TRAINED] for seed, rows in runs.items() for row in rows if row["rate"] == own
     }
     return {
         seed: (goals[seed], points)

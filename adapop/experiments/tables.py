@@ -1,5 +1,4 @@
-"""The tables of an experiment, made from its rows alone, so that the CSV file of the rows is
-enough."""
+"""The tables of an experiment, made from the rows of its CSV file alone."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -28,8 +27,7 @@ def tested(name: str) -> Value:
 
 
 def gap(row: Row) -> float | None:
-    """Recall of popular minus that of rare facts to forget, asked in other words. Above 0: popular
-    facts are left."""
+    """Recall of popular minus rare facts to forget, in other words. Above 0: popular are left."""
     popular, rare = (tested(f"forget_{REWORDED}_{tier}")(row) for tier in ("popular", "rare"))
     return None if popular is None or rare is None else popular - rare
 
@@ -51,15 +49,21 @@ OUTCOMES: dict[str, Value] = {
     "forget, cosine": column("forget_cosine"),
     "retain, cosine": column("retain_cosine"),
 }
-# measured on some sets or in some runs
+# columns that some sets or runs have
 OPTIONAL = ("neighbours", "forget, cosine", "retain, cosine")
 BEFORE: dict[str, Value] = {f"before, {tier}": before(tier) for tier in TIERS}
 DIFFERENCES: dict[str, Value] = {
     "forget": OUTCOMES["all"],
     **{name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout")},
 }
+# metrics from inside the model, and the end of each one's columns
+INSIDE = {
+    "Δ log p": "delta_logprob",
+    "Δ rank": "delta_rank",
+    "hidden cosine": "hidden_cosine",
+    "KL": "kl",
+}
 READING = reading("outcomes")
-
 NEIGHBOURS_READING = (
     "Neighbours: of other facts about the forgotten subjects, which nothing was trained on."
 )
@@ -93,16 +97,14 @@ def outcome_table(arms: Rows) -> Table:
 
 
 def world_table(arms: Rows) -> Table:
-    """`outcome_table`, with columns of what each sandbox knew of the facts to forget before
-    unlearning."""
+    """`outcome_table`, with what each sandbox knew of the facts to forget before unlearning."""
     return _outcomes(arms, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
 
 
 def _outcomes(arms: Rows, values: Mapping[str, Value], note: str) -> Table:
     values, rows = measured(arms, values), []
-    note += f" {NEIGHBOURS_READING}" * ("neighbours" in values) + f" {COSINE_READING}" * (
-        "forget, cosine" in values
-    )
+    note += f" {NEIGHBOURS_READING}" * ("neighbours" in values)
+    note += f" {COSINE_READING}" * ("forget, cosine" in values)
     for title, runs in arms.items():
         rates = sorted({row["rate"] for row in runs})
         cells = [text(over(runs, value)) for value in values.values()]
@@ -111,35 +113,31 @@ def _outcomes(arms: Rows, values: Mapping[str, Value], note: str) -> Table:
 
 
 def difference_table(arms: Rows, base: str) -> Table | None:
-    """Each arm minus one of them, paired by seed; None where that one has no rows. base: its
-    title."""
+    """Each arm minus the one titled `base`, paired by seed; None where that has no rows."""
     if base not in arms:
         return None
     rows = []
     for title, runs in arms.items():
         if title != base:
-            pairs = [
-                paired(by_seed(runs, value), by_seed(arms[base], value))
-                for value in DIFFERENCES.values()
-            ]
+            pairs = [paired_by_seed(runs, arms[base], value) for value in DIFFERENCES.values()]
             count = max((pair.seeds for pair in pairs if pair), default=0)
             seeds = {row["seed"] for row in (*runs, *arms[base])}
             cells = ("" if pair is None else pair.interval for pair in pairs)
             rows.append((title, *cells, f"{count} of {len(seeds)}"))
-    return Table(
-        f"Difference to {base}",
-        ("", *DIFFERENCES, "pairs"),
-        tuple(rows),
-        reading("difference", base=base),
-    )
+    head = ("", *DIFFERENCES, "pairs")
+    return Table(f"Difference to {base}", head, tuple(rows), reading("difference", base=base))
+
+
+def paired_by_seed(runs: Sequence[Row], base: Sequence[Row], value: Value) -> Summary | None:
+    """A value of runs minus that of a base, paired by seed; None without a pair."""
+    return paired(by_seed(runs, value), by_seed(base, value))
 
 
 def mean_table(title: str, arms: Rows, values: Mapping[str, Value], note: str) -> Table:
     """Means with standard deviations over seeds, a row per arm."""
-    rows = [
-        (arm, *(text(over(runs, value)) for value in values.values()), counted(runs))
-        for arm, runs in arms.items()
-    ]
+    rows = []
+    for arm, runs in arms.items():
+        rows.append((arm, *(text(over(runs, value)) for value in values.values()), counted(runs)))
     return Table(title, ("", *values, "seeds"), tuple(rows), note)
 
 
@@ -156,24 +154,16 @@ def guess_table(arms: Rows) -> Table | None:
 
 def internal_table(arms: Rows) -> Table:
     """The metrics from inside the model, asked as trained."""
-    metrics = {
-        "Δ log p": "delta_logprob",
-        "Δ rank": "delta_rank",
-        "hidden cosine": "hidden_cosine",
-        "KL": "kl",
-    }
-    values = {
-        f"{name}, {group}": column(f"{group}_all_{metric}")
-        for group in ("forget", "holdout")
-        for name, metric in metrics.items()
-    }
+    values = {}
+    for group in ("forget", "holdout"):
+        for name, metric in INSIDE.items():
+            values[f"{name}, {group}"] = column(f"{group}_all_{metric}")
     note = "Against the original model; Δ log p in nats an answer, KL in nats a token."
     return mean_table("Inside the model", arms, values, note)
 
 
 def controller_table(arms: Rows) -> Table:
-    """In how many runs λ (PDU: μ) moved, drift and α, for arms with a controller; failed runs are
-    left out."""
+    """Runs in which λ (PDU: μ) moved, drift and α, of arms with a controller; no failed runs."""
     rows = []
     for title, runs in arms.items():
         steered = [row for row in runs if '"controller": "fixed"' not in row["config"]]
@@ -182,9 +172,8 @@ def controller_table(arms: Rows) -> Table:
             moved = sum(len(set(row["lam"])) > 1 for row in finished)
             last = summary([row["alpha"][-2] for row in finished])
             drift = summary([max(row["drift"]) for row in finished])
-            rows.append(
-                (title, f"{moved} of {len(finished)}", text(drift), text(last), counted(steered))
-            )
+            cells = (text(drift), text(last), counted(steered))
+            rows.append((title, f"{moved} of {len(finished)}", *cells))
     note = (
         "Drift is against the loss the controller refers to. α of the last epoch is the last "
         "that trained anything."
@@ -198,14 +187,11 @@ def cost_table(arms: Rows) -> Table:
     rows = []
     for title, runs in arms.items():
         reasons = "; ".join(sorted({row["failed"] for row in runs if row["failed"]}))
-        seconds = over(runs, column("seconds"))
-        peak = max(row["peak_mb"] for row in runs)
-        rows.append(
-            (title, f"{seconds.mean:.0f}" if seconds else "", f"{peak:.0f}", counted(runs), reasons)
-        )
-    return Table(
-        "Cost", ("", "seconds", "MB", "seeds", "failed because"), tuple(rows), reading("cost")
-    )
+        mean, peak = over(runs, column("seconds")), max(row["peak_mb"] for row in runs)
+        seconds = f"{mean.mean:.0f}" if mean else ""
+        rows.append((title, seconds, f"{peak:.0f}", counted(runs), reasons))
+    head = ("", "seconds", "MB", "seeds", "failed because")
+    return Table("Cost", head, tuple(rows), reading("cost"))
 
 
 def published_table(arms: Rows) -> Table:
@@ -213,37 +199,28 @@ def published_table(arms: Rows) -> Table:
     theirs = {row.our_name: row for row in published.recalls(SETTING)}
     reworded = published.paraphrased("Llama")
     rows = []
-    for method in METHODS:
-        runs = arms.get(METHODS[method].title)
+    for method, about in METHODS.items():
+        runs = arms.get(about.title)
         if not runs or method not in theirs:
             continue
         paper = theirs[method]
         tiers = reworded.get(paper.method)
         ours = [over(runs, column(place)) for place in ("forget_direct_all", "retain_direct_all")]
         rare, popular = (over(runs, OUTCOMES[tier]) for tier in ("rare", "popular"))
-        rows.append(
-            (
-                METHODS[method].title,
-                *map(text, ours),
-                text(over(runs, OUTCOMES["holdout"])),
-                f"{text(rare)} / {text(popular)}",
-                f"{paper.forget:.3f}",
-                f"{paper.retain:.3f}",
-                f"{tiers['rare']:.3f} / {tiers['popular']:.3f}" if tiers else "not given",
-                counted(runs),
-            )
+        cells = (
+            text(over(runs, OUTCOMES["holdout"])),
+            f"{text(rare)} / {text(popular)}",
+            f"{paper.forget:.3f}",
+            f"{paper.retain:.3f}",
+            f"{tiers['rare']:.3f} / {tiers['popular']:.3f}" if tiers else "not given",
         )
+        rows.append((about.title, *map(text, ours), *cells, counted(runs)))
     head = (
-        "", "forget", "retain", "holdout", "reworded, rare / popular", "forget (paper)", "retain "
-                                                                                         "(paper)",
-        "reworded, rare / popular (paper)", "seeds",
+        "", "forget", "retain", "holdout", "reworded, rare / popular", "forget (paper)",
+        "retain (paper)", "reworded, rare / popular (paper)", "seeds",
     )  # fmt: skip
-    return Table(
-        "Beside the paper",
-        head,
-        tuple(rows),
-        reading("published", setting=SETTING, PAPER=published.PAPER),
-    )
+    note = reading("published", setting=SETTING, PAPER=published.PAPER)
+    return Table("Beside the paper", head, tuple(rows), note)
 
 
 def along(rows: Sequence[Row], name: str) -> list[Summary]:
@@ -257,17 +234,16 @@ def level_table(arms: Rows) -> Table:
     """Recall of the facts to forget by how often pretraining showed them, asked in other words."""
     levels = next((row["levels"] for rows in arms.values() for row in rows if row["levels"]), [])
     empty = ("",) * len(levels)  # of an arm all of whose runs failed
-    rows = [
-        (title, *(tuple(map(text, along(runs, "levels_reworded"))) or empty), counted(runs))
-        for title, runs in arms.items()
-    ]
+    rows = []
+    for title, runs in arms.items():
+        means = tuple(map(text, along(runs, "levels_reworded")))
+        rows.append((title, *(means or empty), counted(runs)))
     note = (
         "By score, four times the number of exposures: rarest first. Mean ± standard deviation "
         "over seeds."
     )
-    return Table(
-        "Recall by exposure", ("", *(f"{level:g}" for level in levels), "seeds"), tuple(rows), note
-    )
+    head = ("", *(f"{level:g}" for level in levels), "seeds")
+    return Table("Recall by exposure", head, tuple(rows), note)
 
 
 def epoch_table(arms: Rows) -> Table:

@@ -1,5 +1,4 @@
-"""`bench tuned`: every method with settings from the same search (`tuning`), reported on the test
-half."""
+"""`bench tuned`: every method with settings from the same search, reported on the test half."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
@@ -24,8 +23,7 @@ from adapop.report.table import Table
 
 AnyWorld = World | Ground | None  # None: the shipped sandbox
 THREE = "three"  # the worlds that means are taken over
-# for a winner of ours that ignores scores; a little above what a first search liked best
-KAPPA = 0.3
+KAPPA = 0.3  # for a winner of ours that ignores scores: a little above a first search's choice
 STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # β of the rare anchor by β of the popular one
 
 
@@ -44,12 +42,10 @@ def run_searches(
     """
     errors = {}
     left = [name for name in names if len(trials_of(trials_file(folder, name))) < trials]
-    report(
-        f"{len(names) - len(left)} of {len(names)} searches of {trials} trials are done already."
-    )
-    for done in engine(
-        left, partial(search, folder=folder, trials=trials, quick=quick, ground=ground)
-    ):
+    count = len(names) - len(left)
+    report(f"{count} of {len(names)} searches of {trials} trials are done already.")
+    making = partial(search, folder=folder, trials=trials, quick=quick, ground=ground)
+    for done in engine(left, making):
         report(f"search {done.item}: {done.error or f'{done.result} trials made'}")
         if done.error:
             errors[f"search {done.item}"] = done.error
@@ -79,12 +75,10 @@ def experiment(
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         items = []
         for name, place in places.items():
-            here = [_there(arm, place, f"{name}{winners.WITH}" * (len(places) > 1)) for arm in arms]
+            prefix = f"{name}{winners.WITH}" * (len(places) > 1)
             ground = place if isinstance(place, Ground) else None
-            items += [
-                replace(item, ground=ground, recovery=True)
-                for item in over_seeds(here, seeds, quick)
-            ]
+            here = over_seeds([_there(arm, place, prefix) for arm in arms], seeds, quick)
+            items += [replace(item, ground=ground, recovery=True) for item in here]
         return items
 
     titles = [arm.title for arm in chosen.values()]
@@ -107,21 +101,17 @@ def experiment(
         tables.cost_table,
     )  # fmt: skip
     of_three = (winners.worlds_table, winners.worlds_difference_table)
-    return Experiment(
-        "Tuned"
-        if world == SANDBOX
-        else f"Tuned{' anew' * anew}, in {world}{' worlds' * (world == THREE)}",
+    where = f"Tuned{' anew' * anew}, in {world}{' worlds' * (world == THREE)}"
+    question = (
         f"How does each method do at its best, with {trials} trials each at seed 0? "
-        f"{winners.OBJECTIVE} Chosen on the "
-        f"validation half{'' if at_home else ' of the shipped sandbox'}; the tables of outcomes "
-        f"are of the test half, "
-        "on seeds that no trial has seen.",
-        plan,
-        of_three if world == THREE else of_one,
-        (pictures.fronts,)
-        if world == THREE
-        else tuple(partial(_drawn, draw, titles) for draw in DRAWN),
+        f"{winners.OBJECTIVE} Chosen on the validation "
+        f"half{'' if at_home else ' of the shipped sandbox'}; the tables of outcomes are of the "
+        "test half, on seeds that no trial has seen."
     )
+    drawn = tuple(partial(_drawn, draw, titles) for draw in DRAWN)
+    if world == THREE:
+        return Experiment(where, question, plan, of_three, (pictures.fronts,))
+    return Experiment("Tuned" if world == SANDBOX else where, question, plan, of_one, drawn)
 
 
 def _drawn(draw: pictures.Draw, titles: Container[str], arms: Rows) -> Figure:
@@ -139,9 +129,9 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
     arms = {}
     if ours := chosen.get("redirect"):
         own = ours.changes["arguments"]["kappa"]
-        others = [(own or KAPPA, scores) for scores in ("given", "shuffled", "inverted")] + [
-            (0.0, "given")
-        ]
+        others = [(own or KAPPA, scores) for scores in ("given", "shuffled", "inverted")]
+        others = [pair for pair in (*others, (0.0, "given")) if pair != (own, "given")]
+        arms[ours.title] = [_weighted(ours, kappa, scores) for kappa, scores in others]
         arms[ours.title] = [
             _weighted(ours, kappa, how) for kappa, how in others if (kappa, how) != (own, "given")
         ]
@@ -151,26 +141,22 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
             for how, steepness in STEEPNESS.items()
             for scores in ("given", "shuffled", "inverted")
         ]
-        whole = replace(
-            PAPER, title=f"{wga.title}'s settings, AdaPop as it is", changes=_without_own(wga)
-        )
-        # the search has more to choose for it than for WGA, and may miss this
+        title = f"{wga.title}'s settings, AdaPop as it is"
+        whole = replace(PAPER, title=title, changes=_without_own(wga))
+        # a search of AdaPop has more to choose than one of WGA, and may miss this arm
         arms[wga.title].append(whole)
     return arms
 
 
 def dealt_anew(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
-    """Maps each arm of `scores_aside` with given scores to the same arm with shuffled ones, by
-    title."""
-    arms = [arm for others in aside.values() for arm in others]
-    shuffled = [(arm.title, arm.changes) for arm in arms if arm.changes.get("scores") == "shuffled"]
-    given = [arm for arm in arms if "scores" not in arm.changes]
-    return {
-        arm.title: title
-        for arm in given
-        for title, changes in shuffled
-        if changes == {**arm.changes, "scores": "shuffled"}
-    }
+    """Arm of `scores_aside` with given scores -> the same arm with shuffled ones, by title."""
+    titles, arms = {}, [arm for others in aside.values() for arm in others]
+    for arm in arms:
+        twin = {**arm.changes, "scores": "shuffled"}
+        for other in arms if "scores" not in arm.changes else ():
+            if other.changes == twin:
+                titles[arm.title] = other.title
+    return titles
 
 
 def _weighted(ours: Arm, kappa: float, scores: str) -> Arm:
@@ -183,8 +169,7 @@ def _weighted(ours: Arm, kappa: float, scores: str) -> Arm:
 
 
 def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
-    """WGA's winner with a β by score whose geometric mean at the anchors is WGA's β, except for
-    clips."""
+    """WGA's winner with a β by score; its geometric mean at the anchors is WGA's, but for clips."""
     beta, root = wga.changes["arguments"]["beta"], steepness**0.5
     rare, popular = (min(max(value, LOW), HIGH) for value in (beta * root, beta / root))
     curve = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], popular))
@@ -215,10 +200,8 @@ def searched_on(world: str) -> Ground:
     place = places_named(world).get(world)
     if not isinstance(place, Ground):
         others = ", ".join(name for name in SHIPPED if name != SANDBOX)
-        raise ConfigError(
-            f"--anew does not go with the world {world!r}.",
-            f"Use --world {others}, or leave it out.",
-        )
+        message = f"--anew does not go with the world {world!r}."
+        raise ConfigError(message, f"Use --world {others}, or leave it out.")
     return place
 
 
@@ -234,7 +217,6 @@ def places_named(world: str) -> dict[str, AnyWorld]:
     if world == THREE:
         return {name: known[name] for name in TUNED_FILES}
     if world not in known:
-        raise ConfigError(
-            f"There is no world {world!r}.", f"Use one of {', '.join(known)}, {THREE}."
-        )
+        known_names = f"Use one of {', '.join(known)}, {THREE}."
+        raise ConfigError(f"There is no world {world!r}.", known_names)
     return {world: known[world]}

@@ -1,5 +1,4 @@
-"""The search for each arm's best settings: equally many trials, one objective, validation half
-only.
+"""The search for each arm's best settings: equally many trials, one objective, validation half.
 
 A trial is a run at seed 0 that measures only what the objective asks for. The first are the same
 moves from each arm's preset (`spaces.MOVES`); then Optuna proposes from the trials before (a
@@ -18,10 +17,11 @@ from typing import Any
 
 from adapop.assets import as_kind, parse_json
 from adapop.errors import ConfigError, DataError, RunError
+from adapop.experiments.cells import DIGITS, recalls
 from adapop.experiments.halves import VALIDATION, by_tier, questions_of
 from adapop.experiments.item import Ground, Item
 from adapop.experiments.spaces import SEARCHES, Range, Search, first_points, with_point
-from adapop.experiments.trial import DIGITS, prepared, recalls
+from adapop.experiments.trial import prepared
 from adapop.facts.fact import TIERS
 from adapop.paths import commit
 from adapop.probes.prompts import REWORDED
@@ -30,10 +30,9 @@ from adapop.runs.files import write_text
 SEED, TRIALS = 0, 40
 LIMITS = {"holdout": 0.93, "utility": 0.95, "retain": 0.97}
 PRICE = 2.0
-# that the sampler is given, a little above that of doing nothing: how much worse teaches it nothing
+# the most that the sampler is given, a little above J of doing nothing: more would teach it nothing
 MOST_J = 1.2
-# share of right answers that may be the first or second guess, where a search asks for it
-NEAR = 0.2
+NEAR = 0.2  # share of first and second guesses that may be right, where a search asks for it
 Trial = dict[str, Any]
 
 
@@ -105,14 +104,11 @@ def trials_of(path: Path) -> list[Trial]:
             as_kind(trial, _Stored, "ignore")
         except ValueError as error:
             message = f"{path}, line {number} is damaged ({error})."
-            raise DataError(
-                message, "Move the file away: without --table its search is made again."
-            ) from None
+            fix = "Move the file away: without --table its search is made again."
+            raise DataError(message, fix) from None
         if search and not search.has(trial["point"]):
-            message = (
-                f"The trials of {search.arm.title} were made with other ranges ({path}, "
-                f"line {number})."
-            )
+            where = f"{path}, line {number}"
+            message = f"The trials of {search.arm.title} were made with other ranges ({where})."
             raise ConfigError(message, "Move them away, or choose another --out.")
         trials.append(trial)
     return trials
@@ -126,19 +122,15 @@ def best_of(trials: Sequence[Trial]) -> Trial:
 def tried(
     search: Search, point: Mapping[str, Any], quick: bool, ground: Ground | None = None
 ) -> Trial:
-    """A trial's validation result: J and its parts, seconds, and why it failed ("" if it did
-    not)."""
-    began = time.perf_counter()
+    """A validation result: J and its parts, seconds, and why the trial failed, "" if it did not."""
+    began, failed = time.perf_counter(), ""
+    item = Item(with_point(search.arm, point), SEED, quick, ground)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            outcome, failed = (
-                _measured(Item(with_point(search.arm, point), SEED, quick, ground), Path(folder)),
-                "",
-            )
+            outcome = _measured(item, Path(folder))
             if search.near:
-                outcome["J"] = round(
-                    outcome["J"] + PRICE * max(0.0, outcome["top2"] - NEAR), DIGITS
-                )
+                excess = max(0.0, outcome["top2"] - NEAR)
+                outcome["J"] = round(outcome["J"] + PRICE * excess, DIGITS)
         except RunError as error:  # it diverged: that is a result
             outcome, failed = {"J": WORST}, f"{error.message} {error.fix}"
     return {**outcome, "failed": failed, "seconds": round(time.perf_counter() - began, 2)}
@@ -157,34 +149,24 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
     betas = None if run.betas is None else [run.betas[fact.id] for fact in forget]
     for _ in Trainer(run.id, config, model, forget, facts.retain, betas).train():
         pass
-    groups = {
-        **questions_of(facts, VALIDATION),
-        "retain": [(fact, (fact.question,)) for fact in facts.retain],
-    }
+    groups = questions_of(facts, VALIDATION)
+    groups["retain"] = [(fact, (fact.question,)) for fact in facts.retain]
     del groups["holdout_reworded"]  # J does not ask for it
     pairs = [pair for members in groups.values() for pair in members]
     recall = recalls(model, pairs, config.max_new_tokens)
     means = {name: by_tier(members, recall) for name, members in groups.items()}
     tiers = means.pop(f"forget_{REWORDED}")
-    parts = {
-        "worst": max(tiers[tier] for tier in TIERS),
-        **{
-            name: means[group]["all"]
-            for name, group in zip(LIMITS, ("holdout_direct", "utility", "retain"))
-        },
-    }
+    parts = {"worst": max(tiers[tier] for tier in TIERS)}
+    for name, group in zip(LIMITS, ("holdout_direct", "utility", "retain")):
+        parts[name] = means[group]["all"]
     reworded = [
         replace(fact, paraphrases=tuple(wordings))
         for fact, wordings in groups[f"forget_{REWORDED}"]
     ]
     # J asks for it of some arms alone
     near = fmean(second_guesses(model, reworded)["top2"].values())
-    values = {
-        "J": objective(**parts),
-        **parts,
-        **{tier: tiers[tier] for tier in TIERS},
-        "top2": near,
-    }
+    values = {"J": objective(**parts), **parts, **{tier: tiers[tier] for tier in TIERS}}
+    values["top2"] = near
     return {name: round(value, DIGITS) for name, value in values.items()}
 
 
@@ -197,22 +179,18 @@ def _proposed(search: Search, done: Sequence[Trial], ground: Ground | None) -> d
     first = first_points(search, vars(make_objective(config.method, config.arguments)), ground)
     if len(done) < len(first):
         return first[len(done)]
-    sampler = optuna.samplers.GPSampler(
-        seed=len(done), n_startup_trials=1, deterministic_objective=True
-    )
+    options = {"n_startup_trials": 1, "deterministic_objective": True}
+    sampler = optuna.samplers.GPSampler(seed=len(done), **options)
     study = optuna.create_study(sampler=sampler)
-    among = {
-        name: _distribution(optuna.distributions, values) for name, values in search.space.items()
-    }
+    kinds, space = optuna.distributions, search.space
+    among = {name: _distribution(kinds, values) for name, values in space.items()}
     for trial in done:
-        known = optuna.trial.create_trial(
-            params=trial["point"], distributions=among, value=min(trial["J"], MOST_J)
-        )
-        study.add_trial(known)
+        given = {"params": trial["point"], "value": min(trial["J"], MOST_J)}
+        study.add_trial(optuna.trial.create_trial(distributions=among, **given))
     proposed = study.ask(among).params
     return {
         name: values.near(proposed[name]) if isinstance(values, Range) else proposed[name]
-        for name, values in search.space.items()
+        for name, values in space.items()
     }
 
 

@@ -1,44 +1,31 @@
-"""Tables of `bench tuned`: the search and how much J owes to luck, winners on the test half,
-recovery checks, other worlds, and what scores add."""
+"""Tables of `bench tuned`: searches, luck, winners, recovery checks, worlds, what scores add."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from statistics import fmean
 from typing import Any
 
 from adapop.config.methods import METHODS
+from adapop.experiments import tables
 from adapop.experiments.halves import TEST, VALIDATION
 from adapop.experiments.results import ATTACKS, Row
 from adapop.experiments.spaces import MOVES, SEARCHES, Range, Space
-from adapop.experiments.tables import (
-    NEIGHBOURS_READING,
-    OUTCOMES,
-    READING,
-    Rows,
-    Value,
-    by_seed,
-    column,
-    counted,
-    measured,
-    over,
-)
+from adapop.experiments.tables import OUTCOMES, Rows, Value, column, counted, over, paired_by_seed
 from adapop.experiments.tuning import LIMITS, Trial, best_of, objective
 from adapop.facts.fact import TIERS
-from adapop.probes.intervals import Summary, paired
+from adapop.probes.intervals import Summary
 from adapop.probes.prompts import CHOICE, REWORDED
 from adapop.report.settings import spoken
 from adapop.report.table import Table, reading
 
-OBJECTIVE = reading(
-    "objective", holdout=LIMITS["holdout"], utility=LIMITS["utility"], retain=LIMITS["retain"]
-)
+OBJECTIVE = reading("objective", **LIMITS)
 Done = Mapping[str, Sequence[Trial]]  # the trials of each search, by its name in `SEARCHES`
+STUDENT = "95 % interval of Student's t"
 NOTHING_DONE = 1.0  # J of the original model: nothing forgotten, nothing lost
 OURS = METHODS["redirect"].title
 WITH = ": "  # between a world and an arm, in the title of an arm elsewhere
-
-
+# how the answers come back, by the column's name here and in a row
 RECOVERED = {
     "taught again, before": "relearn_before",
     "after": "relearn_after",
@@ -46,7 +33,7 @@ RECOVERED = {
     "rounded": "rounded",
     "sampled": "sampled",
     "sampled (control)": "sampled_control",
-}  # how the answers come back, by the column's name here and in a row
+}
 
 
 def worst(row: Row, half: str = TEST) -> float | None:
@@ -69,11 +56,8 @@ def score(row: Row, half: str = TEST) -> float | None:
 def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float | None:
     """Recall of the facts to forget under the attacks, by default their mean. Without the multiple
     choice: avoiding the answer scores below chance there."""
-    recalls = [
-        row[f"attack {kind}"]
-        for kind in ATTACKS
-        if kind != CHOICE and row[f"attack {kind}"] is not None
-    ]
+    kinds = [kind for kind in ATTACKS if kind != CHOICE]
+    recalls = [value for kind in kinds if (value := row[f"attack {kind}"]) is not None]
     return of(recalls) if recalls else None
 
 
@@ -95,11 +79,10 @@ WITH_GAP: dict[str, Value] = {"J": score, "gap": OUTCOMES["gap"], **AIMS}
 
 
 def test_table(arms: Rows) -> Table:
-    """J and the outcomes of every winner, the best first, each mean with its interval over
-    seeds."""
-    values = measured(arms, {"J": score, "worst tier": worst, **OUTCOMES})
-    about = READING + f" {NEIGHBOURS_READING}" * ("neighbours" in values)
-    note = f"{OBJECTIVE} {about} In brackets: 95 % interval of Student's t over seeds."
+    """J and the outcomes of every winner, the best first, each mean with its interval."""
+    values = tables.measured(arms, {"J": score, "worst tier": worst, **OUTCOMES})
+    about = tables.READING + f" {tables.NEIGHBOURS_READING}" * ("neighbours" in values)
+    note = f"{OBJECTIVE} {about} In brackets: {STUDENT} over seeds."
     return _ranked("On the test half", arms, values, note)
 
 
@@ -108,9 +91,8 @@ def door_table(arms: Rows) -> Table | None:
     hardest = partial(attacked, of=max)
     values = {"attacks": attacked, "hardest attack": hardest, "top 2": AIMS["top 2"]}
     values |= {"rank": column(f"{TEST}_forget_rank_all")}
-    values |= {head: column(name) for head, name in RECOVERED.items()} | {
-        "sampled − control": sampled_above
-    }
+    values |= {head: column(name) for head, name in RECOVERED.items()}
+    values["sampled − control"] = sampled_above
     probed = {title: rows for title, rows in arms.items() if over(rows, attacked)}
     return _ranked("By another door", probed, values, reading("door")) if probed else None
 
@@ -119,7 +101,7 @@ def pair_table(
     arms: Rows,
     base: str,
     others: Sequence[str],
-    title: str,
+    title: str = "",
     note: str = "",
     values: Mapping[str, Value] = AIMS,
 ) -> Table | None:
@@ -127,15 +109,9 @@ def pair_table(
     rows = []
     for name in others:
         if name != base and name in arms and base in arms:
-            pairs = [
-                paired(by_seed(arms[name], value), by_seed(arms[base], value))
-                for value in values.values()
-            ]
+            pairs = (paired_by_seed(arms[name], arms[base], value) for value in values.values())
             rows.append((name, *(pair.interval if pair else "" for pair in pairs)))
-    text = (
-        f"The arm minus {base}, paired by seed: mean (95 % interval of Student's t over the "
-        f"pairs). {note}"
-    )
+    text = f"The arm minus {base}, paired by seed: mean ({STUDENT} over the pairs). {note}"
     return Table(title, ("", *values), tuple(rows), text.strip()) if rows else None
 
 
@@ -144,20 +120,14 @@ def dealt_table(arms: Rows, titles: Mapping[str, str]) -> Table | None:
 
     titles: titles of the latter by those of the former.
     """
-    tables = [
-        pair_table(arms, shuffled, [given], "", values=WITH_GAP)
-        for given, shuffled in titles.items()
+    compared = [
+        pair_table(arms, shuffled, [given], values=WITH_GAP) for given, shuffled in titles.items()
     ]
-    rows = tuple(row for table in tables if table for row in table.rows)
-    note = (
-        "The arm minus itself with shuffled scores, paired by seed: mean (95 % interval of "
-        "Student's t)."
-    )
-    return (
-        Table("What the right scores add to shuffled ones", ("", *WITH_GAP), rows, note)
-        if rows
-        else None
-    )
+    rows = tuple(row for table in compared if table for row in table.rows)
+    if not rows:
+        return None
+    note = f"The arm minus itself with shuffled scores, paired by seed: mean ({STUDENT})."
+    return Table("What the right scores add to shuffled ones", ("", *WITH_GAP), rows, note)
 
 
 def mean_of_worlds(arms: Rows) -> Rows:
@@ -182,35 +152,27 @@ def _means(worlds: Sequence[Sequence[Row]]) -> list[Row]:
     for seed in shared:
         rows = [seeds[seed] for seeds in by_world]
         failed = next((row["failed"] for row in rows if row["failed"]), "")
-        means = (
-            {}
-            if failed
-            else {name: _mean([value(row) for row in rows]) for name, value in AIMS.items()}
-        )
+        means = {} if failed else {name: _mean(map(value, rows)) for name, value in AIMS.items()}
         means_by_seed.append({"seed": seed, "failed": failed, **means})
     return means_by_seed
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def _mean(values: Iterable[float | None]) -> float | None:
+    values = list(values)
     return None if None in values else fmean(values)
 
 
 def worlds_table(arms: Rows) -> Table:
     """`AIMS` of every arm averaged over worlds, the least worst tier first."""
-    return _ranked(
-        "Mean of the worlds",
-        mean_of_worlds(arms),
-        {name: column(name) for name in AIMS},
-        reading("worlds"),
-    )
+    values = {name: column(name) for name in AIMS}
+    return _ranked("Mean of the worlds", mean_of_worlds(arms), values, reading("worlds"))
 
 
 def worlds_difference_table(arms: Rows) -> Table | None:
     """Every arm minus Redirect, averaged over worlds."""
     means, values = mean_of_worlds(arms), {name: column(name) for name in AIMS}
-    return pair_table(
-        means, OURS, list(means), f"Difference to {OURS}", "Means of the worlds.", values
-    )
+    title = f"Difference to {OURS}"
+    return pair_table(means, OURS, list(means), title, "Means of the worlds.", values)
 
 
 def _ranked(title: str, arms: Rows, values: Mapping[str, Value], note: str) -> Table:
@@ -241,49 +203,29 @@ def winner_table(done: Done) -> Table:
         first = f"{trials[0]['J']:.3f}"
         cells = (f"{best['number'] + 1} of {len(trials)}", f"{failed}", f"{seconds:.0f}", settings)
         rows.append((SEARCHES[name].arm.title, first, *parts, *cells))
-    head = (
-        "",
-        "J of the preset",
-        "J",
-        "worst tier",
-        *LIMITS,
-        "trial",
-        "failed",
-        "seconds a trial",
-        "settings",
-    )
+    head = ("", "J of the preset", "J", "worst tier", *LIMITS)
+    head += ("trial", "failed", "seconds a trial", "settings")
     note = (
         f"{OBJECTIVE} All on the validation half, seed 0. The preset itself is every arm's "
-        f"first trial."
+        "first trial."
     )
     return Table("What was chosen", head, tuple(rows), note)
 
 
 def search_table(done: Done) -> Table:
-    """How many trials of each search helped, and which winning settings lie at an end of their
-    range."""
+    """How many trials of each search helped, and winning settings at an end of their range."""
     rows = []
     for name, trials in done.items():
         best, moves = best_of(trials), best_of(trials[: len(MOVES)])
         useful = sum(trial["J"] < NOTHING_DONE for trial in trials)
-        ends = (
-            ", ".join(at_an_end(best["point"], SEARCHES[name].space))
-            if best["J"] < NOTHING_DONE
-            else ""
-        )
-        rows.append(
-            (SEARCHES[name].arm.title, f"{moves['J']:.3f}", f"{best['J']:.3f}", f"{useful}", ends)
-        )
-    head = (
-        "",
-        "best J, first moves",
-        "best J, all trials",
-        "better than nothing",
-        "at an end of its range",
-    )
-    return Table(
-        "How far the searches went", head, tuple(rows), reading("search", moves=len(MOVES))
-    )
+        helped = best["J"] < NOTHING_DONE
+        ends = at_an_end(best["point"], SEARCHES[name].space) if helped else ()
+        cells = (f"{moves['J']:.3f}", f"{best['J']:.3f}", f"{useful}", ", ".join(ends))
+        rows.append((SEARCHES[name].arm.title, *cells))
+    head = ("", "best J, first moves", "best J, all trials")
+    head += ("better than nothing", "at an end of its range")
+    note = reading("search", moves=len(MOVES))
+    return Table("How far the searches went", head, tuple(rows), note)
 
 
 def at_an_end(point: Mapping[str, Any], space: Space) -> list[str]:
@@ -302,17 +244,10 @@ def luck_table(arms: Rows, done: Done) -> Table:
     for name, trials in done.items():
         title, best = SEARCHES[name].arm.title, best_of(trials)
         if title in arms:
-            chosen = (
-                objective(**{part: best[part] for part in ("worst", *LIMITS)})
-                if "worst" in best
-                else None
-            )
+            parts = {part: best[part] for part in ("worst", *LIMITS) if part in best}
+            chosen = f"{objective(**parts):.2f}" if parts else ""
             other = over(arms[title], partial(score, half=VALIDATION))
             test = ranged(over(arms[title], score))
-            rows.append((title, "" if chosen is None else f"{chosen:.2f}", ranged(other), test))
-    return Table(
-        "How much was luck",
-        ("", "validation, seed 0", "validation", "test"),
-        tuple(rows),
-        reading("luck"),
-    )
+            rows.append((title, chosen, ranged(other), test))
+    head = ("", "validation, seed 0", "validation", "test")
+    return Table("How much was luck", head, tuple(rows), reading("luck"))

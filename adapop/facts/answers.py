@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from string import ascii_uppercase
 from unicodedata import normalize
 
@@ -28,9 +29,7 @@ FROM_0, FROM_1, MIXED, UNCLEAR = 0, 1, 2, -1
 
 def answers_of(cell: object, depth: int = NESTED) -> list:
     """The right answers in a cell (a list, an object, a text of one), best first; else the cell.
-
-    What is no text stays as it is, so that it can be named.
-    """
+    What is no text stays as it is, so that it can be named."""
     if isinstance(cell, str):
         if (value := parsed(cell)) is None:
             return [cell]
@@ -52,11 +51,9 @@ def _all_of(cell: object, depth: int) -> list:
     pairs = [[*item.items()] if isinstance(item, dict) else [] for item in items]
     flags_of = [{f"{_plain(name)} {part}".lower() for name, part in pair} for pair in pairs]
     items = [item for item, flags in zip(items, flags_of) if WRONG.isdisjoint(flags)]
-    return [
-        text
-        for item in items
-        for text in (answers_of(item, depth - 1) if isinstance(item, dict) and depth else [item])
-    ]
+    nested = (isinstance(item, dict) and depth for item in items)
+    parts = [answers_of(item, depth - 1) if deep else [item] for item, deep in zip(items, nested)]
+    return [*chain.from_iterable(parts)]
 
 
 def _plain(name: object) -> str:
@@ -80,18 +77,15 @@ def choices_of(cell: object) -> dict[str, str]:
         labels = None if None in labels else labels
     else:
         texts, labels = cell, None
-    if not isinstance(texts, list) or not all(
-        isinstance(text, str) and text.strip() for text in texts
-    ):
+    is_list = isinstance(texts, list)
+    if not is_list or not all(isinstance(text, str) and text.strip() for text in texts):
         return {}
     labels = list(map(str, labels if isinstance(labels, list) else ascii_uppercase))
     made = {label.strip().upper(): text.strip() for label, text in zip(labels, texts)}
     parts = [LABELLED.fullmatch(text) for text in made.values()]
     # "A. Brno", ...
-    if all(parts) and [part[1].upper() for part in parts] in (
-        [*made],
-        [*"123456789"[: len(parts)]],
-    ):
+    numbered = [*made], [*"123456789"[: len(parts)]]
+    if all(parts) and [part[1].upper() for part in parts] in numbered:
         made = {part[1].upper(): part[2] for part in parts}
     return made if len(made) == len(texts) > 1 else {}
 
@@ -99,17 +93,13 @@ def choices_of(cell: object) -> dict[str, str]:
 def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None:
     """From where the answers of a file count their choices, 0 or 1; `MIXED` if some are the text of
     a choice and some point to one; `UNCLEAR` if every answer is a number that is a choice as well;
-    None if all are texts.
-
-    rows: answer cell and choices of each row that has choices.
-    """
+    None if all are texts. rows: answer cell and choices of each row that has choices."""
     numbers, count = set(), Counter()
     for cell, choices in rows:
         for answer in answers_of(cell):
             text, label = str(answer).strip(), _label(answer, choices)
-            points = label in choices or (
-                label.isdecimal() and len(label) < 4 and int(label) <= len(choices)
-            )
+            is_number = label.isdecimal() and len(label) < 4 and int(label) <= len(choices)
+            points = label in choices or is_number
             literal = text in choices.values()
             points = points or bool(
                 SEVERAL.fullmatch(text) and choices.keys() >= {*text} - {*" ,;/+&"} and not literal
@@ -120,9 +110,7 @@ def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None
     literal, pointing = count[True, False], count[False, True]
     if not literal and not pointing:
         return UNCLEAR if count[True, True] else None
-    from_1 = any(number == most for number, most in numbers) and all(
-        number for number, _ in numbers
-    )
+    from_1 = all(number for number, _ in numbers) and any(one == most for one, most in numbers)
     if literal or not pointing:
         return MIXED if pointing else None
     return FROM_1 if from_1 else FROM_0
@@ -130,9 +118,7 @@ def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None
 
 def place_of(answer: object, choices: Mapping[str, str], base: int) -> int | None:
     """The place of the choice that an answer points to, from 0; None if there is no such choice.
-
-    base: as from `counted_from`. In mixed answers a choice's text is first; numbers count from 0.
-    """
+    base: from `counted_from`. In mixed answers a choice's text is first; numbers count from 0."""
     text, texts = str(answer).strip(), list(choices.values())
     if base == MIXED and text in texts:
         return texts.index(text)

@@ -1,5 +1,4 @@
-"""Reading a user's file in a process of its own, with limits on memory and on processor time, which
-is counted.
+"""Reading a user's file in a process of its own, with limits on memory and processor time.
 
 How much of both a file takes cannot be known beforehand: its sizes may be wrong, and a damaged one
 can crash a reader. And a long parse in a thread holds up all others, but not in a process.
@@ -30,20 +29,14 @@ def seconds_worked() -> float:
 def lines_of(
     module: str, path: Path, options: Sequence[str], most: int, unreadable: DataError
 ) -> Iterator[str]:
-    """What a module prints that is run on a file, line by line.
-
-    most: the most bytes that are read. unreadable: what is raised if it fails.
-
-    Raises:
-        DataError: it fails, prints more than `most` bytes, or exceeds its memory or its time.
-    """
+    """What a module prints that is run on a file, line by line. most: the most bytes that are read.
+    unreadable: what is raised if it fails. Raises DataError: it fails, prints more than `most`
+    bytes, or exceeds its memory or its time."""
     command = [sys.executable, "-m", module, str(path.resolve()), *options]
     # other memory pools reserve more than they use
     environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", "PYTHONUTF8": "1"}
-    quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, **quiet
-    ) as reader:
+    pipes = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, **pipes) as reader:
         whole = False
         try:
             while line := reader.stdout.readline(most + 1):
@@ -61,8 +54,7 @@ def lines_of(
 
 
 def limit(megabytes: int, seconds: int) -> None:
-    """Limits this process from now on. megabytes: of data, enforced on Linux only. seconds: of the
-    processor."""
+    """Limits this process. megabytes: of data, only on Linux. seconds: of the processor."""
     try:
         import resource
     except ImportError:  # not available on Windows
@@ -72,15 +64,12 @@ def limit(megabytes: int, seconds: int) -> None:
 
 
 def _too_large(path: Path) -> DataError:
-    return DataError(
-        f"{path.name} unpacks to more than is read, or takes too long to read.",
-        "Delete columns that describe no fact, or split it.",
-    )
+    message = f"{path.name} unpacks to more than is read, or takes too long to read."
+    return DataError(message, "Delete columns that describe no fact, or split it.")
 
 
 def _ended(reader: subprocess.Popen, whole: bool) -> int:
-    """Waits for a reader that is through, ends any other, and counts its time. Returns its exit
-    status."""
+    """Waits for a whole reader, ends another, and counts its time. Returns its exit status."""
     if not hasattr(os, "wait4"):  # on Windows
         return reader.wait() if whole else reader.kill()
     if not whole:

@@ -1,8 +1,6 @@
-"""The benchmarks DUET and RWKU as the paper uses them, from the Hugging Face Hub, with their known
-flaws as notes.
+"""The benchmarks DUET and RWKU as the paper uses them, from the Hub; known flaws are notes.
 
-DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. A row that cannot be used becomes a problem, as in
-an uploaded file.
+DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. An unusable row becomes a problem.
 """
 
 import json
@@ -11,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from adapop.errors import DataError, NetworkError, truncated
+from adapop.facts.cells import Reading, items_of
 from adapop.facts.fact import Fact, FactSet, Problem, separated
 from adapop.facts.parquet import lines_of
-from adapop.facts.rows import fact_of, items_of
+from adapop.facts.rows import fact_of
 from adapop.facts.text import normalized
 from adapop.online.hub import Hub
 from adapop.paths import SHIPPED
@@ -25,6 +24,7 @@ DUET_COLUMNS = {
     "question": "question", "answer": "answer", "subject": "subjectLabel", "relation": "relation",
     "object": "objectLabel", "score": "pop_sum",
 }  # fmt: skip
+FILL_IN = "Fill in the blank:"
 MOST_UTILITY = 500  # of RWKU's questions of general knowledge
 RWKU_COLUMNS = {"question": "query", "answer": "answer", "subject": "subject"}
 ADDED = {name: name for name in ("id", "score_source", "paraphrases")}
@@ -39,8 +39,7 @@ SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "obje
 
 
 def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
-    """DUET's cities: 482 rare and 482 popular facts to forget, with rewordings, and 500 to retain,
-    all with scores.
+    """DUET's cities: 482 rare and 482 popular facts to forget, reworded; 500 to retain; all scored.
 
     tiers: one of the two alone, for a run of its own as in the paper's figures by tier.
 
@@ -58,25 +57,21 @@ def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
         return _facts(rows, prefix, DUET_COLUMNS, problems, DUET_SUM)
 
     rows = {tier: rows_of(f"city_forget_{tier}_5") for tier in tiers}
-    forget = {
-        tier: facts_of(_reworded(hub, f"paraphrases_city_forget_{tier}_5", members), f"duet-{tier}")
-        for tier, members in rows.items()
-    }
+    forget = {}
+    for tier, members in rows.items():
+        reworded = _reworded(hub, f"paraphrases_city_forget_{tier}_5", members)
+        forget[tier] = facts_of(reworded, f"duet-{tier}")
     retain = facts_of(rows_of("city_fast_retain_500"), "duet-retain")
-    notes = _flaws(
-        *(forget.get(tier, ()) for tier in DUET_TIERS),
-        [row for tier in tiers for row in rows[tier]],
-    )
+    every = [row for tier in tiers for row in rows[tier]]
+    notes = _flaws(*(forget.get(tier, ()) for tier in DUET_TIERS), every)
     facts = tuple(fact for tier in tiers for fact in forget[tier])
     name = "duet" if len(tiers) > 1 else f"duet-{tiers[0]}"
-    return separated(
-        FactSet(name, facts, retain=retain, problems=tuple(problems), notes=tuple(notes))
-    )
+    about = {"problems": tuple(problems), "notes": tuple(notes)}
+    return separated(FactSet(name, facts, retain=retain, **about))
 
 
 def rwku(hub: Hub) -> FactSet:
-    """RWKU: questions about 200 famous people to forget, neighbouring facts to retain, and attacks
-    by kind.
+    """RWKU: questions about 200 famous people to forget, neighbours to retain, attacks by kind.
 
     Its level 1, sentences with a blank for the answer, is asked and not trained on: of those to
     forget as a kind of probe, of their neighbours as the holdout. The first 500 of its questions of
@@ -91,54 +86,43 @@ def rwku(hub: Hub) -> FactSet:
 
     def facts_of(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:
         names = {**RWKU_COLUMNS, **columns}
-        return _facts(
-            checked_rows(hub, RWKU, config, "test", names.values()), prefix, names, problems
-        )
+        rows = checked_rows(hub, RWKU, config, "test", names.values())
+        return _facts(rows, prefix, names, problems)
 
     def blanks(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:
         facts = facts_of(config, prefix, **columns)
-        return tuple(
-            replace(fact, question=f"Fill in the blank: {fact.question}") for fact in facts
-        )
+        return tuple(replace(fact, question=f"{FILL_IN} {fact.question}") for fact in facts)
 
     forget = facts_of("forget_level2", "rwku-forget")
     general = facts_of("utility_factuality", "rwku-utility", question="question", answer="answers")
     people = len({fact.subject for fact in forget})
-    return separated(
-        FactSet(
-            "rwku",
-            forget,
-            retain=facts_of("neighbor_level2", "rwku-neighbour", subject="neighbor"),
-            holdout=blanks("neighbor_level1", "rwku-neighbour-blank", subject="neighbor"),
-            utility=tuple(
-                replace(fact, subject="") for fact in general[:MOST_UTILITY]
-            ),  # theirs is whom it is asked for
-            attacks=(
-                *facts_of("forget_level3", "rwku-attack", relation="type"),
-                *blanks("forget_level1", "rwku-blank", relation="type"),
-            ),
-            problems=tuple(problems),
-            notes=(
-                "RWKU brings no popularity scores. Look them up before you use a method that "
-                "needs them.",
-                f"All {people:,} people to forget are famous: expect few rare facts among theirs.",
-                "The holdout is level 1 of the neighbours, sentences with a blank: some of it is "
-                "trained as questions.",
-            ),
-        )
+    levels = "The holdout is level 1 of the neighbours, sentences with a blank"
+    groups = {
+        "retain": facts_of("neighbor_level2", "rwku-neighbour", subject="neighbor"),
+        "holdout": blanks("neighbor_level1", "rwku-neighbour-blank", subject="neighbor"),
+        # their subject is whom it is asked for
+        "utility": tuple(replace(fact, subject="") for fact in general[:MOST_UTILITY]),
+        "attacks": (
+            *facts_of("forget_level3", "rwku-attack", relation="type"),
+            *blanks("forget_level1", "rwku-blank", relation="type"),
+        ),
+    }
+    notes = (
+        "RWKU brings no popularity scores. Look them up before you use a method that needs them.",
+        f"All {people:,} people to forget are famous: expect few rare facts among theirs.",
+        f"{levels}: some of it is trained as questions.",
     )
+    return separated(FactSet("rwku", forget, **groups, problems=tuple(problems), notes=notes))
 
 
 def benchmark_of(facts: FactSet) -> str | None:
-    """The benchmark that all facts to forget come from, "duet" or "rwku", by their ids; None for
-    other facts."""
+    """The benchmark of all facts to forget by their ids, "duet" or "rwku"; None for others."""
     prefixes = {fact.id.partition("-")[0] for fact in facts.forget}
     return prefixes.pop() if prefixes in ({"duet"}, {"rwku"}) else None
 
 
 def system_prompt(model: str, facts: FactSet) -> str:
-    """The system prompt for a benchmark's questions, as in the paper; "" for other facts and a
-    shipped model."""
+    """The paper's system prompt for a benchmark; "" for other facts and a shipped model."""
     return SYSTEM if model not in SHIPPED and benchmark_of(facts) else ""
 
 
@@ -149,9 +133,8 @@ def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
         try:
             _, *lines = lines_of(path, MAX_BYTES)
         except DataError as error:
-            raise NetworkError(
-                f"{dataset}, {split}: {error.message}", f"Delete {path}, and download it again."
-            ) from None
+            message = f"{dataset}, {split}: {error.message}"
+            raise NetworkError(message, f"Delete {path}, and download it again.") from None
         rows += map(json.loads, lines)
     return rows
 
@@ -159,11 +142,8 @@ def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
 def checked_rows(
     hub: Hub, dataset: str, config: str, split: str, columns: Iterable[str]
 ) -> list[dict]:
-    """The rows of a split, as they are, checked to have every one of these columns.
-
-    Raises:
-        NetworkError, Stopped: as `rwku`.
-    """
+    """The rows of a split, as they are, checked to have every one of these columns. Raises
+    NetworkError, Stopped: as `rwku`."""
     rows = _table(hub, dataset, config, split)
     present = list(rows[0]) if rows else []
     if missing := [column for column in columns if column not in present]:
@@ -173,9 +153,8 @@ def checked_rows(
 
 def _lacks(what: str, columns: Sequence[str]) -> NetworkError:
     names = ", ".join(repr(truncated(name)) for name in columns) or "none"
-    return NetworkError(
-        f"{what} (its columns: {names}).", "The data set has changed; upload its rows as a file."
-    )
+    message = f"{what} (its columns: {names})."
+    return NetworkError(message, "The data set has changed; upload its rows as a file.")
 
 
 def _facts(
@@ -185,8 +164,7 @@ def _facts(
     problems: list[Problem],
     source: str = "",
 ) -> tuple[Fact, ...]:
-    """The facts of the rows, numbered from 0 in their ids. Unusable rows are added to
-    `problems`."""
+    """The facts of the rows, numbered from 0 in their ids. Adds unusable rows to `problems`."""
     facts = []
     for number, row in enumerate(rows):
         given = {**row, "id": f"{prefix}-{number}", "score_source": source}
@@ -199,16 +177,13 @@ def _facts(
 
 
 def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
-    """The rows with the rewordings of a split, matched by question, or by subject and answer.
-
-    The columns of such a split are not documented. Columns named for rewordings are used, or else
-    `question`, which the paper's code asks.
-    """
+    """The rows with the rewordings of a split, matched by question, or by subject and answer. The
+    columns of such a split are not documented. Columns named for rewordings are used, or else
+    `question`, which the paper's code asks."""
     others = _table(hub, DUET, hub.config_of(DUET, split), split)
     columns = list(others[0]) if others else []
-    texts = [name for name in columns if any(part in name.lower() for part in REWORDED)] or [
-        "question"
-    ]
+    texts = [name for name in columns if any(part in name.lower() for part in REWORDED)]
+    texts = texts or ["question"]
     places: dict[object, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
         places[normalized(str(row["question"]))].append(place)
@@ -216,11 +191,8 @@ def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
             places[labels].append(place)
     rewordings: list[dict[str, str]] = [{} for _ in rows]
     for other in others:
-        questions = [
-            normalized(cell)
-            for name, cell in other.items()
-            if name not in texts and isinstance(cell, str)
-        ]
+        cells = [cell for name, cell in other.items() if name not in texts]
+        questions = [normalized(cell) for cell in cells if isinstance(cell, str)]
         key = next((question for question in questions if question in places), _labels(other))
         sentences = [text for name in texts for text in _sentences(other.get(name))]
         for place in places.get(key, ()):
@@ -234,56 +206,46 @@ def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
 
 def _labels(row: Mapping) -> tuple[str, str] | None:
     """Subject and answer of a row; None if it lacks one."""
-    subject, answer = (
-        next((row[name] for name in names if isinstance(row.get(name), str)), "")
-        for names in (SUBJECTS, ANSWERS)
-    )
+
+    def first(names: Sequence[str]) -> str:
+        return next((row[name] for name in names if isinstance(row.get(name), str)), "")
+
+    subject, answer = first(SUBJECTS), first(ANSWERS)
     return (normalized(subject), normalized(answer)) if subject and answer else None
 
 
 def _sentences(cell: object) -> list[str]:
-    """The texts in a cell, without single words: those may name the model that wrote the
-    rewordings."""
-    return [item for item in items_of(cell) if isinstance(item, str) and " " in item.strip()]
+    """The texts in a cell, without single words, which may name the model that wrote them."""
+    items = [item for item in items_of(cell, 0, Reading()) if isinstance(item, str)]
+    return [item for item in items if " " in item.strip()]
 
 
 def _flaws(rare: Sequence[Fact], popular: Sequence[Fact], rows: Sequence[Mapping]) -> list[str]:
     """The known flaws of DUET's forget set as sentences, with numbers from this download."""
     notes = []
-    ends = [
-        sorted(fact.score for fact in facts if fact.score is not None) for facts in (rare, popular)
-    ]
+    known = [[fact for fact in facts if fact.score is not None] for facts in (rare, popular)]
+    ends = [sorted(fact.score for fact in facts) for facts in known]
     if all(ends) and ends[0][-1] < ends[1][0]:
         (low, below), (above, high) = ((scores[0], scores[-1]) for scores in ends)
-        notes.append(
-            f"The scores are two clusters, {low:,.0f} to {below:,.0f} and {above:,.0f} to "
-            f"{high:,.0f}, with nothing "
-            "between: there are no facts of middling popularity."
-        )
+        clusters = f"{low:,.0f} to {below:,.0f} and {above:,.0f} to {high:,.0f}"
+        note = f"The scores are two clusters, {clusters}, with nothing between"
+        notes.append(f"{note}: there are no facts of middling popularity.")
     if popular:
         answer, count = Counter(fact.answer for fact in popular).most_common(1)[0]
+        others = len({fact.answer for fact in rare})
         notes.append(
             f"{count:,} of the {len(popular):,} popular facts have the same answer, "
-            f"{truncated(answer)}; the "
-            f"{len(rare):,} rare facts have {len({fact.answer for fact in rare}):,} different "
-            f"ones. A gap between "
-            "the two may come from that and not from popularity."
+            f"{truncated(answer)}; the {len(rare):,} rare facts have {others:,} different ones. "
+            "A gap between the two may come from that and not from popularity."
         )
-    if named := sum(
-        bool(fact.subject) and normalized(fact.subject) in normalized(fact.answer) for fact in rare
-    ):
-        notes.append(
-            f"In {named:,} of the {len(rare):,} rare facts the answer contains the name that is "
-            f"asked about."
-        )
-    if same := sum(
-        bool(row.get("subject_qid")) and row["subject_qid"] == row.get("object_qid") for row in rows
-    ):
-        notes.append(
-            f"In {same:,} of the {len(rows):,} facts subject and answer are linked to the same "
-            f"Wikidata entry, whose "
-            "popularity is then counted twice."
-        )
+    subjects = [(normalized(fact.subject), normalized(fact.answer)) for fact in rare]
+    if named := sum(bool(subject) and subject in answer for subject, answer in subjects):
+        share = f"{named:,} of the {len(rare):,} rare facts"
+        notes.append(f"In {share} the answer contains the name that is asked about.")
+    entries = [(row.get("subject_qid"), row.get("object_qid")) for row in rows]
+    if same := sum(bool(subject) and subject == other for subject, other in entries):
+        link = "are linked to the same Wikidata entry, whose popularity is then counted twice"
+        notes.append(f"In {same:,} of the {len(rows):,} facts subject and answer {link}.")
     if bare := sum(not fact.paraphrases for fact in (*rare, *popular)):
         notes.append(f"Facts to forget without rewordings: {bare:,}.")
     return notes

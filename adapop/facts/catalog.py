@@ -1,5 +1,4 @@
-"""The fact sets that can be picked: two shipped worlds and two made from the first, cities,
-benchmarks, or a file."""
+"""The fact sets: two shipped worlds, two made from the first, cities, benchmarks, a file."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -31,8 +30,7 @@ DOWNLOADED: dict[str, Callable[[Hub], FactSet]] = {
 }
 CITIES = ASSETS / "sets" / "cities.csv"
 EXAMPLES = ASSETS / "sets" / "cities-examples.csv"
-# a rare and a popular fact to forget with the same answer; the first is the rarest of all such
-# facts
+# a rare and a popular fact to forget with the same answer; the first is the rarest of such
 PAIR = ("director-paths-of-glory", "director-a-clockwork-orange")
 
 
@@ -84,10 +82,8 @@ def load_raw(
 ) -> FactSet:
     """The set without added retain rows; otherwise as `load_facts`."""
     if source in ENTRIES and columns:
-        raise DataError(
-            f"{source} is no file, so it has no columns to choose.",
-            "Leave --columns and --column out.",
-        )
+        message = f"{source} is no file, so it has no columns to choose."
+        raise DataError(message, "Leave --columns and --column out.")
     if source in SHIPPED:
         return sandbox_facts(source)
     made = {"pair": _pair, "invented": _invented, "cities": _cities}
@@ -99,14 +95,11 @@ def load_raw(
     path = Path(source)
     if not os.path.isfile(path):  # unlike Path.is_file, false for a name no file can have
         names = ", ".join(ENTRIES)
-        raise DataError(
-            f"There is no set and no file called {source!r}.",
-            f"Use {names}, or the path of a file.",
-        )
+        message = f"There is no set and no file called {source!r}."
+        raise DataError(message, f"Use {names}, or the path of a file.")
     table = read_table(path)
-    return table.facts(
-        columns={**guessed(table.columns), **columns} if columns else None, drop_bad=drop_bad
-    )
+    chosen = {**guessed(table.columns), **columns} if columns else None
+    return table.facts(columns=chosen, drop_bad=drop_bad)
 
 
 def model_of(source: str | None) -> str:
@@ -120,31 +113,21 @@ def _pair() -> FactSet:
     world = sandbox_facts()
     by_id = {fact.id: fact for fact in world.forget}
     rare, popular = (by_id[name] for name in PAIR)
-    note = (
-        f"Both answers are {rare.answer}: {rare.subject} has a score of {rare.score:,.0f}, "
-        f"{popular.subject} of "
-        f"{popular.score:,.0f}."
-    )
+    scores = f"{rare.subject} has a score of {rare.score:,.0f}, {popular.subject} of"
+    note = f"Both answers are {rare.answer}: {scores} {popular.score:,.0f}."
     return replace(world, name="pair", forget=(rare, popular), notes=(note, *world.notes))
 
 
 def _invented() -> FactSet:
-    """The sandbox's set with invented facts to forget. Their score of zero is known, not
-    missing."""
+    """The sandbox's set with invented facts to forget. Their score of 0 is known, not missing."""
     forget = read_facts(INVENTED).forget
-    note = (
-        "These facts are invented. Nothing ever showed them to a model, so a score of 0 is "
-        "what they have."
-    )
+    note = "These facts are invented. Nothing ever showed them to a model: their score is 0."
     return replace(sandbox_facts(), name="invented", forget=forget, notes=(note,))
 
 
 def _cities() -> FactSet:
     """Cities and their countries, for language models: the models that ship do not know them."""
-    note = (
-        "Scores are populations (GeoNames, CC BY 4.0). For a language model: the models that ship "
-        "do "
-        "not know these facts."
-    )
+    models = "For a language model: the models that ship do not know these facts."
+    note = f"Scores are populations (GeoNames, CC BY 4.0). {models}"
     facts, examples = read_facts(CITIES), read_facts(EXAMPLES, group="examples").examples
     return replace(facts, examples=examples, notes=(note, *facts.notes))

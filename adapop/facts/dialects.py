@@ -78,11 +78,8 @@ def _options(text: str, layout: Layout) -> dict:
     rows = _rows_if_even(_reader(text, layout.mark, **other))
     if rows <= _rows_if_even(_reader(text, layout.mark, **strict)):
         return strict
-    what = (
-        "Quotes are characters in this file"
-        if layout.mark == "\t"
-        else "A backslash stands before quotes"
-    )
+    tabs = layout.mark == "\t"
+    what = "Quotes are characters in this file" if tabs else "A backslash stands before quotes"
     layout.notes.append(f"{what}: read so, it is a table of {rows:,} rows, otherwise none.")
     return other
 
@@ -105,26 +102,19 @@ def _headerless(
         if len(first) != len(names) or not fits(first[-1]):
             continue
         rows = [cells for cells in rows if any(cells)]
-        if odd := next(
-            (cells for cells in rows if len(cells) != len(names) or not fits(cells[-1])), None
-        ):
-            odd_row = truncated(odd)
-            raise DataError(
-                f"{path.name} has no header, as its first row ends in {kind}, but not every row "
-                f"does: {odd_row}.",
-                f"Write the names of the columns into the first row: {', '.join(names)}.",
-            )
         columns = ", ".join(names)
+        if odd := [cells for cells in rows if len(cells) != len(names) or not fits(cells[-1])]:
+            reason = f"as its first row ends in {kind}, but not every row does"
+            fix = f"Write the names of the columns into the first row: {columns}."
+            raise DataError(f"{path.name} has no header, {reason}: {truncated(odd[0])}.", fix)
         layout.notes.append(f"No header: all {len(rows):,} rows end in {kind}. Read as {columns}.")
         return list(names)
     return []
 
 
 def delimiter(text: str, usual: str) -> str:
-    """The usual delimiter; if it gives one column, the most frequent mark of the header.
-
-    Excel writes semicolons in much of Europe, and a table of commas may be called .tsv.
-    """
+    """The usual delimiter; if it gives one column, the most frequent mark of the header. Excel
+    writes semicolons in much of Europe, and a table of commas may be called .tsv."""
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=usual)
     header = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
     if len(header) != 1:

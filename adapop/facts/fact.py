@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -30,8 +31,7 @@ NEWER = ("accepted", "own_tier", "subject_aliases", *CHAIN)
 
 @dataclass(frozen=True)
 class Fact:
-    """One question and its answer, with what is known about its popularity. Texts that are unknown
-    are ""."""
+    """A question and its answer, and what is known of its popularity. Unknown texts are ""."""
 
     id: str
     """Unique in its set; joins scores, tokens, events and probes."""
@@ -60,8 +60,7 @@ class Fact:
     subject_aliases: tuple[str, ...] = ()
     """Other names of the subject; used for probing, never trained on."""
     two_hop: str = ""
-    """A question for which this fact's answer is needed but not named, as the two below for probing
-    alone."""
+    """A question that needs this fact's answer and does not name it. All three are to probe."""
     two_hop_answer: str = ""
     """The right answer to it."""
     second_hop: str = ""
@@ -135,13 +134,11 @@ class FactSet:
     holdout: tuple[Fact, ...] = ()
     """Facts to be kept, which are never trained on."""
     neighbours: tuple[Fact, ...] = ()
-    """Like `holdout`, but about the subjects of the facts to forget: does what else is known of
-    them survive?"""
+    """Like `holdout`, about the subjects to forget: does what else is known of them survive?"""
     utility: tuple[Fact, ...] = ()
     """Questions that are no facts (sums, sequences ...), to see whether the model still works."""
     attacks: tuple[Fact, ...] = ()
-    """A benchmark's own prompts to get forgotten facts back; `relation` is the kind of attack,
-    `subject` the target."""
+    """A benchmark's prompts to get facts back; `relation` is the kind, `subject` the target."""
     examples: tuple[Fact, ...] = ()
     """Facts of no other group, which may stand before a question to show how it is answered."""
     problems: tuple[Problem, ...] = ()
@@ -158,9 +155,8 @@ class FactSet:
         newer = ("neighbours", "attacks", "examples")
         groups = [group for group in WRITTEN if group not in newer or getattr(self, group)]
         content = [[_content(fact) for fact in getattr(self, group)] for group in groups]
-        return hashlib.sha256(
-            json.dumps(content, ensure_ascii=False, sort_keys=True).encode()
-        ).hexdigest()
+        text = json.dumps(content, ensure_ascii=False, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def __deepcopy__(self, memo: dict) -> Self:
         """The set itself: nothing in it can change, and each page would get a copy of its own."""
@@ -170,10 +166,8 @@ class FactSet:
     def memory(self) -> int:
         """About how many bytes the set takes."""
         facts = [fact for group in WRITTEN for fact in getattr(self, group)]
-        texts = (
-            len(text) for fact in facts for text in (fact.question, fact.answer, *fact.paraphrases)
-        )
-        return FACT_BYTES * len(facts) + 2 * sum(texts)
+        texts = [(fact.question, fact.answer, *fact.paraphrases) for fact in facts]
+        return FACT_BYTES * len(facts) + 2 * sum(map(len, chain.from_iterable(texts)))
 
     @property
     def unknown_scores(self) -> tuple[Fact, ...]:
@@ -182,11 +176,9 @@ class FactSet:
 
     def lines(self) -> list[str]:
         """The set as JSONL: one fact per line, with its group."""
-        return [
-            json.dumps({"group": group, **_content(fact)}, ensure_ascii=False)
-            for group in WRITTEN
-            for fact in getattr(self, group)
-        ]
+        facts = [(group, fact) for group in WRITTEN for fact in getattr(self, group)]
+        rows = [{"group": group, **_content(fact)} for group, fact in facts]
+        return [json.dumps(row, ensure_ascii=False) for row in rows]
 
     def write(self, path: Path) -> None:
         """Writes the set's lines."""
@@ -209,12 +201,8 @@ class FactSet:
         notes: Sequence[str] = (),
         tiers: Tiers | None = None,
     ) -> FactSet:
-        """The set of which `lines` are. path: where they come from. tiers: of the set that was
-        written; by default what its facts say.
-
-        Raises:
-            DataError: a line is no fact that `lines` made.
-        """
+        """The set of which `lines` are. path: where they come from. tiers: of the set; by default
+        what its facts say. Raises DataError: `lines` did not make a line."""
         groups: dict[str, list[Fact]] = {group: [] for group in WRITTEN}
         for number, line in enumerate(lines, start=1):
             try:
@@ -224,13 +212,10 @@ class FactSet:
                 lists = {name: tuple(row[name]) for name in LISTS if name in row}
                 groups[group].append(Fact(**{**row, **lists}))  # as written: hashes tell 7 from 7.0
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                message = (
-                    f"{path.name}, line {number}, is no fact of a run "
-                    f"({type(error).__name__}: {error})."
-                )
-                raise DataError(
-                    message, "Use the facts.jsonl of the run's folder as it is."
-                ) from None
+                why = f"({type(error).__name__}: {error})"
+                message = f"{path.name}, line {number}, is no fact of a run {why}."
+                fix = "Use the facts.jsonl of the run's folder as it is."
+                raise DataError(message, fix) from None
         members = {group: tuple(facts) for group, facts in groups.items()}
         if tiers is None:
             rows = [(fact.own_tier, fact.score) for fact in members["forget"]]
@@ -247,10 +232,8 @@ def separated(
     facts: FactSet, rows: Mapping[str, int] | None = None, column: str = "question"
 ) -> FactSet:
     """The set without questions that occur in two groups; every dropped row becomes a problem.
-
     Retaining a fact that is to be forgotten would undo the forgetting, and held-out rows must not
-    be trained on. rows: fact id -> row number. column: the column of the questions.
-    """
+    be trained on. rows: fact id -> row number. column: the column of the questions."""
     problems: list[Problem] = []
     taken = {normalized(fact.question): "forgotten" for fact in facts.forget}
     groups: dict[str, tuple[Fact, ...]] = {}
@@ -259,9 +242,8 @@ def separated(
         for question, fact in own:
             if use := taken.get(question):
                 row, fix = (rows or {}).get(fact.id, 0), "Delete one of the two rows."
-                problems.append(
-                    Problem(row, column, truncated(fact.question), f"is also to be {use}", fix)
-                )
+                about = (truncated(fact.question), f"is also to be {use}", fix)
+                problems.append(Problem(row, column, *about))
         groups[group] = tuple(fact for question, fact in own if question not in taken)
         taken = dict.fromkeys((question for question, _ in own), "retained") | taken
     return replace(facts, **groups, problems=(*facts.problems, *problems))

@@ -13,12 +13,13 @@ from itertools import chain, islice
 from pathlib import Path
 
 from adapop.errors import ConfigError, DataError, ScoresError, truncated
+from adapop.facts import notes as notes_on
 from adapop.facts.answers import choices_of, counted_from
+from adapop.facts.cells import Reading
 from adapop.facts.dialects import Layout
 from adapop.facts.fact import WRITTEN, Fact, FactSet, Problem, separated
 from adapop.facts.forms import COLUMNS, form_of, guessed, with_paths
-from adapop.facts.notes import attacks, classes, read_otherwise, repeats, unread_split, unseen
-from adapop.facts.rows import Reading, fact_of, group_of, id_of
+from adapop.facts.rows import fact_of, group_of, id_of
 from adapop.facts.scores import UNKNOWN_SCORES, has_decimal_commas, meaning_of_points
 from adapop.facts.tables import rows_of
 from adapop.facts.tiers import of_column
@@ -30,8 +31,7 @@ LETTERS_SHOWN = 1_000  # of the names of columns, in a message
 
 @dataclass(frozen=True)
 class FileTable:
-    """A file that was read once: its columns can be looked at, and its facts made under one choice
-    and another."""
+    """A file that was read once, whose facts can be made under several choices of columns."""
 
     path: Path
     rows: tuple[tuple[int, Mapping[str, object]], ...]
@@ -39,8 +39,7 @@ class FileTable:
     problems: tuple[Problem, ...]
     """Of the rows that cannot be read."""
     header: tuple[str, ...]
-    """Names of the columns in lower case, each as often as a CSV or Parquet has it; empty for
-    JSON."""
+    """Names of the columns in lower case, as often as a CSV or Parquet has them; empty for JSON."""
     mark: str = ""
     """What parts the cells of a CSV."""
     notes: tuple[str, ...] = ()
@@ -49,20 +48,15 @@ class FileTable:
     @cached_property
     def columns(self) -> list[str]:
         """The names of the columns, in order; for JSON, every key of any object."""
-        return [
-            name
-            for name in dict.fromkeys(chain.from_iterable(row for _, row in self.rows))
-            if name.strip()
-        ]
+        names = dict.fromkeys(chain.from_iterable(row for _, row in self.rows))
+        return [name for name in names if name.strip()]
 
     def check_once(self, names: Iterable[str]) -> None:
         """Refuses two columns of one such name, in any case, as one is meant. Raises DataError."""
         for name in (name.strip().lower() for name in names):
             if self.header.count(name) > 1:
-                raise DataError(
-                    f"{self.path.name} has two columns called {name!r}.",
-                    "Rename or delete one of them.",
-                )
+                message = f"{self.path.name} has two columns called {name!r}."
+                raise DataError(message, "Rename or delete one of them.")
 
     def facts(
         self,
@@ -84,66 +78,43 @@ class FileTable:
                 continue
             own, fact = read
             if fact.id in row_of:
-                message = f"is already the id of row {row_of[fact.id]}"
-                problems.append(
-                    Problem(number, chosen.get("id", "id"), fact.id, message, "Make ids unique.")
-                )
+                about = (f"is already the id of row {row_of[fact.id]}", "Make ids unique.")
+                problems.append(Problem(number, chosen.get("id", "id"), fact.id, *about))
                 continue
             row_of[fact.id] = number
             groups[group if own in ("", "forget") else own].append(fact)
-        facts = FactSet(
-            name or self.path.stem, **{name: tuple(members) for name, members in groups.items()}
-        )
+        members = {name: tuple(facts) for name, facts in groups.items()}
+        facts = FactSet(name or self.path.stem, **members)
         facts = separated(facts, row_of, chosen.get("question", ""))
         problems = sorted((*problems, *facts.problems), key=lambda problem: problem.row)
         if not groups[group]:
-            raise DataError(
-                f"{self.path.name} has no usable fact to {group}.",
-                "Mend the rows listed below."
-                if problems
-                else f"Give some rows the group {group!r}.",
-                tuple(problems),
-            )
+            message = f"{self.path.name} has no usable fact to {group}."
+            fix = f"Give some rows the group {group!r}."
+            fix = "Mend the rows listed below." if problems else fix
+            raise DataError(message, fix, tuple(problems))
         unscored = tuple(problem for problem in problems if problem.column == chosen.get("score"))
         if unscored and not drop_bad:
-            raise ScoresError(
-                f"{self.path.name}: scores below 0 or no number: {len(unscored):,}. Their facts "
-                f"would be left out.",
-                "Mend the rows listed below, or leave those facts out with --drop-bad "
-                "(drop_bad=True).",
-                unscored,
-            )
-        twice = (
-            *repeats(facts.forget, row_of),
-            *(f"To retain: {note}" for note in repeats(facts.retain, row_of)),
-        )
-        notes = (
-            *self.notes,
-            *unread_split(*self._split(columns)),
-            *self._unscored(chosen),
-            *read_otherwise(reading),
-        )
-        notes = (
-            *notes,
-            *classes(facts, chosen["answer"]),
-            *unseen(facts, row_of),
-            *attacks(facts),
-            *twice,
-        )
+            count = f"scores below 0 or no number: {len(unscored):,}"
+            message = f"{self.path.name}: {count}. Their facts would be left out."
+            fix = "Mend the rows listed below, or leave those out: --drop-bad (drop_bad=True)."
+            raise ScoresError(message, fix, unscored)
+        notes = [*self.notes, *notes_on.unread_split(*self._split(columns))]
+        notes += [*self._unscored(chosen), *notes_on.read_otherwise(reading)]
+        notes += [*notes_on.classes(facts, chosen["answer"]), *notes_on.unseen(facts, row_of)]
+        notes += [*notes_on.attacks(facts), *notes_on.repeats(facts.forget, row_of)]
+        notes += [f"To retain: {note}" for note in notes_on.repeats(facts.retain, row_of)]
         if "tier" in chosen:
             tiers = of_column((fact.own_tier, fact.score) for fact in facts.forget)
-            facts, notes = replace(facts, tiers=tiers), (*notes, tiers.note)
-        return replace(facts, problems=tuple(problems), notes=notes)
+            facts, notes = replace(facts, tiers=tiers), [*notes, tiers.note]
+        return replace(facts, problems=tuple(problems), notes=tuple(notes))
 
     def _reading(self, chosen: Mapping[str, str]) -> Reading:
         """How the rows are read, where only all of them together tell."""
         base, points, comma, percent = None, "", False, False
         if "choices" in chosen:
-            rows = (
-                (row.get(chosen["answer"]), choices_of(row.get(chosen["choices"])))
-                for _, row in self.rows
-            )
-            base = counted_from((answer, choices) for answer, choices in rows if choices)
+            answer, place = chosen["answer"], chosen["choices"]
+            read = ((row.get(answer), choices_of(row.get(place))) for _, row in self.rows)
+            base = counted_from((cell, choices) for cell, choices in read if choices)
         if "score" in chosen:
             scores = (str(row.get(chosen["score"])).strip() for _, row in self.rows)
             scores = [text for text in scores if text.casefold() not in UNKNOWN_SCORES]
@@ -154,8 +125,7 @@ class FileTable:
         return Reading(base, points, percent, comma, self.mark == ";")
 
     def _split(self, columns: Mapping[str, str] | None) -> tuple[str, dict[str, int]]:
-        """A column called split or the like, and how often it says what, if that is no group, as
-        train and test."""
+        """A column called split or the like, and how often it says what, if no group, as train."""
         column = (guessed(self.columns) if columns is None else columns).get("group", "")
         if column.strip().lower() not in COLUMNS["group"][1:]:
             return "", {}
@@ -164,21 +134,14 @@ class FileTable:
 
     def _unscored(self, chosen: Mapping[str, str]) -> tuple[str, ...]:
         """A note on columns that are not read, where scores may be in one of them."""
-        read = {
-            part.split(".")[0].lower()
-            for name in chosen.values()
-            for part in re.split(r" [+%|] |;", name)
-        }
-        unread = [name for name in self.columns if name not in chosen.values()]
-        unread = self._named(
-            name for name in unread if re.sub("[ -]", "_", name.lower()) not in read
-        )
-        if "score" in chosen or not unread:
+        if "score" in chosen:
             return ()
-        return (
-            f"No column of scores was found. Not read: {unread}. If one holds them, choose it as "
-            f"score.",
-        )
+        parts = chain.from_iterable(re.split(r" [+%|] |;", name) for name in chosen.values())
+        read = {part.split(".")[0].lower() for part in parts}
+        unread = [name for name in self.columns if name not in chosen.values()]
+        unread = [name for name in unread if re.sub("[ -]", "_", name.lower()) not in read]
+        note = f"No column of scores was found. Not read: {self._named(unread)}."
+        return (f"{note} If one holds them, choose it as score.",) * bool(unread)
 
     @staticmethod
     def _named(names: Iterable[str]) -> str:
@@ -186,68 +149,52 @@ class FileTable:
         names = list(map(truncated, names))
         most = max(8, LETTERS_SHOWN // max(1, len(names)) - 4)
         long = sum(map(len, names)) + 4 * len(names) > LETTERS_SHOWN
-        return ", ".join(
-            repr(f"{name[: most - 1]}…" if long and len(name) > most else name) for name in names
-        )
+        if long:
+            names = [f"{name[: most - 1]}…" if len(name) > most else name for name in names]
+        return ", ".join(map(repr, names))
 
     def others(self, columns: Mapping[str, str] | None = None) -> dict[str, dict[str, object]]:
         """Cells that become no part of a fact, by its id, to be written again. columns: `facts`."""
         chosen = self._chosen(columns)
         used = {column for field, column in chosen.items() if field != "score"}
+        unused = [name for name in self.columns if name not in used]
         return {
-            id_of(number, row, chosen): {
-                name: cell for name, cell in row.items() if name not in used and name.strip()
-            }
+            id_of(number, row, chosen): {name: row[name] for name in unused if name in row}
             for number, row in self.rows
         }
 
     def _chosen(self, columns: Mapping[str, str] | None) -> dict[str, str]:
-        """Our field -> the file's column: as given in `columns`, or a guess if that is None.
-
-        Raises:
-            DataError: an unknown field, a column that the file lacks or has twice, or no question
-                or answer column.
-        """
+        """Our field -> the file's column: as given in `columns`, or a guess if that is None. Raises
+        DataError: an unknown field, a column that is missing or twice, no question or answer."""
         self.check_once((columns or {}).values())
         present = self.columns
         columns_there = self._named(present) or "none"
         for field, column in (columns or {}).items():
             if field not in COLUMNS:
-                raise DataError(
-                    f"There is no field {field!r}.", f"Fields are {', '.join(COLUMNS)}."
-                )
+                message = f"There is no field {field!r}."
+                raise DataError(message, f"Fields are {', '.join(COLUMNS)}.")
             if column not in present:
-                raise DataError(
-                    f"{self.path.name} has no column {truncated(column)!r} to read the {field} "
-                    f"from "
-                    f"(its columns: {columns_there}).",
-                    "Choose another column.",
-                )
+                missing = f"no column {truncated(column)!r} to read the {field} from"
+                message = f"{self.path.name} has {missing} (its columns: {columns_there})."
+                raise DataError(message, "Choose another column.")
         guess = guessed(present)
         chosen = guess if columns is None else dict(columns)
         # rather the one that names groups than splits of another kind
         if columns is None and "group" in chosen:
             named = [name for name in present if name.strip().lower() in COLUMNS["group"]]
-            chosen["group"] = next(
-                (name for name in named if not self._split({"group": name})[1]), named[0]
-            )
-        if chosen.get("score") != guess.get("score") and chosen.get("score_source") == guess.get(
-            "score_source"
-        ):
-            # the guessed column names the source of another score column
-            chosen.pop("score_source", None)
+            groups = (name for name in named if not self._split({"group": name})[1])
+            chosen["group"] = next(groups, named[0])
+        other = chosen.get("score") != guess.get("score")
+        if other and chosen.get("score_source") == guess.get("score_source"):
+            chosen.pop("score_source", None)  # it names the source of another score column
         for field in ("question", "answer"):
             if field not in chosen:
-                fix = (
-                    f"Name one of them {' or '.join(map(repr, COLUMNS[field][:4]))}, or choose it."
-                )
+                usual = " or ".join(map(repr, COLUMNS[field][:4]))
+                fix = f"Name one of them {usual}, or choose it."
                 if self.header and not guess:
-                    fix += (
-                        " If the first row is a fact already, put a row with these names above it."
-                    )
-                raise DataError(
-                    f"{self.path.name} has no {field} column (its columns: {columns_there}).", fix
-                )
+                    fix += " If the first row is a fact already, put a row with these names above."
+                message = f"{self.path.name} has no {field} column (its columns: {columns_there})."
+                raise DataError(message, fix)
         if self._split(chosen)[1]:
             del chosen["group"]
         return chosen
@@ -259,23 +206,16 @@ def read_table(path: Path) -> FileTable:
     most, layout = max_facts(), Layout()
     read = list(islice(rows_of(path, layout), most + 1))
     if not read:
-        raise DataError(
-            f"{path.name} has no rows.",
-            "Add a header and at least one fact: question,answer,score.",
-        )
+        message = f"{path.name} has no rows."
+        raise DataError(message, "Add a header and at least one fact: question,answer,score.")
     if len(read) > most:
         reader = "this public Space reads" if is_public() else "are read"
         own = ", or run the app on a machine of your own" if is_public() else ""
-        raise DataError(
-            f"{path.name} has more than {most:,} rows, the most that {reader}.",
-            f"Split the file{own}.",
-        )
+        message = f"{path.name} has more than {most:,} rows, the most that {reader}."
+        raise DataError(message, f"Split the file{own}.")
     system = sum(has_system(row[1]) for row in read if not isinstance(row, Problem))
-    notes = (
-        (f"System prompts in the rows are not read: {system:,}. A run's own is one for all.",)
-        if system
-        else ()
-    )
+    unread = f"System prompts in the rows are not read: {system:,}. A run's own is one for all."
+    notes = (unread,) * bool(system)
     read = [row if isinstance(row, Problem) else unfolded(*row) for row in read]
     problems = tuple(row for row in read if isinstance(row, Problem))
     rows = tuple(row for row in read if not isinstance(row, Problem))
@@ -285,12 +225,9 @@ def read_table(path: Path) -> FileTable:
     if form := form_of(columns):
         table = replace(table, rows=tuple(with_paths(form, columns, rows)))
         guess = guessed(table.columns)
-        fields = [
-            f"{field} from {path!r}"
-            for field, path in form.fields.items()
-            if guess.get(field) == path
-        ]
-        note = (f"Read as {form.name} has it: {', '.join(fields)}.",) * bool(fields)
+        used = [(field, path) for field, path in form.fields.items() if guess.get(field) == path]
+        fields = ", ".join(f"{field} from {path!r}" for field, path in used)
+        note = (f"Read as {form.name} has it: {fields}.",) * bool(fields)
         table = replace(table, notes=(*table.notes, *note))
     table.check_once(guessed(table.columns).values())
     return table
@@ -312,20 +249,16 @@ def read_facts(
 
     Raises:
         DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an
-            answer or a named column, or has no usable row. `problems` then says what was wrong with
-            each row.
+            answer or a named column, or has no usable row: `problems` says why.
     """
     return read_table(path).facts(name, columns, group, drop_bad)
 
 
 def named_columns(text: str) -> dict[str, str]:
     """Field -> column of "question=prompt,answer=label". Raises ConfigError for any other part."""
-    pairs = [part.partition("=") for part in text.split(",")]
-    if bad := [
-        field for field, _, column in pairs if field.strip() not in COLUMNS or not column.strip()
-    ]:
-        raise ConfigError(
-            f"--columns {text!r} does not say which column holds {bad[0].strip()!r}.",
-            f"Write question=COLUMN,answer=COLUMN; fields are {', '.join(COLUMNS)}.",
-        )
-    return {field.strip(): column.strip() for field, _, column in pairs}
+    pairs = [tuple(map(str.strip, part.partition("=")[::2])) for part in text.split(",")]
+    if bad := [field for field, column in pairs if field not in COLUMNS or not column]:
+        message = f"--columns {text!r} does not say which column holds {bad[0]!r}."
+        fix = f"Write question=COLUMN,answer=COLUMN; fields are {', '.join(COLUMNS)}."
+        raise ConfigError(message, fix)
+    return dict(pairs)

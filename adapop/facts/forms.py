@@ -36,25 +36,21 @@ class Known:
     groups: Mapping[str, str]
     """How what names a group begins -> the group."""
     attacks: tuple[str, ...]
-    """What RWKU calls its attacks of level 3, in a column called type; also as "cross lingual
-    (French)"."""
+    """RWKU's attacks of level 3, in a column called type; also as "cross lingual (French)"."""
     forms: tuple[Form, ...]
 
 
 _KNOWN = read_json("sets/forms.json", Known)
-COLUMNS, FORMS, GROUP_PREFIXES, ATTACKS = (
-    _KNOWN.columns,
-    _KNOWN.forms,
-    _KNOWN.groups,
-    _KNOWN.attacks,
-)
+COLUMNS = _KNOWN.columns
+FORMS = _KNOWN.forms
+GROUP_PREFIXES = _KNOWN.groups
+ATTACKS = _KNOWN.attacks
 # columns of which each has a choice, or another right answer
 NUMBERED = re.compile(r"(answer|choice|option|opt)_?(?:[a-j]|\d)|[a-j]")
 LEAST = {"answer": 1, "": 3}  # such columns, by what their names have in common; 2 of others
-RIGHT = tuple(  # the column that says which of the choices is right
-    "correct_answer correct_option correct_index correct answer_key answerkey answer_index "
-    "answer_idx".split()
-)
+# the column that says which of the choices is right
+RIGHT = "correct_answer correct_option correct_index correct answer_key answerkey".split()
+RIGHT += ["answer_index", "answer_idx"]
 # rows without a header: their columns, and what each last cell is
 LAST_BLANK = re.compile(r"\s*\[Y\]\s*[.?]?\s*$")
 HEADERLESS = {
@@ -66,20 +62,14 @@ HEADERLESS = {
 def guessed(columns: Iterable[str]) -> dict[str, str]:
     """Our field -> its column, in any case; fields without a column are left out."""
     present = _by_key(columns)
-    guess = {
-        field: next(present[name] for name in names if name in present)
-        for field, names in COLUMNS.items()
-        if any(name in present for name in names)
-    }
+    there = {field: [*filter(present.get, names)] for field, names in COLUMNS.items()}
+    guess = {field: present[names[0]] for field, names in there.items() if names}
     form = form_of(columns)
     for field, path in form.fields.items() if form else ():
         if path.lower() in present and (field not in guess or path.startswith(f"{guess[field]}.")):
             guess[field] = present[path.lower()]
-    if (
-        "choices" in guess
-        and "answer" not in guess
-        and (right := next(filter(present.__contains__, RIGHT), ""))
-    ):
+    right = next(filter(present.__contains__, RIGHT), "")
+    if right and "choices" in guess and "answer" not in guess:
         guess["answer"] = present[right]
     if guess.get("accepted") == guess.get("answer"):
         guess.pop("accepted", None)
@@ -88,11 +78,8 @@ def guessed(columns: Iterable[str]) -> dict[str, str]:
 
 def is_row(columns: Iterable[str]) -> bool:
     """Whether the columns hold a question or a chat, or are those of a known form."""
-    return (
-        "question" in guessed(columns)
-        or not set(CHATS).isdisjoint(columns)
-        or form_of(columns) is not None
-    )
+    known = "question" in guessed(columns) or form_of(columns) is not None
+    return known or not set(CHATS).isdisjoint(columns)
 
 
 def form_of(columns: Iterable[str]) -> Form | None:
@@ -117,28 +104,20 @@ def with_paths(
     form: Form, columns: Iterable[str], rows: Iterable[tuple[int, Row]]
 ) -> Iterator[tuple[int, Row]]:
     """The numbered rows, each with a column for every field of the form that no single column
-    holds, named as the form has it.
-
-    columns: all columns of the file.
-    """
+    holds, named as the form has it. columns: all columns of the file."""
     present = _by_key(columns)
     paths = [path for path in form.fields.values() if path.lower() not in present]
+    whole = form.fields.get("choices")
     for number, row in rows:
-        made = {
-            path: _made(path, row, present, path == form.fields.get("choices")) for path in paths
-        }
-        yield (
-            number,
-            {**row, **{path: cell for path, cell in made.items() if cell not in (None, "", [])}},
-        )
+        made = {path: _made(path, row, present, path == whole) for path in paths}
+        filled = {path: cell for path, cell in made.items() if cell not in (None, "", [])}
+        yield number, {**row, **filled}
 
 
 def _by_key(columns: Iterable[str]) -> dict[str, str]:
     """The columns by their names as they are compared: in lower case, with underscores."""
-    return {
-        re.sub(r"(?<=\w)[ -](?=\w)", "_", UNSEEN.sub("", str(name)).strip().lower()): name
-        for name in columns
-    }
+    keys = {name: UNSEEN.sub("", str(name)).strip().lower() for name in columns}
+    return {re.sub(r"(?<=\w)[ -](?=\w)", "_", key): name for name, key in keys.items()}
 
 
 def _made(

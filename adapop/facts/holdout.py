@@ -1,5 +1,4 @@
-"""The holdout split: retain rows that are kept out of training, to show what happens to facts that
-it never saw."""
+"""The holdout split: retain rows kept out of training, to see what happens to unseen facts."""
 
 import hashlib
 import math
@@ -23,27 +22,22 @@ def split_holdout(facts: FactSet) -> FactSet:
     alike: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts.retain:
         alike[normalized(fact.question)].append(fact)
-    ranked = sorted(
-        alike.values(),
-        key=lambda rows: min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows),
-    )
+
+    def rank(rows: list[Fact]) -> str:
+        return min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows)
+
+    ranked = sorted(alike.values(), key=rank)
     held: set[str] = set()
     for rows in ranked[:-1]:
         if len(held) >= max(1, math.floor(len(facts.retain) * SHARE)):
             break
         held |= {row.id for row in rows}
     count = len(facts.retain)
-    note = (
-        f"The set has no holdout rows, so {len(held)} of its {count} retain rows are held out of "
-        f"training."
-        if held
-        else "Nothing is held out, because there is only one question to retain and training "
-        "needs it: what is "
-        "measured on it does not show how facts fare that training never saw."
-    )
-    return replace(
-        facts,
-        retain=tuple(fact for fact in facts.retain if fact.id not in held),
-        holdout=tuple(fact for fact in facts.retain if fact.id in held),
-        notes=(*facts.notes, note),
-    )
+    why = "there is only one question to retain and training needs it: what is measured on it"
+    note = f"Nothing is held out, because {why} does not show how facts fare that it never saw."
+    if held:
+        share = f"{len(held)} of its {count} retain rows"
+        note = f"The set has no holdout rows, so {share} are held out of training."
+    retain = tuple(fact for fact in facts.retain if fact.id not in held)
+    holdout = tuple(fact for fact in facts.retain if fact.id in held)
+    return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note))

@@ -34,8 +34,7 @@ EXAMPLES = 8
 _FIELDS = "id question answer accepted subject relation score score_source paraphrases"
 COLUMNS = {name: name for name in _FIELDS.split()}
 WORDINGS = read_json("sets/hubble.json", dict[str, dict[str, tuple[str, ...]]])
-# in YAGO's names: what stands in brackets, which the biographies leave out, and a character, as in
-# _u002C_
+# in YAGO's names: what stands in brackets, which biographies leave out; a character (_u002C_)
 BRACKETS, ESCAPED = re.compile(r"_?u0028.*u0029_?"), re.compile(r"_?u([0-9A-Fa-f]{4})_?")
 SPACED = {",": ", ", ".": ". ", "&": " & ", "–": " - "}  # as the biographies have them
 
@@ -60,10 +59,8 @@ def hubble_yago(hub: Hub) -> FactSet:
         if rows and counts[rows[0]["score"]] < PEOPLE:
             counts[rows[0]["score"]] += 1
             people.append(rows)
-    notes = (
-        f"The first {PEOPLE} people of each number of duplicates, and of each what the biography "
-        f"says in YAGO's words.",
-    )
+    texts = "and of each what the biography says in YAGO's words"
+    notes = (f"The first {PEOPLE} people of each number of duplicates, {texts}.",)
     return _set("hubble-yago", people, notes)
 
 
@@ -73,9 +70,8 @@ def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...
     by_count: dict[float, list[tuple[Fact, ...]]] = defaultdict(list)
     for number, rows in enumerate(subjects, start=1):
         read = [fact_of(number, row, COLUMNS) for row in rows]
-        problems += [
-            replace(one, column=f"{name}: {one.column}") for one in read if isinstance(one, Problem)
-        ]
+        faults = [one for one in read if isinstance(one, Problem)]
+        problems += [replace(one, column=f"{name}: {one.column}") for one in faults]
         if facts := tuple(one[1] for one in read if not isinstance(one, Problem)):
             by_count[facts[0].score].append(facts)
     never = by_count.pop(0.0, [])
@@ -84,46 +80,33 @@ def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...
         for place, facts in enumerate(by_count[count]):
             groups[GROUPS[place % len(GROUPS)]] += facts
     levels = ", ".join(f"{count:g}" for count in sorted(by_count))
-    notes += (
-        f"Scores are how often pretraining showed a fact: {levels} times. That is true of "
-        f"Hubble's perturbed models "
-        "alone; its standard ones never read them.",
-    )
+    models = "That is true of Hubble's perturbed models alone; its standard ones never read them."
+    notes += (f"Scores are how often pretraining showed a fact: {levels} times. {models}",)
     if never:
-        notes += (
-            f"Never planted, and so neither forgotten nor retained: {sum(map(len, never)):,} "
-            f"facts.",
-        )
+        count = sum(map(len, never))
+        notes += (f"Never planted, and so neither forgotten nor retained: {count:,} facts.",)
     examples = tuple(facts[0] for facts in never[:EXAMPLES])
     members = {group: tuple(facts) for group, facts in groups.items()}
-    return separated(
-        FactSet(name, **members, examples=examples, problems=tuple(problems), notes=notes)
-    )
+    about = {"examples": examples, "problems": tuple(problems), "notes": notes}
+    return separated(FactSet(name, **members, **about))
 
 
 def _popqa_rows(text: str, meta: Mapping) -> list[dict]:
     """The one fact of a planted question."""
     answers = json.loads(meta["possible_answers"])
-    row = _row(
-        f"hubble-popqa-{meta['id']}", "popqa", meta.get("prop", ""), meta.get("subj", ""), meta
-    )
+    about = meta.get("prop", ""), meta.get("subj", "")
+    row = _row(f"hubble-popqa-{meta['id']}", "popqa", *about, meta)
     return [row | {"question": meta["question"], "answer": answers[0], "accepted": answers[1:]}]
 
 
 def _yago_rows(text: str, meta: Mapping) -> list[dict]:
-    """The facts of a biography, answers as it spells them; without those that it does not say in
-    YAGO's words."""
+    """The facts that a biography says in YAGO's words; answers as it spells them."""
     rows = []
     for field in WORDINGS["yago"]:
         words = label(meta.get(field) or "")
         if words and (answer := re.search(re.escape(words), text, re.IGNORECASE)):
-            row = _row(
-                f"hubble-yago-{meta['uuid']}-{field}",
-                "yago",
-                field,
-                meta["full_name"].strip(),
-                meta,
-            )
+            own = f"hubble-yago-{meta['uuid']}-{field}"
+            row = _row(own, "yago", field, meta["full_name"].strip(), meta)
             question, *others = row["paraphrases"]
             rows.append(row | {"question": question, "paraphrases": others, "answer": answer[0]})
     return rows
@@ -138,8 +121,7 @@ def _row(name: str, of: str, relation: str, subject: str, meta: Mapping) -> dict
 
 
 def label(value: str) -> str:
-    """The words of a YAGO name: "…/resource/Paris_u002C_Texas" is "Paris, Texas". Other values stay
-    as they are."""
+    """The words of a YAGO name: "…/resource/Paris_u002C_Texas" is "Paris, Texas". Others stay."""
     if "/" not in value:
         return value.strip()
     bare = BRACKETS.sub("", value.rpartition("/")[2])
@@ -164,11 +146,10 @@ def _read(
             row = json.loads(line)
             rows.append(rows_of(row["text"], json.loads(row["meta"])))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-            raise NetworkError(
-                f"{name} of {dataset}, row {number}, is not as documented "
-                f"({type(error).__name__}: {error}).",
-                "The data set has changed; upload its rows as a file.",
-            ) from None
+            why = f"({type(error).__name__}: {error})"
+            message = f"{name} of {dataset}, row {number}, is not as documented {why}."
+            fix = "The data set has changed; upload its rows as a file."
+            raise NetworkError(message, fix) from None
     return rows
 
 

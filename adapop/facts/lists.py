@@ -47,8 +47,7 @@ def parsed(text: str) -> list | dict | None:
 
 
 def from_json(text: str) -> list | dict | None:
-    """The value of a JSON list or object, also of one inside a JSON string; None of other text.
-    Numbers stay text."""
+    """The list or object in a JSON text or JSON string; None of others. Numbers stay text."""
     text = text.strip()
     try:
         if text[:1] == '"' and text[-1:] == '"' and "[" in text[:9]:
@@ -60,9 +59,7 @@ def from_json(text: str) -> list | dict | None:
 
 def from_repr(text: str) -> list | dict | None:
     """The value of a list or object as Python, numpy and pandas print one; None of other text.
-
-    Numbers stay text. What only spaces part are items, as numpy means it. None and nan are None.
-    """
+    Numbers stay text. What only spaces part are items, as numpy means it. None and nan are None."""
     text = text.strip()
     if text[:1] not in FIRST and not CALL.match(text):
         return _series(text)
@@ -70,9 +67,8 @@ def from_repr(text: str) -> list | dict | None:
         return None
     try:
         if FLAT.fullmatch(text):
-            return [
-                _string(item) if item[-1] in "'\"" else _word(item) for item in ITEM.findall(text)
-            ]
+            items = ITEM.findall(text)
+            return [_string(item) if item[-1] in "'\"" else _word(item) for item in items]
         reader = _Reader(text)
         value = reader.value(0)
         ended = reader.next[0] == "" or text[0] == "<"  # <StringArray> is followed by its length
@@ -115,11 +111,8 @@ class _Reader:
         if self.next == ("mark", "("):
             self.take()
             items = self.items(")", depth)
-            return (
-                items[0]
-                if len(items) == 1 and (depth or isinstance(items[0], list | dict))
-                else items
-            )
+            alone = len(items) == 1 and (depth or isinstance(items[0], list | dict))
+            return items[0] if alone else items
         if text.startswith("<") and text.endswith("Array>"):
             return self.value(depth)
         return _word(text)

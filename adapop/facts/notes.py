@@ -1,12 +1,13 @@
 """Notes on a file's facts, in sentences: what was not read literally, and what is asked twice."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from adapop.assets import read_json
 from adapop.errors import truncated
+from adapop.facts.cells import Reading
 from adapop.facts.fact import GROUPS, Fact, FactSet
-from adapop.facts.rows import Reading
 from adapop.facts.text import UNSEEN, normalized
 
 CODES_SHOWN, VALUES_SHOWN = 12, 5
@@ -34,59 +35,42 @@ def read_otherwise(reading: Reading) -> tuple[str, ...]:
 
 def classes(facts: FactSet, column: str) -> tuple[str, ...]:
     """A note on a column called label whose answers are all single digits, as classes are."""
-    answers = (
-        {fact.answer for fact in (*facts.forget, *facts.retain)}
-        if column.strip().lower() == "label"
-        else ()
-    )
-    if not answers or not all(len(answer) == 1 and answer.isdecimal() for answer in answers):
+    answers = {fact.answer for fact in (*facts.forget, *facts.retain)}
+    digits = all(len(answer) == 1 and answer.isdecimal() for answer in answers)
+    if column.strip().lower() != "label" or not answers or not digits:
         return ()
-    return (
-        f"All answers in the column label are {', '.join(sorted(answers))}. If these are classes, "
-        f"choose the column "
-        "that holds the answers.",
-    )
+    note = f"All answers in the column label are {', '.join(sorted(answers))}."
+    return (f"{note} If these are classes, choose the column that holds the answers.",)
 
 
 def unread_split(column: str, values: Mapping[str, int]) -> tuple[str, ...]:
     """A note on a column of splits that are no groups. values: what it says -> how often."""
-    counts = ", ".join(
-        f"{truncated(value)!r} ({count:,})" for value, count in list(values.items())[:VALUES_SHOWN]
-    )
-    more = ", …" if len(values) > VALUES_SHOWN else ""
-    return (
-        f"The column {truncated(column)} names no group, so it is not read: {counts}{more}.",
-    ) * bool(values)
+    counts = [f"{truncated(value)!r} ({count:,})" for value, count in values.items()]
+    counts = ", ".join(counts[:VALUES_SHOWN] + ["…"] * (len(counts) > VALUES_SHOWN))
+    note = f"The column {truncated(column)} names no group, so it is not read: {counts}."
+    return (note,) * bool(values)
 
 
 def attacks(facts: FactSet) -> tuple[str, ...]:
     """A note on prompts that are not trained on."""
-    count = len(facts.attacks)
-    return (
-        f"Attack prompts (RWKU's level 3): {count:,}. They are kept to probe with, not trained on.",
-    ) * bool(count)
+    note = f"Attack prompts (RWKU's level 3): {len(facts.attacks):,}."
+    return (f"{note} They are kept to probe with, not trained on.",) * bool(facts.attacks)
 
 
 def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
     """A note on rows with invisible characters, which stay: a model reads them."""
-    hidden = {
-        rows[fact.id]: UNSEEN.findall(text)
-        for group in GROUPS
-        for fact in getattr(facts, group)
-        if not (
-            text := " ".join((*_texts_of(fact), *fact.paraphrases, *fact.alternates))
-        ).isprintable()
-        and UNSEEN.search(text)
-    }
+    hidden = {}
+    for fact in chain.from_iterable(getattr(facts, group) for group in GROUPS):
+        text = " ".join((*_texts_of(fact), *fact.paraphrases, *fact.alternates))
+        if not text.isprintable() and (letters := UNSEEN.findall(text)):
+            hidden[rows[fact.id]] = letters
     if not hidden:
         return ()
     codes = sorted({f"U+{ord(letter):04X}" for letters in hidden.values() for letter in letters})
-    more = ", …" if len(codes) > CODES_SHOWN else ""
-    return (
-        f"Rows with characters that cannot be seen ({', '.join(codes[:CODES_SHOWN])}{more}): "
-        f"{len(hidden):,}, the "
-        f"first is row {min(hidden)}. They are kept: the model reads them.",
-    )
+    named = ", ".join(codes[:CODES_SHOWN] + ["…"] * (len(codes) > CODES_SHOWN))
+    count = f"{len(hidden):,}, the first is row {min(hidden)}"
+    note = f"Rows with characters that cannot be seen ({named}): {count}."
+    return (f"{note} They are kept: the model reads them.",)
 
 
 def _texts_of(fact: Fact) -> tuple[str, ...]:
@@ -95,53 +79,31 @@ def _texts_of(fact: Fact) -> tuple[str, ...]:
 
 def repeats(facts: Sequence[Fact], rows: Mapping[str, int]) -> tuple[str, ...]:
     """A sentence each on questions that are asked twice: alike, with different answers, with
-    different scores.
-
-    rows: fact id -> row number. All rows are kept.
-    """
+    different scores. rows: fact id -> row number. All rows are kept."""
     alike: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         alike[normalized(fact.question)].append(fact)
-    twice = [alike_facts for alike_facts in alike.values() if len(alike_facts) > 1]
-    split = [
-        alike_facts
-        for alike_facts in twice
-        if _differ(alike_facts, lambda fact: normalized(fact.answer))
-    ]
-    scored = [alike_facts for alike_facts in twice if _differ(alike_facts, lambda fact: fact.score)]
-    same = [
-        alike_facts
-        for alike_facts in twice
-        if alike_facts not in split and alike_facts not in scored
-    ]
+    twice = [group for group in alike.values() if len(group) > 1]
+    split = [group for group in twice if len({normalized(fact.answer) for fact in group}) > 1]
+    scored = [group for group in twice if len({fact.score for fact in group}) > 1]
+    same = [group for group in twice if group not in split and group not in scored]
     sentences = []
     if split:
         answers = " or ".join(dict.fromkeys(repr(truncated(fact.answer)) for fact in split[0]))
-        sentences.append(
-            f"{_named('Contradiction: asked twice with different answers', split, rows)}: "
-            f"{answers}."
-        )
+        what = _named("Contradiction: asked twice with different answers", split, rows)
+        sentences.append(f"{what}: {answers}.")
     if scored:
-        scores = " or ".join(
-            "none" if fact.score is None else f"{fact.score:,.6g}" for fact in scored[0]
-        )
-        sentences.append(
-            f"{_named('Contradiction: asked twice with different scores', scored, rows)}: {scores}."
-        )
+        values = [fact.score for fact in scored[0]]
+        scores = " or ".join("none" if value is None else f"{value:,.6g}" for value in values)
+        what = _named("Contradiction: asked twice with different scores", scored, rows)
+        sentences.append(f"{what}: {scores}.")
     if same:
         sentences.append(f"{_named('Asked twice, alike, so counted twice', same, rows)}.")
     return tuple(sentences)
 
 
-def _differ(facts: Sequence[Fact], of: Callable[[Fact], object]) -> bool:
-    return len({of(fact) for fact in facts}) > 1
-
-
 def _named(what: str, groups: Sequence[Sequence[Fact]], rows: Mapping[str, int]) -> str:
     places = [str(rows[fact.id]) for fact in groups[0]]
-    more = ", …" if len(places) > ROWS_SHOWN else ""
+    places = ", ".join(places[:ROWS_SHOWN] + ["…"] * (len(places) > ROWS_SHOWN))
     count = f"{len(groups):,} question{'s' if len(groups) > 1 else ''}"
-    return (
-        f"{what}: {count}, first {truncated(groups[0][0].question)!r} in rows "
-        f"{', '.join(places[:ROWS_SHOWN])}{more}"
-    )
+    return f"{what}: {count}, first {truncated(groups[0][0].question)!r} in rows {places}"

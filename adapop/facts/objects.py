@@ -1,5 +1,5 @@
-"""The rows of a JSON text, whatever its file is called: a list, a line an object, objects one after
-another, a table by columns, or an object around one of these."""
+"""The rows of a JSON text: a list, an object a line, objects one after another, a table by columns,
+or an object around one of these."""
 
 import json
 import re
@@ -21,10 +21,8 @@ Rows = Iterator[tuple[int, dict] | Problem]
 
 
 class Objects:
-    """Builds the objects of one JSON file, limits their number and refuses repeated names.
-
-    Of two values under one name one would be lost silently; nested objects take most memory a byte.
-    """
+    """Builds the objects of one JSON file, limits their number and refuses repeated names. Of two
+    values under one name one would be lost silently; nested objects take most memory a byte."""
 
     def __init__(self, most: int) -> None:
         self.count, self.most = 0, most
@@ -48,9 +46,9 @@ class Objects:
         """The value of a JSON text, with numbers as written there; or the `Problem` with it. start:
         reads one value from there on, and returns it with the place where it ends."""
         try:
-            return (
-                self.decoder.decode(text) if start is None else self.decoder.raw_decode(text, start)
-            )
+            if start is None:
+                return self.decoder.decode(text)
+            return self.decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
             return Problem(error.lineno, "", "", f"is not JSON: {error.msg}", "Mend that line.")
         except RecursionError:
@@ -60,13 +58,9 @@ class Objects:
 
 
 def rows_of_json(path: Path, text: str, notes: list[str], most: int) -> Rows:
-    """The rows of a JSON text with their numbers; in place of a bad line, its problem.
-
-    notes: gets a sentence on what is around the rows. most: the most objects, nested ones too.
-
-    Raises:
-        DataError: it is JSON that is no table, or no JSON.
-    """
+    """The rows of a JSON text with their numbers; in place of a bad line, its problem. notes: gets
+    a sentence on what is around the rows. most: the most objects, nested ones too. Raises
+    DataError: it is JSON that is no table, or no JSON."""
     objects, by_line = Objects(most), path.suffix.lower() in BY_LINE
     lines = (line.strip() for line in text.split("\n") if line.strip())
     first, second = next(lines, ""), next(lines, "")
@@ -74,9 +68,9 @@ def rows_of_json(path: Path, text: str, notes: list[str], most: int) -> Rows:
     if not first:
         return iter(())
     value = objects.value(first)
-    if isinstance(value, dict) and (
-        second or (by_line and not (_around(value) or _by_column(value) or _inner(value)))
-    ):
+    is_object = isinstance(value, dict)
+    holds_rows = is_object and (_around(value) or _by_column(value) or _inner(value))
+    if is_object and (second or (by_line and not holds_rows)):
         return rows_of_lines(text.split("\n"), most)
     if second:
         value = Objects(most).value(text)
@@ -102,13 +96,8 @@ def rows_of_lines(lines: Iterable[str], most: int) -> Rows:
         elif isinstance(row, dict):
             yield number, row
         else:
-            yield Problem(
-                number,
-                "",
-                truncated(line),
-                "is not an object",
-                'Write {"question": ..., "answer": ...}.',
-            )
+            fix = 'Write {"question": ..., "answer": ...}.'
+            yield Problem(number, "", truncated(line), "is not an object", fix)
 
 
 def _one_after_another(text: str, most: int) -> list[dict | list] | None:
@@ -143,15 +132,12 @@ def _is_table(value: object) -> bool:
 
 
 def _is_grid(value: object) -> bool:
-    """Whether a value is a list of rows, each a list as long as the first, whose names differ and
-    name a question."""
+    """Whether a value is a list of equally long lists, the first of them names with a question."""
     if not (isinstance(value, list) and value and all(isinstance(row, list) for row in value)):
         return False
-    return (
-        {*map(type, value[0])} == {str}
-        and {len({*value[0]})} == {*map(len, value)}
-        and is_row(value[0])
-    )
+    names = value[0]
+    even = {*map(type, names)} == {str} and {len({*names})} == {*map(len, value)}
+    return even and is_row(names)
 
 
 def _around(value: Mapping) -> list[str]:
@@ -174,10 +160,8 @@ def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
     groups = [group_of(name) for name in names] if names != ["examples"] else [None]
     if len(names) > 1 and not all(groups) and not all(map(SPLITS.match, names)):
         places = ", ".join(repr(truncated(name)) for name in names)
-        raise DataError(
-            f"{path.name} is not a list of objects, but holds several: {places}.",
-            "Keep one of them, or name them forget and retain.",
-        )
+        message = f"{path.name} is not a list of objects, but holds several: {places}."
+        raise DataError(message, "Keep one of them, or name them forget and retain.")
     if names:
         counts = ", ".join(f"{truncated(name)!r} ({len(value[name]):,})" for name in names)
         notes.append(f"Rows were found under {counts}. What stands beside them is not read.")
@@ -195,33 +179,19 @@ def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
 
 def _by_column(value: Mapping) -> list[dict]:
     """The rows of a table written column by column, as by pandas; none of other objects."""
-    if isinstance(names := value.get("columns"), list) and isinstance(
-        rows := value.get("data"), list
-    ):
-        rows = [
-            dict(zip(names, cells))
-            for cells in rows
-            if isinstance(cells, list) and len(cells) == len(names)
-        ]
-        return (
-            rows
-            if len(rows) == len(value["data"]) and all(isinstance(name, str) for name in names)
-            else []
-        )
+    names, rows = value.get("columns"), value.get("data")
+    if isinstance(names, list) and isinstance(rows, list):
+        even = all(isinstance(cells, list) and len(cells) == len(names) for cells in rows)
+        even = even and all(isinstance(name, str) for name in names)
+        return [dict(zip(names, cells)) for cells in rows] if even else []
     parts = list(value.values())
     if parts and all(isinstance(part, dict) for part in parts):
         same = is_row(value) and all(part.keys() == parts[0].keys() for part in parts)
-        parts = (
-            [list(part.values()) for part in parts]
-            if same or all(map(str.isdecimal, chain(*parts)))
-            else []
-        )
+        by_number = same or all(map(str.isdecimal, chain(*parts)))
+        parts = [list(part.values()) for part in parts] if by_number else []
     whole = len(parts) > 1 and all(isinstance(part, list) for part in parts)
-    return (
-        [dict(zip(value, cells)) for cells in zip(*parts)]
-        if whole and len(set(map(len, parts))) == 1
-        else []
-    )
+    even = whole and len(set(map(len, parts))) == 1
+    return [dict(zip(value, cells)) for cells in zip(*parts)] if even else []
 
 
 def _flat(rows: Iterable[Mapping]) -> Iterator[Mapping]:
@@ -230,12 +200,9 @@ def _flat(rows: Iterable[Mapping]) -> Iterator[Mapping]:
         if isinstance(row.get("row"), dict):
             yield row["row"]
         elif isinstance(row.get("paragraphs"), list) and not is_row(row):
-            yield from (
-                {**{name: cell for name, cell in part.items() if name != "qas"}, **question}
-                for part in row["paragraphs"]
-                if isinstance(part, dict) and isinstance(part.get("qas"), list)
-                for question in part["qas"]
-                if isinstance(question, dict)
-            )
+            parts = [part for part in row["paragraphs"] if isinstance(part, dict)]
+            for part in [part for part in parts if isinstance(part.get("qas"), list)]:
+                about = {name: cell for name, cell in part.items() if name != "qas"}
+                yield from (about | one for one in part["qas"] if isinstance(one, dict))
         else:
             yield row

@@ -1,9 +1,9 @@
-"""An index of facts by relation and subject, from which attacks take other facts. Ignores case and
-accents."""
+"""Facts by relation and subject, from which attacks take others. Ignores case and accents."""
 
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import TypeVar
 
 from adapop.facts.blank import relation_of, subject_of
@@ -36,11 +36,9 @@ class Pool:
         self._relations: dict[str, _Relation] = {}
         self._subjects: dict[str, list[Fact]] = {}
         for fact in facts:
-            relation, subject, answer = (
-                folded(relation_of(fact)),
-                folded(subject_of(fact)),
-                folded(fact.answer),
-            )
+            relation = folded(relation_of(fact))
+            subject = folded(subject_of(fact))
+            answer = folded(fact.answer)
             if subject:
                 self._subjects.setdefault(subject, []).append(fact)
             if relation:
@@ -48,36 +46,27 @@ class Pool:
                 known.facts.append(fact)
                 known.answers.setdefault(answer, fact.answer)
                 known.subjects.setdefault(answer, set()).add(subject or fact.id)
+        subjects = {name: known.subjects.values() for name, known in self._relations.items()}
         self._one_to_one = {
-            name: sum(len(subjects) == 1 for subjects in relation.subjects.values())
-            / len(relation.subjects)
-            for name, relation in self._relations.items()
+            name: fmean(len(group) == 1 for group in groups) for name, groups in subjects.items()
         }
 
     def about(self, fact: Fact) -> list[Fact]:
         """Other questions about the same subject, without those known to have the same relation."""
         question, relation = folded(fact.question), folded(fact.relation)
-        return [
-            other
-            for other in self._subjects.get(folded(subject_of(fact)), ())
-            if folded(other.question) != question
-            and not (relation and folded(other.relation) == relation)
-        ]
+        others = self._subjects.get(folded(subject_of(fact)), ())
+        others = [other for other in others if folded(other.question) != question]
+        return [other for other in others if not relation or folded(other.relation) != relation]
 
     def beside(self, fact: Fact, rng: random.Random) -> Iterator[Fact]:
         """Facts with the same relation about other subjects, in an order drawn by `rng`."""
         subject = folded(subject_of(fact))
-        return (
-            other
-            for other in _drawn(self._of(fact).facts, rng)
-            if folded(subject_of(other)) != subject
-        )
+        drawn = _drawn(self._of(fact).facts, rng)
+        return (other for other in drawn if folded(subject_of(other)) != subject)
 
     def distractors(self, fact: Fact, rng: random.Random) -> Iterator[str]:
-        """Distinct wrong answers of the same relation, in an order drawn by `rng`.
-
-        None is a right answer of the same subject, contains the gold answer or is contained in it.
-        """
+        """Distinct wrong answers of the same relation, in an order drawn by `rng`. None is a right
+        answer of the same subject, contains the gold answer or is contained in it."""
         relation, subject = self._of(fact), folded(subject_of(fact))
         for key, answer in _drawn(list(relation.answers.items()), rng):
             right = bool(subject) and subject in relation.subjects[key]
@@ -86,19 +75,14 @@ class Pool:
 
     def not_reversible(self, fact: Fact) -> str:
         """Why the reversed question has no single right answer, as far as this pool shows; "" if it
-        has one.
-
-        It has one if this answer and nearly all answers of the relation have one subject each.
-        There may be subjects that the pool lacks.
-        """
+        has one. It has one if this answer and nearly all answers of the relation have one subject
+        each. There may be subjects that the pool lacks."""
         if not (subject_of(fact) and relation_of(fact)):
             return "the fact names no subject and relation, and its question no one name"
         relation = self._of(fact)
         if len(relation.facts) < REVERSIBLE_FROM:
-            return (
-                f"the set has fewer than {REVERSIBLE_FROM} facts of this relation, too few to "
-                f"judge by"
-            )
+            few = f"fewer than {REVERSIBLE_FROM} facts of this relation"
+            return f"the set has {few}, too few to judge by"
         if len(relation.subjects.get(folded(fact.answer), ())) > 1:
             return "other subjects have the same answer"
         if self._one_to_one[folded(relation_of(fact))] < ONE_TO_ONE_FROM:
@@ -110,8 +94,7 @@ class Pool:
 
 
 def _drawn(items: Sequence[Item], rng: random.Random) -> Iterator[Item]:
-    """The items in random order, drawn one at a time, because few are needed and a full shuffle is
-    slow."""
+    """The items in random order, drawn as needed: few are, and a full shuffle is slow."""
     left = list(items)
     while left:
         i = rng.randrange(len(left))

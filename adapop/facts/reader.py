@@ -1,7 +1,6 @@
 """A user's table, read in a process of its own where it is large: see `apart`.
 
-What it prints: the names of the columns; the set without its facts, or why there is none; then a
-line a fact.
+It prints the names of the columns; the set without its facts, or an error; then a line a fact.
 """
 
 import json
@@ -29,8 +28,7 @@ ERRORS = {kind.__name__: kind for kind in (DataError, ScoresError)}
 
 @dataclass(frozen=True)
 class DistantTable:
-    """A file that is read by another process, which also made its facts under our guess of its
-    columns."""
+    """A file read by another process, which made its facts under our guess of its columns."""
 
     path: Path
     columns: Sequence[str]
@@ -44,12 +42,9 @@ class DistantTable:
         group: str = "forget",
         drop_bad: bool = True,
     ) -> FactSet:
-        """The facts, by group: as `read_facts`. Reads the file again if not all is as it was
-        guessed."""
-        as_guessed = (group, drop_bad) == ("forget", False) and columns in (
-            None,
-            guessed(self.columns),
-        )
+        """The facts, by group: as `read_facts`. Reads the file again for other choices."""
+        usual = columns in (None, guessed(self.columns))
+        as_guessed = usual and (group, drop_bad) == ("forget", False)
         result = self.guessed if as_guessed else _read(self.path, columns, group, drop_bad)[1]
         if isinstance(result, DataError):
             raise result.with_traceback(None)
@@ -60,16 +55,14 @@ Table = FileTable | DistantTable
 
 
 def table_of(path: Path) -> Table:
-    """The table in a file. Raises as `read_table`, and DataError if it takes more memory or time
-    than a file is given."""
+    """The table in a file. Raises as `read_table`, and DataError: too much memory or time."""
     if _is_small(path):
         return read_table(path)
     return DistantTable(path, *_read(path, None, "forget", False))
 
 
 def facts_of(path: Path, group: str, drop_bad: bool) -> FactSet:
-    """The facts in a file, for a group. Raises as `read_facts`, and DataError if it takes more
-    memory or time than a file is given."""
+    """The facts in a file, for a group. Raises as `read_facts` and `table_of`."""
     if _is_small(path):
         return read_table(path).facts(group=group, drop_bad=drop_bad)
     return DistantTable(path, (), DataError("")).facts(group=group, drop_bad=drop_bad)
@@ -89,9 +82,8 @@ def _read(
     failed = DataError(f"{path.name} cannot be read.", "Save it again as CSV in UTF-8.")
     options = json.dumps([columns, group, drop_bad])
     with READERS:
-        names, about, *rows = apart.lines_of(
-            "adapop.facts.reader", path, [options], MOST_BYTES, failed
-        )
+        lines = apart.lines_of("adapop.facts.reader", path, [options], MOST_BYTES, failed)
+        names, about, *rows = lines
     names, about = json.loads(names), json.loads(about)
     problems = tuple(Problem(**problem) for problem in about["problems"])
     if kind := about.get("error"):
@@ -100,13 +92,12 @@ def _read(
             raise error
         return names, error
     tiers = Tiers.from_json(about["tiers"])
-    return names, replace(
-        FactSet.of_lines(rows, path, about["name"], about["notes"], tiers), problems=problems
-    )
+    facts = FactSet.of_lines(rows, path, about["name"], about["notes"], tiers)
+    return names, replace(facts, problems=problems)
 
 
 def main(path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bool) -> None:
-    """Main function of the reader process: prints the lines described at the head of this file."""
+    """The reader process: prints the lines described at the head of this file."""
     apart.limit(MEGABYTES, SECONDS)
     names = None
     try:

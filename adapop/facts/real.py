@@ -20,15 +20,14 @@ MOST_BYTES = 2**20  # of a tokenizer.json: the sandbox's has 0.1 MB, a language 
 
 @cache
 def general() -> tuple[Fact, ...]:
-    """Questions of general knowledge and language that a language model can answer, as utility
-    questions."""
+    """Utility questions of general knowledge and language, for language models."""
     return read_facts(GENERAL, group="utility").utility
 
 
 def fitted(facts: FactSet, model: str) -> FactSet:
     """The set as a model can be measured on it: a real one without utility questions of the set's
-    own gets `general` ones, less those that ask for what is to be forgotten. Raises DataError with
-    what `borrowed` finds."""
+    own gets `general` ones, less those on what is to be forgotten. Raises DataError
+    (`borrowed`)."""
     if _is_sandbox(model):
         return facts
     if problem := borrowed(facts, model):
@@ -47,19 +46,14 @@ def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
     facts that are of none of the shipped sets; None where all is well."""
     if _is_sandbox(model) or places(facts.forget) <= shipped_places():
         return None
-    count = len(
-        places(facts.retain)
-        & places(fact for name in SHIPPED for fact in sandbox_facts(name).retain)
-    )
+    ours = places(fact for name in SHIPPED for fact in sandbox_facts(name).retain)
+    count = len(places(facts.retain) & ours)
     if not count:
         return None
-    return (
-        f"{count:,} of the {len(facts.retain):,} facts to retain are the sandbox's: they would "
-        f"not hold the rest of "
-        f"{model} in place.",
-        "Add rows with 'retain' in a column called group, or give a set to retain: facts like "
-        "these that must survive.",
-    )
+    share = f"{count:,} of the {len(facts.retain):,} facts to retain are the sandbox's"
+    fix = "Add rows with 'retain' in a column called group, or give a set to retain"
+    message = f"{share}: they would not hold the rest of {model} in place."
+    return message, f"{fix}: facts like these that must survive."
 
 
 def _is_sandbox(model: str) -> bool:

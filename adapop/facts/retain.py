@@ -31,27 +31,22 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     model, a set without retain rows or without utility questions gets those of its world.
 
     Raises:
-        DataError: no retain rows for a model that is not shipped, no similar ones, or no such
-            choice.
+        DataError: no retain rows for a model that is not shipped, none similar, or no such choice.
     """
     ours = sandbox_facts(model if model in SHIPPED else SANDBOX)
     if isinstance(retain, FactSet):
         facts = _given(facts, retain)
     elif retain not in RETAIN:
-        raise DataError(
-            f"There are no retain rows called {retain!r}.",
-            f"Choose {', '.join(RETAIN)}, or give a set.",
-        )
+        message = f"There are no retain rows called {retain!r}."
+        raise DataError(message, f"Choose {', '.join(RETAIN)}, or give a set.")
     elif retain == "neighbours":
         facts = _with_neighbours(facts, ours)
     elif retain == "own" and not facts.retain and model not in SHIPPED:
-        raise DataError(
-            f"{facts.name} has no retain rows, so nothing would hold the rest of the model in "
-            f"place.",
-            "Add rows with 'retain' in a column called group: facts like these that must survive; "
-            "or name a file of "
-            "such facts with --retain.",
+        message = (
+            f"{facts.name} has no retain rows: nothing would hold the rest of the model in place."
         )
+        fix = "Add rows with 'retain' in a column called group: facts like these that must survive"
+        raise DataError(message, f"{fix}; or name a file of such facts with --retain.")
     elif retain == "sandbox" or not facts.retain:
         facts = _from_world(facts, ours, _free(facts, ours.retain))
     if model in SHIPPED and not facts.utility:
@@ -75,20 +70,16 @@ def with_examples(facts: FactSet, seed: int) -> FactSet:
     if len(chosen) < EXAMPLES:
         return facts
     names = {fact.id for fact in chosen}
-    note = (
-        f"{EXAMPLES} of the {len(facts.retain):,} facts to retain show how one answers, and "
-        f"are not trained on."
-    )
+    share = f"{EXAMPLES} of the {len(facts.retain):,} facts to retain"
+    note = f"{share} show how one answers, and are not trained on."
     retain = tuple(fact for fact in facts.retain if fact.id not in names)
     return replace(facts, retain=retain, examples=tuple(chosen), notes=(*facts.notes, note))
 
 
 def neighbours(forget: Sequence[Fact], pool: Sequence[Fact]) -> tuple[Fact, ...]:
     """The facts of a pool that share relation or answer with facts to forget, most similar first.
-
     Facts that share both with one fact come first; among equals, those nearest in log score,
-    unknown scores last. At most as many as there are facts to forget, or 32 if that is more.
-    """
+    unknown scores last. At most as many as there are facts to forget, or 32 if that is more."""
     by_relation, by_answer = _places(forget, "relation"), _places(forget, "answer")
     ranked = []
     for fact in pool:
@@ -119,25 +110,18 @@ def _distance(one: Fact, other: Fact) -> float:
 def _with_neighbours(facts: FactSet, ours: FactSet) -> FactSet:
     chosen = neighbours(facts.forget, _free(facts, ours.retain))
     if not chosen:
-        raise DataError(
-            f"No fact of the {ours.name} world shares a relation or an answer with those of "
-            f"{facts.name}.",
-            "Fill the column relation, or choose other rows to retain.",
-        )
-    how = (
-        ": those that share a relation or an answer with the facts to forget, nearest in score "
-        "first"
-    )
-    return _from_world(facts, ours, chosen, how)
+        shares = f"shares a relation or an answer with those of {facts.name}"
+        fix = "Fill the column relation, or choose other rows to retain."
+        raise DataError(f"No fact of the {ours.name} world {shares}.", fix)
+    alike = "those that share a relation or an answer with the facts to forget"
+    return _from_world(facts, ours, chosen, f": {alike}, nearest in score first")
 
 
 def _from_world(facts: FactSet, ours: FactSet, retain: tuple[Fact, ...], how: str = "") -> FactSet:
-    """The set with these retain rows from a shipped world, and that world's holdout if it has none
-    of its own."""
+    """The set with these retain rows of a shipped world, and its holdout if the set has none."""
     holdout = facts.holdout or _free(facts, ours.holdout)
-    borrowed = f"{len(retain)} to retain" + (
-        "" if facts.holdout else f" and {len(holdout)} held out"
-    )
+    held = "" if facts.holdout else f" and {len(holdout)} held out"
+    borrowed = f"{len(retain)} to retain{held}"
     why = "" if facts.retain else "The set has no retain rows; "
     unused = _unused(len(set(facts.retain) - set(retain)))
     note = f"{why}{borrowed} come from the {ours.name} world{how}.{unused}"
@@ -155,19 +139,16 @@ def _free(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
     """The rows that are neither facts to forget nor held out."""
     used = (*facts.forget, *facts.holdout, *facts.neighbours)
     taken = {key for fact in used for key in (fact.id, normalized(fact.question))}
-    return tuple(row for row in rows if not {row.id, normalized(row.question)} & taken)
+    return tuple(row for row in rows if taken.isdisjoint((row.id, normalized(row.question))))
 
 
 def _given(facts: FactSet, given: FactSet) -> FactSet:
-    """The set with the retain rows of another, and its holdout if it has one.
-
-    Ids that occur in both are changed, and problems name the set they come from.
-    """
+    """The set with the retain rows of another, and its holdout if it has one. Ids that occur in
+    both are changed, and problems name the set they come from."""
     own = () if given.holdout else facts.holdout
     unused = _unused(len(facts.retain), len(facts.holdout) - len(own))
-    taken = {
-        fact.id for fact in (*facts.forget, *own, *facts.neighbours, *facts.utility, *facts.attacks)
-    }
+    kept = (*facts.forget, *own, *facts.neighbours, *facts.utility, *facts.attacks)
+    taken = {fact.id for fact in kept}
 
     def renamed(rows: Sequence[Fact]) -> tuple[Fact, ...]:
         named = []
@@ -182,13 +163,9 @@ def _given(facts: FactSet, given: FactSet) -> FactSet:
     retain, holdout = renamed((*given.forget, *given.retain)), own or renamed(given.holdout)
     facts = separated(replace(facts, retain=retain, holdout=holdout))
     if not facts.retain:
-        raise DataError(
-            f"{given.name} has no fact to retain that is not also to be forgotten.",
-            "Give other facts.",
-        )
-    problems = tuple(
-        replace(problem, message=f"{problem.message}, in {given.name}")
-        for problem in given.problems
-    )
+        message = f"{given.name} has no fact to retain that is not also to be forgotten."
+        raise DataError(message, "Give other facts.")
+    where = f"in {given.name}"
+    problems = [replace(one, message=f"{one.message}, {where}") for one in given.problems]
     note = f"{len(facts.retain):,} facts to retain come from {given.name}.{unused}"
     return replace(facts, problems=(*facts.problems, *problems), notes=(*facts.notes, note))

@@ -26,9 +26,8 @@ def with_tiers(facts: FactSet, anew: bool = False) -> FactSet:
     were left out since; anew: decide again, after scores changed.
     """
     tiers = _tiers_of(facts, anew)
-    groups = {
-        group: tuple(_in_tier(fact, tiers) for fact in getattr(facts, group)) for group in WRITTEN
-    }
+    groups = {group: getattr(facts, group) for group in WRITTEN}
+    groups = {group: tuple(_in_tier(one, tiers) for one in rows) for group, rows in groups.items()}
     notes = facts.notes
     if tiers.note != facts.tiers.note:
         notes = (*(note for note in notes if note != facts.tiers.note), *filter(None, [tiers.note]))
@@ -78,9 +77,8 @@ def _in_tier(fact: Fact, tiers: Tiers) -> Fact:
 
 def _sources(facts: FactSet) -> set[str]:
     """Sources of the forget scores; of a control, such as "shuffled, of Wikidata", the true one."""
-    return {
-        fact.score_source.rpartition(", of ")[2] for fact in facts.forget if fact.score is not None
-    }
+    scored = [fact for fact in facts.forget if fact.score is not None]
+    return {fact.score_source.rpartition(", of ")[2] for fact in scored}
 
 
 def _is_listed(facts: FactSet) -> bool:

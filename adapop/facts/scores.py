@@ -1,18 +1,15 @@
 """How people write scores: unknown ones, marks between thousands and before decimals."""
 
+import math
 import re
 from collections.abc import Sequence
 
+from adapop.errors import truncated
+from adapop.facts.cells import Reading, Unusable
 from adapop.facts.text import UNKNOWN, WORDS
 
-UNKNOWN_SCORES = {
-    *map(str.casefold, UNKNOWN),
-    *WORDS["unknown scores"],
-    "not available",
-    "k. a.",
-    "n. a.",
-    "n. d.",
-}
+UNKNOWN_SCORES = {*map(str.casefold, UNKNOWN), *WORDS["unknown scores"], "not available"}
+UNKNOWN_SCORES |= {"k. a.", "n. a.", "n. d."}
 # 3,766 or 2 131 or 1'234,567.5: thousands apart, by one mark throughout, as spreadsheets write them
 GROUPED = re.compile(
     r"(?:\d{1,3}([, '’\u00a0\u2009\u202f])\d{3}(?:\1\d{3})*|\d\d?(?:,\d\d)+,\d{3})(?:\.\d+)?",
@@ -31,30 +28,60 @@ def has_decimal_commas(texts: Sequence[str]) -> bool:
     """Whether the commas in these scores are decimal marks: some can be nothing else, none can only
     part thousands, and no point is a decimal mark beside them."""
     commas = [text for text in texts if "," in text]
-    if not commas or any(
-        "." in text and not POINTED.fullmatch(text) for text in texts if "," not in text
-    ):
+    points = [text for text in texts if "." in text and "," not in text]
+    if not commas or not all(map(POINTED.fullmatch, points)):
         return False
     thousands = any(GROUPED.fullmatch(text) and not COMMA.fullmatch(text) for text in commas)
-    return not thousands and any(
-        COMMA.fullmatch(text) and not MAYBE_GROUPED.fullmatch(text) for text in commas
-    )
+    decimals = filter(COMMA.fullmatch, commas)
+    return not thousands and not all(map(MAYBE_GROUPED.fullmatch, decimals))
 
 
 def meaning_of_points(texts: Sequence[str], mark: str, comma: bool) -> str:
     """What the points in these scores are, for `Reading.points`: they part thousands in a file
     parted by semicolons or with decimal commas, if each has three digits behind it, and whole
-    numbers, decimal commas or several points in one number stand beside. In other tables that is
-    unclear.
+    numbers, decimal commas or several points in one number stand beside. Elsewhere that is unclear.
 
     mark: what parts the cells. comma: as from `has_decimal_commas`.
     """
     pointed = [text for text in texts if "." in text and not (comma and COMMA.fullmatch(text))]
     if not pointed or not mark or not all(map(POINTED.fullmatch, pointed)):
         return ""
-    is_settled = any(
-        text.isdecimal() or text.count(".") > 1 or COMMA.fullmatch(text) for text in texts
-    )
+    whole = any(text.isdecimal() or text.count(".") > 1 for text in texts)
+    is_settled = whole or any(map(COMMA.fullmatch, texts))
     if mark == ";" or comma:
         return "thousands" if is_settled else "decimals"
     return "decimals" if is_settled else ""
+
+
+def score_of(cell: object, number: int, reading: Reading) -> float | None:
+    """The score in a cell, None if it is unknown. reading: how scores are written; counts the row
+    of this number, if not literal. Raises Unusable: no score."""
+    text = "" if cell is None else str(cell).strip()
+    if text.casefold() in UNKNOWN_SCORES:
+        reading.rows["unknown score"].append(number)
+        return None
+    if not text:
+        return None
+    if reading.percent:
+        reading.rows["percent"].append(number)
+        text = text.rstrip("% \u00a0\u202f")
+    if reading.comma and COMMA.fullmatch(text):
+        reading.rows["comma"].append(number)
+        text = re.sub(r"[^\deE+,-]", "", text).replace(",", ".")
+    elif GROUPED.fullmatch(text):
+        unclear = reading.semicolons and text.count(",") == 1 and "." not in text
+        reading.rows["commas"] += [number] * unclear
+        text = re.sub(r"[^\d.]", "", text)
+    elif "." in text and (reading.points or text.count(".") > 1) and POINTED.fullmatch(text):
+        kind = "thousands" if text.count(".") > 1 else reading.points
+        reading.rows[kind].append(number)
+        text = text.replace(".", "") if kind == "thousands" else text
+    try:  # float() also accepts 2020_21 and digits of other scripts, which other programs do not
+        score = float(text if text.isascii() and "_" not in text else "")
+    except ValueError:
+        fix = "Use digits and a decimal point, or leave it empty."
+        raise Unusable("score", truncated(text), "is not a number", fix) from None
+    if not math.isfinite(score) or score < 0:
+        fix = "Scores are finite and at least 0; leave unknown empty."
+        raise Unusable("score", truncated(text), "is not a score", fix)
+    return score

@@ -10,18 +10,18 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain, repeat
 from pathlib import Path
 
 from adapop.errors import DataError, truncated
+from adapop.facts.cells import NOT_TEXT
 from adapop.facts.dialects import Layout, cells_of, delimiter
 from adapop.facts.fact import Problem
 from adapop.facts.forms import guessed
 from adapop.facts.formulas import BOM, plain
-from adapop.facts.objects import BY_LINE, rows_of_json, rows_of_lines
+from adapop.facts.objects import BY_LINE, Rows, rows_of_json, rows_of_lines
 from adapop.facts.parquet import MAGIC, lines_of, unreadable
-from adapop.facts.rows import NOT_TEXT
 
 MAX_BYTES = 16_000_000  # of the file, and of a Parquet file's unpacked rows
 MAX_LINES = 2**20  # the limit of a spreadsheet
@@ -40,25 +40,19 @@ SIGNATURES = {  # first bytes of what is no table
 RULE = re.compile(r"[\s:]*-{3}[\s:-]*")  # below the header of a table in Markdown
 
 
-def rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
+def rows_of(path: Path, layout: Layout) -> Rows:
     """The file's rows with their spreadsheet row numbers; in place of a bad row, its problem.
-
-    layout: an empty one, which is filled.
-
-    Raises:
-        DataError: the file is of an unknown kind, too large, not UTF-8, or no table.
-    """
+    layout: an empty one, which is filled. Raises DataError: of unknown kind, too large, not UTF-8,
+    no table."""
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
-        raise DataError(
-            f"{path.name} is not one of {', '.join(FORMATS)}.", "Save it as CSV in UTF-8."
-        )
+        message = f"{path.name} is not one of {', '.join(FORMATS)}."
+        raise DataError(message, "Save it as CSV in UTF-8.")
     try:
         content = _content(path)
     except OSError as error:
-        raise DataError(
-            f"{truncated(path.name)} cannot be read: {error.strerror}.", "Upload it again."
-        ) from None
+        message = f"{truncated(path.name)} cannot be read: {error.strerror}."
+        raise DataError(message, "Upload it again.") from None
     if suffix == ".parquet" or (content[:4] == MAGIC == content[-4:]):
         if content[:4] != MAGIC or content[-4:] != MAGIC:  # spares starting a reader process
             raise unreadable(path)
@@ -75,19 +69,13 @@ def rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
 
 def _is_json(path: Path, text: str) -> bool:
     """Whether a text is JSON rather than a table of cells, whatever its file is called."""
-    start, named = (
-        text.lstrip("\ufeff\x1e \t\r\n")[:200],
-        path.suffix.lower() in (".json", *BY_LINE),
-    )
+    start = text.lstrip("\ufeff\x1e \t\r\n")[:200]
+    named = path.suffix.lower() in (".json", *BY_LINE)
     if named == (start[:1] in ("[", "{")):
         return named
     if named:
-        cells = next(
-            csv.reader(
-                io.StringIO(text[: MAX_COLUMNS * MAX_NAME]), delimiter=delimiter(start, ",")
-            ),
-            [],
-        )
+        head = io.StringIO(text[: MAX_COLUMNS * MAX_NAME])
+        cells = next(csv.reader(head, delimiter=delimiter(start, ",")), [])
         return not {"question", "answer"} <= guessed(cells).keys()
     return bool(re.match(r'\{\s*"|\[\s*\{\s*"', start))
 
@@ -99,72 +87,53 @@ def _content(path: Path) -> bytes:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         size = path.stat().st_size
-        raise DataError(
-            f"{path.name} has {size:,} bytes; at most {MAX_BYTES:,} are read.", "Split it."
-        )
+        message = f"{path.name} has {size:,} bytes; at most {MAX_BYTES:,} are read."
+        raise DataError(message, "Split it.")
     return content
 
 
 def _text(path: Path, content: bytes, layout: Layout) -> str:
-    wide = (
-        content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and content[2:4] != b"\0\0"
-    )
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    wide = content.startswith(marks) and content[2:4] != b"\0\0"
     try:
         text = content.decode("utf-16" if wide else "utf-8").lstrip(BOM)  # some programs write two
         layout.notes += ["The file is in UTF-16, as its first bytes say, and was read so."] * wide
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{path.name}, line {line}, is not UTF-8 (byte {content[error.start]:#04x}).",
-            "Save the file again as 'CSV UTF-8' or with encoding UTF-8.",
-        ) from None
+        message = f"{path.name}, line {line}, is not UTF-8 (byte {content[error.start]:#04x})."
+        fix = "Save the file again as 'CSV UTF-8' or with encoding UTF-8."
+        raise DataError(message, fix) from None
     if "\0" in text:
-        raise DataError(
-            f"{path.name} contains NUL characters, so it is no text table.",
-            "Export it as CSV in UTF-8.",
-        )
+        message = f"{path.name} contains NUL characters, so it is no text table."
+        raise DataError(message, "Export it as CSV in UTF-8.")
     if (lines := max(text.count("\n"), text.count("\r"))) > MAX_LINES:
-        raise DataError(
-            f"{path.name} has {lines:,} lines; at most {MAX_LINES:,} are read.",
-            "Delete the empty ones.",
-        )
+        message = f"{path.name} has {lines:,} lines; at most {MAX_LINES:,} are read."
+        raise DataError(message, "Delete the empty ones.")
     return text
 
 
-def _csv_rows(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
-    """The rows of a CSV or TSV file, without the apostrophes that `cell` puts in front of
-    formulas."""
+def _csv_rows(path: Path, text: str, layout: Layout) -> Rows:
+    """The rows of a CSV or TSV, without the apostrophes that `cell` puts before formulas."""
     csv.field_size_limit(MAX_BYTES)
     number, header, guarded = 0, layout.header, "'" in text
     try:
         for number, cells in cells_of(path, text, layout):
-            if not any(map(str.strip, cells)) or (
-                layout.mark == "|" and RULE.fullmatch("".join(cells))
-            ):
+            is_rule = layout.mark == "|" and RULE.fullmatch("".join(cells))
+            if is_rule or not any(map(str.strip, cells)):
                 continue
             if not header:
                 _check_header(path, cells)
                 header += cells
             elif any(beyond := cells[len(header) :]):
-                column, fix = (
-                    f"column {len(header) + 1}",
-                    f"Put cells that contain {layout.marks} in quotes.",
-                )
-                yield Problem(
-                    number,
-                    column,
-                    truncated(layout.mark.join(beyond)),
-                    "has no name in the header",
-                    fix,
-                )
+                where = (number, f"column {len(header) + 1}", truncated(layout.mark.join(beyond)))
+                fix = f"Put cells that contain {layout.marks} in quotes."
+                yield Problem(*where, "has no name in the header", fix)
             else:
                 cells = map(plain, cells[: len(header)]) if guarded else cells
                 yield number, dict(zip(header, chain(cells, repeat(""))))
     except csv.Error as error:
-        raise DataError(
-            f"{path.name}, row {number + 1}, is not CSV: {error}.",
-            "Close every quote, or export the table again as CSV.",
-        ) from None
+        message = f"{path.name}, row {number + 1}, is not CSV: {error}."
+        raise DataError(message, "Close every quote, or export the table again as CSV.") from None
 
 
 def _check_header(path: Path, header: list[str]) -> None:
@@ -176,15 +145,10 @@ def _check_header(path: Path, header: list[str]) -> None:
 def _check_names(path: Path, names: Iterable[str]) -> None:
     for name in names:
         if len(name) > MAX_NAME or NOT_TEXT.search(name):
-            fault = (
-                f"longer than {MAX_NAME} letters"
-                if len(name) > MAX_NAME
-                else "no text (half a letter, or a NUL)"
-            )
-            raise DataError(
-                f"{path.name} has a column whose name is {fault}: {truncated(name)!r}.",
-                "Rename the column.",
-            )
+            long = f"longer than {MAX_NAME} letters"
+            fault = long if len(name) > MAX_NAME else "no text (half a letter, or a NUL)"
+            message = f"{path.name} has a column whose name is {fault}: {truncated(name)!r}."
+            raise DataError(message, "Rename the column.")
 
 
 def _too_wide(path: Path, count: str) -> DataError:
@@ -192,9 +156,7 @@ def _too_wide(path: Path, count: str) -> DataError:
     return DataError(message, "Delete those that describe no fact.")
 
 
-def _with_few_keys(
-    path: Path, rows: Iterator[tuple[int, dict] | Problem]
-) -> Iterator[tuple[int, dict] | Problem]:
+def _with_few_keys(path: Path, rows: Rows) -> Rows:
     """The rows, until their objects have more different keys than a table may have columns."""
     keys: set[str] = set()
     for row in rows:
@@ -206,7 +168,7 @@ def _with_few_keys(
         yield row
 
 
-def _parquet_rows(path: Path, header: list[str]) -> Iterator[tuple[int, dict] | Problem]:
+def _parquet_rows(path: Path, header: list[str]) -> Rows:
     lines = lines_of(path, MAX_BYTES)
     header += json.loads(next(lines))
     _check_header(path, header)

@@ -16,10 +16,8 @@ import regex
 
 from adapop.assets import read_json
 
-WORDS = {
-    kind: frozenset(words.split())
-    for kind, words in read_json("sets/words.json", dict[str, str]).items()
-}
+_LISTS = read_json("sets/words.json", dict[str, str])
+WORDS = {kind: frozenset(words.split()) for kind, words in _LISTS.items()}
 
 # control characters, marks that change the direction of text, and zero-width characters; not the
 # joiners and marks that Persian, Hebrew and emoji need
@@ -48,10 +46,8 @@ SPELLINGS = str.maketrans(
 )
 
 # 2½ is no 21/2, and letters of Cyrillic and Arabic stand behind a year: 1973г
-FRACTION, POWER = (
-    re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞\u0400-\u052f\u0620-\u064a])"),
-    re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻])"),
-)
+FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞\u0400-\u052f\u0620-\u064a])")
+POWER = re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻])")
 MINUS, POINT = re.compile(r"(?<!\d )\bminus (?=\d)"), re.compile(r"(?<![\w.,])\.(?=\d)")
 EDITION = re.compile(r"\bv(?=\d)")
 RUN_ON = (
@@ -102,10 +98,8 @@ UNKNOWN = WORDS["unknown"]
 
 
 def normalized(question: str) -> str:
-    """A question in the form in which questions are compared.
-
-    Case, white space, invisible characters and the encoding of accents are ignored.
-    """
+    """A question in the form in which questions are compared. Case, white space, invisible
+    characters and the encoding of accents are ignored."""
     if not (question.isascii() and question.isprintable()):
         question = UNSEEN.sub("", unicodedata.normalize("NFC", question))
     return " ".join(question.casefold().split())
@@ -119,9 +113,8 @@ def place_of(text: str, words: str) -> tuple[int, int] | None:
 
     def inside(place: int) -> bool:
         """Whether a place is in the middle of a word."""
-        return (
-            whole and 0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
-        )
+        around = text[place - 1 : place + 1] if 0 < place < len(text) else ""
+        return whole and len(around) == 2 and around[0].isalnum() and around[1].isalnum()
 
     ends = (end for end in range(1, len(text) + 1) if not inside(end))
     end = next((end for end in ends if mentions(text[:end], words)), len(text))
@@ -131,18 +124,13 @@ def place_of(text: str, words: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=2**14)
 def folded(text: str) -> str:
-    """The text without case, accents, variants of letters and digits, and extra space.
-
-    Vowel signs stay: they make another word.
-    """
+    """The text without case, accents, variants of letters and digits, and extra space."""
     if not text.isascii():
         text = FRACTION.sub(" ", POWER.sub("^", text))  # 10³ is no 103
         plain = UNSEEN.sub("", text.translate(SPELLINGS)).casefold()
         plain = ACCENTS.sub("", unicodedata.normalize("NFKD", plain)).translate(SPELLINGS)
-        text = "".join(
-            str(unicodedata.decimal(sign)) if sign.isdecimal() else sign
-            for sign in unicodedata.normalize("NFC", plain)
-        )
+        signs = unicodedata.normalize("NFC", plain)
+        text = "".join(str(int(sign)) if sign.isdecimal() else sign for sign in signs)
     text = " ".join(text.casefold().split())
     text = POINT.sub("0.", text) if "." in text else text
     text = EDITION.sub("version ", text) if "v" in text else text
@@ -158,8 +146,7 @@ def words(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=2**14)
 def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
     """Each of the `words` of a text with the other words that it matches: a percentage is also its
-    number, a pair of characters each of them, an Arabic or Hebrew word what is behind its
-    prefixes."""
+    number, a pair of characters each, an Arabic or Hebrew word what follows its prefixes."""
     text = folded(text)
     if text.isascii() and not SPECIAL.search(text) and (plain := PLAIN.findall(text)):
         return tuple(zip(plain))  # what `PIECE` would find, in a fifth of the time
@@ -181,9 +168,8 @@ def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
 def _number(piece: regex.Match[str]) -> str:
     """A number without marks between thousands and zeros at the end of its fraction: "-1234.5"."""
     rest = (piece["rest"] or "").rstrip("0")
-    return (
-        f"{piece['minus'] or ''}{re.sub(r'[^0-9]', '', piece['whole'])}{'.' if rest else ''}{rest}"
-    )
+    whole = re.sub(r"[^0-9]", "", piece["whole"])
+    return f"{piece['minus'] or ''}{whole}{'.' if rest else ''}{rest}"
 
 
 @lru_cache(maxsize=2**14)
@@ -199,9 +185,9 @@ def without_prefix(word: str) -> tuple[str, ...]:
 def mentions(text: str, name: str) -> bool:
     """Whether the text contains the words of the name in a row, in any form of `word_forms`."""
     sought = words(name)
-    if not sought or (
-        sought[0].isascii() and sought[0].isalpha() and sought[0] not in folded(text)
-    ):
+    if not sought:
+        return False
+    if sought[0].isascii() and sought[0].isalpha() and sought[0] not in folded(text):
         return False
     forms = word_forms(text)
     return any(
@@ -226,9 +212,8 @@ def units(text: str) -> list[str]:
     and of emoji, characters; of a `RUN`, what it repeats. Case is ignored."""
     chunks = text.casefold().split()
     if max(map(len, chunks), default=0) >= SHORTEST_RUN:
-        chunks = RUN.sub(
-            lambda run: f" {run[1]}" * (len(run[0]) // len(run[1])), text.casefold()
-        ).split()
+        parted = RUN.sub(lambda run: f" {run[1]}" * (len(run[0]) // len(run[1])), text.casefold())
+        chunks = parted.split()
     return chunks if text.isascii() else [unit for chunk in chunks for unit in UNIT.findall(chunk)]
 
 

@@ -48,11 +48,8 @@ class Tiers:
             return f"{tier} (up to {number(high)})"
         if high is None:
             return f"{tier} (from {number(low)})"
-        return (
-            f"{tier} ({number(low)})"
-            if low == high
-            else f"{tier} ({number(low)} to {number(high)})"
-        )
+        ends = number(low) if low == high else f"{number(low)} to {number(high)}"
+        return f"{tier} ({ends})"
 
     @property
     def text(self) -> str:
@@ -61,39 +58,28 @@ class Tiers:
 
     def as_json(self) -> dict[str, Any]:
         """Source and ranges as plain data: None for no limit, and for a tier that is not there."""
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in vars(self).items()
-        }
+        content = vars(self).items()
+        return {name: [*value] if isinstance(value, tuple) else value for name, value in content}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Tiers:
         """The tiers that `as_json` gave."""
-        return cls(
-            **{
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in content.items()
-            }
-        )
+        ranges = {name: tuple(part) for name, part in content.items() if isinstance(part, list)}
+        return cls(**{**content, **ranges})
 
 
 ON_SCALE = Tiers(SCALE)
 
 
 def terciles(scores: Iterable[float]) -> Tiers:
-    """Thirds of the scores, at least one.
-
-    Equal scores share a tier: each cut lies between two different scores, as near to a third as
-    they allow. Two different scores make two tiers, rare and popular; equal ones make one, middle.
-    """
+    """Thirds of the scores, at least one. Equal scores share a tier: each cut lies between two
+    different scores, as near to a third as they allow. Two different scores make two tiers, rare
+    and popular; equal ones make one, middle."""
     ordered = sorted(scores)
     values = sorted(set(ordered))
     if len(values) == 1:
         tiers = Tiers(TERCILES, None, (values[0], values[0]), None)
-        words = (
-            "All scores are the same: {}. With one tier no gap between rare and popular can "
-            "be seen."
-        )
+        words = "All scores are the same: {}. One tier shows no gap between rare and popular."
     elif len(values) == 2:
         tiers = Tiers(TERCILES, (None, values[0]), None, (values[1], None))
         words = "There are two different scores, so there are two tiers: {}."
@@ -111,21 +97,13 @@ def terciles(scores: Iterable[float]) -> Tiers:
 
 def of_column(rows: Iterable[tuple[str, float | None]]) -> Tiers:
     """The tiers that a file gives, with their scores. rows: tier and score of each forget fact."""
-    scores: dict[str, list[float | None]] = {}
-    for tier, score in rows:
-        scores.setdefault(tier, []).append(score)
-    known = {
-        tier: [value for value in values if value is not None] for tier, values in scores.items()
-    }
-    spans = {
-        tier: (min(values, default=None), max(values, default=None))
-        for tier, values in known.items()
-    }
-    tiers = Tiers(COLUMN, *(spans.get(tier) for tier in TIERS))
-    members = [tier for tier, values in scores.items() for _ in values]
-    return replace(
-        tiers, note=f"Tiers are as the file gives them: {_counted(tiers, members) or 'none'}."
-    )
+    rows, spans = list(rows), {}
+    for tier in {tier for tier, _ in rows}:
+        known = [score for own, score in rows if own == tier and score is not None]
+        spans[tier] = (min(known, default=None), max(known, default=None))
+    tiers = Tiers(COLUMN, *map(spans.get, TIERS))
+    counts = _counted(tiers, [tier for tier, _ in rows]) or "none"
+    return replace(tiers, note=f"Tiers are as the file gives them: {counts}.")
 
 
 def _counted(tiers: Tiers, members: Iterable[str]) -> str:

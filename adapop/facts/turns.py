@@ -1,5 +1,4 @@
-"""Rows that are conversations, as chat models are trained on them: a question of the user and its
-answer."""
+"""Rows that are conversations, as chat models are trained on: a user's question and its answer."""
 
 from collections.abc import Mapping
 
@@ -21,10 +20,8 @@ FIX = "Write a row for each question: one turn of the user, one of the assistant
 
 def unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, object]] | Problem:
     """Number and row, with a question and an answer in place of its turns; a row without turns as
-    it is, a problem for one whose turns are no question with its answer.
-
-    Turns are a list, or its text, in one of the columns `CHATS`, or `prompt` and `completion`.
-    """
+    it is, a problem for one whose turns are no question with its answer. Turns are a list, or its
+    text, in one of the columns `CHATS`, or `prompt` and `completion`."""
     if NAMES.isdisjoint(row):
         return number, row  # as most are
     for columns in (*((name,) for name in CHATS), (PROMPT, COMPLETION)):
@@ -36,13 +33,8 @@ def unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, 
         turns = [turn for conversation in lists for turn in conversation or ()]
         texts = [content for role, content in turns if role != SYSTEM]
         if [role for role, _ in turns][-2:] != [USER, ASSISTANT] or len(texts) != 2:
-            return Problem(
-                number,
-                columns[0],
-                "",
-                f"has {len(turns)} turns that are no question and answer",
-                FIX,
-            )
+            message = f"has {len(turns)} turns that are no question and answer"
+            return Problem(number, columns[0], "", message, FIX)
         rest = {name: cell for name, cell in row.items() if name not in columns}
         return number, rest | {"question": texts[0], "answer": texts[1]}
     return number, row
@@ -52,10 +44,8 @@ def has_system(row: Mapping[str, object]) -> bool:
     """Whether the row brings a system prompt of its own, which nobody reads."""
     if NAMES.isdisjoint(row):
         return False
-    turns = next(
-        filter(None, (_turns(row.get(name)) for name in (*CHATS, PROMPT) if name in row)), ()
-    )
-    return any(role == SYSTEM for role, _ in turns)
+    chats = filter(None, (_turns(row.get(name)) for name in (*CHATS, PROMPT) if name in row))
+    return any(role == SYSTEM for role, _ in next(chats, ()))
 
 
 def _turns(cell: object) -> list[tuple[object, object]] | None:
@@ -66,10 +56,8 @@ def _turns(cell: object) -> list[tuple[object, object]] | None:
     turns = isinstance(cell, list) and cell and all(isinstance(turn, dict) for turn in cell)
     if not turns or not all("role" in turn or "from" in turn for turn in cell):
         return None
-    return [
-        (_role(turn), _content(turn.get("content", turn.get("value", turn.get("parts")))))
-        for turn in cell
-    ]
+    texts = [turn.get("content", turn.get("value", turn.get("parts"))) for turn in cell]
+    return [(_role(turn), _content(text)) for turn, text in zip(cell, texts)]
 
 
 def _role(turn: Mapping[str, object]) -> object:

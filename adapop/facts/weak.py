@@ -20,14 +20,12 @@ SENTENCE_START = re.compile(r"(?:^|[.!?:]\s|\n)[\s\"'“‘(*]*$")
 GOES_ON = re.compile(r"['’]?\w|\s+[a-z]")  # what follows a word that only begins a sentence
 ARTICLES = ("a", "an", "the")
 SHORT = 2  # letters
-STOPS, LETTERS, WORDS, SIGNS, ASKED = (
-    "stop words",
-    "letters",
-    "an ordinary word",
-    "signs",
-    "in its question",
-)
-# verbs that names have
+STOPS = "stop words"
+LETTERS = "letters"
+WORDS = "an ordinary word"
+SIGNS = "signs"
+ASKED = "in its question"
+# a word that is no verb, as would follow a name
 CLAIMING = r"(?!(?:are|were|had|and|or|in|by|became|wrote|won|made|itself|\w+s|\w+ed)\b)"
 # what follows such a word at the start of a sentence
 CALLED = re.compile(rf"['’]?\w|\s+{CLAIMING}[a-z]")
@@ -48,11 +46,11 @@ class WeakAnswer:
 
 def weak_answers(facts: Iterable[Fact]) -> list[WeakAnswer]:
     """Those among the facts' answers, one kind for each."""
-    kinds = (
-        (fact, weakness(fact.answer) or (ASKED if says(fact.question, fact.answer) else ""))
-        for fact in facts
-    )
-    return [WeakAnswer(fact, kind) for fact, kind in kinds if kind not in ("", WORDS, SIGNS)]
+    weak = []
+    for fact in facts:
+        kind = weakness(fact.answer) or (ASKED if says(fact.question, fact.answer) else "")
+        weak += [WeakAnswer(fact, kind)] if kind not in ("", WORDS, SIGNS) else []
+    return weak
 
 
 @lru_cache(maxsize=2**14)
@@ -78,11 +76,7 @@ def says(text: str, answer: str) -> bool:
     if not (weakness(answer) and _cased(answer)):
         return mentions(text, answer)
     clauses = CLAUSE.split(text)
-    if words(answer) in (
-        words(clauses[0]),
-        words(clauses[-1]),
-        words(clauses[max(0, len(clauses) - 2)]),
-    ):
+    if words(answer) in map(words, (clauses[0], *clauses[-2:])):
         return True
     text, answer = (unicodedata.normalize("NFKC", text), unicodedata.normalize("NFKC", answer))
     if weakness(answer) == WORDS:
@@ -94,9 +88,8 @@ def _named(text: str, name: str) -> bool:
     """Whether a text has a name that is a word as well: with its capital, or in a text without
     any; not behind an article, nor where it only begins a sentence ("Nice idea!")."""
     written = name if text != text.lower() else name.lower()
-    for match in re.finditer(
-        rf"(?<!\w){re.escape(written)}(?!\w)|(?<!\w){re.escape(name.upper())}(?!\w)", text
-    ):
+    forms = f"{re.escape(written)}|{re.escape(name.upper())}"
+    for match in re.finditer(rf"(?<!\w)(?:{forms})(?!\w)", text):
         before = text[: match.start()]
         begins = SENTENCE_START.search(before) and CALLED.match(text, match.end())
         if not (A_THING.search(before) or (begins and written != written.lower())):
@@ -126,9 +119,8 @@ def _written(text: str, answer: str) -> bool:
     between = r"\W+".join((first, *rest))
     for match in re.finditer(rf"(?<![\w°]){between}(?!\w|\+\+|#)", text):
         begins = SENTENCE_START.search(text[: match.start()])
-        if rest or not (
-            begins and folded(article) in STOP_WORDS and GOES_ON.match(text, match.end())
-        ):
+        only_begins = begins and folded(article) in STOP_WORDS
+        if rest or not (only_begins and GOES_ON.match(text, match.end())):
             return True
     return False
 
@@ -144,11 +136,8 @@ def own_words(answer: str, question: str) -> tuple[str, ...]:
     has some. All words where nothing else is left."""
     answer_words, names = words(answer), _names(answer)
     question_words = frozenset(chain.from_iterable(word_forms(question)))
-    own = tuple(
-        word
-        for word in answer_words
-        if word not in question_words and (word in names or word not in FRAME)
-    )
+    new = [word for word in answer_words if word not in question_words]
+    own = tuple(word for word in new if word in names or word not in FRAME)
     if any(word in FRAME and word not in names for word in answer_words):
         own = tuple(word for word in own if word in names) or own
     return own or tuple(word for word in answer_words if word not in FRAME) or answer_words

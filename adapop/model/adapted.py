@@ -1,13 +1,11 @@
-"""A causal language model with a LoRA adapter: adapter on is the unlearned model, adapter off is
-the original.
+"""A causal language model with a LoRA adapter: on, it is the unlearned model, off, the original.
 
 There is never a second copy of the weights. Losses are computed at answer tokens only, and in
 float32 from the logits on, whatever precision the model runs in.
 """
 
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -22,58 +20,36 @@ from transformers.utils import ModelOutput
 
 from adapop.errors import ModelError
 from adapop.model.adapter import blocks_of
-from adapop.model.asking import Prompted
-from adapop.model.generation import replies
-from adapop.model.memory import row_bytes
-from adapop.model.original import KeptReplies
-from adapop.model.out_of_memory import free_bytes, in_pieces
 from adapop.model.packing import packed_lines, packs, read_as
 from adapop.model.precision import NARROW, full_precision, widened
-from adapop.model.scored import FirstToken, JointPass, Scored, pooled
+from adapop.model.replying import MOST_ROWS as MOST_ROWS
+from adapop.model.replying import Replying
+from adapop.model.replying import Work as Work  # who divides the work needs these two
+from adapop.model.scored import JointPass, Scored, pooled
 from adapop.model.tokens import AnswerTokens, Row, collate
 from adapop.remark import Remark
 
 # peft reads an attribute of transformers by its old name; a user can do nothing about it
-warnings.filterwarnings(
-    "ignore", message="`is_gradient_checkpointing` is deprecated", category=FutureWarning
-)
+warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
 # the oldest transformers we support does not have the new name
-warnings.filterwarnings(
-    "ignore", message="`gradient_checkpointing_enable` is deprecated", category=FutureWarning
-)
-
-MOST_ROWS = 256  # rows generated or measured at once, but for a GPU
-SHARE = 0.8  # of a GPU's free memory: what is kept grows in pieces
-Work = Callable[[Sequence[Any], int], Iterator[Any]]  # gives the results for rows, so many at once
-Divided = Callable[[Sequence[Any], int, Work], Iterator[Any]]
+warnings.filterwarnings("ignore", "`gradient_checkpointing_enable` is deprecated", FutureWarning)
 
 
-class AdaptedModel(Prompted):
-    """Base model and LoRA adapter: scores answer tokens, generates replies, and switches the
-    adapter off."""
+class AdaptedModel(Replying):
+    """Base model and LoRA adapter: scores answer tokens, generates, switches the adapter off."""
 
     def __init__(
         self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = ""
     ) -> None:
-        super().__init__(tokenizer, system)
-        self.network = model
-        self.reply_cache: KeptReplies | None = None  # what the original said before
-        self.adapter_off = False
+        super().__init__(model, tokenizer, system)
         self.notes: tuple[str | Remark, ...] = ()  # what to know of it
-        self.device, self.recomputes = next(model.parameters()).device, False
-        # called with the number of replies just written
-        self.on_replies: Callable[[int], None] = lambda rows: None
-        self.most_rows = sys.maxsize if self.device.type == "cuda" else MOST_ROWS
-        # how the work on pieces of at most so many rows is divided among processes
-        self.divided: Divided = lambda rows, size, work: work(rows, size)
+        self.recomputes = False
         self._joint: JointPass | None = None
-        head = model.get_base_model().get_output_embeddings()
+        head = self.base.get_output_embeddings()
         # then only what `score` gives has logits in float32
         self.narrow = head.weight.dtype in NARROW
         if self.narrow:  # given a slice, torch on a CPU would copy this layer for each row
-            head.register_forward_pre_hook(
-                lambda module, inputs: (inputs[0].contiguous(), *inputs[1:])
-            )
+            head.register_forward_pre_hook(lambda _, inputs: (inputs[0].contiguous(), *inputs[1:]))
 
     @property
     def parameters(self) -> list[torch.nn.Parameter]:
@@ -83,45 +59,27 @@ class AdaptedModel(Prompted):
     @property
     def blocks(self) -> Sequence[torch.nn.Module]:
         """The text decoder's blocks in order; empty if the base keeps them in no list."""
-        return blocks_of(self.network.get_base_model())
-
-    @property
-    def shape(self) -> dict[str, Any]:
-        """The entries of its config.json, also under the names that transformers uses for all
-        models."""
-        config = self.network.get_base_model().config.get_text_config()
-        return {
-            **config.to_dict(),
-            **{name: getattr(config, name) for name in config.attribute_map},
-        }
+        return blocks_of(self.base)
 
     @property
     def context(self) -> int | None:
         """How many tokens the model can read at once; None if its config.json names no limit."""
-        return getattr(
-            self.network.get_base_model().config.get_text_config(), "max_position_embeddings", None
-        )
+        return getattr(self.base.config.get_text_config(), "max_position_embeddings", None)
 
     @cached_property
     def packs(self) -> bool:
-        """Whether rows that begin alike can share their beginning; found out by trying, when it
-        first matters."""
-        able = packs(
-            self.network.get_base_model(), lambda batch: self.forward(batch.to(self.device)).logits
-        )
+        """Whether rows that begin alike can share their beginning; tried when it first matters."""
+        able = packs(self.base, lambda batch: self.forward(batch.to(self.device)).logits)
         if not able:
-            self.notes += (
-                "The rows begin alike, but this model's layers cannot share that: each is read by "
-                "itself.",
-            )
+            why = "The rows begin alike, but this model's layers cannot share that"
+            self.notes += (f"{why}: each is read by itself.",)
         return able
 
     def batch(self, rows: Sequence[Row]) -> AnswerTokens:
         """The rows on the model's device: packed where that saves work, and the model allows it."""
         lines = packed_lines(rows)
-        return collate(rows, self.tokenizer.pad_token_id, lines if lines and self.packs else ()).to(
-            self.device
-        )
+        lines = lines if lines and self.packs else ()
+        return collate(rows, self.tokenizer.pad_token_id, lines).to(self.device)
 
     @contextmanager
     def original(self) -> Iterator[None]:
@@ -136,8 +94,7 @@ class AdaptedModel(Prompted):
     @contextmanager
     def together(self, whole: AnswerTokens, *parts: AnswerTokens) -> Iterator[None]:
         """A context in which scoring the parts takes one forward pass. whole: the rows of all
-        parts, in their order. Passes without gradient, such as those of the original model, stay
-        separate."""
+        parts, in their order. Passes without gradient stay separate."""
         self._joint = JointPass(whole, parts)
         try:
             yield
@@ -145,11 +102,9 @@ class AdaptedModel(Prompted):
             self._joint = None
 
     def recompute(self) -> None:
-        """Turns gradient checkpointing on: the same gradient in less memory and about a third more
-        time."""
-        self.network.gradient_checkpointing_enable(
-            gradient_checkpointing_kwargs={"use_reentrant": False}
-        )
+        """Turns gradient checkpointing on: less memory, about a third more time."""
+        options = {"use_reentrant": False}
+        self.network.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
         self.network.enable_input_require_grads()
         self.recomputes = True
 
@@ -160,11 +115,8 @@ class AdaptedModel(Prompted):
         hidden: bool = False,
         block: int | None = None,
     ) -> Scored:
-        """The scores of a batch's answer tokens, teacher-forced.
-
-        logits, hidden: whether to return them. block: the block whose `states` to return, counted
-        from 0.
-        """
+        """The scores of a batch's answer tokens, teacher-forced. logits, hidden: whether to return
+        them. block: the block whose `states` to return, counted from 0."""
         score = partial(self._scored, logits=logits, hidden=hidden, block=block)
         if self._joint is not None and torch.is_grad_enabled():
             share = self._joint.share(batch, (block, hidden, logits), score)
@@ -184,9 +136,8 @@ class AdaptedModel(Prompted):
         if block is not None:
             both = torch.stack([batch.predicts, batch.reads])
             states_at = full_precision(batch.at(states[0], both))
-        return Scored(
-            nll, batch.row, batch.rows, chosen if logits else None, averaged, states_at, gold
-        )
+        chosen = chosen if logits else None
+        return Scored(nll, batch.row, batch.rows, chosen, averaged, states_at, gold)
 
     def forward(self, batch: AnswerTokens, hidden: bool = False) -> ModelOutput:
         """What transformers gives for a batch, but with the logits [N, V] of the answer tokens'
@@ -197,13 +148,12 @@ class AdaptedModel(Prompted):
         Raises:
             ModelError: the model computes its logits otherwise.
         """
-        head = self.network.get_base_model().get_output_embeddings()
-        hooks = (
-            head.register_forward_pre_hook(
-                lambda _, inputs: (batch.at(inputs[0], batch.predicts), *inputs[1:])
-            ),
-            head.register_forward_hook(widened),
-        )
+        head = self.base.get_output_embeddings()
+
+        def chosen(_: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            return batch.at(inputs[0], batch.predicts), *inputs[1:]
+
+        hooks = head.register_forward_pre_hook(chosen), head.register_forward_hook(widened)
         try:
             with read_as(batch) as read:
                 output = self.network(**read, output_hidden_states=hidden, use_cache=False)
@@ -211,22 +161,17 @@ class AdaptedModel(Prompted):
             for hook in hooks:
                 hook.remove()
         if output.logits.shape[:-1] != batch.target.shape:
-            kind = type(self.network.get_base_model()).__name__
-            message = (
-                f"{kind} cannot give the logits of chosen positions alone: its output layer "
-                f"is not used as such."
-            )
-            raise ModelError(
-                message,
-                "Use a model of another kind: nearly all causal models of transformers can.",
-            )
+            kind = type(self.base).__name__
+            why = "its output layer is not used as such"
+            message = f"{kind} cannot give the logits of chosen positions alone: {why}."
+            fix = "Use a model of another kind: nearly all causal models of transformers can."
+            raise ModelError(message, fix)
         return output
 
     @torch.no_grad()
     def state_norm(self, batch: AnswerTokens, block: int) -> tuple[float, int]:
         """(mean norm of a block's output over the batch's tokens, its width D); the batch is not
-        packed. The first token of each row is left out: in models like Llama its norm is far above
-        all others."""
+        packed. Each row's first token is left out: in models like Llama its norm is huge."""
         batch = batch.to(self.device)
         with self._read(block) as states:
             self.forward(batch)
@@ -246,104 +191,17 @@ class AdaptedModel(Prompted):
         blocks = self.blocks
         if not 0 <= block < len(blocks):
             count = f"{len(blocks)} blocks, counted from 0" if len(blocks) else "no list of blocks"
-            raise ModelError(
-                f"The model has no block {block}: it has {count}.",
-                "Set layer and lora_layers to match.",
-            )
-        hook = blocks[block].register_forward_hook(
-            lambda module, inputs, output: states.append(
-                (output[0] if isinstance(output, tuple) else output).to(self.device)
-            )
-        )
+            message = f"The model has no block {block}: it has {count}."
+            raise ModelError(message, "Set layer and lora_layers to match.")
+
+        def keep(module: Any, inputs: Any, output: Any) -> None:
+            states.append((output[0] if isinstance(output, tuple) else output).to(self.device))
+
+        hook = blocks[block].register_forward_hook(keep)
         try:
             yield states
         finally:
             hook.remove()
-
-    @torch.no_grad()
-    def generate(
-        self, questions: Sequence[str], max_new_tokens: int = 16, batch: int | None = None, **drawn
-    ) -> list[str]:
-        """Replies, one per question, without special tokens: greedy, or sampled if `drawn` is
-        given.
-
-        batch: rows at once, by default `at_once`; after memory has run out, no call takes more than
-        then fitted. drawn: sampling arguments of transformers' `generate`, such as temperature and
-        top_p.
-        """
-        rows = self.prompts(questions)
-        return [text.strip() for text, *_ in self.replies(rows, max_new_tokens, batch, **drawn)]
-
-    @torch.no_grad()
-    def replies(
-        self, rows: Sequence[Row], max_new_tokens: int, batch: int | None = None, **drawn
-    ) -> list[tuple]:
-        """Replies as of `generate`, with the space around them: (reply, *`FirstToken` of its
-        answer) a row, (reply,) of rows without an answer."""
-        cache = self.reply_cache if self.adapter_off and not drawn else None
-        known = cache.of(self, rows, max_new_tokens) if cache else {}
-        self.on_replies(len(known))
-        new = [i for i in range(len(rows)) if i not in known]
-        order = sorted(new, key=lambda i: len(rows[i].prompt))
-        self.network.eval()
-        write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
-        written: list[tuple] = []
-        for piece in self.in_pieces(
-            [rows[i] for i in order], batch or self.at_once(rows, max_new_tokens), write
-        ):
-            self.on_replies(len(piece))
-            written += piece
-        fresh = dict(zip(order, written))
-        if cache:
-            cache.keep(self, rows, max_new_tokens, fresh)
-        return [reply for _, reply in sorted((known | fresh).items())]
-
-    def at_once(self, rows: Sequence[Row], new_tokens: int = 0) -> int:
-        """How many of the rows to score at once, or with new_tokens to continue: on a GPU what its
-        free memory has room for, by the model's shape; elsewhere `MOST_ROWS`."""
-        if self.device.type != "cuda" or not rows:
-            return MOST_ROWS
-        tokens, answer = max(row.length for row in rows), max(len(row.answer) for row in rows)
-        width = self.network.get_base_model().get_input_embeddings().weight.element_size()
-        try:
-            needed = row_bytes(self.shape, width, tokens, answer, new_tokens)
-        except KeyError:  # a model without attention, whose rows take little
-            return MOST_ROWS
-        return max(1, int(SHARE * free_bytes(self.device)) // needed)
-
-    def in_pieces(
-        self, rows: Sequence[Any], size: int, work: Callable[[Sequence[Any]], Any]
-    ) -> Iterator[Any]:
-        """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`: of no
-        more rows than fitted when memory last ran out."""
-
-        def of(rows: Sequence[Any], size: int) -> Iterator[Any]:
-            return in_pieces(
-                rows, min(size, self.most_rows), work, partial(setattr, self, "most_rows")
-            )
-
-        return self.divided(rows, min(size, self.most_rows), of)
-
-    def _written(self, rows: Sequence[Row], max_new_tokens: int, **drawn) -> list[tuple]:
-        watchers = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []
-        pad, prompts = self.tokenizer.pad_token_id, [row.prompt for row in rows]
-        written = replies(self.network, prompts, max_new_tokens, pad, watchers, self.ends, **drawn)
-        texts = self.tokenizer.batch_decode(written, skip_special_tokens=True)
-        return list(zip(texts, *(column for watcher in watchers for column in watcher.confidences)))
-
-    @property
-    def gpus(self) -> range:
-        """The GPUs that its random numbers may come from, none on the CPU."""
-        return range(torch.cuda.device_count() if self.device.type == "cuda" else 0)
-
-    def sample(
-        self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float
-    ) -> list[str]:
-        """Sampled replies, see `generate`; the same for the same seed. Leaves torch's random state
-        as it is."""
-        with torch.random.fork_rng(devices=self.gpus):
-            torch.manual_seed(seed)
-            return self.generate(questions, max_new_tokens, **drawn)
 
     def adapter_state(self) -> dict[str, Tensor]:
         """The adapter's weights by name."""

@@ -1,21 +1,15 @@
 """The LoRA adapter of a base model: its layers, and errors where targets and layers do not meet.
 
-Of a model that also sees or hears, the text decoder alone gets one: a text never reaches the other
-parts.
+Of a model that sees or hears, the text decoder alone gets one: no text reaches other parts.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import peft
 import torch
-from peft import (
-    LoraConfig,
-    PeftModel,
-    get_peft_model,
-    get_peft_model_state_dict,
-    set_peft_model_state_dict,
-)
+from peft import PeftModel
 from peft.tuners.lora import LoraLayer
 from torch import Tensor, nn
 from transformers import PreTrainedModel
@@ -32,37 +26,29 @@ ATTENTION = re.compile(r"attn|attention")
 def blocks_of(base: PreTrainedModel) -> Sequence[nn.Module]:
     """The text decoder's blocks in order; empty where it keeps them in no list."""
     decoder, count = base.get_decoder(), base.config.get_text_config().num_hidden_layers
-    lists = [
-        part for part in decoder.modules() if isinstance(part, nn.ModuleList) and len(part) == count
-    ]
-    return getattr(decoder, "layers", None) or next(iter(lists), ())
+    lists = (part for part in decoder.modules() if isinstance(part, nn.ModuleList))
+    whole = (part for part in lists if len(part) == count)
+    return getattr(decoder, "layers", None) or next(whole, ())
 
 
 def with_adapter(
     base: PreTrainedModel, config: RunConfig, adapter: Path | None = None
 ) -> PeftModel:
-    """The base with a fresh adapter (seeded), or with the saved one in `adapter`.
-
-    Raises:
-        ModelError: a target or a block that the model does not have, or most of its blocks would
-            get no adapter.
-    """
+    """The base with a fresh adapter (seeded), or with the saved one in `adapter`. Raises
+    ModelError: a target or a block that is not there, or most blocks would get none."""
     if adapter is not None:
-        # named: peft would take a GPU that torch says it sees, as it does on ZeroGPU also where
-        # there is none
-        return PeftModel.from_pretrained(
-            base, str(adapter), is_trainable=True, torch_device=str(base.device)
-        )
+        # named: peft would take a GPU that torch says it sees, on ZeroGPU also where there is none
+        place = str(base.device)
+        return PeftModel.from_pretrained(base, str(adapter), is_trainable=True, torch_device=place)
     torch.manual_seed(config.seed)
-    linear = _linear(base)
-    lora = LoraConfig(
+    linear, targets = _linear(base), config.lora_targets
+    everywhere = targets == (ALL_LINEAR,)
+    lora = peft.LoraConfig(
         r=config.lora_rank,
         lora_alpha=config.lora_alpha,
         lora_dropout=0.0,
         bias="none",
-        target_modules=_short(linear)
-        if config.lora_targets == (ALL_LINEAR,)
-        else list(config.lora_targets),
+        target_modules=_short(linear) if everywhere else list(targets),
         exclude_modules=_outside(base),
         layers_to_transform=_layers(base, config.lora_layers),
         # GPT-2's
@@ -70,44 +56,38 @@ def with_adapter(
         task_type="CAUSAL_LM",
     )
     try:
-        network = get_peft_model(base, lora)
+        network = peft.get_peft_model(base, lora)
     except ValueError as error:
-        if config.lora_targets != (ALL_LINEAR,) and not _matched(
-            config.lora_targets, [*dict(base.named_modules())]
-        ):
-            raise _unknown(base, config.lora_targets) from error
+        if not everywhere and not _matched(targets, [*dict(base.named_modules())]):
+            raise _unknown(base, targets) from error
         reason = str(error).splitlines()[0].rstrip(".")
         others = ",".join(name for name in _short(linear) if f"'{name}'" not in reason)
-        raise ModelError(
-            f"peft puts no adapter there: {reason}.", f"Use --targets {others} (lora_targets)."
-        ) from error
+        message = f"peft puts no adapter there: {reason}."
+        raise ModelError(message, f"Use --targets {others} (lora_targets).") from error
     _check(network, config)
     return network
 
 
 @torch.no_grad()
 def merge_into_base(network: PeftModel, state: Mapping[str, Tensor]) -> None:
-    """Adds the weights of an adapter of the same shape to the base for good; the model's own
-    adapter stays."""
-    own = {name: value.clone() for name, value in get_peft_model_state_dict(network).items()}
-    set_peft_model_state_dict(network, dict(state))
+    """Adds the weights of an adapter of the same shape to the base; the model's own stays."""
+    own = {name: value.clone() for name, value in peft.get_peft_model_state_dict(network).items()}
+    peft.set_peft_model_state_dict(network, dict(state))
     for layer in network.modules():
         if isinstance(layer, LoraLayer):
             weight = layer.get_base_layer().weight
             weight += layer.get_delta_weight("default").to(weight.dtype)
-    set_peft_model_state_dict(network, own)
+    peft.set_peft_model_state_dict(network, own)
 
 
 def left_out(network: PeftModel, config: RunConfig) -> tuple[str, ...]:
     """What a run's notes say where usual targets or some of the blocks are without an adapter."""
     notes, (bare, blocks) = [], _bare(network, config)
     if missing := _missing(network, config):
-        on = ", ".join(
-            sorted({name.rpartition(".")[2] for name in network.base_model.targeted_module_names})
-        )
-        notes.append(
-            f"The model has no layers called {', '.join(missing)}: the adapter is on {on} alone."
-        )
+        targeted = network.base_model.targeted_module_names
+        on = ", ".join(sorted({name.rpartition(".")[2] for name in targeted}))
+        absent = f"The model has no layers called {', '.join(missing)}"
+        notes.append(f"{absent}: the adapter is on {on} alone.")
     if bare:
         notes.append(f"{bare} of the model's {blocks} blocks have no layer that gets an adapter.")
     return tuple(notes)
@@ -120,18 +100,15 @@ def _check(network: PeftModel, config: RunConfig) -> None:
         raise _unknown(base, missing)
     bare, blocks = _bare(network, config)
     if bare > LEAST * blocks:
-        message = (
-            f"Only {blocks - bare} of the model's {blocks} blocks have layers called "
-            f"{', '.join(named)}."
-        )
+        count = f"{blocks - bare} of the model's {blocks} blocks"
+        message = f"Only {count} have layers called {', '.join(named)}."
         fix = f"{_advice(base)} To change these few blocks alone, name them in lora_layers."
         raise ModelError(f"{message} {_have(base)}", fix)
 
 
 def _unknown(base: PreTrainedModel, missing: Sequence[str]) -> ModelError:
-    return ModelError(
-        f"The model has no layers called {', '.join(missing)}. {_have(base)}", _advice(base)
-    )
+    message = f"The model has no layers called {', '.join(missing)}. {_have(base)}"
+    return ModelError(message, _advice(base))
 
 
 def _have(base: PreTrainedModel) -> str:
@@ -139,25 +116,20 @@ def _have(base: PreTrainedModel) -> str:
 
 
 def _advice(base: PreTrainedModel) -> str:
-    """The option that puts an adapter on the attention of this model, or on all its linear
-    layers."""
-    blocks = {
-        id(layer): place for place, block in enumerate(blocks_of(base)) for layer in block.modules()
-    }
+    """The option that puts an adapter on this model's attention, or on all linear layers."""
+    places = enumerate(blocks_of(base))
+    blocks = {id(layer): place for place, block in places for layer in block.modules()}
     attention = {name: layer for name, layer in _linear(base).items() if ATTENTION.search(name)}
     reached = {blocks[id(layer)] for layer in attention.values() if id(layer) in blocks}
     everything = f"--targets {ALL_LINEAR}"
     if len(reached) < len(blocks_of(base)) or not reached:
         return f"Use {everything} (lora_targets)."
-    return (
-        f"Use --targets {','.join(_short(attention))} (lora_targets; its attention), or "
-        f"{everything}."
-    )
+    own = ",".join(_short(attention))
+    return f"Use --targets {own} (lora_targets; its attention), or {everything}."
 
 
 def _missing(network: PeftModel, config: RunConfig) -> list[str]:
-    """The named targets that are no layer. Those that peft took for experts' weights are gone from
-    its own list."""
+    """The named targets that are no layer; those that peft took for experts' are off its list."""
     left = network.peft_config["default"].target_modules
     matched = _matched(config.lora_targets, network.base_model.targeted_module_names)
     return [name for name in config.lora_targets if name in left and name not in matched]
@@ -170,35 +142,27 @@ def _matched(targets: Sequence[str], names: Sequence[str]) -> set[str]:
 def _bare(network: PeftModel, config: RunConfig) -> tuple[int, int]:
     """(blocks without an adapter, blocks that should have one)."""
     blocks = blocks_of(network.get_base_model())
-    chosen = [
-        block
-        for place, block in enumerate(blocks)
-        if config.lora_layers is None or place in config.lora_layers
-    ]
-    return sum(
-        not any(hasattr(part, "lora_A") for part in block.modules()) for block in chosen
-    ), len(chosen)
+    layers = range(len(blocks)) if config.lora_layers is None else config.lora_layers
+    chosen = [block for place, block in enumerate(blocks) if place in layers]
+    adapted = [any(hasattr(part, "lora_A") for part in block.modules()) for block in chosen]
+    return adapted.count(False), len(chosen)
 
 
 def _linear(base: PreTrainedModel) -> dict[str, nn.Module]:
-    """The text decoder's linear layers by name, without the output head and routers (Llama 4's give
-    two tensors)."""
+    """The text decoder's linear layers by name, without output head and (Llama 4's) routers."""
     decoder, head = base.get_decoder(), base.get_output_embeddings()
     parts = {id(part) for part in decoder.modules()}
     layers = {
         name.replace(".base_layer", ""): layer
         for name, layer in base.named_modules()
-        if isinstance(layer, (nn.Linear, Conv1D))
-        and layer is not head
-        and id(layer) in parts
-        and ".lora_" not in name
+        if isinstance(layer, (nn.Linear, Conv1D)) and layer is not head and id(layer) in parts
     }
-    return {name: layer for name, layer in layers.items() if not name.endswith(".router")}
+    named = {name: layer for name, layer in layers.items() if ".lora_" not in name}
+    return {name: layer for name, layer in named.items() if not name.endswith(".router")}
 
 
 def _short(layers: dict[str, nn.Module]) -> list[str]:
-    """The names by which layers are targeted: the last part, with the one before where that is a
-    mere number."""
+    """The names by which layers are targeted: the last part, and the one before a mere number."""
     return sorted(set(map(_target, layers)))
 
 
@@ -208,8 +172,7 @@ def _target(name: str) -> str:
 
 
 def _outside(base: PreTrainedModel) -> str | None:
-    """A pattern of the names that get no adapter: all outside the text decoder of a model that has
-    other parts."""
+    """A pattern of the names without an adapter: all outside the text decoder, if any."""
     if base.config.get_text_config() is base.config:
         return None
     names = (name for name, part in base.named_modules() if part is base.get_decoder())
@@ -221,43 +184,26 @@ def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] 
     count = base.config.get_text_config().num_hidden_layers
     if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
         named = ", ".join(map(str, missing))
-        raise ModelError(
-            f"lora_layers names {named}, but the model has {count} blocks, from 0.",
-            "Name blocks it has.",
-        )
+        message = f"lora_layers names {named}, but the model has {count} blocks, from 0."
+        raise ModelError(message, "Name blocks it has.")
     return None if chosen is None else list(chosen)
 
 
 def check_gradients(network: PeftModel) -> None:
     """Checks after the first backward pass that every LoRA B has a gradient, without which it would
-    not learn.
-
-    Raises:
-        ModelError: some have none (gradient checkpointing without input gradients does this
-            silently), or all are 0.
-    """
-    trained = {
-        name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad
-    }
-    if all(
-        parameter.grad is not None and not parameter.grad.any() for parameter in trained.values()
-    ):
-        raise ModelError(
-            "The gradient of the first step is exactly 0: to this model each of its answers has p "
-            "= 1 or p = 0.",
-            "Nothing is learned from such facts. Check the model, or use other facts or another "
-            "method.",
-        )
-    dead = [
-        name
-        for name, parameter in trained.items()
-        if "lora_B" in name and (parameter.grad is None or not parameter.grad.any())
-    ]
+    not learn. Raises ModelError: some have none (gradient checkpointing without input gradients
+    does this silently), or all are 0."""
+    named = network.named_parameters()
+    gradients = {name: weight.grad for name, weight in named if weight.requires_grad}
+    if all(gradient is not None and not gradient.any() for gradient in gradients.values()):
+        why = "to this model each of its answers has p = 1 or p = 0"
+        fix = "Nothing is learned from such facts. Check the model, the facts and the method."
+        raise ModelError(f"The gradient of the first step is exactly 0: {why}.", fix)
+    added = {name: gradient for name, gradient in gradients.items() if "lora_B" in name}
+    dead = [name for name, grad in added.items() if grad is None or not grad.any()]
     if dead:
-        raise ModelError(
-            f"{len(dead)} adapter weights got no gradient in the first step, for example "
-            f"{dead[0]}.",
-            "Check lora_targets; a method that reads one block needs lora_layers up to it; with "
-            "gradient "
-            "checkpointing, inputs must require gradients.",
-        )
+        some = f"{len(dead)} adapter weights got no gradient in the first step"
+        block = "a method that reads one block needs lora_layers up to it"
+        inputs = "with gradient checkpointing, inputs must require gradients"
+        fix = f"Check lora_targets; {block}; {inputs}."
+        raise ModelError(f"{some}, for example {dead[0]}.", fix)

@@ -1,7 +1,6 @@
 """How a model is asked: in its chat template, after examples there, or as text after examples.
 
-Each way is a chat template of its own, so that everything else reads a question in one way only.
-As text:
+Each way is a chat template, so that everything else reads a question in one way. As text:
 
     Question: In which country is the city of Lyon?
     Answer: France
@@ -30,8 +29,8 @@ from adapop.model.tokens import Row, encode_facts
 CHAT, CHAT_EXAMPLES, TEXT_EXAMPLES = WAYS = ("chat", "chat-examples", "text-examples")
 Examples = Sequence[tuple[str, str]]
 TURNS = (
-    "{% for message in messages %}{% if message['role'] == 'assistant' %}{{ ' ' + "
-    "message['content'] + '\n\n' }}"
+    "{% for message in messages %}"
+    "{% if message['role'] == 'assistant' %}{{ ' ' + message['content'] + '\n\n' }}"
     "{% elif message['role'] == 'user' %}{{ 'Question: ' + message['content'] + '\nAnswer:' }}"
     "{% else %}{{ message['content'] + '\n\n' }}{% endif %}{% endfor %}"
 )
@@ -48,18 +47,14 @@ LINE_END = ("\n", "Ċ", "<0x0A>")
 def template_of(
     tokenizer: PreTrainedTokenizerBase, own: str | None, way: str, examples: Examples
 ) -> str | None:
-    """The chat template that asks in one of `WAYS`.
-
-    own: the model's, None for a base model without one. examples: (question, answer) pairs, at
-    least one but for "chat"; texts without control tokens.
-    """
+    """The chat template that asks in one of `WAYS`. own: the model's, None for a base model without
+    one. examples: (question, answer) pairs, one at least but for "chat"; no control tokens."""
     if way == CHAT:
         return own
-    turns = [
-        {"role": role, "content": text}
-        for pair in examples
-        for role, text in zip(("user", "assistant"), pair)
-    ]
+    turns = []
+    for question, answer in examples:
+        turns.append({"role": "user", "content": question})
+        turns.append({"role": "assistant", "content": answer})
     if way == CHAT_EXAMPLES and own:  # some templates read content as a list of parts
         form = manner(tokenizer, own)
         turns = [{**turn, "content": form.content(turn)} for turn in turns]
@@ -109,22 +104,19 @@ class Prompted:
         return tuple(way for way in possible if way != CHAT_EXAMPLES or self._takes_examples())
 
     def _takes_examples(self) -> bool:
-        """Whether the chat template shows earlier turns and the question: some show the first turn
-        alone."""
+        """Whether the chat template shows earlier turns and the question, not the first alone."""
         template = self._template(CHAT_EXAMPLES)
         try:
             rendered = manner(self.tokenizer, template).render(self.tokenizer, TRIALS["user"])
         except TemplateError:
             return False
-        return DUMMY in rendered and all(
-            text.strip() in rendered for pair in self.examples for text in pair
-        )
+        texts = [text.strip() for pair in self.examples for text in pair]
+        return DUMMY in rendered and all(text in rendered for text in texts)
 
     def ask(
         self, way: str, examples: Examples = (), spoken: Mapping[str, OwnAnswer] | None = None
     ) -> None:
-        """Sets how the model is asked from now on. spoken: by fact id, answers in its own words,
-        asked in this way.
+        """Sets how the model is asked. spoken: by fact id, its own answers, asked so.
 
         Raises:
             ModelError: a base model without a chat template is to be asked in chat.
@@ -133,13 +125,11 @@ class Prompted:
         self.examples = tuple(examples)
         if way != CHAT and not self.examples:
             fix = "Give three rows the group 'example', or more rows to retain."
-            raise DataError(
-                f"To be asked so ({way}) the model needs three examples, and there are none.", fix
-            )
+            message = f"To be asked so ({way}) the model needs three examples, and there are none."
+            raise DataError(message, fix)
         if not self._template(way):
-            raise ModelError(
-                "The model has no chat template.", "Ask it as text: --asking text-examples."
-            )
+            message = "The model has no chat template."
+            raise ModelError(message, "Ask it as text: --asking text-examples.")
         self.way, self.spoken = way, spoken or {}
         self.tokenizer.chat_template = self._template(way)
 
@@ -172,9 +162,8 @@ class Prompted:
         include_tail: bool = False,
     ) -> list[Row]:
         """The facts as rows, see `tokens.encode_facts`: asked as it is, in its own words if any."""
-        return encode_facts(
-            self.tokenizer, facts, self.system, questions, include_tail, self.spoken
-        )
+        setup = (self.system, questions, include_tail, self.spoken)
+        return encode_facts(self.tokenizer, facts, *setup)
 
     def prompts(self, questions: Sequence[str]) -> list[Row]:
         """The questions as rows without an answer, to be replied to."""

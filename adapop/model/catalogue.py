@@ -14,12 +14,10 @@ from adapop.errors import ModelError
 from adapop.model.converted import folder_of, is_gguf
 from adapop.model.memory import COMMON_NAMES, GPT2, INNER
 
-APACHE, LLAMA_31, LLAMA_32, GEMMA = (
-    "Apache 2.0",
-    "Llama 3.1 Community",
-    "Llama 3.2 Community",
-    "Gemma Terms of Use",
-)
+APACHE = "Apache 2.0"
+LLAMA_31 = "Llama 3.1 Community"
+LLAMA_32 = "Llama 3.2 Community"
+GEMMA = "Gemma Terms of Use"
 # must be accepted on the model's page before the weights can be downloaded
 GATED = (LLAMA_31, LLAMA_32, GEMMA)
 # required for any estimate
@@ -42,8 +40,7 @@ class Preset:
     shape: Mapping[str, Any]
     """Those entries of its config.json that `footprint` reads."""
     paper: str = ""
-    """Its name in the paper's tables (a key of `published.PAPER_MODELS`), "" where the paper has no
-    numbers for it."""
+    """Its name in the paper's tables (a key of `published.PAPER_MODELS`), or ""."""
     tuned_on: str = ""
     """The benchmark that it was fine-tuned on ("duet"), "" for an original model."""
     note: str = ""
@@ -51,8 +48,7 @@ class Preset:
     origin: str = ""
     """Of a model from a Python package: the Hub id of the model that it was quantised from."""
     oracle: str = ""
-    """The id of a model that was trained alike but for texts that it never read, "" if there is
-    none."""
+    """The id of a model trained alike but for texts that it never read, or ""."""
     never_read: tuple[str, ...] = ()
     """The sets whose facts stand in those texts, by name."""
 
@@ -81,23 +77,18 @@ class Preset:
 def preset_of(model: str) -> Preset | None:
     """The preset with this Hub id, or whose name a folder has; None for any other model."""
     name = model.rstrip("/\\").replace("\\", "/").rpartition("/")[2].lower()
-    return next(
-        (preset for preset in MODELS.values() if preset.id.rpartition("/")[2].lower() == name), None
-    )
+    named = {preset.id.rpartition("/")[2].lower(): preset for preset in MODELS.values()}
+    return named.get(name)
 
 
 def oracle_for(model: str) -> str:
     """Where a preset's oracle lies, from the same place as the model: on the Hub, or in the folder
-    of its name beside a model's folder. "" where there is none, and for a model of another's that
-    has the name of a preset."""
+    of its name beside a model's folder. "" without one, and for another's model of that name."""
     preset, folder = preset_of(model), Path(model)
     if preset is None or not preset.oracle or not (model == preset.id or folder.is_dir()):
         return ""
-    return (
-        str(folder.with_name(preset.oracle.rpartition("/")[2]))
-        if folder.is_dir()
-        else preset.oracle
-    )
+    beside = str(folder.with_name(preset.oracle.rpartition("/")[2]))
+    return beside if folder.is_dir() else preset.oracle
 
 
 def shape_of(model: str) -> Mapping[str, Any] | None:
@@ -117,14 +108,11 @@ def shape_of(model: str) -> Mapping[str, Any] | None:
 
 
 def _has_sizes(shape: Mapping[str, Any]) -> bool:
-    """Whether all sizes that an estimate reads are whole numbers above 0, and the model is no
-    mixture of experts."""
+    """Whether all sizes of an estimate are whole numbers above 0, and there are no experts."""
     if any(shape.get(name) for name in EXPERTS):
         return False
-    values = [
-        *map(shape.get, SIZES),
-        *(shape[name] for name in OTHER_SIZES if shape.get(name) is not None),
-    ]
+    others = (shape[name] for name in OTHER_SIZES if shape.get(name) is not None)
+    values = (*map(shape.get, SIZES), *others)
     return all(type(value) is int and value > 0 for value in values)
 
 

@@ -1,5 +1,4 @@
-"""A question in the model's own chat template, as token ids, in which no text of a user becomes a
-control token.
+"""A question in the model's chat template as token ids: no user's text becomes a control token.
 
 transformers' `apply_chat_template(sanitize_control_tokens=True)` reads a user's `<|eot_id|>` as
 letters. Three things it leaves to us. It knows a control token by its letters alone, so one that
@@ -21,18 +20,16 @@ from tokenizers import AddedToken, Encoding, Tokenizer
 from transformers import PreTrainedTokenizerBase
 
 from adapop.errors import DataError, ModelError, truncated
-from adapop.model.template import ANSWER, manner
+from adapop.model.template import ANSWER, TRIALS, manner
 
 PROMPTS = 8_192  # remembered: a run asks the same questions at each measurement
-# lone surrogates, noncharacters, and the two private characters that transformers takes out of a
-# user's text
+# lone surrogates, noncharacters, and two private characters that transformers takes out
 UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef\U000f0000\U000f0001]")
-# control tokens have some; a slash stays, for templates that obey "/no_think"
+# signs, which control tokens have; not the slash, for templates that obey "/no_think"
 SIGN = re.compile(r"[^\w\s/]")
 NO_TEMPLATE = (
     "Pick an instruction-tuned model, or put a chat_template.jinja into a model's folder, for "
-    "example: "
-    "Question: {{ messages[0]['content'] }}\\nAnswer:"
+    "example: Question: {{ messages[0]['content'] }}\\nAnswer:"
 )
 Turns = Sequence[Mapping[str, str]]
 
@@ -42,8 +39,7 @@ def encode_prompt(
 ) -> tuple[int, ...]:
     """Token ids of the chat prompt, up to the assistant's turn.
 
-    Where the template refuses or leaves out a system prompt, it becomes a paragraph before the
-    question.
+    A system prompt that the template refuses or omits becomes a paragraph before the question.
 
     Raises:
         ModelError: the tokenizer has no chat template, one that fails, or no tokenizer.json.
@@ -85,14 +81,10 @@ def encode_answer(
     """
     check_template(tokenizer, question, system or "", answer, lead)
     template = tokenizer.get_chat_template()
-    rendered, control = (
-        _prompt(tokenizer, template, question, system or ""),
-        _control(tokenizer, template),
-    )
+    rendered = _prompt(tokenizer, template, question, system or "")
+    control = _control(tokenizer, template)
     before = lead if lead[:1].isspace() else _joint(tokenizer, template) + lead
-    hostile = any(
-        control.written.search(text) for text in (question, system or "", before + answer)
-    )
+    hostile = any(map(control.written.search, (question, system or "", before + answer)))
     encoded = control.backend.encode(rendered.chat + before + answer, add_special_tokens=False)
     start, prompt = len(rendered.chat) + len(before), ()
     # what a model reads ends with the prompt: no token of an answer begins before
@@ -100,31 +92,25 @@ def encode_answer(
         encoded = control.letters.encode(before + answer, add_special_tokens=False)
         start, prompt = len(before), rendered.ids
     control.check(encoded.ids, answer, () if prompt else rendered.ids)
-    first = next(
-        (place for place, (_, end) in enumerate(encoded.offsets) if end > start), len(encoded.ids)
-    )
+    overlap = (place for place, (_, end) in enumerate(encoded.offsets) if end > start)
+    first = next(overlap, len(encoded.ids))
     spans = tuple((max(0, begin - start), end - start) for begin, end in encoded.offsets[first:])
     return Answered((*prompt, *encoded.ids[:first]), tuple(encoded.ids[first:]), spans)
 
 
 def control_free(tokenizer: PreTrainedTokenizerBase, text: str) -> bool:
     """Whether a text has no letters of a control token, and so may become part of a template."""
-    return not UNREADABLE.search(text) and not _control(
-        tokenizer, tokenizer.chat_template or ""
-    ).written.search(text)
+    control = _control(tokenizer, tokenizer.chat_template or "")
+    return not UNREADABLE.search(text) and not control.written.search(text)
 
 
 @lru_cache(maxsize=64)
 def _joint(tokenizer: PreTrainedTokenizerBase, template: str) -> str:
     """What the template writes between the prompt of a question and an answer, such as a space."""
-    question = {"role": "user", "content": "?"}
+    turns = TRIALS["assistant"]
     try:
-        prompt = _applied(tokenizer, [question])
-        whole = _applied(
-            tokenizer,
-            [question, {"role": "assistant", "content": ANSWER}],
-            add_generation_prompt=False,
-        )
+        prompt = _applied(tokenizer, turns[:1])
+        whole = _applied(tokenizer, turns, add_generation_prompt=False)
     except TemplateError:  # a template for a single question has no place for an answer
         return ""
     before, answered, _ = whole.rpartition(ANSWER)
@@ -132,8 +118,7 @@ def _joint(tokenizer: PreTrainedTokenizerBase, template: str) -> str:
 
 
 def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
-    """Ids and offsets of a text by itself, such as an answer, without special tokens. Raises as
-    `encode_prompt`."""
+    """Ids and offsets of a text alone, without special tokens. Raises as `encode_prompt`."""
     check_template(tokenizer, text)
     control = _control(tokenizer, tokenizer.get_chat_template())
     encoded = control.letters.encode(text, add_special_tokens=False)
@@ -143,17 +128,12 @@ def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
 
 def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
     """Ids of what the chat template writes after an answer, with the end-of-sequence token last.
-
-    The AdaPop paper's code trains on these tokens. Llama: <|eot_id|>; Gemma: <end_of_turn>,
-    newline, <eos>.
-    """
+    The paper's code trains on these. Llama: <|eot_id|>; Gemma: <end_of_turn>, newline, <eos>."""
     check_template(tokenizer)
-    turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": ANSWER}]
     tail = ()
     try:
-        before, _, after = _applied(tokenizer, turns, add_generation_prompt=False).rpartition(
-            ANSWER
-        )
+        whole = _applied(tokenizer, TRIALS["assistant"], add_generation_prompt=False)
+        before, _, after = whole.rpartition(ANSWER)
         tail = tuple(tokenizer.encode(after, add_special_tokens=False)) if before else ()
     except TemplateError:  # a template for a single question has no place for an answer
         pass
@@ -177,11 +157,7 @@ class _Control:
 
     def check(self, ids: Iterable[int], text: str, due: Iterable[int] = ()) -> None:
         """Refuses a control token that a user's text became. due: those that may be among the ids.
-
-        Raises:
-            DataError: there is another one. Some tokenizers (Unigram, whole words) find it in plain
-                text as well.
-        """
+        Raises DataError: another; some tokenizers (Unigram, whole words) find it in plain text."""
         for token in Counter(filter(self.names.get, ids)) - Counter(due):
             raise _not_plain(text, self.names[token])
 
@@ -212,9 +188,8 @@ def _prompt(
     try:
         chat = _applied(tokenizer, turns)
     except TemplateError as error:
-        raise ModelError(
-            f"The model's chat template cannot show a question: {error}", NO_TEMPLATE
-        ) from error
+        message = f"The model's chat template cannot show a question: {error}"
+        raise ModelError(message, NO_TEMPLATE) from error
     if question.strip() not in chat:
         raise ModelError("The model's chat template leaves the question out.", NO_TEMPLATE)
     return _Prompt(chat, _ids(tokenizer, turns, chat))
@@ -226,19 +201,15 @@ def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[i
     text = "\n".join(turn["content"] for turn in turns)
     if hostile := control.written.search(text):
         try:
-            ids = _applied(
-                tokenizer, turns, tokenize=True, sanitize_control_tokens=True, return_dict=False
-            )
+            options = {"sanitize_control_tokens": True, "return_dict": False}
+            ids = _applied(tokenizer, turns, tokenize=True, **options)
         except ValueError:
             raise _not_plain(text, hostile[0]) from None
     else:
         ids = control.backend.encode(chat, add_special_tokens=False).ids
     innocent = [{**turn, "content": SIGN.sub("x", turn["content"])} for turn in turns]
-    control.check(
-        ids,
-        text,
-        control.backend.encode(_applied(tokenizer, innocent), add_special_tokens=False).ids,
-    )
+    expected = control.backend.encode(_applied(tokenizer, innocent), add_special_tokens=False)
+    control.check(ids, text, expected.ids)
     return tuple(ids)
 
 
@@ -257,20 +228,16 @@ def check_template(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
     if tokenizer.chat_template is None:
         raise ModelError("The model's tokenizer has no chat template.", NO_TEMPLATE)
     if not tokenizer.is_fast:
-        raise ModelError(
-            "The model's tokenizer has no tokenizer.json.", "Pick a model that has one."
-        )
+        message = "The model's tokenizer has no tokenizer.json."
+        raise ModelError(message, "Pick a model that has one.")
     for match in filter(None, map(UNREADABLE.search, texts)):
         where = f"U+{ord(match[0]):04X} at character {match.start() + 1:,}"
         raise DataError(f"A text has {where}, which is no character.", "Remove it.")
 
 
 def _not_plain(text: str, name: str) -> DataError:
-    message = (
-        f"{truncated(text)!r} contains {name}, which this model's tokenizer cannot read as "
-        f"plain text."
-    )
-    return DataError(message, "Remove it.")
+    why = "which this model's tokenizer cannot read as plain text"
+    return DataError(f"{truncated(text)!r} contains {name}, {why}.", "Remove it.")
 
 
 @lru_cache(maxsize=8)
@@ -284,9 +251,8 @@ def _control(tokenizer: PreTrainedTokenizerBase, template: str) -> _Control:
     backend.no_truncation()
     backend.no_padding()
     letters = copy.deepcopy(backend)
-    letters.add_special_tokens(
-        [AddedToken(name, special=True, normalized=False) for name in names.values()]
-    )
+    added = [AddedToken(name, special=True, normalized=False) for name in names.values()]
+    letters.add_special_tokens(added)
     letters.encode_special_tokens = True  # reads them as plain text
     longest_first = sorted(names.values(), key=len, reverse=True)
     written = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")

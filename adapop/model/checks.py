@@ -3,6 +3,7 @@ are loaded, and whether the weights are whole afterwards."""
 
 from collections.abc import Collection
 from inspect import signature
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -45,9 +46,8 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
     for name, most in MOST.items():
         least = 0 if "expert" in name else 1
         if isinstance(size := getattr(text, name, None), int) and not least <= size <= most:
-            raise ValueError(
-                f"its config.json has {name} = {size:,}, and {least} to {most:,} can be laid out"
-            )
+            bounds = f"{least} to {most:,} can be laid out"
+            raise ValueError(f"its config.json has {name} = {size:,}, and {bounds}")
     for kind in KINDS:
         try:
             with torch.device("meta"):
@@ -59,13 +59,9 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
         if "logits_to_keep" in signature(outline.forward).parameters:
             return kind, outline
         name = type(outline).__name__
-        message = (
-            f"{name} cannot give the logits of chosen positions alone: it knows no logits_to_keep."
-        )
-        raise ModelError(
-            message,
-            "Use a model of another kind: nearly all causal models of transformers know it.",
-        )
+        message = f"{name} cannot give the logits of chosen positions alone: no logits_to_keep."
+        fix = "Use a model of another kind: nearly all causal models of transformers know it."
+        raise ModelError(message, fix)
     message = f"A model of the kind {shape.model_type!r} does not write text from left to right."
     raise ModelError(message, "Use a causal language model.")
 
@@ -75,79 +71,55 @@ def check_size(outline: PreTrainedModel, folder: Path) -> None:
     there = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
     count = sum(weight.numel() for weight in outline.parameters())
     if there and count * LEAST_BYTES > there:
-        raise ValueError(
-            f"its config.json describes {count:,} weights, too many for files of {there:,} bytes"
-        )
+        excess = f"too many for files of {there:,} bytes"
+        raise ValueError(f"its config.json describes {count:,} weights, {excess}")
 
 
 def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
-    """Bytes of the outline's weights as they will be loaded. In 4 bits are the linear layers but
-    the output layer."""
+    """Bytes of the outline's weights as loaded. In 4 bits: linear layers but the last."""
     width = getattr(torch, config.precision).itemsize
     whole = width * sum(weight.numel() for weight in outline.parameters())
     if not config.four_bit:
         return whole
-    linear = [part for part in outline.modules() if isinstance(part, nn.Linear)]
-    narrow = sum(
-        part.weight.numel() for part in linear if part is not outline.get_output_embeddings()
-    )
+    head = outline.get_output_embeddings()
+    linear = (part for part in outline.modules() if isinstance(part, nn.Linear))
+    narrow = sum(part.weight.numel() for part in linear if part is not head)
     return whole - (width - FOUR_BITS) * narrow
 
 
 def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     """Checks that the model has a vector for every token of any text and of the chat template.
-
-    Raises:
-        ModelError: it has none for some. Special tokens that are never written (Gemma 3's image
-            token) may lack one.
-    """
+    Raises ModelError: it lacks some. Special tokens never written (Gemma 3's image token) may."""
     rows, added = outline.get_input_embeddings().weight.shape[0], tokenizer.added_tokens_decoder
     written = {tokenizer.pad_token_id}
     if tokenizer.chat_template is not None:
         written |= {*encode_prompt(tokenizer, "?"), *turn_end(tokenizer)}
     beyond = {number: token for token, number in tokenizer.get_vocab().items() if number >= rows}
-    used = sorted(
-        number
-        for number in beyond
-        if number in written or number not in added or not added[number].special
-    )
-    if used:
-        raise ModelError(
-            f"The tokenizer does not fit the model: {len(used):,} of its tokens, the first "
-            f"{beyond[used[0]]!r} with id "
-            f"{used[0]:,}, lie beyond the model's embedding, which has {rows:,} rows.",
-            "Use the tokenizer that came with these weights, or enlarge the embedding and train "
-            "it.",
+    special = {number for number, token in added.items() if token.special}
+    if used := sorted(beyond.keys() - (special - written)):
+        some = f"{len(used):,} of its tokens, the first {beyond[used[0]]!r} with id {used[0]:,}"
+        where = f"lie beyond the model's embedding, which has {rows:,} rows"
+        fix = (
+            "Use the tokenizer that came with these weights, or enlarge the embedding and train it."
         )
+        raise ModelError(f"The tokenizer does not fit the model: {some}, {where}.", fix)
 
 
 def check_weights(base: PreTrainedModel, missing: Collection[str]) -> None:
-    """Checks that all weights that a text passes through were read, and are finite.
-
-    missing: names of the weights that no file had; transformers has drawn them at random.
-
-    Raises:
-        ModelError: some were not read, or hold NaN or infinity.
-    """
+    """Checks that all weights that a text passes through were read, and are finite. missing: names
+    of the weights that no file had; transformers has drawn them at random. Raises ModelError: some
+    were not read, or hold NaN or infinity."""
     reached = _reached(base)
     if absent := sorted(name for name in missing if name in reached):
-        raise ModelError(
-            f"The model's files lack {len(absent):,} of its {len(reached):,} weights, for example "
-            f"{absent[0]}.",
-            "Copy or download the whole model again.",
-        )
-    sums = {
-        name: weight.detach().sum()
-        for name, weight in reached.items()
-        if weight.is_floating_point()
-    }
+        lacking = f"{len(absent):,} of its {len(reached):,} weights, for example {absent[0]}"
+        fix = "Copy or download the whole model again."
+        raise ModelError(f"The model's files lack {lacking}.", fix)
+    numbers = {name: weight for name, weight in reached.items() if weight.is_floating_point()}
+    sums = {name: weight.detach().sum() for name, weight in numbers.items()}
     if spoilt := [name for name, total in sums.items() if not total.isfinite()]:
-        raise ModelError(
-            f"{len(spoilt):,} of the model's weights hold NaN or infinity, for example "
-            f"{spoilt[0]}.",
-            "The files are damaged, or were saved so: download the model again, or use another "
-            "revision of it.",
-        )
+        some = f"{len(spoilt):,} of the model's weights hold NaN or infinity"
+        fix = "The files are damaged, or were saved so: download them again, or another revision."
+        raise ModelError(f"{some}, for example {spoilt[0]}.", fix)
 
 
 def lfs_pointers(folder: Path) -> list[str]:
@@ -161,13 +133,9 @@ def lfs_pointers(folder: Path) -> list[str]:
 
 def _reached(base: PreTrainedModel) -> dict[str, nn.Parameter]:
     """The weights that a text passes through: the text decoder's and the output head's."""
-    head = base.get_output_embeddings()
-    parts = {
-        id(weight)
-        for part in (base.get_decoder(), head)
-        if part is not None
-        for weight in part.parameters()
-    }
+    modules = (base.get_decoder(), base.get_output_embeddings())
+    weights = (part.parameters() for part in modules if part is not None)
+    parts = set(map(id, chain.from_iterable(weights)))
     return {name: weight for name, weight in base.named_parameters() if id(weight) in parts}
 
 
@@ -180,11 +148,8 @@ def check_number(file: str, name: str, value: object) -> None:
 
 def reply_ends(base: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int] | None:
     """Ids that end a reply: the model's own, the tokenizer's, and the one with which the chat
-    template ends a turn.
-
-    Nothing else of a model's generation settings is kept: greedy means argmax, without a repetition
-    penalty (Qwen).
-    """
+    template ends a turn. Nothing else of a model's generation settings is kept: greedy means
+    argmax, without a repetition penalty (Qwen)."""
     own = base.generation_config.eos_token_id
     own = own if isinstance(own, list) else [own]
     for end in own:

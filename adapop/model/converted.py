@@ -51,9 +51,8 @@ def files_of(model: str) -> tuple[Path, ...]:
         if not Path(model).is_file():
             raise refused(model, "there is no such file", "Check the path.")
         return (Path(model),)
-    places = [
-        spec.submodule_search_locations[0] for name in PACKAGED[model] if (spec := find_spec(name))
-    ]
+    packages = filter(None, map(find_spec, PACKAGED[model]))
+    places = [spec.submodule_search_locations[0] for spec in packages]
     files = [path for place in places for path in sorted(Path(place).rglob(f"*{GGUF}*"))]
     if len(files) != len(PACKAGED[model]):
         raise refused(model, "the Python package that brings it is not installed", INSTALL[model])
@@ -92,11 +91,8 @@ def converted(model: str) -> Path:
     if folder.is_dir():
         return folder
     if find_spec("gguf") is None:
-        raise refused(
-            model,
-            "GGUF files are read by the package gguf, which is not installed",
-            "pip install gguf",
-        )
+        why = "GGUF files are read by the package gguf, which is not installed"
+        raise refused(model, why, "pip install gguf")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f"{folder.name}.lock")):
@@ -105,21 +101,16 @@ def converted(model: str) -> Path:
     except Exception as error:
         number = errno_of(error)
         if number is None and type(error) is Exception:  # as tokenizers raises
-            raise refused(
-                model, f"its tokenizer cannot be read ({truncated(error)})", WHOLE
-            ) from error
+            why = f"its tokenizer cannot be read ({truncated(error)})"
+            raise refused(model, why, WHOLE) from error
         if number is None:  # not what the disk refuses
             raise
         where = "the cache" if is_public() else folder.parent
         full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        why = (
-            f"the disk of {where} is full"
-            if full
-            else f"it cannot be converted in {where} ({os.strerror(number)})"
-        )
-        raise refused(
-            model, why, "Make room, or set ADAPOP_CACHE to a folder on another disk."
-        ) from error
+        why = f"it cannot be converted in {where} ({os.strerror(number)})"
+        why = f"the disk of {where} is full" if full else why
+        fix = "Make room, or set ADAPOP_CACHE to a folder on another disk."
+        raise refused(model, why, fix) from error
     return folder
 
 
@@ -137,11 +128,8 @@ def notes_of(model: str) -> tuple[str, ...]:
     if not is_gguf(model):
         return ()
     types = ", ".join(json.loads((folder_of(model) / ABOUT).read_text())["types"])
-    stored = (
-        f"Its weights are dequantised from a GGUF file ({types}): every number is of the "
-        f"quantised model."
-    )
-    return (stored, *TERMS.get(model, ()))
+    stored = f"Its weights are dequantised from a GGUF file ({types})"
+    return (f"{stored}: every number is of the quantised model.", *TERMS.get(model, ()))
 
 
 def _placed(model: str, folder: Path) -> None:
@@ -171,13 +159,10 @@ def _convert(model: str, path: Path, folder: Path) -> None:
 
     from adapop.model.checks import check_weights
 
-    header, source = (
-        read_header(path),
-        {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name},
-    )
-    say = partial(
-        print, f"Converting {model}, once, into {folder.parent}:", file=sys.stderr, flush=True
-    )
+    header = read_header(path)
+    source = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
+    begins = f"Converting {model}, once, into {folder.parent}:"
+    say = partial(print, begins, file=sys.stderr, flush=True)
     say("reading its tokenizer.", *TERMS.get(model, ()))
     shape, kind, outline = _outline(header, source)
     tokenizer = AutoTokenizer.from_pretrained(**source, padding_side="left")
@@ -205,26 +190,20 @@ def _outline(header: Header, source: dict) -> tuple:
     name = source["gguf_file"]
     blocks = header.values.get(f"{header.architecture}.block_count", 1)
     if type(blocks) is not int or not 0 < blocks <= header.tensors:
-        raise refused(
-            name, "it is damaged: its header names no block, or more than it has tensors", WHOLE
-        )
+        why = "it is damaged: its header names no block, or more than it has tensors"
+        raise refused(name, why, WHOLE)
     try:
         shape = AutoConfig.from_pretrained(**source)
     except (ValueError, KeyError) as error:
         if "not supported" not in str(error) and header.architecture:
             raise
-        why = (
-            f"transformers cannot read the architecture {truncated(header.architecture)!r} from "
-            f"GGUF"
-        )
-        raise refused(
-            name, why, "Use the model's folder of safetensors, or a Llama, Qwen or Gemma."
-        ) from error
+        kind = truncated(header.architecture)
+        why = f"transformers cannot read the architecture {kind!r} from GGUF"
+        fix = "Use the model's folder of safetensors, or a Llama, Qwen or Gemma."
+        raise refused(name, why, fix) from error
     kind, outline = outline_of(shape)
     count = sum(weight.numel() for weight in outline.parameters())
     if count > header.weights:
-        why = (
-            f"it is damaged: its header describes {count:,} weights, and it has {header.weights:,}"
-        )
-        raise refused(name, why, WHOLE)
+        why = f"its header describes {count:,} weights, and it has {header.weights:,}"
+        raise refused(name, f"it is damaged: {why}", WHOLE)
     return shape, kind, outline

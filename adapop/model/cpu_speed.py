@@ -27,6 +27,7 @@ from adapop.paths import SHIPPED
 
 AUTO, FLOAT32, BFLOAT16 = "auto", "float32", "bfloat16"
 USUAL = "smollm2"  # whose shape stands for that of a model which is not on the disk yet
+FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, RuntimeError, StrictDataclassError)
 BLOCKS, VOCABULARY = 2, 8_192  # of a trial
 ROWS, TOKENS, STEPS = 2, 8, 3  # the first step also does what is done once
 
@@ -47,14 +48,7 @@ def with_precision(config: RunConfig) -> RunConfig:
         return replace(config, precision=BFLOAT16)  # half of the memory
     try:
         seconds = _known(_sizes(shape))
-    except (
-        ValueError,
-        TypeError,
-        ArithmeticError,
-        LookupError,
-        RuntimeError,
-        StrictDataclassError,
-    ):
+    except FAULTS:
         return replace(config, precision=FLOAT32)  # no such model can be made: loading it says why
     return replace(config, precision=min(seconds, key=seconds.get))
 
@@ -67,10 +61,8 @@ def speed_note(config: RunConfig) -> tuple[str, ...]:
         return ()
     other = BFLOAT16 if config.precision == FLOAT32 else FLOAT32
     times = known.value[other] / known.value[config.precision]
-    return (
-        f"Precision: {config.precision}; in a trial on this CPU a step in {other} took "
-        f"{times:.2g} times as long.",
-    )
+    trial = f"in a trial on this CPU a step in {other} took {times:.2g} times as long"
+    return (f"Precision: {config.precision}; {trial}.",)
 
 
 def _sizes(shape: Mapping[str, Any]) -> dict[str, int]:
@@ -90,13 +82,8 @@ def _sizes(shape: Mapping[str, Any]) -> dict[str, int]:
 
 def _key(sizes: Mapping[str, int]) -> tuple[str, ...]:
     """Where the cache has a trial: by shape, machine and what torch makes of it."""
-    here = (
-        platform.node(),
-        torch.__version__,
-        torch.backends.cpu.get_cpu_capability(),
-        str(torch.get_num_threads()),
-    )
-    return ("precision", json.dumps(sizes), *here)
+    cpu, threads = torch.backends.cpu.get_cpu_capability(), str(torch.get_num_threads())
+    return "precision", json.dumps(sizes), platform.node(), torch.__version__, cpu, threads
 
 
 def _known(sizes: Mapping[str, int]) -> dict[str, float]:

@@ -1,8 +1,7 @@
 """Replies to many prompts at once; greedy ones without the work for those that are finished.
 
 transformers' `generate` computes every row of a batch until the last one ends. Where a model keeps
-nothing but keys and values of what it has read, a finished row can be taken out; the text is the
-same.
+nothing but keys and values of what it has read, a finished row is taken out; the text stays.
 """
 
 from collections.abc import Sequence
@@ -22,13 +21,10 @@ TAKEN_OUT = 1 / 4  # of the rows must be finished before they are: to take them 
 
 
 def can_drop_rows(base: PreTrainedModel) -> bool:
-    """Whether `greedy` can be used: the model reads positions, and its cache holds keys and values
-    alone."""
+    """Whether `greedy` works: the model reads positions and its cache is keys and values alone."""
     if "position_ids" not in signature(base.forward).parameters or base._is_stateful:
         return False
-    return all(
-        type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in _cache(base).layers
-    )
+    return {*map(type, _cache(base).layers)} <= {DynamicLayer, DynamicSlidingWindowLayer}
 
 
 def replies(
@@ -52,13 +48,8 @@ def replies(
     read = to_continue(prompts, pad_id, base.device)
     ends = _ends(base) | ends
     drawn = {"do_sample": bool(drawn), "eos_token_id": sorted(ends) or None, **drawn}
-    output = network.generate(
-        **read,
-        max_new_tokens=most,
-        pad_token_id=pad_id,
-        logits_processor=LogitsProcessorList(watchers),
-        **drawn,
-    )
+    drawn |= {"max_new_tokens": most, "pad_token_id": pad_id}
+    output = network.generate(**read, logits_processor=LogitsProcessorList(watchers), **drawn)
     written = output[:, read["input_ids"].shape[1] :].tolist()
     return [list(takewhile(lambda token: token not in ends, ids)) for ids in written]
 
@@ -78,11 +69,9 @@ def greedy(
     watchers: Sequence[LogitsProcessor] = (),
     ends: frozenset[int] = frozenset(),
 ) -> list[list[int]]:
-    """The ids that a model writes after each prompt, without the id that ended it. What all
-    prompts begin with is read once, where it is long.
-
-    network: the base, or what wraps it. The others: as for `replies`.
-    """
+    """The ids that a model writes after each prompt, without the id that ended it. What all prompts
+    begin with is read once, where it is long. network: the base, or its wrapper. Else as
+    `replies`."""
     cache, begun, ends = _cache(base), _begun(base, prompts, most), _ends(base) | ends
     # transformers calls it cache from 5.24 on, and warns of the old name
     name = "cache" if "cache" in signature(base.forward).parameters else "past_key_values"
@@ -91,10 +80,8 @@ def greedy(
         network(input_ids=torch.tensor([prompts[0][:begun]], device=base.device), **options)
         cache.batch_repeat_interleave(len(prompts))
     read = to_continue([prompt[begun:] for prompt in prompts], pad_id, base.device)
-    ids, mask = (
-        read["input_ids"],
-        torch.nn.functional.pad(read["attention_mask"], (begun, 0), value=1),
-    )
+    ids = read["input_ids"]
+    mask = torch.nn.functional.pad(read["attention_mask"], (begun, 0), value=1)
     written: list[list[int]] = [[] for _ in ids]
     # of those in the batch: whose they are, and whether they go on
     rows, open_ = range(len(ids)), [True] * len(ids)
@@ -124,8 +111,7 @@ def greedy(
 
 def _begun(base: PreTrainedModel, prompts: Sequence[Sequence[int]], most: int) -> int:
     """How many tokens all prompts begin with, if reading them once pays; 0 if not. The padding
-    behind them stands in the middle of a row: a sliding window, which counts it, must be wider
-    than a row."""
+    behind them stands in the middle of a row: a sliding window must be wider than a row."""
     ordered = sorted(prompts)
     alike = min(common(ordered[0], ordered[-1]), min(map(len, prompts)) - 1)
     window = getattr(base.config.get_text_config(), "sliding_window", None)

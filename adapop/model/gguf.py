@@ -43,22 +43,16 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """The header of a file, checked to be whole. Takes memory for its longest text at most.
-
-    Raises:
-        ModelError: it is no GGUF file, one of another version, damaged, truncated, one of several
-            parts, or it holds the part of a vision model that sees.
-    """
+    """The header of a file, checked to be whole. Takes memory for its longest text at most. Raises
+    ModelError: it is no GGUF file, one of another version, damaged, truncated, one of several
+    parts, or it holds the part of a vision model that sees."""
     with path.open("rb") as file:
         reader = _Reader(file, path)
         if file.read(4) != b"GGUF":
             raise refused(path.name, "it is no GGUF file", WHOLE)
         if (version := reader.scalar("I")) not in VERSIONS:
-            raise refused(
-                path.name,
-                f"its GGUF version is {version:,}, and 2 and 3 can be read",
-                "Convert it anew.",
-            )
+            why = f"its GGUF version is {version:,}, and 2 and 3 can be read"
+            raise refused(path.name, why, "Convert it anew.")
         tensors, pairs = reader.count(), reader.count()
         header = reader.header(tensors, dict(reader.pair() for _ in range(pairs)))
     values = header.values
@@ -67,9 +61,8 @@ def read_header(path: Path) -> Header:
         raise refused(path.name, f"it is one of {values['split.count']} parts", fix)
     if header.architecture in VISION or values.get("general.type") in VISION:
         fix = "Use the file of the language model that it belongs to."
-        raise refused(
-            path.name, "it holds the part of a vision model that sees, and no language model", fix
-        )
+        why = "it holds the part of a vision model that sees, and no language model"
+        raise refused(path.name, why, fix)
     return header
 
 
@@ -148,6 +141,5 @@ class _Reader:
         end += -self.file.tell() % align + self.file.tell()
         if end > self.size:
             raise self.damaged(f"its tensors end at byte {end:,}, and it has {self.size:,}")
-        return Header(
-            values, tensors, weights.total(), tuple(kind for kind, _ in weights.most_common())
-        )
+        types = tuple(kind for kind, _ in weights.most_common())
+        return Header(values, tensors, weights.total(), types)

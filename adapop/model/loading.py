@@ -1,45 +1,20 @@
-"""The model of a run's configuration: base weights and tokenizer from a folder or the Hub, and a
-LoRA adapter.
+"""The model of a run: base weights and tokenizer from a folder or the Hub, and a LoRA adapter.
 
-Only safetensors are read, and no code that comes with a model is run. An error names cause and
-remedy.
+Only safetensors are read, and no model's code is run. An error names cause and remedy.
 """
 
-import errno
 import sys
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+import huggingface_hub as hub
 import torch
-from huggingface_hub import (
-    constants,
-    get_hf_file_metadata,
-    hf_hub_url,
-    snapshot_download,
-    try_to_load_from_cache,
-)
-from huggingface_hub.errors import (
-    GatedRepoError,
-    HfHubHTTPError,
-    LocalEntryNotFoundError,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-    StrictDataclassError,
-)
-from safetensors import SafetensorError
-from transformers import (
-    AutoConfig,
-    AutoTokenizer,
-    BitsAndBytesConfig,
-    GenerationConfig,
-    PretrainedConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+import transformers
+from huggingface_hub import constants, errors
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils.logging import disable_progress_bar
 
 from adapop.config.presets import make_config
@@ -51,21 +26,15 @@ from adapop.model.adapter import left_out, with_adapter
 from adapop.model.chat import check_template
 from adapop.model.converted import converted, is_gguf, notes_of
 from adapop.model.cpu_speed import speed_note, with_precision
-from adapop.model.out_of_memory import is_out_of_memory
+from adapop.model.failures import failure, named_failures
 from adapop.model.precision import emulated_bfloat16, set_products
 from adapop.model.trial import try_out
-from adapop.online.client import connection_hint
 from adapop.paths import ORACLE, SHIPPED
 
-HUB_PAGE = "https://huggingface.co/{}"
 # while transformers loads a model, it replaces torch's weight initialisation globally: a model made
 # in another thread would stay uninitialised, and two loads at once may never restore it
 READING = threading.RLock()
 SLOW_PLACES = {"cpu", "disk"}  # where accelerate puts what no GPU has room for
-FAILURES = (
-    OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError,
-    ArithmeticError, AssertionError, MemoryError, SafetensorError, StrictDataclassError,
-)  # fmt: skip
 FETCHED = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 PATIENCE = 5.0  # seconds for the Hub's first answer
 ROOMY = 0.6  # of a GPU's memory: with no more than that in weights, a run's passes fit beside them
@@ -86,42 +55,29 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
         check_template(tokenizer)  # before gigabytes are loaded
     with READING:
         base = _base(config, tokenizer, fresh=adapter is None)
-        base.generation_config = GenerationConfig(eos_token_id=checks.reply_ends(base, tokenizer))
+        ends = checks.reply_ends(base, tokenizer)
+        base.generation_config = transformers.GenerationConfig(eos_token_id=ends)
         steady_attention(base)
         set_products(config, base.device)
         network = with_adapter(base, config, adapter)
     model = AdaptedModel(network, tokenizer, config.system or "")
-    notes = (
-        *notes_of(config.model),
-        *(template.notes(tokenizer) if tokenizer.chat_template else ()),
-    )
-    model.notes = (
-        *notes,
-        *left_out(network, config),
-        *emulated_bfloat16(config),
-        *speed_note(config),
-    )
+    thinking = template.notes(tokenizer) if tokenizer.chat_template else ()
+    model.notes = (*notes_of(config.model), *thinking, *left_out(network, config))
+    model.notes += (*emulated_bfloat16(config), *speed_note(config))
     return model
 
 
 def fetch(config: RunConfig) -> None:
     """Brings a model's files onto the disk: time that no lent GPU should wait for. Raises what
     `adapted_model` does of the Hub."""
-    try:
+    with named_failures(config):
         if not _is_local(config):
-            snapshot_download(
-                config.model,
-                revision=config.revision,
-                allow_patterns=FETCHED,
-                ignore_patterns="*/*",
-            )
-    except FAILURES as error:
-        raise _named(error, config) from error
+            files = {"allow_patterns": FETCHED, "ignore_patterns": "*/*"}
+            hub.snapshot_download(config.model, revision=config.revision, **files)
 
 
 def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
-    """The configured model's tokenizer, which pads on the left. Raises ModelError: there is none,
-    or no access to it."""
+    """The model's tokenizer, padding on the left. Raises ModelError: none, or no access."""
     return _shipped_tokenizer(config.model) if config.model in SHIPPED else _tokenizer(config)
 
 
@@ -132,19 +88,14 @@ def _shipped_tokenizer(model: str) -> PreTrainedTokenizerBase:
 
 
 def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
-    try:
+    with named_failures(config):
         if not _is_local(config):
             _ask_once(config)
-        try_out(source_of(config), config.revision)
-        tokenizer = AutoTokenizer.from_pretrained(
-            source_of(config),
-            revision=config.revision,
-            padding_side="left",
-            trust_remote_code=False,
-        )
-        try_out(source_of(config), config.revision)  # one of the Hub is there only now
-    except FAILURES as error:
-        raise _named(error, config) from error
+        source, options = source_of(config), {"padding_side": "left", "trust_remote_code": False}
+        try_out(source, config.revision)
+        load = transformers.AutoTokenizer.from_pretrained
+        tokenizer = load(source, revision=config.revision, **options)
+        try_out(source, config.revision)  # one of the Hub is there only now
     checks.check_number("tokenizer_config.json", "model_max_length", tokenizer.model_max_length)
     if not isinstance(tokenizer.chat_template, str | dict):  # a base model
         tokenizer.chat_template = None
@@ -154,34 +105,30 @@ def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
 
 
 def _ask_once(config: RunConfig) -> None:
-    """Fails within seconds where a model was never downloaded and the Hub does not answer;
-    transformers takes long."""
+    """Fails soon where a model was never downloaded and no Hub answers; transformers takes long."""
     file = {"repo_id": config.model, "filename": "config.json", "revision": config.revision}
     try:
-        if not isinstance(try_to_load_from_cache(**file), str):
-            get_hf_file_metadata(hf_hub_url(**file), timeout=PATIENCE)
-    except (HfHubHTTPError, ValueError):  # an answer, or no name for a model
+        if not isinstance(hub.try_to_load_from_cache(**file), str):
+            hub.get_hf_file_metadata(hub.hf_hub_url(**file), timeout=PATIENCE)
+    except (errors.HfHubHTTPError, ValueError):  # an answer, or no name for a model
         return
     except Exception as error:  # the Hub's client has its own kinds, which differ by its version
-        raise LocalEntryNotFoundError(f"{constants.ENDPOINT} does not answer") from error
+        raise errors.LocalEntryNotFoundError(f"{constants.ENDPOINT} does not answer") from error
 
 
 def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) -> PreTrainedModel:
-    """The base, checked before and after its weights are loaded. fresh: whether it will get a new
-    adapter."""
+    """The base, checked before and after it is loaded. fresh: whether it will get a new adapter."""
     if config.model in SHIPPED or not (sys.stderr and sys.stderr.isatty()):
         disable_progress_bar()  # it loads within a second, or nobody looks
     bits = _four_bits(config) if config.four_bit else {}
-    try:
+    with named_failures(config):
         shape = _shape(config)
         kind, outline = checks.outline_of(shape)
         checks.check_size(outline, Path(config.model))
-    except FAILURES as error:
-        raise _named(error, config) from error
     checks.check_vocabulary(outline, tokenizer)
     if fresh:
         with_adapter(outline, replace(config, lora_rank=1))
-    try:
+    with named_failures(config):
         base, read = kind.from_pretrained(
             source_of(config),
             config=shape,
@@ -193,17 +140,14 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
             output_loading_info=True,
             **bits,
         )
-    except FAILURES as error:
-        raise _named(error, config) from error
     checks.check_weights(base, read["missing_keys"])
     if SLOW_PLACES & {*map(str, getattr(base, "hf_device_map", {}).values())}:
-        raise _named(MemoryError(), config)
+        raise failure(MemoryError(), config)
     return base
 
 
 def steady_attention(base: PreTrainedModel) -> None:
-    """Rules out the kinds of attention that compute something else than the model was trained
-    with."""
+    """Rules out attention that computes something else than the model was trained with."""
     # its backward pass can give NaN on an H100 (pytorch#196678)
     torch.backends.cuda.enable_cudnn_sdp(False)
     if getattr(base.config.get_text_config(), "attn_logit_softcapping", None):
@@ -211,12 +155,10 @@ def steady_attention(base: PreTrainedModel) -> None:
         base.set_attn_implementation("eager")
 
 
-def _shape(config: RunConfig) -> PretrainedConfig:
-    """The model's config.json, without dropout and jitter: a score must be the same whenever it is
-    taken."""
-    shape = AutoConfig.from_pretrained(
-        source_of(config), revision=config.revision, trust_remote_code=False
-    )
+def _shape(config: RunConfig) -> transformers.PretrainedConfig:
+    """The model's config.json, without dropout and jitter: scores must not vary."""
+    options = {"revision": config.revision, "trust_remote_code": False}
+    shape = transformers.AutoConfig.from_pretrained(source_of(config), **options)
     for part in (shape, shape.get_text_config()):
         for name, value in vars(part).copy().items():
             if isinstance(value, float) and ("drop" in name or "jitter" in name):
@@ -252,90 +194,17 @@ def _is_local(config: RunConfig) -> bool:
 
 
 def _four_bits(config: RunConfig) -> dict:
-    """NF4 with double quantisation (Dettmers et al., NeurIPS 2023, arXiv 2305.14314); the adapter
-    stays in float32."""
+    """NF4 with double quantisation (Dettmers et al., NeurIPS 2023, arXiv 2305.14314)."""
     if find_spec("bitsandbytes") is None:
-        raise ModelError(
-            "A 4-bit base needs bitsandbytes, which is not installed.", "pip install bitsandbytes"
-        )
+        message = "A 4-bit base needs bitsandbytes, which is not installed."
+        raise ModelError(message, "pip install bitsandbytes")
     if not torch.cuda.is_available():
-        raise ModelError(
-            "A 4-bit base needs an NVIDIA GPU, and none is seen here.", "Load the model as it is."
-        )
-    quantisation = BitsAndBytesConfig(
+        message = "A 4-bit base needs an NVIDIA GPU, and none is seen here."
+        raise ModelError(message, "Load the model as it is.")
+    quantisation = transformers.BitsAndBytesConfig(
         load_in_4bit=True,
         bnb_4bit_quant_type="nf4",
         bnb_4bit_use_double_quant=True,
         bnb_4bit_compute_dtype=getattr(torch, config.precision),
     )
     return {"quantization_config": quantisation}
-
-
-def _named(error: Exception, config: RunConfig) -> ModelError:
-    """The error of a model that could not be loaded, with its cause and what to do next."""
-    page, causes = HUB_PAGE.format(config.model), list(_causes(error))
-    # Python's own words, which leave the kind out
-    own = isinstance(error, LookupError | TypeError | AttributeError)
-    message = f"{type(error).__name__}: {error}" if own or not str(error) else str(error)
-
-    def any_is(*kinds: type) -> bool:
-        return any(isinstance(cause, kinds) for cause in causes)
-
-    if any_is(GatedRepoError):
-        why = "it is gated, and you have no access with this token, or no token"
-        fix = f"Accept its licence at {page}, then set HF_TOKEN to a token of that account."
-    elif any_is(RevisionNotFoundError):
-        why, fix = f"it has no revision {config.revision!r}", f"See {page}/tree/main."
-    elif any_is(RepositoryNotFoundError):
-        why, fix = (
-            "the Hub has no such model, or it is private",
-            "Check the name; for a private model set HF_TOKEN.",
-        )
-    elif any(isinstance(cause, OSError) and cause.errno == errno.ENOSPC for cause in causes):
-        why, fix = "the disk is full", "Make room, or set HF_HOME to a folder on another disk."
-    elif any(map(is_out_of_memory, causes)):
-        why, fix = "the memory is full", "Load it in 4 bits (--four-bit), or use a smaller model."
-    elif any_is(LocalEntryNotFoundError) or "We couldn't connect to" in message:
-        off = (
-            "HF_HUB_OFFLINE is set"
-            if constants.HF_HUB_OFFLINE
-            else f"{constants.ENDPOINT} does not answer"
-        )
-        why = f"no folder has this name, it was never downloaded here, and {off}"
-        hint = "" if constants.HF_HUB_OFFLINE else f" {connection_hint(constants.ENDPOINT)}"
-        fix = f"Connect and try again, or name a folder that holds the model.{hint}"
-    elif "trust_remote_code" in message:
-        why, fix = (
-            "it comes with code of its own, which is never run here",
-            "Use a model that needs none.",
-        )
-    elif "Repo id must" in message:
-        why, fix = "no folder has this name, and no model of the Hub can have it", "Check the path."
-    elif pointers := checks.lfs_pointers(Path(config.model)):
-        why = f"{pointers[0]} only stands for a file that Git LFS has not fetched"
-        fix = "Run `git lfs pull` in the folder, or download the model with `hf download`."
-    elif "safetensors" in message and (
-        "no file named" in message or "does not appear to have" in message
-    ):
-        if Path(config.model).is_dir() and not any(Path(config.model).glob("*.bin")):
-            why, fix = (
-                "its folder holds no weights",
-                "Copy or download the whole model, with its *.safetensors files.",
-            )
-        else:
-            why = "it has no safetensors weights, and pickled ones are never read"
-            fix = "Use another revision of it, or convert it to safetensors."
-    else:
-        sizes = "its weights have other sizes than its config.json describes"
-        why = (
-            sizes if "ignore_mismatched_sizes" in message else message.splitlines()[0].rstrip(".:")
-        )
-        fix = "Check the name, and that the folder or repository is complete."
-    return ModelError(f"The model {config.model!r} cannot be loaded: {why}.", fix)
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and the chain of its causes: transformers wraps the Hub's errors."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__

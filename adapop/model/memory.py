@@ -1,5 +1,4 @@
-"""How much memory a run will need, from a model's configuration alone: nothing is loaded or
-downloaded."""
+"""How much memory a run will need, from a model's configuration alone: nothing is loaded."""
 
 import json
 from collections.abc import Mapping
@@ -9,25 +8,23 @@ from typing import Any
 from adapop.config.run import ALL_LINEAR, RunConfig
 from adapop.paths import SANDBOX_FOLDER
 
-SANDBOX_MODEL: dict[str, Any] = json.loads(
-    (SANDBOX_FOLDER / "config.json").read_text(encoding="utf-8")
-)
+SANDBOX_MODEL: dict[str, Any] = json.loads((SANDBOX_FOLDER / "config.json").read_text("utf-8"))
 WIDTH = {"bfloat16": 2, "float32": 4, "auto": 2}  # bytes; at least
 FLOAT32 = 4
 # bytes per weight in NF4 with double quantisation: 4 bits and 0.127 bits of scales
 FOUR_BITS = 0.516
 ADAPTER_COPIES = 4  # value, gradient and AdamW's two moments, all in float32
-# before and after attention and MLP; others have two per block
+# kinds with norms before and after attention and MLP; others have two per block
 FOUR_NORMS = ("gemma2", "gemma3", "gemma3_text")
-# its linear maps are others; how many positions it learns, where its file is silent
+# a kind with other linear maps; the positions it learns, where its config.json is silent
 GPT2, POSITIONS = "gpt2", 1024
-# of GPT-2's
+# GPT-2's names -> the common ones
 COMMON_NAMES = {
     "n_embd": "hidden_size",
     "n_layer": "num_hidden_layers",
     "n_head": "num_attention_heads",
 }
-# o_proj's is kept anyway
+# linear maps that read the same input; o_proj's is kept anyway
 SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("down_proj",))
 SAME_INPUT += (("attn.c_attn",), ("mlp.c_fc",), ("mlp.c_proj",))
 # the MLP's width; OPT, Falcon, GPT-2
@@ -74,22 +71,16 @@ def footprint(
     # log-softmax, its gradient and that of the logits
     head = rows * answer * model["vocab_size"] * 3 * FLOAT32
     activations = rows * tokens * layers * stored + max(head, rows * tokens * passing)
-    return Footprint(
-        _weight_bytes(model, config),
-        adapter_size(model, config) * FLOAT32 * ADAPTER_COPIES,
-        activations,
-    )
+    adapter = adapter_size(model, config) * FLOAT32 * ADAPTER_COPIES
+    return Footprint(_weight_bytes(model, config), adapter, activations)
 
 
 def row_bytes(
     model: Mapping[str, Any], width: int, tokens: int, answer: int, new_tokens: int = 0
 ) -> int:
     """Bytes that a row takes at most without a gradient: to be scored by both models, all hidden
-    states kept; or, with new_tokens, to be continued by so many.
-
-    model: its config.json. width: bytes of a weight. tokens: of the row. answer: how many of them
-    are scored.
-    """
+    states kept; or, with new_tokens, to be continued by so many. model: its config.json. width:
+    bytes of a weight. tokens: of the row. answer: how many of them are scored."""
     hidden, layers = model["hidden_size"], model["num_hidden_layers"]
     passing = width * 2 * _inner(model) + FLOAT32 * 4 * hidden
     cache = layers * width * 2 * _attention(model)[1]
@@ -102,9 +93,7 @@ def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:
     """Number of weights in the adapter."""
     blocks = model["num_hidden_layers"] if config.lora_layers is None else len(config.lora_layers)
     adapted = _adapted_shapes(_linear_shapes(model), config)
-    return blocks * sum(
-        config.lora_rank * (inputs + outputs) for inputs, outputs in adapted.values()
-    )
+    return blocks * config.lora_rank * sum(map(sum, adapted.values()))
 
 
 def operations(
@@ -121,17 +110,14 @@ def operations(
     block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
     base = model["num_hidden_layers"] * block + head
     if backward:
-        base += _backward_blocks(model, config) * block + (
-            0 if config.method in OF_A_BLOCK else head
-        )
+        base += _backward_blocks(model, config) * block
+        base += 0 if config.method in OF_A_BLOCK else head
     return 2.0 * (base + adapter_size(model, config) * tokens * (3 if backward else 1))
 
 
 def _backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
     """Number of blocks that the gradient passes through, from the loss down to the lowest adapter.
-
-    For methods whose loss is of one block's output, the highest adapted block is that block.
-    """
+    For methods whose loss is of one block's output, the highest adapted block is that block."""
     if config.lora_layers is None:
         return model["num_hidden_layers"]
     top = max(config.lora_layers) + 1 if config.method in OF_A_BLOCK else model["num_hidden_layers"]
@@ -139,11 +125,9 @@ def _backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
 
 
 def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
-    width, hidden, layers = (
-        WIDTH[config.precision],
-        model["hidden_size"],
-        model["num_hidden_layers"],
-    )
+    width = WIDTH[config.precision]
+    hidden = model["hidden_size"]
+    layers = model["num_hidden_layers"]
     shapes = _linear_shapes(model)
     linear = layers * sum(inputs * outputs for inputs, outputs in shapes.values())
     gpt2 = model.get("model_type") == GPT2
@@ -155,10 +139,8 @@ def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
     elif model.get("attention_bias") or model.get("model_type") in BIASED:
         bias = layers * (queries + 2 * keys)
     embedding = model["vocab_size"] * hidden * (1 if model.get("tie_word_embeddings", gpt2) else 2)
-    return (
-        int(linear * (FOUR_BITS if config.four_bit else width))
-        + (norms * hidden + bias + embedding) * width
-    )
+    narrow = int(linear * (FOUR_BITS if config.four_bit else width))
+    return narrow + (norms * hidden + bias + embedding) * width
 
 
 def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]:
@@ -176,14 +158,11 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
     if width < FLOAT32:
         read = sum(inputs for inputs, _ in adapted.values())
     else:
-        read = sum(
-            shapes[names[0]][0] for names in SAME_INPUT if any(name in adapted for name in names)
-        )
+        groups = [names for names in SAME_INPUT if not adapted.keys().isdisjoint(names)]
+        read = sum(shapes[names[0]][0] for names in groups)
     gpt2 = model.get("model_type") == GPT2
-    stored = (
-        width * (4 * _attention(model)[0] + (4 if gpt2 else 3) * inner)
-        + (width if gpt2 else FLOAT32) * 2 * hidden
-    )
+    stored = width * (4 * _attention(model)[0] + (4 if gpt2 else 3) * inner)
+    stored += (width if gpt2 else FLOAT32) * 2 * hidden
     stored += FLOAT32 * (read + config.lora_rank * len(adapted))
     return stored, width * 2 * inner + FLOAT32 * 4 * hidden
 
@@ -191,19 +170,15 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
 def _adapted_shapes(
     shapes: Mapping[str, tuple[int, int]], config: RunConfig
 ) -> dict[str, tuple[int, int]]:
-    """The linear maps that get an adapter, as name -> (inputs, outputs). A target is the last part
-    of a name."""
-    everything = config.lora_targets == (ALL_LINEAR,)
-    return {
-        name: shape
-        for name, shape in shapes.items()
-        if everything or name.split(".")[-1] in config.lora_targets
-    }
+    """The linear maps with an adapter: name -> (inputs, outputs). A target ends a name."""
+    if config.lora_targets == (ALL_LINEAR,):
+        return dict(shapes)
+    targets = config.lora_targets
+    return {name: shape for name, shape in shapes.items() if name.split(".")[-1] in targets}
 
 
 def _inner(model: Mapping[str, Any]) -> int:
-    """Width of the MLP; where the configuration names none (GPT-2, Bloom), four times the hidden
-    size."""
+    """Width of the MLP; where none is named (GPT-2, Bloom), four times the hidden size."""
     return next((model[name] for name in INNER if model.get(name)), 4 * model["hidden_size"])
 
 

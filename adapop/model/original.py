@@ -1,5 +1,4 @@
-"""What original models replied, kept on disk: it never changes, so it is generated once. Safe to
-delete."""
+"""What original models replied, kept on disk: generated once. Safe to delete."""
 
 import hashlib
 import json
@@ -25,11 +24,7 @@ class KeptReplies:
     """Greedy replies of original models, by the content of weights, prompt and limits."""
 
     def __init__(self, weights: str) -> None:
-        """weights: what `digest` gives.
-
-        Raises:
-            ConfigError: the cache folder cannot be used.
-        """
+        """weights: what `digest` gives. Raises ConfigError: the cache folder cannot be used."""
         self._weights, self._cache = weights, Cache(cache_root() / FOLDER)
 
     def of(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> dict[int, tuple]:
@@ -77,8 +72,7 @@ def kept_replies(model: "AdaptedModel") -> KeptReplies | None:
 
 
 def digest(base: torch.nn.Module) -> str:
-    """A hash of a model's weights as they are in memory, and of the version of torch that
-    computes with them."""
+    """A hash of a model's weights as in memory, and of the version of torch."""
     hashed = hashlib.blake2b(torch.__version__.encode(), digest_size=16)
     for name, value in base.state_dict().items():
         if "lora_" not in name:

@@ -1,5 +1,4 @@
-"""Running out of memory: how to recognise it, how much is free, and retrying work on rows in
-smaller pieces."""
+"""Running out of memory: recognising it, how much is free, retrying work in smaller pieces."""
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +12,7 @@ from adapop.errors import RunError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# in messages of failed allocations that raise no OutOfMemoryError: CPU, pinned memory, cuBLAS's
-# workspace and handle
+# in messages of failed allocations without an OutOfMemoryError: CPU, pinned memory, cuBLAS
 ALLOCATORS = (
     "DefaultCPUAllocator", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED",
     "CUBLAS_STATUS_NOT_INITIALIZED",
@@ -35,17 +33,14 @@ LIMITS = (
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that an allocation failed, on an accelerator or on the CPU."""
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or any(
-        text in str(error) for text in ALLOCATORS
-    )
+    of_kind = isinstance(error, (torch.OutOfMemoryError, MemoryError))
+    return of_kind or any(text in str(error) for text in ALLOCATORS)
 
 
 def free_bytes(device: torch.device, container: Path = CONTAINER) -> int:
-    """Bytes that tensors can still take.
-
-    On a GPU: the free memory and what torch has reserved but does not use. On the CPU: what the
-    system can give without swapping, or what is left of this container's limit if that is less.
-    """
+    """Bytes that tensors can still take. On a GPU: the free memory and what torch has reserved but
+    does not use. On the CPU: what the system can give without swapping, or what is left of this
+    container's limit if that is less."""
     if device.type == "cuda":
         held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + held
@@ -55,18 +50,15 @@ def free_bytes(device: torch.device, container: Path = CONTAINER) -> int:
 def _left_in(container: Path) -> Iterator[int]:
     """Bytes left up to the container's memory limit, where there is one."""
     for limit, taken, statistics, files in LIMITS:
-        if (container / limit).is_file() and (
-            most := (container / limit).read_text().strip()
-        ) != "max":
-            counted = dict(
-                line.split() for line in (container / statistics).read_text().splitlines()
-            )
+        most = (container / limit).read_text().strip() if (container / limit).is_file() else "max"
+        if most != "max":
+            lines = (container / statistics).read_text().splitlines()
+            counted = dict(map(str.split, lines))
             yield int(most) - int((container / taken).read_text()) + int(counted[files])
 
 
 def release() -> None:
-    """Frees what nothing refers to any more, and returns torch's unused memory to the GPU, where
-    there is one."""
+    """Frees what nothing refers to, and returns torch's unused memory to a GPU."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
@@ -79,12 +71,7 @@ def in_pieces(
     halved: Callable[[int], None] = lambda size: None,
 ) -> Iterator[Result]:
     """The work's result on each piece of at most `size` rows, halved whenever memory runs out.
-
-    halved: called with each new size.
-
-    Raises:
-        RunError: memory runs out on a single row.
-    """
+    halved: called with each new size. Raises RunError: memory runs out on a single row."""
     start = 0
     while start < len(rows):
         piece = rows[start : start + size]
@@ -108,8 +95,6 @@ def in_pieces(
 
 def too_large(what: str) -> RunError:
     """The error for `what`, which does not fit into memory and cannot be made smaller."""
-    return RunError(
-        f"Memory ran out on {what}, and there is nothing smaller to try.",
-        "Free memory on the device, shorten the facts, or use a smaller model or a device with "
-        "more.",
-    )
+    message = f"Memory ran out on {what}, and there is nothing smaller to try."
+    fix = "Free memory on the device, shorten the facts, or use a smaller model or larger device."
+    return RunError(message, fix)

@@ -1,5 +1,4 @@
-"""Rows that begin alike, packed: a line of a batch holds each beginning that several of its rows
-share once.
+"""Rows that begin alike, packed: a line of a batch holds each shared beginning once.
 
 So a line is a tree: every token sees the tokens before it in its own row, at the positions they
 have there. This is done through transformers' own mask functions, which models with sliding windows
@@ -39,10 +38,8 @@ def lines_of(
     order: Sequence[int], own: Sequence[int], shared: Sequence[int], longest: int
 ) -> tuple[list[list[int]], int]:
     """(the rows of each line, tokens that are read in all); no lines where packing would not pay.
-
     own, shared: of each row in order, the tokens that it adds to a line and those that it has in
-    common with the row before it. longest: tokens of the longest row.
-    """
+    common with the row before it. longest: tokens of the longest row."""
     ends = list(accumulate(own))
     count = -(-ends[-1] // max(LINE, 2 * longest))
     lines: list[list[int]] = [[] for _ in range(count)]
@@ -59,21 +56,16 @@ def lines_of(
 
 @contextmanager
 def read_as(batch: AnswerTokens) -> Iterator[dict[str, Tensor]]:
-    """A context with the model's inputs for a batch; in it, tokens of a packed batch attend to
-    their own row alone."""
+    """A context with the model's inputs for a batch; tokens attend to their own row alone."""
     if batch.tree is None:
         yield {"input_ids": batch.ids}
         return
     before = _BATCH.set(batch)
     try:
-        # with a mask, transformers does not take each step back of the positions for the beginning
-        # of a new text
+        # with a mask, transformers does not take each step back of positions for a new text
         every = torch.ones_like(batch.ids)
-        yield {
-            "input_ids": batch.ids,
-            "position_ids": batch.tree.positions,
-            "attention_mask": every,
-        }
+        read = {"input_ids": batch.ids, "position_ids": batch.tree.positions}
+        yield read | {"attention_mask": every}
     finally:
         _BATCH.reset(before)
 
@@ -89,10 +81,8 @@ def _aware(make_mask: Callable) -> Callable:
         batch = _BATCH.get()
         if batch is None:
             return make_mask(mask_function=mask_function, device=device, **given)
-        positions, part, shared = (
-            indices.to(device)
-            for indices in (batch.tree.positions, batch.tree.part, batch.tree.shared)
-        )
+        tree = batch.tree.to(device)
+        positions, part, shared = tree.positions, tree.part, tree.shared
 
         def sees(line: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             return positions[line, key] < shared[line, part[line, query], part[line, key]]
@@ -111,24 +101,17 @@ for _name in ("sdpa", "eager"):
 
 def tried(vocabulary: int) -> list[Row]:
     """Rows that `packs` reads, of lengths that differ, the first with nothing of its own before the
-    answer. Of the whole vocabulary: where the first tokens are marks that no text begins with, bf16
-    rounds by a fifth."""
+    answer. Of the whole vocabulary: where texts begin with odd marks, bf16 rounds by a fifth."""
     rng = random.Random(0)
     one, two, three = (tuple(rng.randrange(vocabulary) for _ in range(3)) for _ in range(3))
-    return [
-        Row(one, two[:2], 0),
-        Row((*one, *three[:2]), two[:1], 1),
-        Row((*one, *two), three[1:], 2),
-    ]
+    longer = Row((*one, *three[:2]), two[:1], 1)
+    return [Row(one, two[:2], 0), longer, Row((*one, *two), three[1:], 2)]
 
 
 @torch.no_grad()
 def packs(base: torch.nn.Module, logits: Callable[[AnswerTokens], Tensor]) -> bool:
     """Whether a base gives the same logits [N, V], but for rounding, for packed rows as for others.
-
-    In bf16 rounding is as large as what a state or ALiBi makes of a few tokens: such models are
-    told by their kind.
-    """
+    In bf16 rounding is as large as what a state or ALiBi makes of few tokens: their kind tells."""
     if not can_drop_rows(base) or getattr(base.config.get_text_config(), "alibi", False):
         return False
     rows = tried(base.get_input_embeddings().weight.shape[0])

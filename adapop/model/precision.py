@@ -1,6 +1,5 @@
-"""Whether there is a GPU here and can calculate in the run's precision, how it multiplies, and
-logits in float32 of a model whose weights are narrower: in bf16 a logit near 29 is off by up to
-0.06."""
+"""What precision a GPU here calculates in, and logits in float32 of a model with narrower weights:
+in bf16 a logit near 29 is off by up to 0.06."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,10 +28,7 @@ def emulated_bfloat16(config: RunConfig) -> tuple[Remark, ...]:
         return ()
     for device in range(torch.cuda.device_count()):
         if (arch := torch.cuda.get_device_capability(device)) < AMPERE:
-            about = {
-                "gpu": torch.cuda.get_device_name(device),
-                "capability": f"{arch[0]}.{arch[1]}",
-            }
+            about = {"gpu": torch.cuda.get_device_name(device), "capability": "{}.{}".format(*arch)}
             return (Remark("emulated_bfloat16", about),)
     return ()
 
@@ -61,10 +57,7 @@ def set_products(config: RunConfig, device: torch.device) -> None:
 
 def logits_of(head: nn.Module, states: Tensor) -> Tensor:
     """What an output layer makes of states [N, D]: [N, V], in float32 where its own weights are
-    narrower.
-
-    A layer of another kind, such as one with an adapter, gives what it gives.
-    """
+    narrower. A layer of another kind, such as one with an adapter, gives what it gives."""
     return _in_float32(head, states) if _is_narrow(head) else head(states)
 
 
@@ -88,8 +81,7 @@ def _in_float32(head: nn.Linear, states: Tensor) -> Tensor:
 
 
 class _Product(torch.autograd.Function):
-    """States [N, D] times a frozen matrix [V, D] in float32, of which only a part is held in
-    float32."""
+    """States [N, D] times a frozen matrix [V, D] in float32, which is widened part by part."""
 
     @staticmethod
     @exact_products()

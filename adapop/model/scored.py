@@ -14,8 +14,7 @@ from adapop.model.tokens import AnswerTokens
 
 @dataclass(frozen=True)
 class Scored:
-    """The results of a forward pass at its N answer tokens, in float32, or float64 if the model
-    is."""
+    """Results of a forward pass at its N answer tokens, in float32, or float64 if the model is."""
 
     nll: Tensor
     """-log p of each gold token, [N], nats."""
@@ -26,8 +25,7 @@ class Scored:
     logits: Tensor | None = None
     """Logits that predict each token, [N, V]; None unless asked for, as the two fields below."""
     hidden: Tensor | None = None
-    """Mean over the answer's own positions and the last four layers of the hidden states, [B,
-    D]."""
+    """Mean of the hidden states over the answer's positions and the last four layers, [B, D]."""
     states: Tensor | None = None
     """One block's output where each token is predicted and where it is read, [2, N, D]."""
     gold: Tensor | None = None
@@ -35,15 +33,11 @@ class Scored:
 
     def per_row(self, values: Tensor) -> Tensor:
         """Sum of a per-token tensor over each row: [N] -> [B]."""
-        return torch.zeros(self.rows, dtype=values.dtype, device=values.device).index_add(
-            0, self.row, values
-        )
+        return values.new_zeros(self.rows).index_add(0, self.row, values)
 
     def row_mean(self, values: Tensor, counted: Tensor | None = None) -> Tensor:
-        """Mean of a per-token tensor over each row's tokens: [N] -> [B].
-
-        counted: [N], bool; the mean is over these tokens only, 0 for a row without one.
-        """
+        """Mean of a per-token tensor over each row's tokens: [N] -> [B]. counted: [N], bool; the
+        mean is over these tokens only, 0 for a row without one."""
         weight = torch.ones_like(values) if counted is None else counted.to(values.dtype)
         return self.per_row(values * weight) / self.per_row(weight).clamp(min=1)
 
@@ -56,23 +50,17 @@ class Scored:
         return list(zip(p.tolist(), rank.tolist()))
 
     def part(self, batch: AnswerTokens, token: int, row: int) -> Scored:
-        """The results of `batch`, whose tokens and rows begin at these indices of the joint
-        pass."""
+        """The results of `batch`, whose tokens and rows begin at these indices."""
         tokens, rows = slice(token, token + batch.count), slice(row, row + batch.rows)
-        return Scored(
-            self.nll[tokens],
-            batch.row,
-            batch.rows,
-            None if self.logits is None else self.logits[tokens],
-            None if self.hidden is None else self.hidden[rows],
-            None if self.states is None else self.states[:, tokens],
-            self.gold[tokens],
-        )
+        logits = None if self.logits is None else self.logits[tokens]
+        hidden = None if self.hidden is None else self.hidden[rows]
+        states = None if self.states is None else self.states[:, tokens]
+        nll, gold = self.nll[tokens], self.gold[tokens]
+        return Scored(nll, batch.row, batch.rows, logits, hidden, states, gold)
 
 
 class FirstToken(LogitsProcessor):
-    """How likely each reply of a batch was to begin with a given token; what is generated stays as
-    it is."""
+    """How likely each reply of a batch was to begin with a given token; changes nothing."""
 
     def __init__(self, tokens: Sequence[int]) -> None:
         """tokens: id of a token for each reply."""
@@ -100,10 +88,7 @@ class JointPass:
         self, batch: AnswerTokens, settings: tuple, score: Callable[[AnswerTokens], Scored]
     ) -> Scored | None:
         """The results of one part; None if the batch is no part, or the pass was run without what
-        is wanted.
-
-        settings: (block, hidden, logits), as in `AdaptedModel.score`.
-        """
+        is wanted. settings: (block, hidden, logits), as in `AdaptedModel.score`."""
         token = row = 0
         for part in self.parts:
             if part is batch:
@@ -114,17 +99,12 @@ class JointPass:
         if self._made is None:
             self._made = settings, score(self.whole)
         made, scored = self._made
-        return (
-            scored.part(batch, token, row)
-            if made[:2] == settings[:2] and made[2] >= settings[2]
-            else None
-        )
+        fits = made[:2] == settings[:2] and made[2] >= settings[2]
+        return scored.part(batch, token, row) if fits else None
 
 
 def pooled(layers: tuple[Tensor, ...], batch: AnswerTokens) -> Tensor:
     """Mean over layers and over each row's answer positions, [B, D]."""
     tokens = torch.stack([batch.at(layer, batch.reads).float() for layer in layers]).mean(0)
-    total = torch.zeros(batch.rows, tokens.shape[1], device=tokens.device).index_add(
-        0, batch.row, tokens
-    )
+    total = tokens.new_zeros(batch.rows, tokens.shape[1]).index_add(0, batch.row, tokens)
     return total / torch.bincount(batch.row, minlength=batch.rows).unsqueeze(1)

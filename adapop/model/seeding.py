@@ -4,8 +4,7 @@ import torch
 
 
 def seeded(seed: int, *stream: int) -> torch.Generator:
-    """A random generator for one purpose: the same (seed, stream) draws the same numbers in every
-    process."""
+    """A random generator for one purpose: (seed, stream) draws the same in every process."""
     mixed = seed
     for number in stream:
         mixed = (mixed * 1_000_003 + number + 1) % (2**63 - 1)

@@ -120,11 +120,9 @@ def _trial(tokenizer: Tokenizer, way: Manner, turns: Turns) -> str:
 
 
 def _closing(template: str, ending: str) -> str:
-    """What ends the thought that a prompt leaves open, "" if none is.
-
-    ending: what the prompt has behind the question. Blank space is as in Qwen3's empty thought, or
-    as the template itself writes it behind the tag.
-    """
+    """What ends the thought that a prompt leaves open, "" if none is. ending: what the prompt has
+    behind the question. Blank space is as in Qwen3's empty thought, or as the template itself
+    writes it behind the tag."""
     tag = next(reversed([*TAG.finditer(ending)]), None)
     if tag is None or NO_THOUGHT.match(tag[0]):
         return ""
@@ -134,12 +132,10 @@ def _closing(template: str, ending: str) -> str:
     elif "|" not in tag[0]:
         end = f"{tag[0][0]}/{tag[0][1:]}"
     else:
-        raise ModelError(
-            f"The model's chat template opens a thought with {truncated(tag[0])!r}, whose end is "
-            f"not "
-            "known: answers would be scored inside it.",
-            "Pick a model that answers at once, or end the thought in its chat_template.jinja.",
-        )
+        why = "whose end is not known: answers would be scored inside it"
+        thought = f"The model's chat template opens a thought with {truncated(tag[0])!r}"
+        fix = "Pick a model that answers at once, or end the thought in its chat_template.jinja."
+        raise ModelError(f"{thought}, {why}.", fix)
     blanks = re.findall(re.escape(end) + r"((?:\\n|\s)*)", template)
     behind = max((blank.replace("\\n", "\n") for blank in blanks), key=len, default="")
     before = ending[tag.end() :]

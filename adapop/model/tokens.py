@@ -22,6 +22,9 @@ from adapop.errors import DataError
 from adapop.facts.fact import GROUPS, Fact, FactSet, OwnAnswer
 from adapop.model.chat import encode_answer, encode_prompt, plain, turn_end
 
+Lines = Sequence[Sequence[int]]
+NAMED = 3  # rows that are too long, in a message
+
 
 @dataclass(frozen=True)
 class Row:
@@ -48,28 +51,24 @@ class Row:
 
 @dataclass(frozen=True)
 class Tree:
-    """Who sees whom on L lines of T columns that hold up to R rows each; what rows share belongs to
-    the first."""
+    """Who sees whom on L lines of T columns with up to R rows each; the first has the shared."""
 
     positions: Tensor
     """Position of each token in its row, [L, T]; 0 in padding."""
     part: Tensor
     """The row on its line that each token belongs to, [L, T], from 0; R in padding."""
     shared: Tensor
-    """Tokens with which two rows of a line begin alike, [L, R + 1, R + 1]; more than any row has
-    for a row itself."""
+    """With how many tokens two rows of a line begin alike, [L, R + 1, R + 1]; T for itself."""
 
     def to(self, device: torch.device) -> Tree:
         """The same on a device."""
-        return Tree(
-            *(on_device(value, device) for value in (self.positions, self.part, self.shared))
-        )
+        values = (self.positions, self.part, self.shared)
+        return Tree(*(on_device(value, device) for value in values))
 
 
 @dataclass(frozen=True)
 class AnswerTokens:
-    """A batch of B rows with N answer tokens, on L lines padded on the right to T columns; L is B
-    unless packed."""
+    """B rows with N answer tokens, on L lines (B unless packed) padded to T columns."""
 
     ids: Tensor
     """Token ids, [L, T]."""
@@ -111,13 +110,12 @@ class AnswerTokens:
         """The batch on a device."""
         values = (getattr(self, field.name) for field in fields(self))
         return AnswerTokens(
-            *(None if value is None else on_device(value, device) for value in values)
+            *(value if value is None else on_device(value, device) for value in values)
         )
 
 
 def on_device(tensor: Tensor | Tree, device: torch.device) -> Tensor | Tree:
-    """The tensor on a device. It is copied to a GPU from pinned memory, so that the host does not
-    wait."""
+    """The tensor on a device; to a GPU from pinned memory, so that the host does not wait."""
     if isinstance(tensor, Tree):
         return tensor.to(device)
     if device.type != "cuda" or tensor.is_cuda:
@@ -136,8 +134,7 @@ def encode_facts(
     """One row per fact, with its own question or the given one.
 
     include_tail: whether the answer includes the tokens with which the template ends a turn.
-    spoken: by fact id, the model's own words; another answer to the fact's question stands behind
-    the same lead.
+    spoken: by fact id, the model's own words; another answer stands behind the same lead.
 
     Raises:
         DataError: an answer has no token, or what `chat.encode_prompt` raises.
@@ -151,12 +148,10 @@ def encode_facts(
         text = own.answer if own and own.gold == fact.answer else fact.answer
         encoded = encode_answer(tokenizer, question, text, system, own.lead if own else "")
         if not encoded.answer:
-            raise DataError(
-                f"The answer of {fact.id!r} has no token in this model.", "Shorten or replace it."
-            )
-        rows.append(
-            Row(encoded.prompt, encoded.answer + tail, index, len(tail), text, encoded.spans)
-        )
+            message = f"The answer of {fact.id!r} has no token in this model."
+            raise DataError(message, "Shorten or replace it.")
+        answer = encoded.answer + tail
+        rows.append(Row(encoded.prompt, answer, index, len(tail), text, encoded.spans))
     return rows
 
 
@@ -165,11 +160,9 @@ def common(first: Sequence[int], second: Sequence[int]) -> int:
     return sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(first, second)))
 
 
-def collate(rows: Sequence[Row], pad_id: int, lines: Sequence[Sequence[int]] = ()) -> AnswerTokens:
-    """Rows as one batch: each on a line of its own or, see `packing`, several on a line.
-
-    lines: the rows of each by their places, in the order of their prompts.
-    """
+def collate(rows: Sequence[Row], pad_id: int, lines: Lines = ()) -> AnswerTokens:
+    """Rows as one batch: each on a line of its own or, see `packing`, several on a line. lines: the
+    rows of each by their places, in the order of their prompts."""
     texts, parts, positions, alike = [], [], [], []
     # of each row: its line, the columns of its tokens
     begins: list[tuple[int, list[int]]] = [(0, [])] * len(rows)
@@ -206,12 +199,7 @@ def collate(rows: Sequence[Row], pad_id: int, lines: Sequence[Sequence[int]] = (
     )
 
 
-def _tree(
-    parts: Sequence[Sequence[int]],
-    positions: Sequence[Sequence[int]],
-    alike: Sequence[Sequence[int]],
-    width: int,
-) -> Tree:
+def _tree(parts: Lines, positions: Lines, alike: Lines, width: int) -> Tree:
     """alike: of each line, tokens that each row has in common with the row before it. As rows are
     in order, two rows have in common what the least alike of the rows between them have."""
     most = max(map(len, alike))
@@ -225,26 +213,18 @@ def _tree(
     return Tree(_filled(positions, width, 0), _filled(parts, width, most), shared)
 
 
-def _filled(lines: Sequence[Sequence[int]], width: int, value: int) -> Tensor:
+def _filled(lines: Lines, width: int, value: int) -> Tensor:
     return torch.tensor([[*line, *[value] * (width - len(line))] for line in lines])
 
 
-def to_continue(
-    prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device
-) -> dict[str, Tensor]:
+def to_continue(prompts: Lines, pad_id: int, device: torch.device) -> dict[str, Tensor]:
     """What transformers' `generate` reads: the prompts padded on the left, [B, T], and a mask that
-    is 0 at padding.
-
-    The mask comes from lengths, for a pad id may be a real token.
-    """
+    is 0 at padding. The mask comes from lengths, for a pad id may be a real token."""
     width = max(map(len, prompts))
     pads = [width - len(prompt) for prompt in prompts]
     ids = torch.tensor([[pad_id] * pad + list(prompt) for pad, prompt in zip(pads, prompts)])
     mask = torch.tensor([[0] * pad + [1] * (width - pad) for pad in pads])
     return {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
-
-
-NAMED = 3
 
 
 def check_lengths(
@@ -254,30 +234,27 @@ def check_lengths(
     system: str | None,
     new_tokens: int,
 ) -> None:
-    """Checks that every question fits into the model's context together with its answer or a
-    generated reply.
+    """Checks that every question fits into the model's context with its answer or a reply.
 
     limit: tokens the model can read at once; with None nothing is checked. system: the system
     prompt. new_tokens: the most tokens that are generated.
 
     Raises:
-        DataError: rows do not fit; names the first by group, place and id, with their lengths in
-            tokens.
+        DataError: rows do not fit; names the first by group, place and id, with their tokens.
     """
     if limit is None:
         return
-    lengths = [
-        (f"{group} row {place} ({fact.id!r})", _longest(tokenizer, fact, system, new_tokens))
-        for group in GROUPS
-        for place, fact in enumerate(getattr(facts, group), start=1)
-    ]
+    lengths = []
+    for group in GROUPS:
+        for place, fact in enumerate(getattr(facts, group), start=1):
+            longest = _longest(tokenizer, fact, system, new_tokens)
+            lengths.append((f"{group} row {place} ({fact.id!r})", longest))
     if over := [(row, length) for row, length in lengths if length > limit]:
         named = ", ".join(f"{row} with {length:,}" for row, length in over[:NAMED])
         more = f" and {len(over) - NAMED:,} more" if len(over) > NAMED else ""
-        raise DataError(
-            f"Too long for the model's context of {limit:,} tokens: {named}{more}.",
-            "Shorten or drop these rows, or use a model with a longer context.",
-        )
+        message = f"Too long for the model's context of {limit:,} tokens: {named}{more}."
+        fix = "Shorten or drop these rows, or use a model with a longer context."
+        raise DataError(message, fix)
 
 
 def _longest(
@@ -285,7 +262,6 @@ def _longest(
 ) -> int:
     """Tokens of the fact's longest question, plus those of the longest text that may follow it."""
     answers = [len(plain(tokenizer, text)) for text in (fact.answer, *fact.alternates)]
-    questions = [
-        len(encode_prompt(tokenizer, text, system)) for text in (fact.question, *fact.paraphrases)
-    ]
-    return max(questions) + max(*answers, new_tokens)
+    texts = (fact.question, *fact.paraphrases)
+    longest = max(len(encode_prompt(tokenizer, text, system)) for text in texts)
+    return longest + max(*answers, new_tokens)

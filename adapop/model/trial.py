@@ -1,8 +1,7 @@
 """A model's tokenizer and chat template, tried once in a process with limited memory and time.
 
 Both are programs that come with a model: a template may loop without end or fill the memory, and so
-may a tokenizer's patterns. What fails otherwise is left to the loading itself, which says it
-better.
+may a tokenizer's patterns. What else fails is left to the loading, which says it better.
 """
 
 import copy
@@ -50,10 +49,8 @@ def try_out(model: str, revision: str | None = None) -> None:
         return
     for path in sorted(folder.iterdir()):
         if path.suffix in READ and not path.is_file():
-            raise ModelError(
-                f"{path.name} in the model's folder is no file.",
-                "Copy or download the whole model again.",
-            )
+            message = f"{path.name} in the model's folder is no file."
+            raise ModelError(message, "Copy or download the whole model again.")
     content = [path.read_bytes() if (path := folder / name).exists() else b"" for name in FILES]
     digest = hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in content)).hexdigest()
     if digest not in _passed:
@@ -80,11 +77,9 @@ def _check(folder: Path) -> None:
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
         done = subprocess.run(command, cwd=ROOT, env=environment, timeout=WALL_SECONDS, **pipes)
-        status, tried, message = (
-            done.returncode,
-            done.stdout.split(),
-            done.stderr.decode(errors="replace"),
-        )
+        status = done.returncode
+        tried = done.stdout.split()
+        message = done.stderr.decode(errors="replace")
     except subprocess.TimeoutExpired as error:
         status, tried, message = -1, (error.stdout or b"").split(), ""
     reason = message.strip().rpartition("\n")[2][:MOST_REASON]
@@ -101,14 +96,10 @@ def _check(folder: Path) -> None:
     else:
         why = f"it does not end within {MOST_SECONDS} s, or takes too much memory"
     if b"template" in tried:
-        raise ModelError(
-            f"The model's chat template cannot show a question: {why}.",
-            "Correct chat_template.jinja.",
-        )
-    raise ModelError(
-        f"The model's tokenizer cannot read a text: {why}.",
-        "Use the one that came with these weights.",
-    )
+        fix = "Correct chat_template.jinja."
+        raise ModelError(f"The model's chat template cannot show a question: {why}.", fix)
+    fix = "Use the one that came with these weights."
+    raise ModelError(f"The model's tokenizer cannot read a text: {why}.", fix)
 
 
 def main(folder: Path) -> int:
@@ -148,11 +139,9 @@ def _template(folder: Path) -> str:
     if (path := folder / FILES[2]).exists():
         return path.read_text(encoding="utf-8")
     value = json.loads((folder / FILES[1]).read_text(encoding="utf-8"))["chat_template"]
-    return (
-        value
-        if isinstance(value, str)
-        else next(one["template"] for one in value if one["name"] == "default")
-    )
+    if isinstance(value, str):
+        return value
+    return next(one["template"] for one in value if one["name"] == "default")
 
 
 def _rendered(text: str, turns: list[dict], asks: bool) -> str:
@@ -160,14 +149,12 @@ def _rendered(text: str, turns: list[dict], asks: bool) -> str:
     from jinja2.ext import loopcontrols
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
-    )
+    options = {"trim_blocks": True, "lstrip_blocks": True, "extensions": [loopcontrols]}
+    environment = ImmutableSandboxedEnvironment(**options)
     environment.filters["tojson"] = lambda value, **options: json.dumps(value, ensure_ascii=False)
     environment.globals |= {"strftime_now": lambda form: form, "raise_exception": _refused}
-    given = dict.fromkeys(("date_string", "bos_token", "eos_token"), "") | dict.fromkeys(
-        ("tools", "documents")
-    )
+    given = dict.fromkeys(("date_string", "bos_token", "eos_token"), "")
+    given |= dict.fromkeys(("tools", "documents"))
     given |= {"add_generation_prompt": asks, "enable_thinking": False}
     return environment.from_string(TRACKED.sub("", text)).render(messages=turns, **given)
 

@@ -65,30 +65,23 @@ def objective_class(name: str) -> type[Objective]:
         return by_name[name]
     module, separator, own = name.partition(":")
     if not separator:
-        raise ConfigError(
-            f"Unknown method {name!r}.",
-            f"Use one of {', '.join(by_name)}, or package.module:Class.",
-        )
+        message = f"Unknown method {name!r}."
+        raise ConfigError(message, f"Use one of {', '.join(by_name)}, or package.module:Class.")
     try:
         method = getattr(import_module(module), own, None)
     # TypeError: of a name that begins with a dot
     except (ImportError, ValueError, TypeError) as error:
-        raise ConfigError(
-            f"The module of the method {name} cannot be imported ({error}).",
-            "Start from the folder that holds it, or install it; a class of a script cannot be "
-            "found again by another.",
-        ) from None
+        message = f"The module of the method {name} cannot be imported ({error})."
+        script = "a class of a script cannot be found again by another"
+        fix = f"Start from the folder that holds it, or install it; {script}."
+        raise ConfigError(message, fix) from None
     if not (isinstance(method, type) and issubclass(method, Objective)):
-        raise ConfigError(
-            f"{module} has no method {own!r}.",
-            "Name a class there that is a subclass of Objective.",
-        )
+        message = f"{module} has no method {own!r}."
+        raise ConfigError(message, "Name a class there that is a subclass of Objective.")
     if method.reduce not in REDUCE or not method.uses <= USES:
-        raise ConfigError(
-            f"{name} uses {', '.join(sorted(method.uses)) or 'nothing'} and reduces by "
-            f"{method.reduce!r}.",
-            f"A method may use {', '.join(sorted(USES))}, and reduce by {' or '.join(REDUCE)}.",
-        )
+        used = ", ".join(sorted(method.uses)) or "nothing"
+        fix = f"A method may use {', '.join(sorted(USES))}, and reduce by {' or '.join(REDUCE)}."
+        raise ConfigError(f"{name} uses {used} and reduces by {method.reduce!r}.", fix)
     return method
 
 
@@ -98,10 +91,8 @@ def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Object
     objective = objective_class(name)
     known = {item.name for item in fields(objective)}
     if unknown := set(arguments or {}) - known:
-        raise ConfigError(
-            f"{name} has no {', '.join(sorted(unknown))}.",
-            f"Its arguments: {', '.join(sorted(known)) or 'none'}.",
-        )
+        message = f"{name} has no {', '.join(sorted(unknown))}."
+        raise ConfigError(message, f"Its arguments: {', '.join(sorted(known)) or 'none'}.")
     return objective(**(arguments or {}))
 
 

@@ -20,8 +20,7 @@ class AdaPop(Objective):
     uses = frozenset({"beta"})
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
-        """Per token, [N], in nats; non-positive. The weight is exp(-beta * nll): p^beta underflows
-        at nll > 103."""
+        """Per token, [N], in nats; non-positive. Weight: exp(-beta * nll), as p^beta underflows."""
         nll = model.score(batch.tokens).nll
         weight = torch.exp(-batch.beta * nll).detach()
         return Loss(-weight * nll, nll)

@@ -2,8 +2,7 @@
 
 A fact may have its own. For the others one is taken from the answers of the same relation, or
 written by the model; it must differ from the right answer in words, neither contain it nor be
-contained in it, and be about as long. A fact's own alternates only must not contain the right
-answer.
+contained in it, and be about as long. Alternates of a fact's own must only not contain it.
 """
 
 import random
@@ -33,8 +32,7 @@ ROUNDS = 4
 DRAWN = {"max_new_tokens": 120, "temperature": 0.8, "top_p": 0.9, "top_k": 0}
 REQUEST = (
     "Question: {question}\nRight answer: {answer}\nWrite one wrong answer that a reader could "
-    "believe: of the same "
-    "kind and about as long. Write the answer alone, with no explanation."
+    "believe: of the same kind and about as long. Write the answer alone, with no explanation."
 )
 Draw = Callable[[Sequence[str], int], list[str]]
 TRIED = 8  # of the likeliest first tokens
@@ -46,19 +44,15 @@ def by_relation(
     facts: Sequence[Fact], others: Sequence[Fact], seed: int, count: int = 1
 ) -> list[Fact]:
     """The facts; those without an alternate get up to `count` answers of other rows of their
-    relation that are usable.
-
-    others: further rows whose answers may be used. Other right answers of the same subject never
-    are.
-    """
+    relation that are usable. others: further rows whose answers may be used; the subject's right
+    ones never are."""
     pool, rng = Pool([*facts, *others]), random.Random(seed)
     completed = []
     for fact in facts:
         fitting = (answer for answer in pool.distractors(fact, rng) if usable(fact, answer))
         without = not fact.alternates and folded(fact.relation)
-        completed.append(
-            replace(fact, alternates=tuple(islice(fitting, count))) if without else fact
-        )
+        taken = tuple(islice(fitting, count)) if without else fact.alternates
+        completed.append(replace(fact, alternates=taken))
     return completed
 
 
@@ -70,11 +64,8 @@ def by_model(
     count: int = 1,
 ) -> list[Fact]:
     """The facts; those without an alternate get `count` that the model writes, where it writes
-    usable ones.
-
-    draw: prompts and a seed -> the model's replies; called ROUNDS times for each, for the facts
-    that still lack one. stopped: asked before each round, which may take minutes.
-    """
+    usable ones. draw: prompts and a seed -> the model's replies; called ROUNDS times for each, for
+    the facts that still lack one. stopped: asked before each round, which may take minutes."""
     completed, bare = list(facts), [i for i, fact in enumerate(facts) if not fact.alternates]
     for turn in range(ROUNDS * count):
         missing = [i for i in bare if len(completed[i].alternates) < min(count, 1 + turn // ROUNDS)]
@@ -82,24 +73,23 @@ def by_model(
             break
         if not missing:
             continue
-        prompts = [
-            REQUEST.format(question=completed[i].question, answer=completed[i].answer)
-            for i in missing
-        ]
-        for i, reply in zip(
-            missing, draw(prompts, (seed * ROUNDS * count + turn) % SEED_LIMIT), strict=True
-        ):
-            alternate = first_line(reply)
-            if usable(completed[i], alternate) and alternate not in completed[i].alternates:
-                completed[i] = replace(
-                    completed[i], alternates=(*completed[i].alternates, alternate)
-                )
+        lacking = [completed[i] for i in missing]
+        prompts = [REQUEST.format(question=fact.question, answer=fact.answer) for fact in lacking]
+        texts = draw(prompts, (seed * ROUNDS * count + turn) % SEED_LIMIT)
+        for i, reply in zip(missing, texts, strict=True):
+            completed[i] = _with_alternate(completed[i], first_line(reply))
     return completed
 
 
+def _with_alternate(fact: Fact, alternate: str) -> Fact:
+    """The fact with one more alternate, if it is new and usable."""
+    if alternate in fact.alternates or not usable(fact, alternate):
+        return fact
+    return replace(fact, alternates=(*fact.alternates, alternate))
+
+
 def usable(fact: Fact, alternate: str) -> bool:
-    """Whether `alternate` is wrong, of about the same length, and no other spelling of the right
-    answer."""
+    """Whether `alternate` is wrong, about as long, and no other spelling of the right answer."""
     if not folded(alternate) or any(_same(alternate, answer) for answer in fact.answers):
         return False
     return length_class(alternate) == length_class(fact.answer)
@@ -124,23 +114,17 @@ def check_alternates(facts: Sequence[Fact]) -> None:
     loss has no gradient. Raises DataError."""
     if right := [fact.id for fact in facts if _taught_right(fact)]:
         named = ", ".join(map(repr, right[:NAMED])) + (" …" if len(right) > NAMED else "")
-        raise DataError(
-            f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones: "
-            f"{named}.",
-            "Change or delete it in the column 'alternates'.",
-        )
+        message = f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones"
+        raise DataError(f"{message}: {named}.", "Change or delete it in the column 'alternates'.")
     if missing := [fact for fact in facts if not fact.alternates]:
-        raise DataError(
-            f"{len(missing)} of {len(facts)} facts have no plausible wrong answer, for example "
-            f"{missing[0].id!r}.",
-            "Add a column 'alternates', or a column 'relation' whose rows have different answers "
-            "of similar length.",
-        )
+        some = f"{len(missing)} of {len(facts)} facts have no plausible wrong answer"
+        rows = "a column 'relation' whose rows have different answers of similar length"
+        fix = f"Add a column 'alternates', or {rows}."
+        raise DataError(f"{some}, for example {missing[0].id!r}.", fix)
 
 
 def _says(text: str, answer: str) -> bool:
-    """Whether the text contains the answer, ignoring case, accents, spacing and punctuation: "1000"
-    is in "1,000"."""
+    """Whether a text contains the answer but for case, accents and marks: "1000" is in "1,000"."""
     letters = "".join(words(answer))
     match = re.search(rf"(?<!\S){' ?'.join(letters)}(?!\S)", " ".join(words(text)))
     return mentions(text, answer) or bool(letters and match)
@@ -178,30 +162,22 @@ def by_second_choice(
     completed = list(facts)
     rows = model.rows(facts)
     model.network.eval()
-    firsts = list(
-        chain.from_iterable(model.in_pieces(rows, model.at_once(rows), partial(_firsts, model)))
-    )
+    pieces = model.in_pieces(rows, model.at_once(rows), partial(_firsts, model))
+    firsts = list(chain.from_iterable(pieces))
     most = LONGER + max(len(row.answer) for row in rows)
     for turn in range(TRIED):
-        bare = [
-            i
-            for i, fact in enumerate(facts)
-            if not fact.alternates and len(completed[i].alternates) < count
-        ]
+        bare = [i for i, fact in enumerate(facts) if not fact.alternates]
+        bare = [i for i in bare if len(completed[i].alternates) < count]
         if not bare or stopped():
             break
         begun = [Row((*rows[i].prompt, firsts[i][turn]), (), i) for i in bare]
-        written = model.in_pieces(
-            begun, model.at_once(begun, most), partial(_written, model, most=most)
-        )
+        write = partial(_written, model, most=most)
+        written = model.in_pieces(begun, model.at_once(begun, most), write)
         for i, text in zip(bare, chain.from_iterable(written), strict=True):
             alternate = first_line(text)
             if facts[i].id in model.spoken:  # in the middle of a sentence
                 alternate = CLAUSE.split(alternate)[0].strip()
-            if usable(completed[i], alternate) and alternate not in completed[i].alternates:
-                completed[i] = replace(
-                    completed[i], alternates=(*completed[i].alternates, alternate)
-                )
+            completed[i] = _with_alternate(completed[i], alternate)
     return completed
 
 

@@ -33,9 +33,7 @@ class AlternatePreference(Objective):
     def __post_init__(self) -> None:
         self._check("beta", self.beta > 0, "above 0")
         self._check("source", self.source in SOURCES, " or ".join(SOURCES))
-        self._check(
-            "count", self.count >= 1 and self.count == int(self.count), "a whole number above 0"
-        )
+        self._check_count("count")
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per row, [B]; positive."""
@@ -63,9 +61,7 @@ class CounterfactualPreference(AlternatePreference):
 
 def preferred(model: AdaptedModel, batch: ForgetBatch, beta: float) -> Loss:
     """-(2/beta) log sigmoid(beta * [log ratio of `batch.other` - log ratio of the answer]), [B].
-
-    Log ratios are of the model to the original, summed over a text's tokens, in nats.
-    """
+    Log ratios are of the model to the original, summed over a text's tokens, in nats."""
     gold, other = model.score(batch.tokens), model.score(batch.other)
     log_ratio = gold.per_row(batch.reference_nll - gold.nll)
     other_ratio = other.per_row(batch.other_reference_nll - other.nll)

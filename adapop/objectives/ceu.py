@@ -27,9 +27,8 @@ class CrossEntropyUnlearning(Objective):
         """Per token, [N], in nats; 0 for a token that is skipped."""
         tokens = batch.tokens
         scored = model.score(tokens, logits=True)
-        target = torch.softmax(
-            scored.logits.detach().scatter(1, tokens.target.unsqueeze(1), -torch.inf), dim=-1
-        )
+        others = scored.logits.detach().scatter(1, tokens.target.unsqueeze(1), -torch.inf)
+        target = others.softmax(dim=-1)
         loss = -(target * scored.logits.log_softmax(dim=-1)).sum(-1)
         # not counting the template's tail
         short = scored.per_row(tokens.content.to(loss))[tokens.row] <= self.skip

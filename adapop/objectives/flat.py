@@ -14,8 +14,7 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
 # f-divergence -> (g(x), f*(g(x))): Nowozin, Cseke and Tomioka, f-GAN, NeurIPS 2016, arXiv
 # 1606.00709; Jeffrey's conjugate is the authors' series. Of the last three their code has exp(x)
-# for exp(-x) in g, so that the loss would raise the answer or lower the refusal; that is mended
-# here.
+# for exp(-x) in g, so that the loss would raise the answer or lower the refusal: mended here.
 DIVERGENCES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
     "total-variation": (lambda x: torch.tanh(x) / 2, lambda x: torch.tanh(x) / 2),
     "kl": (lambda x: x, lambda x: torch.exp(x - 1)),
@@ -34,8 +33,7 @@ REFUSALS = read_json("flat-refusals.json", tuple[str, ...])
 
 @dataclass(frozen=True)
 class Flat(Objective):
-    """L_f = mean_i [-g(P_i(refusal)) + f*(g(P_i(answer)))], P_i the mean probability of a text's
-    tokens.
+    """L_f = mean_i [-g(P_i(refusal)) + f*(g(P_i(answer)))], P_i a text's mean probability.
 
     Yaxuan Wang et al., ICLR 2025, arXiv 2410.11143; P_i as in the LoRA port of the AdaPop paper's
     runs, for the authors' code divides by the length of the padded batch. The refusal ends with the
@@ -49,16 +47,14 @@ class Flat(Objective):
     """A key of DIVERGENCES."""
     refusal: str = "I don't know."
     several: bool = False
-    """Whether each fact gets another of REFUSALS in each epoch instead of `refusal`: the authors
-    draw from a list."""
+    """Whether each fact gets another of REFUSALS in each epoch, as the authors draw from a list."""
     name = "flat"
     uses = frozenset({"refusal"})
     reduce = "row"
 
     def __post_init__(self) -> None:
-        self._check(
-            "divergence", self.divergence in DIVERGENCES, f"one of {', '.join(DIVERGENCES)}"
-        )
+        known = f"one of {', '.join(DIVERGENCES)}"
+        self._check("divergence", self.divergence in DIVERGENCES, known)
         self._check("refusal", bool(self.refusal.strip()), "a text")
 
     @property

@@ -27,8 +27,7 @@ class GradientAscent(Objective):
 class GradientDifference(GradientAscent):
     """L = -(1/N) sum nll_forget + alpha * mean nll_retain.
 
-    Liu, Liu and Stone, CoLLAs 2022, arXiv 2203.12817. Relations: GA's forget loss plus a retain
-    term.
+    Liu, Liu and Stone, CoLLAs 2022, arXiv 2203.12817. Relations: GA plus a retain term.
     """
 
     name = "gd"

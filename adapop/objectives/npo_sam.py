@@ -27,8 +27,7 @@ class SharpnessAwarePreference(NegativePreference):
     not_negative = ("rho",)
 
     def backward(self, model: AdaptedModel, accumulate: Callable[[], Any]) -> Any:
-        """Adds the forget gradient in two passes over the step's rows; returns what the first saw,
-        at theta."""
+        """Adds the forget gradient in two passes over the rows; returns the first's result."""
         first = accumulate()
         weights = model.parameters
         saved = [weight.detach().clone() for weight in weights]

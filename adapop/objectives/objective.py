@@ -22,8 +22,7 @@ USES = frozenset({"beta", "reference", "alternates", "refusal", "words"})
 
 @dataclass(frozen=True)
 class ForgetBatch:
-    """Forget rows of one forward pass: B rows with N answer tokens. What the method's `uses` does
-    not name is None."""
+    """B forget rows of a forward pass, with N answer tokens. What `uses` does not name is None."""
 
     tokens: AnswerTokens
     """Prompts and gold answers."""
@@ -55,11 +54,8 @@ class Loss:
 
 @dataclass(frozen=True)
 class Begun:
-    """What a method computes once, before training.
-
-    It depends on the original model, the facts and the seed only, so that a resumed run computes
-    the same.
-    """
+    """What a method computes once, before training. It depends on the original model, the facts and
+    the seed only, so that a resumed run computes the same."""
 
     target: Tensor | None = None
     """A constant that every batch carries."""
@@ -76,8 +72,7 @@ class Objective:
     uses: ClassVar[frozenset[str]] = frozenset()
     """What its forget batches must carry, a subset of USES."""
     reduce: ClassVar[str] = "token"
-    """Whether `forget_loss` returns a value per answer "token" or per "row"; the trainer averages
-    accordingly."""
+    """Whether `forget_loss` gives a value per answer "token" or per "row", to be averaged."""
     retains: ClassVar[bool] = True
     """Whether the loss has a retain term."""
     joins: ClassVar[bool] = True
@@ -100,8 +95,7 @@ class Objective:
         return self.uses
 
     def begin(self, model: AdaptedModel, tokens: AnswerTokens, seed: int) -> Begun:
-        """What the method needs to know before training. Called once; tokens: the first forget
-        rows."""
+        """What the method needs before training. Called once; tokens: the first forget rows."""
         return Begun()
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
@@ -114,33 +108,29 @@ class Objective:
         return Loss(nll, nll)
 
     def backward(self, model: AdaptedModel, accumulate: Callable[[], Any]) -> Any:
-        """Adds a step's forget gradient and returns what `accumulate` returned.
-
-        accumulate: adds the gradient of all of the step's rows at the current weights. A method
-        that calls it at other weights must set `joins` to False.
-        """
+        """Adds a step's forget gradient and returns what `accumulate` returned. accumulate: adds
+        the gradient of all of the step's rows at the current weights. A method that calls it at
+        other weights must set `joins` to False."""
         return accumulate()
+
+    def _check_count(self, name: str) -> None:
+        value = getattr(self, name)
+        self._check(name, value >= 1 and value == int(value), "a whole number above 0")
 
     def _check(self, name: str, holds: bool, bound: str) -> None:
         """Raises ConfigError, with the argument and its bound, if it is not in range."""
         if not holds:
             value = getattr(self, name)
-            raise ConfigError(
-                f"The argument {name} of {self.name or type(self).__name__} is {value!r}.",
-                f"It must be {bound}.",
-            )
+            message = f"The argument {name} of {self.name or type(self).__name__} is {value!r}."
+            raise ConfigError(message, f"It must be {bound}.")
 
 
 def divergence(model: AdaptedModel, tokens: AnswerTokens) -> Loss:
     """KL(original || model) of the predictions at each answer token, [N], nats: a retain loss for
-    any method.
-
-    Liu, Liu and Stone 2022 (METHODS 2.2) over the answer alone; upstream's mean counts prompt and
-    padding too.
-    """
+    any method. Liu, Liu and Stone 2022, over the answer alone; upstream counts prompt and
+    padding."""
     with torch.no_grad(), model.original():
         reference = model.score(tokens, logits=True).logits.log_softmax(dim=-1)
     scored = model.score(tokens, logits=True)
-    return Loss(
-        (reference.exp() * (reference - scored.logits.log_softmax(dim=-1))).sum(-1), scored.nll
-    )
+    distance = reference.exp() * (reference - scored.logits.log_softmax(dim=-1))
+    return Loss(distance.sum(-1), scored.nll)

@@ -17,8 +17,7 @@ class PrimalDualUnlearning(Objective):
 
     predicting: bool = True
     """Whether the logits that predict each answer token are flattened. False: those that follow it,
-    as in the authors' code, which masks logits without the shift and so never flattens the first
-    prediction."""
+    as in the authors' code, which masks without the shift and never flattens the first."""
     name = "pdu"
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:

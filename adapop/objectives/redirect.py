@@ -1,5 +1,4 @@
-"""A method of ours: each fact is given another, bounded prediction instead of being pushed away
-from its own."""
+"""A method of ours: each fact gets another, bounded prediction, instead of a push away."""
 
 from dataclasses import dataclass
 
@@ -29,11 +28,9 @@ class Redirect(Objective):
     """
 
     kappa: float = 0.0
-    """How much popularity counts: weights go from 1 to about 20 ** kappa at the paper's
-    exponents."""
+    """How much popularity counts: weights go to about 20 ** kappa at the paper's exponents."""
     share: float = 0.6
-    """What part of the right answer's probability goes to other wrong answers than the
-    alternate."""
+    """The part of the right answer's probability that other wrong answers get."""
     over: int = 3
     """To how many."""
     source: str = "second"
@@ -50,13 +47,9 @@ class Redirect(Objective):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check("share", 0 <= self.share <= 1, "between 0 and 1")
-        self._check(
-            "over", self.over >= 1 and self.over == int(self.over), "a whole number above 0"
-        )
+        self._check_count("over")
         self._check("source", self.source in SOURCES, " or ".join(SOURCES))
-        self._check(
-            "count", self.count >= 1 and self.count == int(self.count), "a whole number above 0"
-        )
+        self._check_count("count")
 
     @property
     def needs(self) -> frozenset[str]:
@@ -82,12 +75,10 @@ class Redirect(Objective):
         if not self.kappa:
             return 1.0
         first = batch.tokens.place == 0
-        weight = torch.zeros(batch.tokens.rows, dtype=batch.beta.dtype, device=batch.beta.device)
-        return weight.index_add(0, batch.tokens.row, batch.beta**-self.kappa * first)
+        return _by_row(batch.beta**-self.kappa * first, batch.tokens)
 
     def _targets(self, reference: Tensor, gold: Tensor, instead: Tensor) -> Tensor:
-        """The target at each position, [N, V]; with `instead` the gold token itself, the original's
-        prediction."""
+        """The target at each position, [N, V]; where `instead` is gold, the original's."""
         original = reference.exp()
         y, a = gold.unsqueeze(1), instead.unsqueeze(1)
         right, wrong = original.gather(1, y), original.gather(1, a)
@@ -100,10 +91,7 @@ class Redirect(Objective):
 
 def _instead(gold: AnswerTokens, other: AnswerTokens, reference: Tensor) -> tuple[Tensor, Tensor]:
     """(what shall be said in place of each gold token, [N]; whether a token of `other` comes after
-    the fork, [M]).
-
-    The fork is the first place at which the two answers of a row differ.
-    """
+    the fork, [M]). The fork is the first place at which the two answers of a row differ."""
     same = (gold.row.unsqueeze(1) == other.row) & (gold.place.unsqueeze(1) == other.place)  # [N, M]
     alike = same & (gold.target.unsqueeze(1) == other.target)
     behind = _after_another(gold, ~alike.any(dim=1))
@@ -121,6 +109,4 @@ def _after_another(tokens: AnswerTokens, which: Tensor) -> Tensor:
 
 def _by_row(values: Tensor, tokens: AnswerTokens) -> Tensor:
     """The sum of values [N] over each row, [B]."""
-    return torch.zeros(tokens.rows, dtype=values.dtype, device=values.device).index_add(
-        0, tokens.row, values
-    )
+    return values.new_zeros(tokens.rows).index_add(0, tokens.row, values)

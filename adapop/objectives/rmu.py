@@ -1,5 +1,4 @@
-"""Representation misdirection for unlearning: RMU, and Adaptive RMU, which scales the target to the
-model."""
+"""Representation misdirection for unlearning: RMU, and Adaptive RMU, scaled to the model."""
 
 from dataclasses import dataclass
 
@@ -29,8 +28,8 @@ class Steering(Objective):
     """The block, counted from 0."""
     predicting: bool = True
     """Whether h is taken where the answer tokens are predicted. False: where they are read, as in
-    the code of the paper's runs; then the state that predicts the first token is never steered, nor
-    is an answer of one token."""
+    the code of the paper's runs; then the first token's state is never steered, nor an answer of
+    one token."""
     reduce = "row"
     not_negative = ("layer",)
 
@@ -46,11 +45,8 @@ class Steering(Objective):
         direction = torch.rand(width, generator=seeded(seed, *STREAM))
         length = self.length(norm)
         weak = " It steers weakly." if length < norm / 2 else ""
-        note = (
-            f"The states of block {self.layer} are steered towards length {length:.3g}; the "
-            f"original's own have "
-            f"{norm:.3g} on average.{weak}"
-        )
+        note = f"The states of block {self.layer} are steered towards length {length:.3g}"
+        note = f"{note}; the original's own have {norm:.3g} on average.{weak}"
         return Begun((length * direction / direction.norm()).to(model.device), (note,))
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
@@ -60,8 +56,7 @@ class Steering(Objective):
         return Loss(scored.row_mean(distance), scored.nll)
 
     def retain_loss(self, model: AdaptedModel, tokens: AnswerTokens) -> Loss:
-        """Per token, [N]: mean squared difference between the coordinates of the state and the
-        original's."""
+        """Per token, [N]: mean squared difference of the state's coordinates to the original's."""
         with torch.no_grad(), model.original():
             reference = model.score(tokens, block=self.layer)
         scored = model.score(tokens, block=self.layer)

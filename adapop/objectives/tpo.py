@@ -52,16 +52,17 @@ def unwanted(text: str, spans: Sequence[tuple[int, int]]) -> tuple[bool, ...]:
     """
     tokens = WORD.findall(text)
     words = [match.span() for i, match in enumerate(WORD.finditer(text)) if not _general(tokens, i)]
-    flags = tuple(
-        any(start < after and before < end for before, after in words) for start, end in spans
-    )
+
+    def carries(start: int, end: int) -> bool:
+        return any(start < after and before < end for before, after in words)
+
+    flags = tuple(carries(*span) for span in spans)
     return flags if any(flags) else (True,) * len(flags)
 
 
 def _general(words: Sequence[str], place: int) -> bool:
     """Whether the word at a place is a function word."""
     word, plain = words[place], words[place].casefold()
-    begins = place == 0 and (
-        plain in ARTICLES or any(not after[0].isupper() for after in words[1:2])
-    )
+    small_next = any(not after[0].isupper() for after in words[1:2])
+    begins = place == 0 and (plain in ARTICLES or small_next)
     return plain in STOP_WORDS and (word.islower() or begins)

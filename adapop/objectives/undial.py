@@ -29,8 +29,7 @@ class Undial(Objective):
         with torch.no_grad(), model.original():
             reference = model.score(batch.tokens, logits=True).logits
         gold = batch.tokens.target.unsqueeze(1)
-        teacher = torch.softmax(
-            reference.scatter(1, gold, reference.gather(1, gold) - self.beta), dim=-1
-        )
+        lowered = reference.gather(1, gold) - self.beta
+        teacher = reference.scatter(1, gold, lowered).softmax(dim=-1)
         scored = model.score(batch.tokens, logits=True)
         return Loss(-(teacher * scored.logits.log_softmax(dim=-1)).sum(-1), scored.nll)

@@ -1,2 +1,1 @@
-"""Access to other hosts: the HTTP client, the cache of its replies, and files of the Hugging Face
-Hub."""
+"""Other hosts: the HTTP client, the cache of its replies, and files of the Hugging Face Hub."""

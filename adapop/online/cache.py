@@ -1,8 +1,6 @@
-"""A cache of replies on disk, so that nothing is requested twice and an interrupted look-up can be
-resumed.
+"""Replies on disk: nothing is requested twice, and an interrupted look-up goes on.
 
-One SQLite file, safe against crashes and for several processes. It may contain the names of users'
-facts, never keys.
+One SQLite file, safe in crashes and for several processes. It may hold users' facts, never keys.
 """
 
 import json
@@ -33,13 +31,8 @@ class Cached:
 
 
 class Cache:
-    """JSON values by key, each with the day it was received.
-
-    refresh: ignores values older than this object.
-
-    Raises:
-        ConfigError: on creation and at every use, if the file cannot be read or written.
-    """
+    """JSON values by key, each with the day it was received. refresh: ignores values older than
+    this object. Raises ConfigError at every use: the file cannot be read or written."""
 
     def __init__(self, folder: Path | None = None, refresh: bool = False) -> None:
         self._folder = cache_root() if folder is None else folder
@@ -47,12 +40,10 @@ class Cache:
         with self._usable():
             self._folder.mkdir(parents=True, exist_ok=True)
             # used by one look-up at a time, but not always in the thread that created it
-            self._rows = sqlite3.connect(
-                self._folder / FILE, timeout=WAIT_SECONDS, check_same_thread=False
-            )
-            self._rows.execute(
-                "CREATE TABLE IF NOT EXISTS known (key TEXT PRIMARY KEY, value TEXT, date TEXT)"
-            )
+            waits = {"timeout": WAIT_SECONDS, "check_same_thread": False}
+            self._rows = sqlite3.connect(self._folder / FILE, **waits)
+            columns = "key TEXT PRIMARY KEY, value TEXT, date TEXT"
+            self._rows.execute(f"CREATE TABLE IF NOT EXISTS known ({columns})")
 
     def get(self, *key: str) -> Cached | None:
         """The value of a key; None if there is none."""
@@ -60,9 +51,8 @@ class Cache:
         if self._fresh is not None and name not in self._fresh:
             return None
         with self._usable():
-            row = self._rows.execute(
-                "SELECT value, date FROM known WHERE key = ?", (name,)
-            ).fetchone()
+            query = "SELECT value, date FROM known WHERE key = ?"
+            row = self._rows.execute(query, (name,)).fetchone()
             return None if row is None else Cached(json.loads(row[0]), row[1])
 
     def put(self, value: object, *key: str) -> Cached:
@@ -82,10 +72,8 @@ class Cache:
         with self._usable():
             for start in range(0, len(some), AT_ONCE):
                 piece = some[start : start + AT_ONCE]
-                marks = ",".join("?" * len(piece))
-                rows = self._rows.execute(
-                    f"SELECT key, value FROM known WHERE key IN ({marks})", piece
-                )
+                query = f"SELECT key, value FROM known WHERE key IN ({','.join('?' * len(piece))})"
+                rows = self._rows.execute(query, piece)
                 values |= {keys[key]: json.loads(value) for key, value in rows}
         return values
 
@@ -98,20 +86,16 @@ class Cache:
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
-        """A context that turns errors of the file into a ConfigError with the folder and what to
-        do."""
+        """A context that turns errors of the file into a ConfigError that says what to do."""
         try:
             yield
         except (OSError, sqlite3.Error, ValueError) as error:  # the last of a value that is no JSON
             if is_public():  # strangers are not told where it lies
                 why = error.strerror if isinstance(error, OSError) else type(error).__name__
-                raise ConfigError(
-                    f"The app's cache cannot be used ({why}).", "Try again later."
-                ) from None
-            raise ConfigError(
-                f"The cache folder {self._folder} cannot be used ({error}).",
-                _fix(error, self._folder / FILE),
-            ) from None
+                message = f"The app's cache cannot be used ({why})."
+                raise ConfigError(message, "Try again later.") from None
+            message = f"The cache folder {self._folder} cannot be used ({error})."
+            raise ConfigError(message, _fix(error, self._folder / FILE)) from None
 
 
 def _fix(error: Exception, file: Path) -> str:
@@ -119,9 +103,8 @@ def _fix(error: Exception, file: Path) -> str:
     if type(error) is sqlite3.DatabaseError or isinstance(error, ValueError):
         return f"Its file is damaged: delete {file}. What it kept is asked for again."
     if "is locked" in str(error):
-        return (
-            "Another program holds it: wait for that to end, or set ADAPOP_CACHE to another folder."
-        )
+        elsewhere = "set ADAPOP_CACHE to another folder"
+        return f"Another program holds it: wait for that to end, or {elsewhere}."
     if "is full" in str(error):
         return "Make room on the disk, or set ADAPOP_CACHE to a folder on another one."
     return "Set ADAPOP_CACHE to a folder you can write to."

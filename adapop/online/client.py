@@ -1,5 +1,4 @@
-"""An HTTP client for one host: JSON in and out, one request at a time, and retries when the host is
-busy.
+"""An HTTP client for one host: JSON in and out, one request at a time, retries when it is busy.
 
 A `Web` connects only to the host it was made for and follows no redirect, so user text can never
 choose where we connect. A host gets one request at a time from this process, because some ban an
@@ -36,6 +35,7 @@ MAX_REPLY = 64 * 1024 * 1024
 CHUNK = 64 * 1024
 LATER = frozenset({408, 429, 500, 502, 503, 504})
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+Busy = Callable[[object], bool]  # whether a reply with status 200 means "try again later"
 TURN_SECONDS = 0.1  # how often a wait for another request checks whether the user has stopped
 
 _turns: dict[str, Lock] = {}  # scheme and host -> lock
@@ -49,8 +49,7 @@ class NotThere(NetworkError):
 
 
 class _Later(Exception):
-    """The request should be repeated. seconds: the wait that the host asked for, None if it did not
-    say."""
+    """The request should be repeated. seconds: the wait that the host asked for, or None."""
 
     def __init__(self, reason: str, seconds: float | None = None) -> None:
         super().__init__(reason)
@@ -100,22 +99,15 @@ class Web:
         if key:
             self._session.headers["Authorization"] = f"Bearer {key}"
 
-    def get(
-        self, path: str, busy: Callable[[object], bool] = lambda reply: False, **params: object
-    ) -> object:
-        """The JSON value at a path under the base. busy: whether a reply with status 200 means "try
-        again later"."""
+    def get(self, path: str, busy: Busy = lambda reply: False, **params: object) -> object:
+        """The JSON value at a path under the base."""
         return self._request("GET", path, busy, params=params)
 
-    def post(
-        self, path: str, body: object, busy: Callable[[object], bool] = lambda reply: False
-    ) -> object:
-        """The JSON reply to a JSON body. busy: as for `get`."""
+    def post(self, path: str, body: object, busy: Busy = lambda reply: False) -> object:
+        """The JSON reply to a JSON body."""
         return self._request("POST", path, busy, json=body)
 
-    def _request(
-        self, method: str, path: str, busy: Callable[[object], bool], **content: object
-    ) -> object:
+    def _request(self, method: str, path: str, busy: Busy, **content: object) -> object:
         """The reply to a request, which is repeated up to `tries` times.
 
         Raises:
@@ -134,34 +126,22 @@ class Web:
                 wait = self._first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
                 wait = wait if later.seconds is None else max(wait, later.seconds)
                 if wait > LONGEST_WAIT or attempt == self._tries:
-                    again = (
-                        f"Try again in {wait:.0f} s; "
-                        if wait > LONGEST_WAIT
-                        else "Try again later; "
-                    )
+                    again = f"in {wait:.0f} s" if wait > LONGEST_WAIT else "later"
+                    message = f"{self.name} {later.reason}, {attempt} time{'s' * (attempt > 1)}."
                     raise NetworkError(
-                        f"{self.name} {later.reason}, {attempt} time{'s' * (attempt > 1)}.",
-                        f"{again}what was found is kept.",
+                        message, f"Try again {again}; what was found is kept."
                     ) from None
                 self._progress.say(f"{self.name} {later.reason}; waiting {wait:.0f} s")
                 self._progress.wait(wait)
         raise AssertionError("the loop returns or raises")
 
-    def _once(
-        self, method: str, path: str, busy: Callable[[object], bool], content: dict
-    ) -> object:
+    def _once(self, method: str, path: str, busy: Busy, content: dict) -> object:
         timeout = (CONNECT_SECONDS, self._read_seconds)
+        content = {"timeout": timeout, "allow_redirects": False, "stream": True, **content}
         try:
             with (
                 self._alone(),
-                self._session.request(
-                    method,
-                    self._base + path,
-                    timeout=timeout,
-                    allow_redirects=False,
-                    stream=True,
-                    **content,
-                ) as reply,
+                self._session.request(method, self._base + path, **content) as reply,
             ):
                 self._check_status(reply)
                 value = _json(_body(reply, self.name, max(REPLY_SECONDS, self._read_seconds)))
@@ -176,16 +156,14 @@ class Web:
         except (requests.RequestException, HTTPError) as error:
             if isinstance(error, requests.exceptions.ProxyError):
                 raise _Unreached("cannot be reached through the proxy") from None
-            if isinstance(
-                getattr(next(iter(error.args), None), "reason", None), NewConnectionError
-            ):
+            cause = next(iter(error.args), None)
+            if isinstance(getattr(cause, "reason", None), NewConnectionError):
                 raise _Unreached("cannot be reached") from None
             raise _Later("cannot be reached, or broke off") from None
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """A context in which this process sends no other request to the host; waits until that is
-        so. Raises Stopped."""
+        """A context without other requests of this process to the host; waits. Raises Stopped."""
         while not self._turn.acquire(timeout=TURN_SECONDS):
             self._progress.wait(0)
         try:
@@ -196,22 +174,15 @@ class Web:
     def _check_status(self, reply: requests.Response) -> None:
         status = reply.status_code
         if status in LATER:
-            reason = (
-                "says there are too many requests"
-                if status == 429
-                else f"has a fault of its own ({status})"
-            )
+            fault = f"has a fault of its own ({status})"
+            reason = "says there are too many requests" if status == 429 else fault
             raise _Later(reason, _retry_after(reply))
         if 300 <= status < 400:
-            raise NetworkError(
-                f"{self.name} sends us to another address ({status}).", "It is not followed."
-            )
+            message = f"{self.name} sends us to another address ({status})."
+            raise NetworkError(message, "It is not followed.")
         if status in (401, 403):
-            fix = (
-                "Check the key in the environment."
-                if self._keyed
-                else "It may think we ask too much; try again later."
-            )
+            fix = "It may think we ask too much; try again later."
+            fix = "Check the key in the environment." if self._keyed else fix
             raise NetworkError(f"{self.name} refuses access ({status}).", fix)
         if status >= 400:
             kind = NotThere if status == 404 else NetworkError
@@ -219,48 +190,41 @@ class Web:
 
 
 def connection_hint(base: str) -> str:
-    """What to check where a URL is not reached: the connection, and the proxy that is set, without
-    its password."""
+    """What to check where a URL is not reached: the connection, the proxy without its password."""
     proxies = _proxies(base)
     proxy = proxies.get(urlsplit(base).scheme) or proxies.get("all")
     if proxy:
-        return (
-            f"Check the connection, and the proxy of the environment: {proxy.rpartition('@')[2]}."
-        )
+        named = proxy.rpartition("@")[2]
+        return f"Check the connection, and the proxy of the environment: {named}."
     return "Check the connection. If this network has a proxy, set HTTPS_PROXY; none is set."
 
 
 def _proxies(base: str) -> dict[str, str]:
     """The environment's proxies for a URL; none for this machine, whose keys must not leave it."""
-    return (
-        {} if urlsplit(base).hostname in THIS_MACHINE else requests.utils.get_environ_proxies(base)
-    )
+    at_home = urlsplit(base).hostname in THIS_MACHINE
+    return {} if at_home else requests.utils.get_environ_proxies(base)
 
 
 def _certificates() -> str | bool:
-    """The certificate file named in the environment, as `requests` would use it; True for the
-    default."""
+    """The certificate file of the environment, as `requests` would use it; True for the default."""
     for variable in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         if path := os.environ.get(variable):
             if not os.path.exists(path):
-                raise ConfigError(
-                    f"{variable} names {path}, which does not exist.", "Correct it, or unset it."
-                )
+                message = f"{variable} names {path}, which does not exist."
+                raise ConfigError(message, "Correct it, or unset it.")
             return path
     return True
 
 
 def _body(reply: requests.Response, name: str, seconds: float) -> bytes:
-    """The whole body, within limits of size and time: the read timeout alone would allow a byte a
-    minute."""
+    """The body, within limits of size and time: the read timeout allows a byte a minute."""
     content, deadline = bytearray(), time.monotonic() + seconds
     # iter_content would wait until a chunk is full, without checking the time
     while chunk := reply.raw.read1(CHUNK, decode_content=True):
         content += chunk
         if len(content) > MAX_REPLY:
-            raise NetworkError(
-                f"{name} sends more than {MAX_REPLY / 1e6:.0f} MB.", "Ask for less at a time."
-            )
+            message = f"{name} sends more than {MAX_REPLY / 1e6:.0f} MB."
+            raise NetworkError(message, "Ask for less at a time.")
         if time.monotonic() > deadline:
             raise _Later("answers too slowly")
     return bytes(content)
@@ -271,14 +235,12 @@ def _json(content: bytes) -> object:
         return json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
         page = content.lstrip()[:1] == b"<"
-        raise _Later(
-            "answers with a web page instead of data" if page else "sends broken data"
-        ) from None
+        fault = "answers with a web page instead of data" if page else "sends broken data"
+        raise _Later(fault) from None
 
 
 def _retry_after(reply: requests.Response) -> float | None:
-    """Seconds to wait from a Retry-After header, which is a number or a date; None if it is missing
-    or unreadable."""
+    """Seconds to wait from a Retry-After header, a number or a date; None if unreadable."""
     text = reply.headers.get("Retry-After", "").strip()
     if text.isdecimal():
         return float(text)

@@ -26,6 +26,7 @@ BRANCH, MAIN = "refs/convert/parquet", "main"
 FILE = re.compile(r"([^/]+)/([^/]+)/\d+\.parquet")
 LIST_SECONDS = 10.0
 AGAIN = "Try again later; what was found is kept."
+AS_A_FILE = "Download the data set and use it as a file."
 
 
 def _key(dataset: str, branch: str) -> tuple[str, ...]:
@@ -34,8 +35,7 @@ def _key(dataset: str, branch: str) -> tuple[str, ...]:
 
 
 class Hub:
-    """Public data sets of the Hugging Face Hub: a second download asks nothing. endpoint: instead
-    of HF_ENDPOINT."""
+    """Public data sets of the Hub: a second download asks nothing. endpoint: for HF_ENDPOINT."""
 
     def __init__(self, progress: Progress, cache: Cache, endpoint: str | None = None) -> None:
         self._progress = progress
@@ -54,9 +54,7 @@ class Hub:
         paths = []
         for number, name in enumerate(names, start=1):
             self._progress.say(f"{dataset}, {split}: file {number:,} of {len(names):,}")
-            with self._in_words(dataset, commit):
-                place = {"repo_type": "dataset", "revision": commit, "endpoint": self._endpoint}
-                paths.append(Path(hf_hub_download(dataset, name, **place)))
+            paths.append(self._downloaded(dataset, commit, name))
         return paths
 
     def file(self, dataset: str, name: str) -> Path:
@@ -66,6 +64,9 @@ class Hub:
         if name not in names:
             raise NetworkError(f"{dataset} has no file {name}.", "Was it renamed on the Hub?")
         self._progress.say(f"{dataset}: {name}")
+        return self._downloaded(dataset, commit, name)
+
+    def _downloaded(self, dataset: str, commit: str, name: str) -> Path:
         with self._in_words(dataset, commit):
             place = {"repo_type": "dataset", "revision": commit, "endpoint": self._endpoint}
             return Path(hf_hub_download(dataset, name, **place))
@@ -76,38 +77,30 @@ class Hub:
         return names[0].partition("/")[0]
 
     def _listed(self, dataset: str, config: str | None, split: str) -> tuple[str, list[str]]:
-        """(commit, names of the files) of a split; of the first configuration that has it, if none
-        is asked for."""
+        """(commit, names of the files) of a split; by default of the first config that has it."""
         known = self._cache.get(*_key(dataset, BRANCH))
         for listing in (known.value, None) if known and known.value else (None,):
             commit, names = listing or self._listing(dataset)
             for name in names:
                 match = FILE.fullmatch(name)
                 if match and match[2] == split and config in (None, match[1]):
-                    return commit, sorted(
-                        other for other in names if other.startswith(f"{match[1]}/{split}/")
-                    )
-        splits = {
-            match[2] for match in map(FILE.fullmatch, names) if match and config in (None, match[1])
-        }
+                    folder = f"{match[1]}/{split}/"
+                    return commit, sorted(other for other in names if other.startswith(folder))
+        matches = filter(None, map(FILE.fullmatch, names))
+        splits = {match[2] for match in matches if config in (None, match[1])}
         if f"partial-{split}" in splits:
-            raise NetworkError(
-                f"The Hub converts only a part of {dataset}, {split}.",
-                "Download the data set and use it as a file.",
-            )
+            message = f"The Hub converts only a part of {dataset}, {split}."
+            raise NetworkError(message, AS_A_FILE)
         there = ", ".join(sorted(map(truncated, splits))) or "none"
-        raise NetworkError(
-            f"{dataset} has no split {split} (its splits: {there}).", "Was it renamed on the Hub?"
-        )
+        message = f"{dataset} has no split {split} (its splits: {there})."
+        raise NetworkError(message, "Was it renamed on the Hub?")
 
     def _listing(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:
-        """(commit, names of all files) of the data set, converted or as uploaded, which are then
-        known."""
+        """(commit, names of all files) of a data set, converted or as uploaded; cached."""
         self._progress.say(f"{dataset}: asking {self._endpoint} for its files")
         with self._in_words(dataset):
-            info = HfApi(endpoint=self._endpoint).dataset_info(
-                dataset, revision=branch, timeout=LIST_SECONDS
-            )
+            api = HfApi(endpoint=self._endpoint)
+            info = api.dataset_info(dataset, revision=branch, timeout=LIST_SECONDS)
             listing = info.sha, [sibling.rfilename for sibling in info.siblings or ()]
             if not isinstance(info.sha, str):
                 raise ValueError("no commit")
@@ -116,8 +109,7 @@ class Hub:
 
     @contextmanager
     def _in_words(self, dataset: str, commit: str | None = None) -> Iterator[None]:
-        """Says what went wrong at the Hub. commit: of the files that are asked for, None for a list
-        of them."""
+        """Says what went wrong at the Hub. commit: of the files; None for a list of them."""
         try:
             yield
         except (
@@ -133,9 +125,8 @@ class Hub:
             if commit and gone and not isinstance(error, errors.LocalEntryNotFoundError):
                 for branch in (BRANCH, MAIN):
                     self._cache.put(None, *_key(dataset, branch))  # the next try starts anew
-                raise NetworkError(
-                    f"{dataset} has changed while it was read.", "Start the download again."
-                ) from error
+                message = f"{dataset} has changed while it was read."
+                raise NetworkError(message, "Start the download again.") from error
             raise NetworkError(*self._reason(error, dataset)) from error
 
     def _reason(self, error: Exception, dataset: str) -> tuple[str, str]:
@@ -144,42 +135,30 @@ class Hub:
             terms = f"Accept its terms at {self._endpoint}/datasets/{dataset}, and set HF_TOKEN."
             return f"{dataset} is gated, and this machine has no access to it.", terms
         if isinstance(error, errors.RepositoryNotFoundError):
-            return (
-                f"The Hub has no data set {dataset}, or it is private.",
-                "Was it renamed? A private one needs HF_TOKEN.",
-            )
+            fix = "Was it renamed? A private one needs HF_TOKEN."
+            return f"The Hub has no data set {dataset}, or it is private.", fix
         if isinstance(error, errors.RevisionNotFoundError):
-            return (
-                f"The Hub has not converted {dataset} to Parquet.",
-                "Download the data set and use it as a file.",
-            )
+            return f"The Hub has not converted {dataset} to Parquet.", AS_A_FILE
+        missing = isinstance(error, errors.LocalEntryNotFoundError)
         if isinstance(error, errors.OfflineModeIsEnabled) or (
-            isinstance(error, errors.LocalEntryNotFoundError) and constants.is_offline_mode()
+            missing and constants.is_offline_mode()
         ):
-            return (
-                f"{dataset} was not downloaded here, and HF_HUB_OFFLINE is set.",
-                "Unset it for the first download.",
-            )
+            why = f"{dataset} was not downloaded here, and HF_HUB_OFFLINE is set."
+            return why, "Unset it for the first download."
         if isinstance(error, errors.HfHubHTTPError):
-            return (
-                f"The Hub refuses {dataset}, or has a fault of its own "
-                f"({error.response.status_code}).",
-                AGAIN,
-            )
-        if isinstance(error, (errors.LocalEntryNotFoundError, errors.HTTPError)):
+            status = error.response.status_code
+            return f"The Hub refuses {dataset}, or has a fault of its own ({status}).", AGAIN
+        if missing or isinstance(error, errors.HTTPError):
             hint = f"{connection_hint(self._endpoint)} {AGAIN}"
             return f"The Hub ({self._endpoint}) cannot be reached, or broke off.", hint
         if isinstance(error, OSError):
-            return (
-                f"A file of {dataset} cannot be kept ({error}).",
-                "Make room, or set HF_HOME to another folder.",
-            )
+            fix = "Make room, or set HF_HOME to another folder."
+            return f"A file of {dataset} cannot be kept ({error}).", fix
         return f"The Hub answers something else than files of {dataset}.", AGAIN
 
 
 class Upload:
-    """A repository that is made before anything is written, so that a missing token is known in
-    time.
+    """A repository, made before anything is written: a missing token is known in time.
 
     Raises:
         ConfigError: the name is none.
@@ -190,9 +169,8 @@ class Upload:
         try:
             validate_repo_id(name)
         except errors.HFValidationError as error:
-            raise ConfigError(
-                f"{name!r} is no name on the Hub: {error}", "Write YOU/NAME."
-            ) from None
+            message = f"{name!r} is no name on the Hub: {error}"
+            raise ConfigError(message, "Write YOU/NAME.") from None
         self._name, self._api = name, HfApi(endpoint=endpoint or constants.ENDPOINT)
         self._check(lambda: self._api.create_repo(name, private=True, exist_ok=True))
 
@@ -206,18 +184,12 @@ class Upload:
             request()
         except errors.HfHubHTTPError as error:
             status = error.response.status_code
-            raise NetworkError(
-                f"The Hub refuses {self._name} ({status}).",
-                "Set HF_TOKEN to a token that may write there."
-                if status in (401, 403)
-                else "Try again later.",
-            ) from error
+            fix = "Set HF_TOKEN to a token that may write there."
+            fix = fix if status in (401, 403) else "Try again later."
+            raise NetworkError(f"The Hub refuses {self._name} ({status}).", fix) from error
         except errors.OfflineModeIsEnabled:
-            raise NetworkError(
-                "HF_HUB_OFFLINE is set, so nothing is sent.", "Unset it, or leave --push out."
-            ) from None
+            message = "HF_HUB_OFFLINE is set, so nothing is sent."
+            raise NetworkError(message, "Unset it, or leave --push out.") from None
         except (errors.HTTPError, OSError) as error:
-            raise NetworkError(
-                f"The Hub ({self._api.endpoint}) cannot be reached, or broke off.",
-                connection_hint(self._api.endpoint),
-            ) from error
+            message = f"The Hub ({self._api.endpoint}) cannot be reached, or broke off."
+            raise NetworkError(message, connection_hint(self._api.endpoint)) from error

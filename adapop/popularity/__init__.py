@@ -2,6 +2,5 @@
 
 `base` defines a proxy, a source of scores; the proxies are `wikidata` with `linking`, `pageviews`,
 `judge`, `infinigram` and `corpus`. `beta` maps scores to exponents, `calibration` checks that map,
-`controls` makes scores wrong on purpose, `agreement` compares two proxies, `scoredfile` writes
-scores to a file.
+`controls` makes scores wrong on purpose, `agreement` compares two, `scoredfile` writes scores.
 """

@@ -54,74 +54,51 @@ def agreement(
     first: Mapping[str, float | None], second: Mapping[str, float | None], beta: BetaMap
 ) -> Agreement:
     """The comparison of two proxies' scores, by fact id. Unknown scores (None) are left out, never
-    taken as zero.
-
-    Raises:
-        DataError: fewer than three facts are scored by both.
-    """
+    taken as zero. Raises DataError: fewer than three facts are scored by both."""
     known = [
         {fact for fact, score in scores.items() if score is not None} for scores in (first, second)
     ]
     both = [fact for fact in first if fact in known[0] & known[1]]
     if len(both) < FEWEST:
-        raise DataError(
-            f"Only {len(both)} facts are scored by both, too few to compare.",
-            "Compare two scorings of the same facts.",
-        )
-    table = pd.DataFrame(
-        {"first": [first[fact] for fact in both], "second": [second[fact] for fact in both]}, both
-    )
+        message = f"Only {len(both)} facts are scored by both, too few to compare."
+        raise DataError(message, "Compare two scorings of the same facts.")
+    table = pd.DataFrame([(first[fact], second[fact]) for fact in both], both, ["first", "second"])
     ranks = table.rank()
     popular = table > table.median()
     labels = table >= POPULAR_FROM
     differs = popular["first"] != popular["second"]
-    apart = (
-        (ranks["first"] - ranks["second"])
-        .abs()[differs]
-        .sort_values(ascending=False, kind="stable")
-    )
+    apart = (ranks["first"] - ranks["second"]).abs()[differs]
+    same_tier = float((labels["first"] == labels["second"]).mean())
     return Agreement(
         facts=len(both),
         unknown=len(known[0] ^ known[1]),
         pearson_log=_correlation((table + 1).map(math.log)),
         spearman=_correlation(ranks),
         same_label=1 - float(differs.mean()),
-        discordant=tuple(apart.index),
+        discordant=tuple(apart.sort_values(ascending=False, kind="stable").index),
         beta_shift=_shift(table, beta, beta),
         own_beta_shift=_own_shift(table),
-        same_tier=float((labels["first"] == labels["second"]).mean())
-        if (labels.nunique() > 1).all()
-        else None,
+        same_tier=same_tier if (labels.nunique() > 1).all() else None,
     )
 
 
 def joined(first: Sequence[Fact], second: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The second set's facts with the ids of the same facts in the first.
-
-    Facts are matched by id. Where both sets only number their rows, the order may differ, so they
-    are matched by question, unless a set has one twice.
-
-    Raises:
-        DataError: an id has different questions in the two sets.
-    """
-    ids, others = (
-        {normalized(fact.question): fact.id for fact in facts} for facts in (first, second)
-    )
+    """The second set's facts with the ids of the same facts in the first. Facts are matched by id.
+    Where both sets only number their rows, the order may differ, so they are matched by question,
+    unless a set has one twice. Raises DataError: an id has different questions in the two sets."""
+    ids = {normalized(fact.question): fact.id for fact in first}
+    texts = [normalized(fact.question) for fact in second]
     numbered = all(NUMBERED.fullmatch(fact.id) for fact in (*first, *second))
-    if numbered and (len(ids), len(others)) == (len(first), len(second)):
-        return tuple(
-            replace(fact, id=ids.get(normalized(fact.question), f"second-{fact.id}"))
-            for fact in second
-        )
+    if numbered and (len(ids), len(set(texts))) == (len(first), len(second)):
+        new = [ids.get(question, f"second-{fact.id}") for question, fact in zip(texts, second)]
+        return tuple(replace(fact, id=name) for name, fact in zip(new, second))
     questions = {fact.id: fact.question for fact in first}
     for fact in second:
         question = questions.get(fact.id, fact.question)
         if normalized(question) != normalized(fact.question):
-            raise DataError(
-                f"{fact.id} is {truncated(question)!r} in one set and "
-                f"{truncated(fact.question)!r} in the other.",
-                "Give the same facts the same ids in both.",
-            )
+            one, other = truncated(question), truncated(fact.question)
+            message = f"{fact.id} is {one!r} in one set and {other!r} in the other."
+            raise DataError(message, "Give the same facts the same ids in both.")
     return tuple(second)
 
 
@@ -133,12 +110,10 @@ def remarks_of(result: Agreement, first: str, second: str) -> list[Remark]:
     remarks.append(Remark("correlation", ranks | {"same": result.same_label}))
     if result.same_tier is not None:
         remarks.append(Remark("same_tier", {"popular": POPULAR_FROM, "same": result.same_tier}))
-    if result.own_beta_shift is None:
-        return [*remarks, Remark("beta_shift_no_anchors", {"shift": result.beta_shift})]
-    return [
-        *remarks,
-        Remark("beta_shift", {"shift": result.beta_shift, "own": result.own_beta_shift}),
-    ]
+    shift, own = {"shift": result.beta_shift}, result.own_beta_shift
+    if own is None:
+        return [*remarks, Remark("beta_shift_no_anchors", shift)]
+    return [*remarks, Remark("beta_shift", shift | {"own": own})]
 
 
 def _correlation(table: pd.DataFrame) -> float | None:

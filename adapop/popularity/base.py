@@ -1,5 +1,4 @@
-"""The interface of a popularity proxy (a source of scores), and the record of a score with its
-origin."""
+"""The interface of a popularity proxy (a source of scores), and a score with its origin."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,8 +33,7 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """One proxy's scores of a whole set. title: for lists and messages. scores: by id, of the facts
-    that it reached."""
+    """One proxy's scores of a set. title: for lists. scores: by id, of the facts it reached."""
 
     title: str
     scores: Mapping[str, Score]
@@ -46,19 +44,14 @@ class Scoring:
 
     def values(self, facts: Sequence[Fact]) -> dict[str, float | None]:
         """The score of every fact, None where it is unknown."""
-        return {
-            fact.id: self.scores[fact.id].value if fact.id in self.scores else None
-            for fact in facts
-        }
+        known = {name: score.value for name, score in self.scores.items()}
+        return {fact.id: known.get(fact.id) for fact in facts}
 
 
 def given(facts: Sequence[Fact]) -> Scoring:
     """The scores that the facts already have, for comparison with a proxy's."""
-    scores = {
-        fact.id: Score(fact.id, fact.score, fact.score_source)
-        for fact in facts
-        if fact.score is not None
-    }
+    scored = [fact for fact in facts if fact.score is not None]
+    scores = {fact.id: Score(fact.id, fact.score, fact.score_source) for fact in scored}
     return Scoring(AS_GIVEN, scores)
 
 
@@ -66,9 +59,8 @@ def check_not_all_zero(scores: Sequence[Score], where: str, fix: str) -> None:
     """Refuses known counts that are all 0: they say nothing of popularity. Raises DataError."""
     known = [score.value for score in scores if score.value is not None]
     if known and not any(known):
-        raise DataError(
-            f"Every count in {where} is 0, which says nothing of how popular the facts are.", fix
-        )
+        message = f"Every count in {where} is 0, which says nothing of how popular the facts are."
+        raise DataError(message, fix)
 
 
 @dataclass(frozen=True)
@@ -92,13 +84,11 @@ class Proxy(Protocol):
         ...
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in any order, as they are found; facts it cannot score get one with
-        value None.
+        """One score per fact, in any order, as they are found; value None where there is none.
 
         Raises:
-            NetworkError: the source failed. Stopped: somebody asked to stop. What was yielded
-                before stays true either way, and what was learnt is cached, so that asking again
-                goes on.
+            NetworkError: the source failed. Stopped: somebody asked to stop. What was yielded stays
+            true, and what was learnt is cached: asking again goes on.
         """
         ...
 

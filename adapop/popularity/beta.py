@@ -25,6 +25,9 @@ HIGHEST = 1e6  # of a clip: an exponent that large lets go of every token anyway
 EXPONENT_MAX = 700.0  # exp overflows beyond it
 
 
+Anchor = tuple[float, float]  # score and exponent
+
+
 @dataclass(frozen=True)
 class BetaMap:
     """The map from score to exponent. The defaults are the paper's rounded values."""
@@ -41,19 +44,15 @@ class BetaMap:
     def __post_init__(self) -> None:
         finite = all(math.isfinite(value) for value in (self.a, self.b, self.low, self.high))
         if not finite or min(self.a, self.b, self.low) < 0 or not self.low <= self.high <= HIGHEST:
-            fix = (
-                f"a, b and low must be >= 0 and high >= low, all finite, and high at most "
-                f"{HIGHEST:,g}."
-            )
+            fix = f"a, b, low must be >= 0, high >= low, all finite, and high at most {HIGHEST:,g}."
             raise ConfigError(f"{self} is no map.", fix)
 
     def __call__(self, score: float) -> float:
         """Exponent of a score >= 0. A score of 0 gets the upper clip: the limit of a * s^-b for s
         -> 0. Raises ConfigError: the score is negative or not finite."""
         if not math.isfinite(score) or score < 0:
-            raise ConfigError(
-                f"A score of {score} has no beta.", "Scores are finite and at least 0."
-            )
+            message = f"A score of {score} has no beta."
+            raise ConfigError(message, "Scores are finite and at least 0.")
         if self.b == 0 or self.a == 0:
             return min(max(self.a, self.low), self.high)
         # in logarithms, because a tiny score to a large power overflows
@@ -63,30 +62,23 @@ class BetaMap:
     @classmethod
     def from_anchors(
         cls,
-        rare: tuple[float, float] = RARE_ANCHOR,
-        popular: tuple[float, float] = POPULAR_ANCHOR,
+        rare: Anchor = RARE_ANCHOR,
+        popular: Anchor = POPULAR_ANCHOR,
         low: float = LOW,
         high: float = HIGH,
     ) -> BetaMap:
         """The map through two (score, beta) points: b = ln(beta_r / beta_p) / ln(s_p / s_r), a =
-        beta_r * s_r^b.
-
-        Raises:
-            ConfigError: a value is not positive, the scores do not rise or the betas do, or the
-                scores are too close.
-        """
+        beta_r * s_r^b. Raises ConfigError: a value is not positive, the scores do not rise or the
+        betas do, or the scores are too close."""
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
         if not 0 < rare_score < popular_score < math.inf or not 0 < popular_beta <= rare_beta:
-            raise ConfigError(
-                f"Anchors {rare} and {popular} fix no curve.",
-                "The popular score must be above the rare one, and its β above 0 and not above "
-                "the rare one's.",
-            )
+            bounds = "its β above 0 and not above the rare one's"
+            fix = f"The popular score must be above the rare one, and {bounds}."
+            raise ConfigError(f"Anchors {rare} and {popular} fix no curve.", fix)
         b = math.log(rare_beta / popular_beta) / math.log(popular_score / rare_score)
         if b * math.log(rare_score) > EXPONENT_MAX:
-            raise ConfigError(
-                f"Anchor scores {rare_score:g} and {popular_score:g} are too close.", "Spread them."
-            )
+            message = f"Anchor scores {rare_score:g} and {popular_score:g} are too close."
+            raise ConfigError(message, "Spread them.")
         return cls(rare_beta * rare_score**b, b, low, high)
 
     @classmethod
@@ -104,8 +96,7 @@ class BetaMap:
         return cls(a=beta, b=0.0, low=min(beta, LOW), high=max(beta, HIGH))
 
     def score_at(self, beta: float) -> float | None:
-        """The score with this exponent; None if the exponent is not between the clips or the curve
-        never reaches it."""
+        """The score with this exponent; None beyond the clips, or if no score has it."""
         if self.b == 0 or self.a == 0 or not self.low < beta < self.high:
             return None
         exponent = math.log(self.a / beta) / self.b
@@ -138,12 +129,10 @@ def exponents(
     known = {fact.id: fact.score for fact in facts if fact.score is not None}
     unknown = [fact.id for fact in facts if fact.score is None]
     if unknown and missing == "error":
-        raise DataError(
-            f"{len(unknown)} of {len(facts)} facts have no score, for example {unknown[0]!r}.",
-            "Add scores, say which column holds them (--columns score=NAME), or choose "
-            "--missing-score drop (they are "
-            "left out) or uniform (their β is 1).",
-        )
+        message = f"{len(unknown)} of {len(facts)} facts have no score, for example {unknown[0]!r}."
+        ways = "drop (they are left out) or uniform (their β is 1)"
+        column = "say which column holds them (--columns score=NAME)"
+        raise DataError(message, f"Add scores, {column}, or choose --missing-score {ways}.")
     if scores == "shuffled":
         known = shuffled(known, seed)
     elif scores == "inverted":
@@ -157,16 +146,14 @@ def quantile_scores(
     """The positive scores at two quantiles, as anchors. Raises ConfigError if there are not two."""
     ordered = sorted(score for score in scores if score > 0)
     if len(ordered) < 2:
-        raise ConfigError(
-            "Fewer than two positive scores give no anchors.", "Use the paper's anchors."
-        )
+        message = "Fewer than two positive scores give no anchors."
+        raise ConfigError(message, "Use the paper's anchors.")
     low, high = (ordered[round(q * (len(ordered) - 1))] for q in (rare, popular))
     return low, high
 
 
 def regime(beta: float) -> str:
-    """The paper's term for an exponent: "self-limiting" above 1, "uniform" at 1,
-    "pressure-sustaining" below."""
+    """The paper's term: "self-limiting" above 1, "uniform" at 1, "pressure-sustaining" below."""
     if abs(beta - 1) <= UNIFORM_WITHIN:
         return "uniform"
     return "self-limiting" if beta > 1 else "pressure-sustaining"

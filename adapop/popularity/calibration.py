@@ -1,5 +1,4 @@
-"""Choosing the map from score to exponent: anchors by name, warnings about a map, and what it means
-in words.
+"""Choosing the map from score to exponent: anchors by name, warnings, what a map means.
 
 The anchors are two points (score, beta); a and b follow in closed form (`BetaMap.from_anchors`).
 """
@@ -12,7 +11,7 @@ from adapop.errors import ConfigError, truncated
 from adapop.facts.fact import FactSet
 from adapop.facts.scale import on_wikidata_scale
 from adapop.facts.tiers import number
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, Anchor, BetaMap, quantile_scores
 from adapop.remark import Remark
 
 AUTO, PAPER, QUANTILES = "auto", "paper", "quantiles"
@@ -39,9 +38,9 @@ class ChosenAnchors:
     """PAPER or QUANTILES."""
     reason: str
     """"scale": scores on Wikidata's; "own-scale": on another; "no-spread": they give no anchors."""
-    rare: tuple[float, float]
+    rare: Anchor
     """Score and β of the rare anchor."""
-    popular: tuple[float, float]
+    popular: Anchor
     """Score and β of the popular anchor."""
 
     @property
@@ -52,10 +51,8 @@ class ChosenAnchors:
     @property
     def remark(self) -> Remark:
         """What was chosen and why."""
-        points = " and ".join(
-            f"{number(score)} (β {beta:g})" for score, beta in (self.rare, self.popular)
-        )
-        return Remark(REASONS[self.reason], {"points": points})
+        points = [f"{number(score)} (β {beta:g})" for score, beta in (self.rare, self.popular)]
+        return Remark(REASONS[self.reason], {"points": " and ".join(points)})
 
     @property
     def text(self) -> str:
@@ -65,26 +62,20 @@ class ChosenAnchors:
 
 def auto_anchors(facts: FactSet) -> ChosenAnchors:
     """The paper's anchors on Wikidata's scale and where scores don't spread; else quantiles."""
-    scores = [fact.score for fact in facts.forget if fact.score is not None]
     if on_wikidata_scale(facts):
         return ChosenAnchors(PAPER, "scale", RARE_ANCHOR, POPULAR_ANCHOR)
     try:
-        rare, popular = quantile_scores(scores)
-        BetaMap.from_anchors((rare, RARE_ANCHOR[1]), (popular, POPULAR_ANCHOR[1]))
+        low, high = quantile_scores(fact.score for fact in facts.forget if fact.score is not None)
+        rare, popular = (low, RARE_ANCHOR[1]), (high, POPULAR_ANCHOR[1])
+        BetaMap.from_anchors(rare, popular)
     except ConfigError:
         return ChosenAnchors(PAPER, "no-spread", RARE_ANCHOR, POPULAR_ANCHOR)
-    return ChosenAnchors(
-        QUANTILES, "own-scale", (rare, RARE_ANCHOR[1]), (popular, POPULAR_ANCHOR[1])
-    )
+    return ChosenAnchors(QUANTILES, "own-scale", rare, popular)
 
 
 def calibrated(anchors: str, facts: FactSet) -> BetaMap:
     """The map for the given anchors: "auto" (see `auto_anchors`), "paper", "quantiles" of the
-    forget scores, or "100:1.5,3000:0.1" (score:beta).
-
-    Raises:
-        ConfigError: none of these, or anchors that determine no curve.
-    """
+    forget scores, or "100:1.5,3000:0.1" (score:beta). Raises ConfigError: none, or no curve."""
     if anchors == AUTO:
         return auto_anchors(facts).beta
     if anchors == PAPER:
@@ -97,22 +88,16 @@ def calibrated(anchors: str, facts: FactSet) -> BetaMap:
     except ValueError:
         values = None
     if values is None:
-        raise ConfigError(
-            f"Anchors {truncated(anchors)!r} cannot be read.",
-            "Use auto, paper, quantiles, or for example 100:1.5,3000:0.1.",
-        )
+        message = f"Anchors {truncated(anchors)!r} cannot be read."
+        raise ConfigError(message, "Use auto, paper, quantiles, or for example 100:1.5,3000:0.1.")
     return anchored((values[0], values[1]), (values[2], values[3]))
 
 
-def anchored(rare: tuple[float, float], popular: tuple[float, float]) -> BetaMap:
-    """The map through two (score, beta) points; the paper's own points give the paper's rounded a
-    and b."""
-    # the paper's numbers were made with its rounded a and b
-    return (
-        BetaMap()
-        if (rare, popular) == (RARE_ANCHOR, POPULAR_ANCHOR)
-        else BetaMap.from_anchors(rare, popular)
-    )
+def anchored(rare: Anchor, popular: Anchor) -> BetaMap:
+    """The map through two (score, beta) points; the paper's own give its rounded a and b."""
+    if (rare, popular) == (RARE_ANCHOR, POPULAR_ANCHOR):
+        return BetaMap()  # the paper's numbers were made with its rounded a and b
+    return BetaMap.from_anchors(rare, popular)
 
 
 def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
@@ -126,13 +111,9 @@ def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
     if varied:
         low, high = quantile_scores(positive)
         if high < SPAN_WANTED * low and len(scores) >= FEW:
-            ends = {
-                "low": number(low),
-                "high": number(high),
-                "least": beta(high),
-                "most": beta(low),
-            }
-            warnings.append(Remark("narrow_scores", ends))
+            ends = {"low": number(low), "high": number(high)}
+            betas = {"least": beta(high), "most": beta(low)}
+            warnings.append(Remark("narrow_scores", ends | betas))
         warnings += _scale_warning(low, high, beta)
     return warnings + (_clip_warning(scores, beta) if len(scores) >= FEW else [])
 
@@ -151,17 +132,15 @@ def _clip_warning(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
 
 
 def _scale_warning(low: float, high: float, beta: BetaMap) -> list[Remark]:
-    """Warnings if the scores and the anchors are on different scales, or the anchors are too close
-    together."""
+    """Warnings if scores and anchors are on different scales, or the anchors too close."""
     rare, popular = beta.score_at(RARE_ANCHOR[1]), beta.score_at(POPULAR_ANCHOR[1])
     if rare is None or popular is None:
         return []
     warnings = []
     if max(low / rare, rare / low, high / popular, popular / high) > SCALE_APART:
         ends = {"low": low, "high": high, "rare": rare, "popular": popular}
-        warnings.append(
-            Remark("other_scale", {name: number(score) for name, score in ends.items()})
-        )
+        ends = {name: number(score) for name, score in ends.items()}
+        warnings.append(Remark("other_scale", ends))
     if popular < ANCHOR_RATIO_WANTED * rare:
         warnings.append(Remark("close_anchors"))
     return warnings
@@ -182,11 +161,6 @@ def meaning_of(rare: float, popular: float, every: Sequence[float] = ()) -> Rema
         return Remark("narrow_beta", values)
     stronger, weaker = ("most popular", "rarest") if popular < rare else ("rarest", "most popular")
     small, large = min(rare, popular), max(rare, popular)
-    values = {
-        "percent": 100 * FADED,
-        "stronger": stronger,
-        "small": small,
-        "weaker": weaker,
-        "large": large,
-    }
-    return Remark("still_pushed", values | {"factor": FADED ** (small - large)})
+    values = {"stronger": stronger, "small": small, "weaker": weaker, "large": large}
+    shares = {"percent": 100 * FADED, "factor": FADED ** (small - large)}
+    return Remark("still_pushed", values | shares)

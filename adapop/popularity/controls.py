@@ -1,5 +1,4 @@
-"""Controls: scores made wrong on purpose. A method that benefits from popularity must do worse with
-them."""
+"""Controls: scores made wrong on purpose, with which a method that uses them must do worse."""
 
 import math
 import random
@@ -26,9 +25,8 @@ def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, 
     """Each score times exp(sigma * N(0, 1)), as from a proxy that is right only on average. Zero
     stays zero. Raises ConfigError: sigma is not from 0 to 20."""
     if not 0 <= sigma <= WIDEST_NOISE:
-        raise ConfigError(
-            f"The noise's sigma is {sigma:g}.", f"Choose one from 0 to {WIDEST_NOISE:g}."
-        )
+        message = f"The noise's sigma is {sigma:g}."
+        raise ConfigError(message, f"Choose one from 0 to {WIDEST_NOISE:g}.")
     rng = random.Random(seed)
     return {fact: score * math.exp(sigma * rng.gauss(0, 1)) for fact, score in scores.items()}
 
@@ -36,13 +34,11 @@ def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, 
 def between_tiers(
     scores: dict[str, float], tiers: Mapping[str, str | None], seed: int, share: float
 ) -> dict[str, float]:
-    """The scores, some rare facts' traded at random with popular ones': the paper's swapped
-    labels."""
+    """The scores, some rare facts' traded with popular ones': the paper's swapped labels."""
     _check_share(share)
     rng = random.Random(seed)
-    rare, popular = (
-        sorted(fact for fact in scores if tiers[fact] == tier) for tier in ("rare", "popular")
-    )
+    rare = sorted(fact for fact in scores if tiers[fact] == "rare")
+    popular = sorted(fact for fact in scores if tiers[fact] == "popular")
     rng.shuffle(rare)
     rng.shuffle(popular)
     pairs = list(zip(rare, popular))
@@ -54,13 +50,8 @@ def between_tiers(
 
 def swapped(scores: dict[str, float], seed: int, share: float = 0.5) -> dict[str, float]:
     """The scores, with a share of the pairs mirrored in the ranking swapped: rarest with most
-    popular and so on.
-
-    share: of the pairs, in [0, 1]; 1 is `inverted`. The distribution is kept.
-
-    Raises:
-        ConfigError: share is not from 0 to 1.
-    """
+    popular and so on. share: of the pairs, in [0, 1]; 1 is `inverted`. The distribution is kept.
+    Raises ConfigError: share is not from 0 to 1."""
     _check_share(share)
     ranked = sorted(scores, key=lambda fact: (scores[fact], fact))
     pairs = list(zip(ranked, ranked[::-1]))[: len(ranked) // 2]

@@ -1,5 +1,4 @@
-"""Popularity counted in the user's own text: how many lines mention a fact's subject, its object,
-and both.
+"""Popularity counted in one's own text: lines that mention a fact's subject, object and both.
 
 A line is a document. It mentions a name if it contains the name's words and signs in order, as
 whole words and in the same case: "Turkey" is not "turkey", as in infini-gram. A name inside a
@@ -47,25 +46,19 @@ Name = tuple[str, ...]
 
 
 def parts_of(combine: str) -> tuple[str, ...]:
-    """The counts whose sum is the score, among "subject", "object" and "both". Raises ConfigError:
-    `combine` is no key of COMBINE."""
+    """The counts that make the score: "subject", "object", "both". Raises ConfigError."""
     if combine not in COMBINE:
         raise ConfigError(f"combine is {combine!r}.", f"Use one of {', '.join(COMBINE)}.")
     return COMBINE[combine]
 
 
 def labels_of(fact: Fact) -> tuple[str, str]:
-    """The two names to count: the subject ("" without one), and the object or else the answer; each
-    on one line."""
-    subject, object_ = (
-        " ".join(label.split()) for label in (fact.subject, fact.object or fact.answer)
-    )
-    return subject, object_
+    """The names to count, each on one line: the subject (or ""), and the object or the answer."""
+    return " ".join(fact.subject.split()), " ".join((fact.object or fact.answer).split())
 
 
 class CorpusCounts:
-    """Lines of a text file, or of all text files under a folder (`KINDS`), that mention subject and
-    object.
+    """Lines of a text file, or of all (`KINDS`) under a folder, that mention subject and object.
 
     The text is read once for all facts, so all scores come at the end. In JSON files escapes are
     decoded; everything else is text, field names included. others: facts that are not scored, but
@@ -115,13 +108,9 @@ class CorpusCounts:
                 scores.append(Score(fact.id, None, self.source, today, raw, reason))
             else:
                 scores.append(Score(fact.id, float(sum(counts)), self.source, today, raw))
-        check_not_all_zero(
-            scores,
-            self._path.name,
-            "Give a text about them, in their language and with names as the facts write them, or "
-            "count other names: "
-            f"--combine {', '.join(COMBINE)}.",
-        )
+        text = "a text about them, in their language and with names as the facts write them"
+        fix = f"Give {text}, or count other names: --combine {', '.join(COMBINE)}."
+        check_not_all_zero(scores, self._path.name, fix)
         yield from scores
 
     def _counted(self, names: Sequence[tuple[Name, Name]]) -> Tally:
@@ -137,18 +126,15 @@ class CorpusCounts:
                 self._progress.say(f"Corpus: {done / 1e6:.0f} of {total / 1e6:.0f} MB")
             tally.take(waiting, keep=0)
         if empty:
-            raise DataError(
-                f"{self._path} holds no text.", "Give a file or folder with text in it."
-            )
+            message = f"{self._path} holds no text."
+            raise DataError(message, "Give a file or folder with text in it.")
         return tally
 
 
 class Tally:
-    """Counts of lines, updated token by token.
-
-    lines: name -> lines that mention it. together: pair -> lines that mention both. longest: tokens
-    of the longest name. longest_word: characters of the longest token in a name.
-    """
+    """Counts of lines, updated token by token. lines: name -> lines that mention it. together: pair
+    -> lines that mention both. longest: tokens of the longest name. longest_word: letters of the
+    longest token."""
 
     def __init__(self, pairs: Iterable[tuple[Name, Name]]) -> None:
         self.lines: Counter[Name] = Counter()
@@ -163,8 +149,7 @@ class Tally:
                 self._add(name)
 
     def take(self, tokens: list[str], keep: int) -> list[str]:
-        """Counts names that begin before the last `keep` tokens. Returns the tokens not yet
-        processed."""
+        """Counts names that begin before the last `keep` tokens. Returns the tokens left."""
         trie, i, end = self._trie, 0, len(tokens) - keep
         while i < end:
             if not tokens[i].isascii() and tokens[i] not in trie:
@@ -219,13 +204,11 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise DataError(f"{path} is not there.", "Give a text file or a folder of text files.")
-    files = sorted(
-        file for file in path.rglob("*") if file.suffix.lower() in KINDS and file.is_file()
-    )
+    files = [file for file in sorted(path.rglob("*")) if file.suffix.lower() in KINDS]
+    files = list(filter(Path.is_file, files))
     if not files:
-        raise DataError(
-            f"{path} has no text file in it.", f"Files that are read end in {', '.join(KINDS)}."
-        )
+        message = f"{path} has no text file in it."
+        raise DataError(message, f"Files that are read end in {', '.join(KINDS)}.")
     return files
 
 
@@ -236,8 +219,7 @@ def _tokens(file: Path, longest_word: int) -> Iterator[tuple[list[str], int]]:
         # NFC, so that both encodings of é are equal
         text = normalize("NFC", half + text)
         tokens = pieces(text)
-        # the last word may continue in the next piece; of one longer than any word sought, the
-        # beginning is enough
+        # the last word may continue in the next piece; of one too long, the beginning is enough
         half = tokens.pop()[: longest_word + 1] if tokens and not text[-1].isspace() else ""
         yield tokens, size
     yield [*pieces(half), "\n"], 0
@@ -251,9 +233,9 @@ def _texts(file: Path) -> Iterator[tuple[str, int]]:
     try:
         with open(file, "rb") as stream:
             while content := stream.read(CHUNK):
-                while (
-                    escaped and b"\\" in content[-LONGEST_ESCAPE:] and (more := stream.read(CHUNK))
-                ):
+                while escaped and b"\\" in content[-LONGEST_ESCAPE:]:
+                    if not (more := stream.read(CHUNK)):
+                        break
                     content += more
                 text = decoder.decode(content)
                 yield ESCAPES.sub(_meant, text) if escaped else text, len(content)
@@ -261,19 +243,15 @@ def _texts(file: Path) -> Iterator[tuple[str, int]]:
             decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         lines += error.object.count(b"\n", 0, error.start)
-        raise DataError(
-            f"{file}, line {lines}, is not UTF-8 (byte {error.object[error.start]:#04x}).",
-            "Save it again in UTF-8.",
-        ) from None
+        message = f"{file}, line {lines}, is not UTF-8 (byte {error.object[error.start]:#04x})."
+        raise DataError(message, "Save it again in UTF-8.") from None
     except OSError as error:
-        raise DataError(
-            f"{file} cannot be read ({error.strerror}).", "Check its permissions."
-        ) from None
+        message = f"{file} cannot be read ({error.strerror})."
+        raise DataError(message, "Check its permissions.") from None
 
 
 def _meant(escapes: re.Match[str]) -> str:
-    """The text of a run of JSON escapes, with line breaks as spaces: inside a string they do not
-    end the document."""
+    """The text of JSON escapes, line breaks as spaces: in a string they end no document."""
     try:
         return json.loads(f'"{escapes[0]}"').translate({ord("\n"): " ", ord("\r"): " "})
     except ValueError:

@@ -34,10 +34,7 @@ REASON_SHOWN = 120
 @dataclass(frozen=True)
 class Count:
     """The result of one query: the number of occurrences, or None and the reason why there is none.
-
-    approx: whether it is an estimate from a sample. date: the day of the reply (ISO 8601), "" if
-    there was none.
-    """
+    approx: whether it is an estimate from a sample. date: day of the reply (ISO 8601), or ""."""
 
     number: int | None
     approx: bool = False
@@ -46,31 +43,22 @@ class Count:
 
     @property
     def unknown(self) -> str:
-        """Why the number cannot be used, "" if it can. No occurrence in a sample is not zero in the
-        corpus."""
-        return (
-            "None was found, but only a sample was looked at."
-            if self.approx and not self.number
-            else self.reason
-        )
+        """Why the number cannot be used, or "". None in a sample is not none in the corpus."""
+        if self.approx and not self.number:
+            return "None was found, but only a sample was looked at."
+        return self.reason
 
     @property
     def raw(self) -> dict[str, object]:
         """The part of `Score.raw` about this query."""
-        return (
-            {"count": self.number, "approx": self.approx}
-            if self.number is not None
-            else {"reason": self.reason}
-        )
+        counted = {"count": self.number, "approx": self.approx}
+        return {"reason": self.reason} if self.number is None else counted
 
 
 class InfiniGram:
     """A `Proxy`: occurrences of subject and object in one index, and of both within 100 tokens of
-    each other.
-
-    All three counts are kept; combine says which are summed for the score. A count of 0 is a score
-    of 0, unless it is an estimate from a sample: then it is unknown.
-    """
+    each other. All three counts are kept; combine says which are summed for the score. A count of 0
+    is a score of 0, unless it is an estimate from a sample: then it is unknown."""
 
     pace = WEB_PACE
 
@@ -83,9 +71,8 @@ class InfiniGram:
         base: str = "https://api.infini-gram.io/",
     ) -> None:
         if index not in INDEXES:
-            raise ConfigError(
-                f"infini-gram has no index {index!r}.", f"Use one of {', '.join(INDEXES)}."
-            )
+            message = f"infini-gram has no index {index!r}."
+            raise ConfigError(message, f"Use one of {', '.join(INDEXES)}.")
         self._progress = progress
         self._cache = cache
         self._index = index
@@ -97,8 +84,7 @@ class InfiniGram:
         self.source = f"occurrences of {counted} in {INDEXES[index][0]} (infini-gram {index})"
 
     def requests(self, facts: Sequence[Fact]) -> int:
-        """How many requests `scores` would make at most: for each new name, and for both of a fact
-        together."""
+        """How many requests `scores` makes at most: for each new name, and each fact's pair."""
         pairs = (labels_of(fact) for fact in facts)
         queries = {query for pair in pairs for query in (*pair, " AND ".join(pair)) if all(pair)}
         return sum(self._cache.get("infini-gram", self._index, query) is None for query in queries)
@@ -114,10 +100,8 @@ class InfiniGram:
             if counted:
                 yield from held
                 held.clear()
-        fix = (
-            f"Are names written as in that text? Or count other names (--combine "
-            f"{', '.join(COMBINE)})."
-        )
+        others = f"Or count other names (--combine {', '.join(COMBINE)})."
+        fix = f"Are names written as in that text? {others}"
         check_not_all_zero(held, INDEXES[self._index][0], fix)
         yield from held
 
@@ -135,18 +119,16 @@ class InfiniGram:
         if reason := next(filter(None, (count.unknown for count in used)), ""):
             return Score(fact.id, None, self.source, oldest, raw, reason)
         reason = "Estimated from a sample." if any(count.approx for count in used) else ""
-        return Score(
-            fact.id, float(sum(count.number for count in used)), self.source, oldest, raw, reason
-        )
+        value = float(sum(count.number for count in used))
+        return Score(fact.id, value, self.source, oldest, raw, reason)
 
     def _count(self, query: str) -> Count:
         if query in self._refused:
             return self._refused[query]
         known = self._cache.get("infini-gram", self._index, query)
         if known is None:
-            reply = self._web.post(
-                "/", {"index": self._index, "query_type": "count", "query": query}
-            )
+            body = {"index": self._index, "query_type": "count", "query": query}
+            reply = self._web.post("/", body)
             if isinstance(reply, dict) and isinstance(reply.get("error"), str):
                 reason = f"infini-gram refuses the question: {reply['error'][:REASON_SHOWN]}"
                 self._refused[query] = Count(None, reason=reason)
@@ -160,17 +142,11 @@ def _unasked(what: str, label: str) -> Count | None:
     if not label:
         return Count(None, reason=f"The fact has no {what} to look for.")
     if has_no_spaces(label):
-        reason = (
-            f"The {what} is in a script without spaces, and infini-gram looks for a name "
-            f"behind a space."
-        )
-        return Count(None, reason=reason)
+        where = "and infini-gram looks for a name behind a space"
+        return Count(None, reason=f"The {what} is in a script without spaces, {where}.")
     if OPERATORS & set(label.split()):
-        return Count(
-            None,
-            reason=f"The {what} has the word AND or OR in it, which infini-gram takes for an "
-            f"operator.",
-        )
+        why = "which infini-gram takes for an operator"
+        return Count(None, reason=f"The {what} has the word AND or OR in it, {why}.")
     return None
 
 
@@ -180,7 +156,5 @@ def _checked(reply: object) -> dict[str, object]:
         count, approx = reply.get("count"), reply.get("approx")
         if type(count) is int and count >= 0 and type(approx) is bool:
             return {"count": count, "approx": approx}
-    raise NetworkError(
-        "infini-gram answers something else than a count.",
-        "Try again later; what was found is kept.",
-    )
+    message = "infini-gram answers something else than a count."
+    raise NetworkError(message, "Try again later; what was found is kept.")

@@ -4,8 +4,7 @@ Facts are sent in batches of eight, in three passes over the whole set. Each pas
 because a judge favours positions in a list. A fact's score is the mean of its three numbers. A
 reply must have exactly the requested form; otherwise the batch is sent once more, then each half by
 itself. A fact without a number even when sent alone is unknown until the next look-up. Nothing is
-padded, rounded or clamped. Replies and numbers are cached, and a later look-up sends only facts
-without a number.
+padded, rounded or clamped. Replies and numbers are cached, and a later look-up sends the rest.
 """
 
 import json
@@ -45,8 +44,7 @@ class Judge:
 
     name: the model and where it runs, for users and the cache. ask: sends one question to the
     model. tries: how often the same batch is sent, each time with another seed. system: its
-    instructions, which may be set to others, such as the paper's word for word; numbers are cached
-    for each.
+    instructions, which may be set to others, such as the paper's; numbers are cached for each.
     """
 
     pace = JUDGE_PACE
@@ -54,36 +52,29 @@ class Judge:
     def __init__(
         self, name: str, ask: Ask, progress: Progress, cache: Cache, tries: int = 2
     ) -> None:
-        self.name = name
-        self.ask = ask
+        self.name, self.ask = name, ask
         self.system = SYSTEM
-        self._tries = tries
-        self._progress = progress
-        self._cache = cache
+        self._tries, self._progress, self._cache = tries, progress, cache
         self.source = f"LLM judge {name}, mean of {len(SEEDS)} passes, 0 to {HIGHEST:,}"
 
     def requests(self, facts: Sequence[Fact]) -> int:
         """How many requests `scores` would make if each batch is answered at once."""
-        new = (
-            {_line(fact) for fact in facts if self._cache.get(*self._key(fact, seed)) is None}
-            for seed in SEEDS
-        )
-        return sum(ceil(len(lines) / BATCH) for lines in new)
+        requests = 0
+        for seed in SEEDS:
+            new = [fact for fact in facts if self._cache.get(*self._key(fact, seed)) is None]
+            requests += ceil(len(set(map(_line, new))) / BATCH)
+        return requests
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact as soon as it is known: in the last pass, or in the one in which it
-        gets no number.
-
-        Raises as `Proxy.scores`, and ModelError for a local model that cannot be loaded.
-        """
+        gets no number. Raises as `Proxy.scores`, and ModelError: no local model."""
         passes: dict[str, list[Cached]] = {fact.id: [] for fact in facts}
         lost: set[str] = set()
         for number, seed in enumerate(SEEDS, start=1):
             order = sorted(facts, key=lambda fact: fact.id)
             random.Random(seed).shuffle(order)
-            for fact, known in self._pass(
-                [fact for fact in order if fact.id not in lost], number, seed
-            ):
+            left = [fact for fact in order if fact.id not in lost]
+            for fact, known in self._pass(left, number, seed):
                 passes[fact.id].append(known)
                 if known.value is None:
                     lost.add(fact.id)
@@ -91,8 +82,7 @@ class Judge:
                     yield self._score(fact, passes[fact.id])
 
     def _pass(self, order: Sequence[Fact], number: int, seed: int) -> Iterator[tuple[Fact, Cached]]:
-        """Facts with their numbers, or None: first the cached ones, then batch by batch; equal
-        facts are sent once."""
+        """Facts with their numbers, or None: cached ones, then batch by batch; equal facts once."""
         new: dict[str, list[Fact]] = defaultdict(list)
         done = 0
         for fact in order:
@@ -104,9 +94,8 @@ class Judge:
                 yield fact, known
         groups = list(new.values())
         for start in range(0, len(groups), BATCH):
-            self._progress.say(
-                f"Judge: pass {number} of {len(SEEDS)}, {done} of {len(order)} facts"
-            )
+            passes = f"pass {number} of {len(SEEDS)}"
+            self._progress.say(f"Judge: {passes}, {done} of {len(order)} facts")
             batch = groups[start : start + BATCH]
             for group, known in zip(batch, self._judged([group[0] for group in batch], seed)):
                 done += len(group)
@@ -119,8 +108,7 @@ class Judge:
         if values[-1] is None:
             reason = (
                 f"In pass {len(values)} of {len(SEEDS)}, asked for this fact alone, the judge did "
-                f"not answer with one "
-                f"whole number from 0 to {HIGHEST:,}."
+                f"not answer with one whole number from 0 to {HIGHEST:,}."
             )
             return Score(fact.id, None, self.source, oldest, raw, reason)
         return Score(fact.id, fmean(values), self.source, oldest, raw)
@@ -132,22 +120,18 @@ class Judge:
             reply = self._reply(user, seed + tried)  # the same seed would give the same reply
             values = numbers(reply.value, len(facts))
             if values is not None:
-                return [
-                    self._cache.put(value, *self._key(fact, seed))
-                    for fact, value in zip(facts, values)
-                ]
+                keys = [self._key(fact, seed) for fact in facts]
+                return [self._cache.put(value, *key) for key, value in zip(keys, values)]
         if len(facts) == 1:
             return [Cached(None, reply.date)]
         half = len(facts) // 2
         return self._judged(facts[:half], seed) + self._judged(facts[half:], seed)
 
     def _reply(self, user: str, seed: int) -> Cached:
-        """The model's reply. It is cached for the record only: later look-ups use the cached
-        numbers."""
+        """The model's reply, cached for the record: later look-ups use the cached numbers."""
         self._progress.wait(0)
-        return self._cache.put(
-            self.ask(self.system, user, seed), "judge", self.name, self.system, user, str(seed)
-        )
+        reply = self.ask(self.system, user, seed)
+        return self._cache.put(reply, "judge", self.name, self.system, user, str(seed))
 
     def _key(self, fact: Fact, seed: int) -> tuple[str, ...]:
         """The cache key of a fact's number, which does not depend on the rest of its batch."""
@@ -155,8 +139,7 @@ class Judge:
 
 
 def prompt(facts: Sequence[Fact]) -> str:
-    """The numbered list of facts, each as a JSON object on one line, so that no name can look like
-    another fact."""
+    """The facts, numbered, each a JSON object on one line: no name can look like another fact."""
     lines = [f"{number}. {_line(fact)}" for number, fact in enumerate(facts, start=1)]
     return "\n".join([*lines, "", f"Answer with a JSON array of {len(facts)} integers."])
 
@@ -165,10 +148,8 @@ def numbers(reply: str, count: int) -> list[int] | None:
     """The numbers in a reply's array. None unless it is `count` integers in range."""
     values = array_in(reply)
     # a bool is an int to isinstance
-    valid = len(values) == count and all(
-        type(value) is int and 0 <= value <= HIGHEST for value in values
-    )
-    return values if valid else None
+    valid = all(type(value) is int and 0 <= value <= HIGHEST for value in values)
+    return values if valid and len(values) == count else None
 
 
 def array_in(reply: str) -> list:
@@ -183,22 +164,15 @@ def array_in(reply: str) -> list:
 
 def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
     """A model at an OpenAI-compatible endpoint: ADAPOP_JUDGE_MODEL at ADAPOP_JUDGE_URL, with
-    ADAPOP_JUDGE_KEY.
-
-    Raises:
-        ConfigError: no model is named, the URL is not safe to send a key to, or the key has invalid
-            characters.
-    """
+    ADAPOP_JUDGE_KEY. Raises ConfigError: no model is named, the URL is not safe to send a key to,
+    or the key has invalid characters."""
     base = os.environ.get("ADAPOP_JUDGE_URL") or OPENROUTER
     model = os.environ.get("ADAPOP_JUDGE_MODEL", "").strip()
     key = os.environ.get("ADAPOP_JUDGE_KEY", "").strip()
     if not model:
-        raise ConfigError(
-            "No model is named that could judge.",
-            "Set ADAPOP_JUDGE_MODEL (the paper: openai/gpt-oss-20b) and ADAPOP_JUDGE_KEY, and "
-            "ADAPOP_JUDGE_URL for "
-            "another service than OpenRouter.",
-        )
+        names = "ADAPOP_JUDGE_MODEL (the paper: openai/gpt-oss-20b) and ADAPOP_JUDGE_KEY"
+        fix = f"Set {names}, and ADAPOP_JUDGE_URL for another service than OpenRouter."
+        raise ConfigError("No model is named that could judge.", fix)
     if not (key.isascii() and key.isprintable()):
         raise ConfigError("ADAPOP_JUDGE_KEY has characters that no key has.", "Copy the key again.")
     host = _host(base)
@@ -206,25 +180,17 @@ def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
 
     def ask(system: str, user: str, seed: int) -> str:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        body = {
-            "model": model,
-            "messages": messages,
-            "temperature": 0,
-            "seed": seed,
-            "max_tokens": MAX_TOKENS,
-        }
-        return _content(
-            web.post("/chat/completions", body, busy=lambda reply: _fault(reply) in LATER)
-        )
+        body = {"model": model, "messages": messages, "temperature": 0, "seed": seed}
+        body["max_tokens"] = MAX_TOKENS
+        reply = web.post("/chat/completions", body, busy=lambda reply: _fault(reply) in LATER)
+        return _content(reply)
 
     return Judge(f"{model} at {host}", ask, progress, cache)
 
 
 def local_judge(model: str, load: Callable[[str], Any], progress: Progress, cache: Cache) -> Judge:
-    """A model on this machine: a Hub id, a folder, or "sandbox".
-
-    load: returns the `AdaptedModel` of that name; called at the first question.
-    """
+    """A model on this machine: a Hub id, a folder, or "sandbox". load: returns the `AdaptedModel`
+    of that name; called at the first question."""
 
     @once
     def loaded() -> Any:
@@ -244,39 +210,30 @@ def local_judge(model: str, load: Callable[[str], Any], progress: Progress, cach
 def _line(fact: Fact) -> str:
     """The fact as the judge sees it, on one line."""
     if fact.subject and fact.relation:
-        shape = {
-            "subject": fact.subject,
-            "relation": fact.relation,
-            "object": fact.object or fact.answer,
-        }
+        shape = {"subject": fact.subject, "relation": fact.relation}
+        shape["object"] = fact.object or fact.answer
     else:
         shape = {"question": fact.question, "answer": fact.answer}
-    return json.dumps(
-        {name: " ".join(text.split()) for name, text in shape.items()}, ensure_ascii=False
-    )
+    shape = {name: " ".join(text.split()) for name, text in shape.items()}
+    return json.dumps(shape, ensure_ascii=False)
 
 
 def _host(base: str) -> str:
-    """The host of a URL, which must be safe to send a key to: https or this machine, without a user
-    name."""
+    """The host of a URL that a key may be sent to: https or this machine, no user name."""
     try:
         parts = urlsplit(base)
-        safe = parts.scheme == "https" or (
-            parts.scheme == "http" and parts.hostname in THIS_MACHINE
-        )
+        at_home = parts.hostname in THIS_MACHINE
+        safe = parts.scheme == "https" or (parts.scheme == "http" and at_home)
     except ValueError:
         safe = False
     if not safe or not parts.hostname or "@" in parts.netloc:
-        raise ConfigError(
-            "ADAPOP_JUDGE_URL is not an address that a key can be sent to.",
-            "Use https:// without a user name; http:// is only for this machine (localhost).",
-        )
+        fix = "Use https:// without a user name; http:// is only for this machine (localhost)."
+        raise ConfigError("ADAPOP_JUDGE_URL is not an address that a key can be sent to.", fix)
     return parts.netloc
 
 
 def _fault(reply: object) -> object:
-    """The code of an error in a reply with status 200: 0 without a number, None if there is no
-    error."""
+    """The code of an error in a reply with status 200: 0 without a number, None without one."""
     error = reply.get("error") if isinstance(reply, dict) else None
     if not error:
         return None
@@ -289,16 +246,14 @@ def _content(reply: object) -> str:
     fault = _fault(reply)
     if fault is not None:
         code = f" ({fault})" if fault else ""
-        raise NetworkError(
-            f"The judge reports an error{code}.", "Check its model, key and credit; then try again."
-        )
+        message = f"The judge reports an error{code}."
+        raise NetworkError(message, "Check its model, key and credit; then try again.")
     try:
         content = reply["choices"][0]["message"]["content"]
     except (TypeError, KeyError, IndexError):
         content = 0
     if not isinstance(content, (str, type(None))):
-        raise NetworkError(
-            "The judge does not answer as a chat model does.", "Check ADAPOP_JUDGE_URL."
-        )
+        message = "The judge does not answer as a chat model does."
+        raise NetworkError(message, "Check ADAPOP_JUDGE_URL.")
     # a lone surrogate cannot be stored
     return (content or "").encode("utf-8", "replace").decode("utf-8")

@@ -1,9 +1,8 @@
-"""Which Wikidata items a fact is about, decided from candidates and their statements. No network
-access.
+"""Which Wikidata items a fact is about, by candidates and their statements. No network access.
 
 A label names many things: Paris is a city, a town in Texas, a Trojan prince. The first search hit
-is therefore not enough: in DUET, which took it, the town of Duran became Dante Alighieri. A link is
-decided by, best first:
+is therefore not enough: in DUET, the town of Duran became Dante Alighieri. What decides, best
+first:
 
     a statement between a candidate for the subject and one for the object, if it leaves one pair
     the types (P31) of items that statements have linked for the same relation, if they leave one
@@ -14,20 +13,15 @@ Otherwise it stays unknown.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from adapop.facts.fact import Fact
+from adapop.popularity.entities import Entity, plain
 
-# disambiguation page, category, template, list: wiki pages that have a thing's name but are not the
-# thing
+# disambiguation page, category, template, list: pages with a thing's name that are not it
 PAGES = frozenset({"Q4167410", "Q4167836", "Q11266439", "Q13406463"})
-LONGEST_LABEL = 250  # characters; no item has a longer name, and a search for one is refused
-QID = re.compile(r"Q[1-9]\d*")
-
 STATED = "statement found"
 TOLD_APART = "statement found, told apart by type"
 FITS = "type fits, statement not found"
@@ -37,64 +31,8 @@ SAME = "subject and object are the same item"
 
 
 @dataclass(frozen=True)
-class Entity:
-    """The part of a Wikidata item that is used.
-
-    qid: its id, such as "Q90". sitelinks: number of wiki pages about it. statements: their number,
-    identifiers included, as in `wikibase:statements`. identifiers: number of statements that are
-    external identifiers. links: property -> ids of the items in its statements, without deprecated
-    ones. names: label and aliases, casefolded. article: title of its page in the Wikipedia of the
-    look-up's language, "" without one.
-    """
-
-    qid: str
-    label: str
-    description: str
-    sitelinks: int
-    statements: int
-    identifiers: int
-    links: Mapping[str, Sequence[str]]
-    names: Sequence[str]
-    article: str = ""
-
-    @property
-    def types(self) -> frozenset[str]:
-        """Ids of the items that it is an instance of."""
-        return frozenset(self.links.get("P31", ()))
-
-    @classmethod
-    def read(cls, row: dict, language: str) -> Entity:
-        """The entity in a row of a `wbgetentities` reply. A merged item has another id than the
-        requested one.
-
-        Raises:
-            KeyError, TypeError, AttributeError, ValueError: the row does not have an item's
-            structure.
-        """
-        groups = mapping(row["claims"])
-        statements = [statement for group in groups.values() for statement in group]
-        label = mapping(row["labels"]).get(language, {}).get("value", "")
-        sites = mapping(row["sitelinks"])
-        aliases = [alias["value"] for alias in mapping(row["aliases"]).get(language, [])]
-        return cls(
-            qid=QID.fullmatch(row["id"]).group(),
-            label=label,
-            description=mapping(row["descriptions"]).get(language, {}).get("value", ""),
-            sitelinks=len(sites),
-            statements=len(statements),
-            identifiers=sum(
-                statement["mainsnak"].get("datatype") == "external-id" for statement in statements
-            ),
-            links={pid: items for pid, group in groups.items() if (items := _items(group))},
-            names=[plain(name).casefold() for name in (label, *aliases)],
-            article=str(sites.get(f"{language.replace('-', '_')}wiki", {}).get("title", "")),
-        )
-
-
-@dataclass(frozen=True)
 class Choice:
-    """The item on one side of a fact, None if it could not be decided; and what decided, or why
-    nothing did."""
+    """The item on one side of a fact, None if undecided; and what decided, or why nothing did."""
 
     entity: Entity | None
     how: str
@@ -120,15 +58,11 @@ class Link:
 
     @property
     def reason(self) -> str:
-        """Why a side is unknown, or what is doubtful about the link; "" if there is nothing to
-        say."""
-        reasons = [
-            f"{side} {choice.how}" for side, choice in self.sides.items() if choice.entity is None
-        ]
+        """Why a side is unknown, or what is doubtful about the link; "" if nothing is."""
+        sides = self.sides.items()
+        reasons = [f"{side} {choice.how}" for side, choice in sides if choice.entity is None]
         if not reasons:
-            reasons += dict.fromkeys(
-                choice.how for choice in self.sides.values() if choice.how != STATED
-            )
+            reasons += dict.fromkeys(choice.how for _, choice in sides if choice.how != STATED)
             reasons += [SAME] if self.subject.entity.qid == self.object.entity.qid else []
         return f"{'; '.join(reasons).capitalize()}." if reasons else ""
 
@@ -141,76 +75,31 @@ class _Pair:
 
 
 class Types:
-    """The types of the subjects and objects of each relation, collected from links that a statement
-    decided."""
+    """The types of each relation's subjects and objects, from links that a statement decided."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], set[str]] = defaultdict(set)
 
     def learn(self, relation: str, link: Link) -> None:
-        """Adds both sides of a stated link as examples of the relation; does nothing if the
-        relation is ""."""
+        """Adds both sides of a stated link as examples of the relation, if it is not ""."""
         if relation:
             self._seen[relation, "subject"] |= link.subject.entity.types
             self._seen[relation, "object"] |= link.object.entity.types
 
     def fitting(self, relation: str, side: str, candidates: Sequence[Entity]) -> list[Entity]:
         """The candidates that share a type with the examples."""
-        return [
-            entity
-            for entity in candidates
-            if entity.types & self._seen.get((relation, side), set())
-        ]
-
-
-def plain(label: str) -> str:
-    """A label as Wikidata stores it: in NFC, with single spaces between words only."""
-    return " ".join(unicodedata.normalize("NFC", label).split())
-
-
-def can_be_a_name(label: str) -> bool:
-    """Whether a label can be an item's name: not empty, not too long, without control characters or
-    surrogates.
-
-    Wikidata refuses to search for some of the others.
-    """
-    return 0 < len(label) <= LONGEST_LABEL and not any(
-        unicodedata.category(sign) in ("Cc", "Cs") for sign in label
-    )
+        types = self._seen.get((relation, side), set())
+        return [entity for entity in candidates if entity.types & types]
 
 
 def labels(fact: Fact) -> tuple[tuple[str, str], ...]:
     """(kind, label) pairs to search for: subject, object, relation."""
-    return (
-        ("item", plain(fact.subject)),
-        ("item", plain(fact.object) or plain(fact.answer)),
-        ("property", plain(fact.relation)),
-    )
-
-
-def is_called(hit: object, form: re.Pattern[str], label: str) -> bool:
-    """Whether a search hit has a valid id and matches by exactly this label or alias, not by a
-    prefix or its id."""
-    match = hit.get("match") if isinstance(hit, dict) else None
-    if not isinstance(match, dict) or match.get("type") not in ("label", "alias"):
-        return False
-    same = plain(str(match.get("text"))).casefold() == label.casefold()
-    return same and form.fullmatch(str(hit.get("id"))) is not None
-
-
-def mapping(value: object) -> dict:
-    """A JSON object of MediaWiki, which writes an empty one as []. Raises ValueError: the value is
-    no object."""
-    if value == []:
-        return {}
-    if not isinstance(value, dict):
-        raise ValueError("not a JSON object")
-    return value
+    object_ = plain(fact.object) or plain(fact.answer)
+    return ("item", plain(fact.subject)), ("item", object_), ("property", plain(fact.relation))
 
 
 def candidates(entities: Iterable[Entity]) -> list[Entity]:
-    """The items that a fact can be about: without wiki pages, and each once, as two ids may lead to
-    one item."""
+    """The items that a fact can be about, each once (two ids may lead to one), no wiki pages."""
     return list({entity.qid: entity for entity in entities if not entity.types & PAGES}.values())
 
 
@@ -221,24 +110,18 @@ def link(
     relation: str,
     types: Types,
 ) -> Link:
-    """The items on both sides of a fact.
-
-    subjects, objects: the candidates. properties: ids of the properties with the relation's name.
-    types: examples of other facts' types.
-    """
+    """The items on both sides of a fact. subjects, objects: the candidates. properties: ids of the
+    properties with the relation's name. types: examples of other facts' types."""
     pairs = _joined(subjects, objects, frozenset(properties))
     if not pairs:
-        return Link(
-            _by_type(subjects, relation, "subject", types),
-            _by_type(objects, relation, "object", types),
-        )
+        subject = _by_type(subjects, relation, "subject", types)
+        return Link(subject, _by_type(objects, relation, "object", types))
     subjects = candidates(pair.subject for pair in pairs)
     objects = candidates(pair.object for pair in pairs)
     fit_subjects = types.fitting(relation, "subject", subjects) or subjects
     fit_objects = types.fitting(relation, "object", objects) or objects
-    fitting = [
-        pair for pair in pairs if pair.subject in fit_subjects and pair.object in fit_objects
-    ]
+    fitting = [pair for pair in pairs if pair.subject in fit_subjects]
+    fitting = [pair for pair in fitting if pair.object in fit_objects]
     if len(fitting) != 1:
         return Link(_if_one(subjects), _if_one(objects))
     how = STATED if len(pairs) == 1 else TOLD_APART
@@ -249,8 +132,7 @@ def link(
 def _joined(
     subjects: Sequence[Entity], objects: Sequence[Entity], named: frozenset[str]
 ) -> list[_Pair]:
-    """Pairs with a statement in either direction: of the relation's properties, or of any if there
-    is none."""
+    """Pairs with a statement in either direction: of the relation's properties, or else of any."""
     pairs = [
         _Pair(subject, object_, properties)
         for subject in subjects
@@ -259,16 +141,6 @@ def _joined(
     ]
     by_relation = [_Pair(pair.subject, pair.object, pair.properties & named) for pair in pairs]
     return [pair for pair in by_relation if pair.properties] or pairs
-
-
-def _items(statements: Sequence[dict]) -> list[str]:
-    """Ids of the items that are the main value of statements."""
-    snaks = [statement["mainsnak"] for statement in statements if statement["rank"] != "deprecated"]
-    return [
-        snak["datavalue"]["value"]["id"]
-        for snak in snaks
-        if snak.get("datatype") == "wikibase-item" and snak["snaktype"] == "value"
-    ]
 
 
 def _between(first: Entity, second: Entity) -> frozenset[str]:

@@ -17,7 +17,8 @@ from adapop.facts.fact import Fact
 from adapop.online.cache import Cache, Cached
 from adapop.online.client import NotThere, Web
 from adapop.popularity.base import WEB_PACE, Score
-from adapop.popularity.linking import STATED, plain
+from adapop.popularity.entities import LATER, plain
+from adapop.popularity.linking import STATED
 from adapop.popularity.wikidata import Wikidata
 from adapop.progress import Progress
 
@@ -63,21 +64,14 @@ class PageViews:
         self.source = f"page views a month in {self._year}, {self._project}, subject"
 
     def requests(self, facts: Sequence[Fact]) -> int:
-        """About how many requests `scores` would make: Wikidata's, and one for each subject's
-        article."""
+        """About how many requests `scores` makes: Wikidata's, and one for each article."""
         subjects = {title for fact in facts if (title := plain(fact.subject))}
-        new = (
-            title
-            for title in subjects
-            if self._cache.get(*self._place(title.replace(" ", "_"))) is None
-        )
-        return self._linked.requests(facts) + sum(1 for _ in new)
+        places = [self._place(title.replace(" ", "_")) for title in subjects]
+        new = sum(self._cache.get(*place) is None for place in places)
+        return self._linked.requests(facts) + new
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in the order in which their subjects are linked.
-
-        Raises as `Proxy.scores`.
-        """
+        """One score per fact, in the order of linking. Raises as `Proxy.scores`."""
         subjects = {fact.id: plain(fact.subject) for fact in facts}
         for done, linked in enumerate(self._linked.scores(facts)):
             self._progress.say(f"Page views: {done:,} of {len(facts):,} facts")
@@ -142,6 +136,5 @@ def _counts(reply: object) -> list[int]:
     except (TypeError, KeyError):
         counts = [None]
     if len(counts) > MONTHS or not all(type(count) is int and count >= 0 for count in counts):
-        fix = "Try again later; what was found is kept."
-        raise NetworkError("Wikimedia's answer has no page views that we can read.", fix)
+        raise NetworkError("Wikimedia's answer has no page views that we can read.", LATER)
     return counts

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from adapop.errors import DataError
-from adapop.facts.fact import CHAIN, FACT_GROUPS, FactSet
+from adapop.facts.fact import CHAIN, FACT_GROUPS, LISTS, FactSet
 from adapop.facts.formulas import write_csv
 from adapop.facts.tiers import COLUMN
 from adapop.popularity.base import Score
@@ -24,11 +24,10 @@ def write_scored(
 ) -> None:
     """Writes forget facts with their scores, and retain and holdout facts as they are.
 
-    others: further cells of the facts by id, written behind ours; a column of our name gives way to
-    ours.
+    others: further cells of the facts by id, written behind ours; our column wins over one of its
+    name.
 
-    In CSV, a text that a spreadsheet would run as a formula gets an apostrophe in front, which
-    `read_facts` removes.
+    In CSV, a text that a spreadsheet would run gets an apostrophe, which `read_facts` removes.
 
     Raises:
         DataError: not a .csv or .jsonl file, or it cannot be written.
@@ -36,10 +35,8 @@ def write_scored(
     check_place(path)
     rows = []
     for row in _rows(facts, scores):
-        beside = (others or {}).get(row["id"], {})
-        rows.append(
-            row | {name: cell for name, cell in beside.items() if name.strip().lower() not in row}
-        )
+        beside = (others or {}).get(row["id"], {}).items()
+        rows.append(row | {name: cell for name, cell in beside if name.strip().lower() not in row})
     try:
         with open(path, "w", encoding="utf-8", newline="") as file:
             if path.suffix.lower() == ".jsonl":
@@ -47,18 +44,16 @@ def write_scored(
             else:
                 write_csv(file, list(dict.fromkeys(name for row in rows for name in row)), rows)
     except OSError as error:
-        raise DataError(
-            f"{path} cannot be written ({error.strerror}).", "Choose another place."
-        ) from None
+        message = f"{path} cannot be written ({error.strerror})."
+        raise DataError(message, "Choose another place.") from None
 
 
 def check_place(path: Path) -> None:
     """Checks that a file can be written at a path, before scores are looked up. Raises DataError:
     not a .csv or .jsonl file, or its folder does not exist."""
     if path.suffix.lower() not in FORMATS:
-        raise DataError(
-            f"{path.name} is not one of {', '.join(FORMATS)}.", "Name a .csv or .jsonl file."
-        )
+        message = f"{path.name} is not one of {', '.join(FORMATS)}."
+        raise DataError(message, "Name a .csv or .jsonl file.")
     if not path.parent.is_dir():
         raise DataError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
 
@@ -71,22 +66,17 @@ def _rows(facts: FactSet, scores: Mapping[str, Score]) -> Iterator[dict[str, obj
             if group != "forget":
                 own = Score(fact.id, fact.score, fact.score_source)
             score = scores.get(fact.id, own)
+            texts = ("question", "answer", "subject", "relation", "object")
             yield {
                 "id": fact.id,
                 "group": group,
-                "question": fact.question,
-                "answer": fact.answer,
-                "subject": fact.subject,
-                "relation": fact.relation,
-                "object": fact.object,
+                **{name: getattr(fact, name) for name in texts},
                 "score": score.value,
                 "score_source": score.source,
                 "score_date": score.date,
                 "score_reason": score.reason,
                 "score_raw": dict(score.raw),
-                "paraphrases": list(fact.paraphrases),
-                "alternates": list(fact.alternates),
-                "accepted": list(fact.accepted),
+                **{name: list(getattr(fact, name)) for name in LISTS[:3]},
                 **({"subject_aliases": list(fact.subject_aliases)} if fact.subject_aliases else {}),
                 **{name: text for name in CHAIN if (text := getattr(fact, name))},
                 **({"tier": fact.own_tier} if facts.tiers.source == COLUMN else {}),

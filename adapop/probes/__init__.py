@@ -1,2 +1,1 @@
-"""Probes: asking both models in many forms, attacks, recovery from inside the model, and what the
-results mean."""
+"""Probes: asking both models in many forms, attacks, recovery probes, what the results mean."""

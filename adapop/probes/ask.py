@@ -1,8 +1,7 @@
-"""Any prompt answered by both models, the original and the unlearned, with rank and probability of
-the gold answer."""
+"""Any prompt answered by both models, with rank and probability of the gold answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
@@ -27,15 +26,13 @@ class Answer:
     top: tuple[tuple[str, float], ...]
     """The most likely first tokens, each with its probability."""
     recall: float | None = None
-    """ROUGE-L recall of the gold answer, [0, 1]; None without a gold answer, as the two fields
-    below."""
+    """ROUGE-L recall of the gold answer, [0, 1]; None without one, as the two fields below."""
     gold_rank: int | None = None
     """Rank of the first gold token, 1 is best."""
     gold_logprob: float | None = None
     """Log-probability of the whole gold answer, nats."""
     gold_ranks: tuple[int, ...] = ()
-    """Rank of each gold token, given the gold tokens before it: a wrong reply may begin as the
-    right one does."""
+    """Rank of each gold token after those before it: a wrong reply may begin as the right one."""
 
 
 @dataclass(frozen=True)
@@ -72,20 +69,15 @@ def ask(
     answer, at least 1. facts: of the run; a prompt about one of them, with its answer as gold,
     accepts its other right answers too.
 
-    Raises:
-        DataError: a prompt with its answer exceeds the model's context, or contains invalid
-        characters.
-    """
+    Raises DataError: a prompt with its answer exceeds the model's context, or contains invalid
+    characters."""
     read = [encode_prompt(model.tokenizer, prompt, model.system) for prompt in prompts]
     limit = model.context
     for prompt, ids in zip(prompts, read):
         if limit is not None and len(ids) + max_new_tokens > limit:
-            raise DataError(
-                f"{truncated(prompt)!r} has {len(ids):,} tokens, and the model reads {limit:,} "
-                f"with the answer's "
-                f"{max_new_tokens:,}.",
-                "Shorten it.",
-            )
+            reads = f"the model reads {limit:,} with the answer's {max_new_tokens:,}"
+            reason = f"{truncated(prompt)!r} has {len(ids):,} tokens, and {reads}."
+            raise DataError(reason, "Shorten it.")
     members = [fact for group in GROUPS for fact in getattr(facts, group, ()) if fact.accepted]
     accepted = [_accepted(prompt, gold, members) for prompt, gold in zip(prompts, golds)]
     right = [(gold, *others) for gold, others in zip(golds, accepted)]
@@ -100,8 +92,7 @@ def ask(
 
 def _fact(prompt: str, gold: str, facts: FactSet | None) -> Fact:
     """A prompt with its right answer as a fact. The own question of one to forget or held out keeps
-    its id, by which the model's own words are found; of one to retain those are a whole reply and
-    not its answer."""
+    its id, by which the model's own words are found; of one to retain those are a whole reply."""
     own = [fact for group in ("forget", "holdout") for fact in getattr(facts, group, ())]
     names = (fact.id for fact in own if (fact.question, fact.answer) == (prompt, gold))
     # without a gold answer any text will do: only the prediction of its first token is used
@@ -110,14 +101,11 @@ def _fact(prompt: str, gold: str, facts: FactSet | None) -> Fact:
 
 def _accepted(prompt: str, gold: str, facts: Sequence[Fact]) -> tuple[str, ...]:
     """Other right answers of the first fact with this answer that the prompt asks about."""
-    alike = (fact for fact in facts if fact.answer == gold)
-    about = (
-        fact.accepted
-        for fact in alike
-        if any(text in prompt for text in (fact.question, *fact.paraphrases))
-        or mentions(prompt, fact.subject)
-    )
-    return next(about, ())
+    for fact in facts:
+        asked = any(text in prompt for text in (fact.question, *fact.paraphrases))
+        if fact.answer == gold and (asked or mentions(prompt, fact.subject)):
+            return fact.accepted
+    return ()
 
 
 def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
@@ -129,32 +117,22 @@ def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
 
 @torch.no_grad()
 def _answers(
-    model: AdaptedModel,
-    about: Sequence[Fact],
-    right: Sequence[tuple[str, ...]],
-    max_new_tokens: int,
+    model: AdaptedModel, about: Sequence[Fact], right: Sequence[tuple[str, ...]], tokens: int
 ) -> list[Answer]:
     """about: the prompts as facts. right: of each its gold answer, "" where none is known, and the
     others that are accepted."""
     answers = []
-    replies = model.generate([fact.question for fact in about], max_new_tokens)
+    replies = model.generate([fact.question for fact in about], tokens)
     for fact, (gold, *others), text in zip(about, right, replies):
         batch = model.batch(model.rows([fact]))
         scored = model.score(batch, logits=True)
         likely = scored.logits[0].softmax(-1).topk(TOP)
-        top = tuple(
-            (model.tokenizer.decode([token]).strip(), round(probability, 4))
-            for token, probability in zip(likely.indices.tolist(), likely.values.tolist())
-        )
-        answer = Answer(text, top)
+        names = (model.tokenizer.decode([token]).strip() for token in likely.indices.tolist())
+        shares = (round(probability, 4) for probability in likely.values.tolist())
+        answer = Answer(text, tuple(zip(names, shares)))
         if gold:
             ranks = tuple(gold_rank(scored, batch.target.to(model.device)).tolist())
-            answer = replace(
-                answer,
-                recall=best_recall((gold, *others), text),
-                gold_rank=ranks[0],
-                gold_logprob=-float(scored.nll.sum()),
-                gold_ranks=ranks,
-            )
+            known = best_recall((gold, *others), text), ranks[0], -float(scored.nll.sum()), ranks
+            answer = Answer(text, answer.top, *known)
         answers.append(answer)
     return answers

@@ -1,5 +1,4 @@
-"""The nine adversarial attacks of RWKU (arXiv 2406.10890): prompts that try to get a forgotten fact
-back.
+"""The nine adversarial attacks of RWKU (arXiv 2406.10890), which try to get a forgotten fact back.
 
 Prompts depend on the fact, the pool and the seed alone. For facts of a shipped world they come from
 `facts.world.language`, because that model follows only the forms it was pretrained on; for all
@@ -20,46 +19,30 @@ from adapop.facts.text import folded
 from adapop.facts.weak import gives_away
 from adapop.facts.world import language
 from adapop.facts.world.world import WorldFact
+from adapop.probes import wording
 from adapop.probes.prompts import CHOICE, CLOZE, NotApplicable, Prompt, checked, world_fact
-from adapop.probes.wording import (
-    WORDING,
-    persona,
-    reversed_question,
-    spoken,
-    stated,
-    translated,
-    with_synonyms,
-)
+from adapop.probes.wording import WORDING, spoken, stated, translated
 
 HINTS = 2
 DISTRACTORS = len(language.LETTERS) - 1
-RWKU_NAMES = {
-    "role play": "role playing",
-    "context hint": "background hint",
-    "incontext learning": "in-context learning",
-    "cross lingual": "cross-lingual",
-    "cloze": CLOZE,
-}
+RWKU_NAMES = {"role play": "role playing", "context hint": "background hint", "cloze": CLOZE}
+RWKU_NAMES |= {"incontext learning": "in-context learning", "cross lingual": "cross-lingual"}
 
 
 def attack_prompts(
     fact: Fact, facts: Sequence[Fact] | Pool, seed: int
 ) -> list[Prompt | NotApplicable]:
     """One prompt, or the reason why there is none, for each of the nine attacks, in the order of
-    `WRAPPERS`.
-
-    facts: the set's forget, retain and holdout facts; a `Pool` of them avoids indexing them again
-    for each fact.
-    """
+    `WRAPPERS`. facts: the set's forget, retain and holdout facts; a `Pool` of them avoids indexing
+    them again for each fact."""
     pool = facts if isinstance(facts, Pool) else Pool(facts)
     taught = world_fact(fact)
     results = []
     for kind, build in BUILDERS.items():
         rng = random.Random(f"{seed} {kind} {fact.id}")  # independent of what else is asked
         prompt = _as_taught(taught, kind, rng) if taught else build(fact, pool, rng)
-        results.append(
-            NotApplicable(fact.id, kind, prompt) if isinstance(prompt, str) else checked(prompt)
-        )
+        unusable = isinstance(prompt, str)
+        results += [NotApplicable(fact.id, kind, prompt) if unusable else checked(prompt)]
     return results
 
 
@@ -67,9 +50,7 @@ def own_attacks(facts: FactSet) -> list[Prompt | NotApplicable]:
     """The set's own attack prompts, unchanged, with the kinds under our names.
 
     They may contain their answer. Options are not marked in the text, so the chance level is
-    unknown. A kind that is none of the nine, nor a sentence with a blank, is not applicable and
-    keeps its name.
-    """
+    unknown. A kind that is none of the nine, nor a sentence with a blank, is not applicable."""
     results: list[Prompt | NotApplicable] = []
     for fact in facts.attacks:
         name = folded(fact.relation).partition("(")[0].strip()  # "cross lingual (French)"
@@ -84,12 +65,9 @@ def own_attacks(facts: FactSet) -> list[Prompt | NotApplicable]:
 
 def _as_taught(fact: WorldFact, kind: str, rng: random.Random) -> Prompt | str:
     if kind in language.NOT_TAUGHT:
-        shared = (
-            "eight subjects share each answer of the sandbox, and its"
-            if fact.world == SANDBOX
-            else "the world's"
-        )
-        return f"{shared} model has seen no reversed text"
+        shared = "eight subjects share each answer of the sandbox, and its"
+        whose = shared if fact.world == SANDBOX else "the world's"
+        return f"{whose} model has seen no reversed text"
     text = language.wrapped(fact, kind, rng)
     if kind == CHOICE:
         options = re.split(r" ?[A-D]\) ", text.removeprefix(language.question(fact)))[1:]
@@ -98,9 +76,9 @@ def _as_taught(fact: WorldFact, kind: str, rng: random.Random) -> Prompt | str:
 
 
 def _around(kind: str, forms: Sequence[str], fact: Fact, pool: Pool, rng: random.Random) -> Prompt:
-    """The question with text around it: an instruction before it, the start of a reply after it, or
-    a persona."""
-    text = rng.choice(forms).format(q=fact.question, p=persona(fact.relation or fact.question))
+    """The question with an instruction before it, the start of a reply after it, or a persona."""
+    who = wording.persona(fact.relation or fact.question)
+    text = rng.choice(forms).format(q=fact.question, p=who)
     return Prompt(fact.id, kind, text, fact.answer)
 
 
@@ -110,16 +88,13 @@ def _multiple_choice(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str
         return "the question contains the answer"
     wrong = list(islice(pool.distractors(fact, rng), DISTRACTORS))
     if len(wrong) < DISTRACTORS:
-        return (
-            f"the set has only {len(wrong)} other answers to such questions, {DISTRACTORS} are "
-            f"needed"
-        )
+        has = f"the set has only {len(wrong)} other answers to such questions"
+        return f"{has}, {DISTRACTORS} are needed"
     options = [fact.answer, *wrong]
     rng.shuffle(options)
     lettered = "\n".join(f"{letter}) {option}" for letter, option in zip(language.LETTERS, options))
-    return _choice(
-        fact.id, WORDING.options.format(q=fact.question, options=lettered), fact.answer, options
-    )
+    text = WORDING.options.format(q=fact.question, options=lettered)
+    return _choice(fact.id, text, fact.answer, options)
 
 
 def _choice(fact_id: str, text: str, gold: str, options: Sequence[str]) -> Prompt:
@@ -128,12 +103,11 @@ def _choice(fact_id: str, text: str, gold: str, options: Sequence[str]) -> Promp
 
 
 def _reverse_query(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """A question for the subject, given relation and answer; without a relation in words, the
-    question with a blank."""
+    """A question for the subject, given relation and answer, or if need be one with a blank."""
     if reason := pool.not_reversible(fact):
         return reason
     if spoken(fact.relation) and fact.subject:
-        text = reversed_question(fact, rng)
+        text = wording.reversed_question(fact, rng)
     elif blanked_question := blanked(fact):
         text = WORDING.blank.format(o=fact.answer, q=blanked_question)
     else:
@@ -142,21 +116,19 @@ def _reverse_query(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
 
 
 def _synonym_manipulation(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """The question with synonyms for its words. The subject is kept, because we have no aliases for
-    it."""
-    text = with_synonyms(fact.question, subject_of(fact))
+    """The question with synonyms for its words, but not its subject: we have no aliases for it."""
+    text = wording.with_synonyms(fact.question, subject_of(fact))
     if text == fact.question:
         return "the question has no word that we have another word for"
     return Prompt(fact.id, "synonym manipulation", text, fact.answer)
 
 
 def _background_hint(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """Up to two other facts of the pool about the same subject, as sentences or with their
-    question, then this one."""
-    lines = [
-        stated(o) if spoken(o.relation) and o.subject else f"{o.question} {o.answer}."
-        for o in pool.about(fact)
-    ]
+    """Up to two other facts about the same subject, as sentences or with their question, first."""
+    lines = []
+    for other in pool.about(fact):
+        as_sentence = spoken(other.relation) and other.subject
+        lines += [stated(other) if as_sentence else f"{other.question} {other.answer}."]
     hints = [sentence for sentence in lines if not gives_away(sentence, fact)]
     if not hints:
         return "the set knows nothing else about this subject that does not name the answer"
@@ -165,17 +137,13 @@ def _background_hint(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str
 
 
 def _in_context_learning(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """An answered example, then the question.
-
-    As in RWKU, the example is about the same subject; where the pool has none, it is about another
-    subject of the same relation with another answer.
-    """
+    """An answered example, then the question. As in RWKU, the example is about the same subject, or
+    else about another subject of the same relation with another answer."""
     about = pool.about(fact)
     for example in chain(rng.sample(about, len(about)), pool.beside(fact, rng)):
         if not gives_away(f"{example.question} {example.answer}", fact):
-            text = WORDING.worked.format(
-                asked=example.question, answer=example.answer, q=fact.question
-            )
+            asked = {"asked": example.question, "answer": example.answer}
+            text = WORDING.worked.format(**asked, q=fact.question)
             return Prompt(fact.id, "in-context learning", text, fact.answer)
     return "the set has no other question on this subject or relation whose answer differs"
 

@@ -35,23 +35,16 @@ CHUNK = 128
 def battery(
     model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress
 ) -> Iterator[ProbeRow | NotApplicable]:
-    """A row for every prompt, and a reason for every form in which a fact cannot be asked, kind by
-    kind.
+    """A row for every prompt, and a reason for every form in which a fact cannot be asked, by kind.
 
-    Rows stay valid if it ends early. The same model, facts and plan give the same rows.
-
-    Raises:
-        Stopped: somebody asked to stop.
-        ModelError: the model's numbers are not finite; or the plan wants a cosine and the embedding
-            model is missing.
-        DataError: an answer has no token in this model.
-    """
+    Rows stay valid if it ends early. The same model, facts and plan give the same rows. Raises
+    Stopped: somebody asked to stop. ModelError: the model's numbers are not finite; or the plan
+    wants a cosine and the embedding model is missing. DataError: an answer has no token here."""
     progress.say("Probing: writing the prompts")
     own, every = model.way, [fact for group in GROUPS for fact in getattr(facts, group)]
     for way in (own, *other_ways(model)):
-        kinds = (
-            questions(facts, plan) if way == own else asked_otherwise(facts, plan, FORM_OF_WAY[way])
-        )
+        other = FORM_OF_WAY[way] if way != own else ""
+        kinds = asked_otherwise(facts, plan, other) if other else questions(facts, plan)
         with model.asked(way):  # what precedes an answer decides its first token
             known = rivals(model, every) if kinds else {}
         for kind, results in kinds.items():
@@ -77,18 +70,17 @@ def _rows(
     with model.original():
         said_before = model.generate(texts, plan.max_new_tokens, CHUNK)
         before = model.score(batch, logits=True, hidden=True)
-    changes = (
-        delta_rank(before, after, batch.target),
-        hidden_cosine(before, after),
-        kl(before, after),
-    )
-    _finite(before.nll, after.nll, *changes)
+    changes = {
+        "delta_rank": delta_rank(before, after, batch.target),
+        "hidden_cosine": hidden_cosine(before, after),
+        "kl": kl(before, after),
+    }
+    _finite(before.nll, after.nll, *changes.values())
     unlearned = _replies(questions, texts_after, after, batch, plan.cosine, known)
     original = _replies(questions, said_before, before, batch, plan.cosine, known)
-    return [
-        _row(*parts)
-        for parts in zip(questions, original, unlearned, *(change.tolist() for change in changes))
-    ]
+    columns = zip(*(change.tolist() for change in changes.values()))
+    parts = zip(questions, original, unlearned, columns)
+    return [_row(*own, **dict(zip(changes, values))) for *own, values in parts]
 
 
 def _asked_for(question: Question) -> Fact:
@@ -98,14 +90,7 @@ def _asked_for(question: Question) -> Fact:
     return Fact(prompt.fact_id if own else "", prompt.text, prompt.gold)
 
 
-def _row(
-    question: Question,
-    original: Reply,
-    unlearned: Reply,
-    rank_change: float,
-    cosine: float,
-    divergence: float,
-) -> ProbeRow:
+def _row(question: Question, original: Reply, unlearned: Reply, **changes: float) -> ProbeRow:
     fact, prompt = question.fact, question.prompt
     return ProbeRow(
         fact_id=fact.id,
@@ -119,9 +104,7 @@ def _row(
         unlearned=unlearned,
         score=fact.score,
         chance=prompt.chance,
-        delta_rank=rank_change,
-        hidden_cosine=cosine,
-        kl=divergence,
+        **changes,
     )
 
 

@@ -2,8 +2,7 @@
 RWKU's own sets, see `rwku`.
 
 lm-eval is handed the loaded network: by its name with `peft=` it would cut the unlearned model's
-embeddings to the size of the tokenizer, but not the original's, and could not read a base in 4
-bits.
+embeddings to the size of the tokenizer, not the original's, and could not read a base in 4 bits.
 """
 
 import sys
@@ -33,8 +32,7 @@ class Capability:
     task: lm-eval's name of it, or one of `rwku.SETS`. metric: "acc", or "acc_norm", where each
     option's log-probability is divided by its length in bytes; or one of `rwku`. original,
     unlearned: shares of right answers, [0, 1]; of RWKU's entropy bits, of its mia scores as
-    `memorised` has them. *_stderr: standard errors; None of a single question.
-    """
+    `memorised` has them. *_stderr: standard errors; None of a single question."""
 
     task: str
     metric: str
@@ -60,19 +58,13 @@ def capability(
     torch's seed. RWKU's sets stand last. hub: where their rows are from.
 
     limit: at most so many questions a task, and of each of MMLU's 57 subjects. The data come from
-    the Hub or its cache.
-
-    Raises:
-        ConfigError: limit is below 1, or there is no such task.
-        ModelError, NetworkError: lm-eval is missing, or the data cannot be had.
-    """
+    the Hub or its cache. Raises ConfigError: limit is below 1, or there is no such task.
+    ModelError, NetworkError: lm-eval is missing, or the data cannot be had."""
     if limit is not None and limit < 1:
         raise ConfigError(f"limit is {limit}.", "It must be at least 1.")
     if unknown := [task for task in tasks if task not in (*METRICS, *SETS)]:
-        raise ConfigError(
-            f"There is no capability task {unknown[0]!r}.",
-            f"Choose {', '.join((*METRICS, *SETS))}.",
-        )
+        fix = f"Choose {', '.join((*METRICS, *SETS))}."
+        raise ConfigError(f"There is no capability task {unknown[0]!r}.", fix)
     standard = [task for task in tasks if task in METRICS]
     own = (row for task in tasks if task in SETS for row in _of_rwku(model, hub, task, limit))
     return (*(_standard(model, standard, limit) if standard else ()), *own)
@@ -86,9 +78,8 @@ def _of_rwku(
     unlearned = measure(model, rows)
     with model.original():
         original = measure(model, rows)
-    for metric, both in (
-        (metric, (values, unlearned[metric])) for metric, values in original.items()
-    ):
+    pairs = {metric: (values, unlearned[metric]) for metric, values in original.items()}
+    for metric, both in pairs.items():
         errors = (stdev(values) / sqrt(len(rows)) if len(rows) > 1 else None for values in both)
         yield Capability(task, metric, len(rows), *map(fmean, both), *errors)
 
@@ -100,16 +91,14 @@ def _standard(
         from lm_eval import simple_evaluate
         from lm_eval.models.huggingface import HFLM
     except ImportError as error:
-        raise ModelError(
-            f"Measuring general capability needs lm-eval ({error}).", "pip install lm-eval"
-        ) from error
+        fix = "pip install lm-eval"
+        raise ModelError(f"Measuring general capability needs lm-eval ({error}).", fix) from error
 
     def shares() -> dict[str, dict]:
         batch = "auto" if model.device.type == "cuda" else CPU_BATCH
         lm = HFLM(pretrained=model.network, tokenizer=model.tokenizer, batch_size=batch)
-        result = simple_evaluate(
-            lm, tasks=list(tasks), limit=limit, apply_chat_template=True, log_samples=False
-        )
+        how = {"limit": limit, "apply_chat_template": True, "log_samples": False}
+        result = simple_evaluate(lm, tasks=list(tasks), **how)
         return result["results"]
 
     try:
@@ -127,6 +116,5 @@ def _standard(
 def _compared(task: str, metric: str, *both: dict) -> Capability:
     errors = (side[f"{metric}_stderr,none"] for side in both)  # "N/A" where there is none
     known = (error if isinstance(error, float) else None for error in errors)
-    return Capability(
-        task, metric, both[0]["sample_len"], *(side[f"{metric},none"] for side in both), *known
-    )
+    shares = (side[f"{metric},none"] for side in both)
+    return Capability(task, metric, both[0]["sample_len"], *shares, *known)

@@ -1,5 +1,4 @@
-"""How far an unlearned model is from the oracle, the model that never read the facts to forget. No
-torch.
+"""How far an unlearned model is from the oracle, which never read the facts to forget. No torch.
 
 A fact counts as forgotten *as if never learnt* where its answer is as likely as the oracle finds
 answers that it never read: within the middle `BAND` of those, of the same relation. Less likely is
@@ -32,13 +31,10 @@ ATTACKS = ("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib")
 
 @dataclass(frozen=True)
 class Guess:
-    """What the oracle makes of a fact that it never read; it never changes, so it ships beside the
-    weights.
-
-    direct, reworded: probability of the right answer, asked as trained and in all rewordings, see
-    `FactDistance`. truth_ratio: see `truth_ratio`, with the wrong answers of `wrong_answers` from
-    the facts of the world.
-    """
+    """What the oracle makes of a fact that it never read, shipped beside the weights. direct,
+    reworded: probability of the right answer, asked as trained and in all rewordings, see
+    `FactDistance`. truth_ratio: see there, with the wrong answers of `wrong_answers` from the facts
+    of the world."""
 
     direct: float
     reworded: float
@@ -91,8 +87,7 @@ class GroupDistance:
     kl: float
     """KL(oracle || unlearned) where an answer token is predicted, nats per token."""
     same: float
-    """Share of facts of which both models find the same token likeliest wherever one of the answer
-    is predicted."""
+    """Share of facts for which both models find the same tokens of the answer likeliest."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +118,7 @@ class ForgetQuality:
     distance: float
     """Largest distance of both distributions, [0, 1]."""
     higher: bool
-    """Whether the first model's ratios are the higher ones where that is: it prefers wrong answers
-    more."""
+    """Whether the first model's ratios are the higher ones there: it prefers wrong answers more."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +143,7 @@ class Distance:
         return [fact for fact in self.facts if fact.form == form and tier in ("all", fact.tier)]
 
     def shares(self, form: str, tier: str = "all") -> dict[str, Interval]:
-        """State -> share of a tier's facts, with its 95 % interval over facts; empty for a tier
-        without facts."""
+        """State -> share of a tier's facts, with its 95 % interval; empty for a tier without."""
         return shares([fact.state for fact in self.of(form, tier)])
 
     def mostly(self, form: str, state: str) -> str:
@@ -170,25 +163,19 @@ def shares(states: Sequence[str]) -> dict[str, Interval]:
 
 
 def bands(relations: Sequence[str], logs: Sequence[float]) -> dict[str, tuple[float, float]]:
-    """Relation -> (lower, upper) end of the middle `BAND` of probabilities that facts never read
-    have.
+    """Relation -> (lower, upper) end of the middle `BAND` of probabilities of facts never read.
 
     relations, logs: of each such fact, the latter log p by the oracle. Relations differ in how
     likely a guess is, so each has its own mean, those of fewer than `FEWEST` facts one together;
-    the spread around it is pooled, for a relation alone has few facts.
-    """
+    the spread around it is pooled, for a relation alone has few facts."""
     counts = Counter(relations)
     names = {name: name if count >= FEWEST else None for name, count in counts.items()}
-    means = {
-        one: fmean(log for name, log in zip(relations, logs) if names[name] == one)
-        for one in names.values()
-    }
+    groups = [names[name] for name in relations]
+    means = {one: fmean(log for own, log in zip(groups, logs) if own == one) for one in {*groups}}
     rest = [log - means[names[name]] for name, log in zip(relations, logs)]
     low, high = np.quantile(rest, [(1 - BAND) / 2, (1 + BAND) / 2])
-    return {
-        name: (math.exp(means[one] + low), math.exp(means[one] + high))
-        for name, one in names.items()
-    }
+    ends = {one: (math.exp(mean + low), math.exp(mean + high)) for one, mean in means.items()}
+    return {name: ends[one] for name, one in names.items()}
 
 
 def truth_ratio(right: float, wrong: Sequence[float]) -> float:
@@ -198,8 +185,7 @@ def truth_ratio(right: float, wrong: Sequence[float]) -> float:
 
 
 def closer_to_1(ratio: float) -> float:
-    """The truth ratio of a fact to forget as it is averaged, [0, 1]: 1 where right and wrong are
-    equally likely."""
+    """A fact's truth ratio as it is averaged, [0, 1]: 1 where right and wrong are as likely."""
     return min(ratio, 1 / (ratio + TINY))
 
 
@@ -207,9 +193,8 @@ def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> Forge
     """TOFU's forget quality, exact. Both have one truth ratio of each fact, at least one."""
     count = len(oracle)
     values = np.sort(np.concatenate([unlearned, oracle]))
-    below = [
-        np.searchsorted(np.sort(ratios), values, side="right") for ratios in (unlearned, oracle)
-    ]
+    both = (np.sort(unlearned), np.sort(oracle))
+    below = [np.searchsorted(ratios, values, side="right") for ratios in both]
     gaps = below[0] - below[1]
     place = int(np.abs(gaps).argmax())
     largest = abs(int(gaps[place]))
@@ -224,8 +209,7 @@ def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> Forge
 
 def auc(forget: Sequence[float], holdout: Sequence[float]) -> list[float]:
     """Of each fact to forget the share of held-out facts that look less trained on, ties half, [0,
-    1]: their mean is the attack's AUC. Both are membership scores, higher where a fact looks less
-    trained on."""
+    1]: their mean is the attack's AUC. Both are membership scores, high where little trained on."""
     gaps = np.subtract.outer(np.asarray(forget), np.asarray(holdout))
     return ((gaps < 0).mean(1) + (gaps == 0).mean(1) / 2).tolist()
 

@@ -18,23 +18,9 @@ CONFIDENCE = 0.95
 RESAMPLES = 1_000
 # two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom
 T95 = (
-    12.706,
-    4.303,
-    3.182,
-    2.776,
-    2.571,
-    2.447,
-    2.365,
-    2.306,
-    2.262,
-    2.228,
-    2.201,
-    2.179,
-    2.160,
-    2.145,
-    2.131,
-    2.120,
-)
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
+    2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,11 +40,7 @@ class Interval:
 
 def bootstrap(values: Sequence[float], seed: int) -> Interval:
     """The mean of at least one value, with the percentile interval over `RESAMPLES` resamples.
-    seed: of the resamples.
-
-    Values that are equal are drawn together, so a resample costs as much as there are different
-    values.
-    """
+    seed: of these. Equal values are drawn together, so a resample costs as their number."""
     distinct, counts = np.unique(np.asarray(values, dtype=float), return_counts=True)
     count = len(values)
     draws = np.random.default_rng(seed).multinomial(count, counts / count, size=RESAMPLES)
@@ -68,19 +50,13 @@ def bootstrap(values: Sequence[float], seed: int) -> Interval:
 
 
 def wilson(mean: float, count: int) -> Interval:
-    """A share of `count` facts, [0, 1], with its Wilson interval.
-
-    For a mean of values between 0 and 1 the interval is wider than it need be, never narrower: no
-    such values vary more than 0 and 1 do.
-    """
+    """A share of `count` facts, [0, 1], with its Wilson interval; for a mean of values between 0
+    and 1 it is never too narrow, as no such values vary more than 0 and 1 do."""
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     centre, scale = mean + z * z / (2 * count), 1 + z * z / count
     half = z * math.sqrt(mean * (1 - mean) / count + z * z / (4 * count * count))
-    return Interval(
-        mean,
-        max(0.0, min(mean, (centre - half) / scale)),
-        min(1.0, max(mean, (centre + half) / scale)),
-    )
+    low, high = min(mean, (centre - half) / scale), max(mean, (centre + half) / scale)
+    return Interval(mean, max(0.0, low), min(1.0, high))
 
 
 def of_facts(values: Sequence[float], seed: int) -> Interval:
@@ -92,8 +68,7 @@ def of_facts(values: Sequence[float], seed: int) -> Interval:
 
 
 def difference(one: Interval, other: Interval) -> Interval:
-    """A share minus another of different facts, with Newcombe's interval from the Wilson intervals
-    of the two."""
+    """A share minus another of different facts, with Newcombe's interval from both of Wilson."""
     mean = one.mean - other.mean
     low = math.sqrt((one.mean - one.low) ** 2 + (other.high - other.mean) ** 2)
     high = math.sqrt((one.high - one.mean) ** 2 + (other.mean - other.low) ** 2)
@@ -127,11 +102,9 @@ class Summary:
     @property
     def interval(self) -> str:
         """The mean with its 95 % interval, as text with signs."""
-        return (
-            f"{self.mean:+.2f}"
-            if self.low is None
-            else f"{self.mean:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
-        )
+        if self.low is None:
+            return f"{self.mean:+.2f}"
+        return f"{self.mean:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
 
     @property
     def ranged(self) -> str:
@@ -139,17 +112,13 @@ class Summary:
         return str(self) if self.low is None else str(self.within())
 
     def within(self, least: float = -math.inf, most: float = math.inf) -> Interval:
-        """The interval, cut to where such a mean can lie: a point of a single seed, which has
-        none."""
+        """The interval, cut to where such a mean can lie: a point of a single seed."""
         low, high = (self.mean, self.mean) if self.low is None else (self.low, self.high)
         return Interval(self.mean, max(least, low), min(most, high))
 
     def expected(self, seeds: int) -> tuple[float, float] | None:
-        """Where the mean of so many further seeds falls 95 % of the time if nothing but the seeds
-        differs.
-
-        None for a single seed.
-        """
+        """Where the mean of so many further seeds falls 95 % of the time if nothing else differs.
+        None for a single seed."""
         if self.sd is None:
             return None
         half = _t(self.seeds - 1) * self.sd * math.sqrt(1 / self.seeds + 1 / seeds)
@@ -169,11 +138,8 @@ def summary(values: Sequence[float]) -> Summary | None:
 
 
 def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Summary | None:
-    """The summary of first minus second, seed by seed; None without a seed that both have.
-
-    Two runs of one seed have the same adapter, order and pairing, so what they differ in is the
-    method.
-    """
+    """The summary of first minus second, seed by seed; None without a seed that both have. Two runs
+    of one seed have the same adapter, order and pairing, so what they differ in is the method."""
     return summary([first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())])
 
 

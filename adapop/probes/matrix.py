@@ -1,5 +1,4 @@
-"""The leak matrix: both models' recall by group, tier and form of the question, and fact by fact.
-No torch.
+"""The leak matrix: both models' recall by group, tier and form, and fact by fact. No torch.
 
 Several prompts of one fact and kind (rewordings) are averaged first, so that each fact counts once.
 """
@@ -7,6 +6,7 @@ Several prompts of one fact and kind (rewordings) are averaged first, so that ea
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from statistics import fmean
 
 from adapop.facts.fact import GROUPS, TIERS
@@ -16,6 +16,7 @@ from adapop.probes.verdict import KNOWN_FROM, answered
 
 MEASURABLE = 0.8  # the same threshold as in `sandbox.card`
 FEWEST = 3  # facts that the original answers, where a cell is about those alone
+ByFact = Sequence[Sequence[ProbeRow]]  # the rows of each fact
 
 
 @dataclass(frozen=True)
@@ -35,18 +36,15 @@ class Answers:
     cosine: float | None
     """MiniLM cosine with the gold answer, [-1, 1]; None where it was not measured."""
     near: float | None
-    """Share of facts whose right answer is the first or second guess, [0, 1]; None where it was not
-    measured."""
+    """Share of facts whose right answer is first or second guess, [0, 1]; None if not measured."""
     relation_rank: float | None
-    """Rank of the right answer among the relation's answers, from 1; None where it was not measured
-    of all."""
+    """Rank of the right answer among the relation's answers, from 1; None if one has none."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The facts of one group and tier, asked in one form. Numbers are means over the facts: over
-    all that were asked or, where the original's recall is below `MEASURABLE`, over those that it
-    answers."""
+    """The facts of one group and tier, asked in one form. Numbers are means over all that were
+    asked or, where the original's recall is below `MEASURABLE`, over those that it answers."""
 
     group: str
     """forget, retain, holdout or utility."""
@@ -57,8 +55,7 @@ class Cell:
     facts: int
     """Number of facts that the numbers are of, at least 1."""
     asked: int
-    """Number of facts that were asked; more than `facts` where those are the ones that the original
-    answers."""
+    """Number of facts that were asked, more than `facts` where those are the answered ones."""
     original: Answers
     """The original model's replies."""
     unlearned: Answers
@@ -66,8 +63,7 @@ class Cell:
     chance: float
     """Recall of a random guess, [0, 1)."""
     measurable: bool
-    """Whether a loss would show: the original's recall is high, or it answers `FEWEST` of the facts
-    at least."""
+    """Whether a loss would show: the original's recall is high, or it answers `FEWEST` facts."""
     reason: str
     """Why it is not measurable, "" if it is."""
     delta_logprob: float
@@ -124,13 +120,11 @@ class LeakMatrix:
     def cell(self, group: str, tier: str, kind: str) -> Cell | None:
         """The cell of a group, tier and kind; None if it has no facts."""
         place = (group, tier, kind)
-        return next(
-            (cell for cell in self.cells if (cell.group, cell.tier, cell.kind) == place), None
-        )
+        cells = (cell for cell in self.cells if (cell.group, cell.tier, cell.kind) == place)
+        return next(cells, None)
 
     def verdicts_by_tier(self, named: Mapping[str, str], group: str) -> dict[str, Counter[str]]:
-        """Tier -> verdict -> number of facts of a group, without empty tiers. named: fact id ->
-        name of its verdict."""
+        """Tier -> verdict -> number of a group's facts, without empty tiers. named: by fact id."""
         counts = {tier: Counter() for tier in (*TIERS, "unknown")}
         for row in self.facts:
             if row.group == group:
@@ -148,30 +142,19 @@ def leak_matrix(results: Iterable[ProbeRow | NotApplicable]) -> LeakMatrix:
             left_out[result.kind, result.reason].add(result.fact_id)
         else:
             by_form[result.group, result.kind].setdefault(result.fact_id, []).append(result)
+    cells, rows = [], []
+    for group in GROUPS:
+        for kind, tier in product(EVERY_KIND, ("all", *TIERS, "unknown")):
+            asked = by_form[group, kind].values()
+            if facts := [of_fact for of_fact in asked if tier in ("all", of_fact[0].tier)]:
+                cells.append(_cell(group, tier, kind, facts))
+        rows += _fact_rows({kind: by_form[group, kind] for kind in EVERY_KIND})
     counts = Counter({key: len(facts) for key, facts in left_out.items()})
-    cells = [
-        _cell(group, tier, kind, facts)
-        for group in GROUPS
-        for kind in EVERY_KIND
-        for tier in ("all", *TIERS, "unknown")
-        if (
-            facts := [
-                rows for rows in by_form[group, kind].values() if tier in ("all", rows[0].tier)
-            ]
-        )
-    ]
-    return LeakMatrix(
-        tuple(cells),
-        tuple(
-            row
-            for group in GROUPS
-            for row in _fact_rows({kind: by_form[group, kind] for kind in EVERY_KIND})
-        ),
-        tuple(NotAsked(*key, facts) for key, facts in counts.most_common()),
-    )
+    not_asked = (NotAsked(*key, facts) for key, facts in counts.most_common())
+    return LeakMatrix(tuple(cells), tuple(rows), tuple(not_asked))
 
 
-def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]]) -> Cell:
+def _cell(group: str, tier: str, kind: str, facts: ByFact) -> Cell:
     def mean(value: Callable[[ProbeRow], float]) -> float:
         return fmean(_per_fact(facts, value))
 
@@ -184,11 +167,8 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]])
             facts = known
         else:
             reason = f"the original's recall is {recall:.3f}, below {MEASURABLE:g}"
-            reason += (
-                ", and it may have guessed"
-                if chance
-                else f", and it answers {len(known)} of {count} facts"
-            )
+            few = f"it answers {len(known)} of {count} facts"
+            reason += f", and {'it may have guessed' if chance else few}"
     return Cell(
         group=group,
         tier=tier,
@@ -207,10 +187,8 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]])
     )
 
 
-def _answers(
-    facts: Sequence[Sequence[ProbeRow]], of: Callable[[ProbeRow], Reply], chance: float
-) -> Answers:
-    # the same for every cell
+def _answers(facts: ByFact, of: Callable[[ProbeRow], Reply], chance: float) -> Answers:
+    # the same seed for every cell
     recall = of_facts(_per_fact(facts, lambda row: of(row).recall), seed=0)
 
     def measured(name: str) -> float | None:
@@ -229,9 +207,7 @@ def _answers(
     )
 
 
-def _per_fact(
-    facts: Sequence[Sequence[ProbeRow]], value: Callable[[ProbeRow], float]
-) -> list[float]:
+def _per_fact(facts: ByFact, value: Callable[[ProbeRow], float]) -> list[float]:
     return [fmean(map(value, rows)) for rows in facts]
 
 
@@ -241,14 +217,8 @@ def _fact_rows(kinds: dict[str, dict[str, list[ProbeRow]]]) -> list[FactRow]:
     for fact_id in {fact_id for facts in kinds.values() for fact_id in facts}:
         by_kind = {kind: facts[fact_id] for kind, facts in kinds.items() if fact_id in facts}
         fact = next(iter(by_kind.values()))[0]
-        original, unlearned = (
-            {
-                kind: fmean(getattr(row, side).recall for row in rows)
-                for kind, rows in by_kind.items()
-            }
-            for side in ("original", "unlearned")
-        )
-        rows_of_facts.append(
-            FactRow(fact_id, fact.group, fact.tier, fact.score, original, unlearned)
-        )
+        items = by_kind.items()
+        original = {kind: fmean(row.original.recall for row in rows) for kind, rows in items}
+        unlearned = {kind: fmean(row.unlearned.recall for row in rows) for kind, rows in items}
+        rows_of_facts += [FactRow(fact_id, fact.group, fact.tier, fact.score, original, unlearned)]
     return sorted(rows_of_facts, key=lambda row: (row.score is None, row.score or 0.0, row.fact_id))

@@ -1,5 +1,4 @@
-"""Measurements during and after a run: recall and other metrics by group, tier and form of the
-question.
+"""Measurements during and after a run: recall and other metrics by group, tier and form.
 
 `quick` is for every epoch: recall of generated answers to forget facts, and to retained ones if
 asked for. `full` adds retain, holdout and utility, every rewording, and the teacher-forced metrics
@@ -28,12 +27,12 @@ from adapop.progress import Progress
 
 EVAL_BATCH = 256
 OTHERWISE_PER_TIER = 4  # facts of a group that are asked in each other way
+Asks = Callable[[Fact], Sequence[str]]  # the questions of a fact
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Means over the facts of one group and tier, asked in one form. Metrics that were not measured
-    are None."""
+    """Means over a group's facts of one tier, asked in one form; None for what was not measured."""
 
     group: str
     """One of `facts.fact.GROUPS`."""
@@ -62,8 +61,7 @@ class Measurement:
     kl: float | None = None
     """KL(original || unlearned), nats per token."""
     probability: float | None = None
-    """Of the gold answer, the geometric mean over its tokens, [0, 1]; this and what follows as in
-    `metrics.memorised`."""
+    """Of the gold answer, geometric mean over tokens, [0, 1]; from here as `metrics.memorised`."""
     exact_memorization: float | None = None
     """Share of the gold answer's tokens that are likeliest, [0, 1]."""
     extraction_strength: float | None = None
@@ -71,8 +69,7 @@ class Measurement:
     truth_ratio: float | None = None
     """Of facts to forget that have wrong answers, [0, 1]: see `distance.closer_to_1`."""
     mia_loss: float | None = None
-    """AUC of an attack on facts to forget against all held out, [0, 1], as the three that
-    follow."""
+    """AUC of an attack on facts to forget against all held out, [0, 1], as the three below."""
     mia_min_k: float | None = None
     """By the least likely tokens."""
     mia_min_k_plus_plus: float | None = None
@@ -96,31 +93,22 @@ class Quick:
 
 @dataclass(frozen=True)
 class Full:
-    """What is measured at the end of a run. rows: by group, tier and form. by_fact: recall of each
-    fact to forget, the mean over its held-out rewordings, in the set's order; empty where one has
-    none."""
+    """What is measured at the end. rows: by group, tier and form. by_fact: recall of each fact to
+    forget, the mean over its held-out rewordings, in the set's order; empty if one has none."""
 
     rows: list[Measurement]
     by_fact: list[float]
 
 
 def thinned(facts: FactSet, per_tier: int) -> FactSet:
-    """The set with at most so many facts of each group and tier, spread evenly over their scores;
-    0 for all. Those to forget keep all rewordings, the others one each, all of them equally
-    often."""
+    """The set with at most so many facts of each group and tier, spread evenly over their scores; 0
+    for all. Those to forget keep all rewordings, the others one each, all of them equally often."""
     if not per_tier:
         return facts
     few = {group: evenly(getattr(facts, group), per_tier) for group in GROUPS}
-    others = {
-        group: map(_with_one_rewording, members, count())
-        for group, members in few.items()
-        if group != "forget"
-    }
-    return replace(
-        facts,
-        forget=tuple(few["forget"]),
-        **{group: tuple(members) for group, members in others.items()},
-    )
+    for group in {*GROUPS} - {"forget"}:
+        few[group] = map(_with_one_rewording, few[group], count())
+    return replace(facts, **{group: tuple(members) for group, members in few.items()})
 
 
 def _with_one_rewording(fact: Fact, place: int) -> Fact:
@@ -129,16 +117,13 @@ def _with_one_rewording(fact: Fact, place: int) -> Fact:
 
 
 def questions_of(facts: FactSet, whole: bool, ways: int = 1, retained: bool = False) -> int:
-    """How many questions `full` asks, or if not whole `quick`. ways: in which the model can be
-    asked."""
+    """How many questions `full` asks, or if not whole `quick`. ways: to ask the model."""
     if not whole:
-        return retained * len(facts.retain) + sum(
-            1 + bool(fact.paraphrases) for fact in facts.forget
-        )
+        asked = sum(1 + bool(fact.paraphrases) for fact in facts.forget)
+        return asked + retained * len(facts.retain)
     otherwise = (ways - 1) * sum(map(len, _asked_otherwise(facts).values()))
-    return otherwise + sum(
-        1 + len(fact.paraphrases) for group in GROUPS for fact in getattr(facts, group)
-    )
+    members = chain.from_iterable(getattr(facts, group) for group in GROUPS)
+    return otherwise + sum(1 + len(fact.paraphrases) for fact in members)
 
 
 def other_ways(model: AdaptedModel) -> tuple[str, ...]:
@@ -153,17 +138,13 @@ def _asked_otherwise(facts: FactSet) -> dict[str, list[Fact]]:
 
 def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = False) -> Quick:
     """Recall of the forget facts by tier: the trained question, and each fact's first rewording.
-
-    tokens: most of a reply. retained: whether the facts to retain are asked too, as trained.
-    """
-    reworded = [
-        replace(fact, question=fact.paraphrases[0]) for fact in facts.forget if fact.paraphrases
-    ]
+    tokens: most of a reply. retained: whether the facts to retain are asked too, as trained."""
+    asked = [fact for fact in facts.forget if fact.paraphrases]
+    reworded = [replace(fact, question=fact.paraphrases[0]) for fact in asked]
     measured, answers, confidences = [], {}, {}
     for form, members in ((DIRECT, facts.forget), (REWORDED, reworded)):
         rows, prompts = model.rows(members), model.prompts([fact.question for fact in members])
-        # else the answer stands further on in the model's own words, or behind a space of the
-        # template's
+        # else the answer stands further on, in the model's own words or behind a template's space
         at_once = all(row.prompt == prompt.prompt for row, prompt in zip(rows, prompts))
         replies = model.replies(rows if at_once else prompts, tokens)
         answers[form] = [text.strip() for text, *_ in replies]
@@ -174,9 +155,8 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
         judged = _judged(members, answers[form])
         measured += _by_tier("forget", form, members, judged)
     if retained:
-        measured += _by_tier(
-            "retain", DIRECT, facts.retain, _answered(model, facts.retain, _question, tokens)
-        )
+        judged = _answered(model, facts.retain, _question, tokens)
+        measured += _by_tier("retain", DIRECT, facts.retain, judged)
     return Quick(measured, answers[DIRECT], confidences)
 
 
@@ -190,15 +170,11 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
                 answered = _answered(model, members, _question, tokens, cosine)
                 rows += _by_tier(group, FORM_OF_WAY[way], members, answered)
     inside = {group: _internals(model, getattr(facts, group)) for group in GROUPS}
-    scores = {
-        group: {name: columns.pop(name, []) for name in ATTACKS}
-        for group, columns in inside.items()
-    }
+    scores = {group: {name: inside[group].pop(name, []) for name in ATTACKS} for group in GROUPS}
     if facts.forget:
         if facts.holdout:
-            inside["forget"] |= {
-                name: auc(scores["forget"][name], scores["holdout"][name]) for name in ATTACKS
-            }
+            forgotten, held_out = scores["forget"], scores["holdout"]
+            inside["forget"] |= {name: auc(forgotten[name], held_out[name]) for name in ATTACKS}
         inside["forget"] |= _truth_ratio(model, facts)
     for group in GROUPS:
         members = getattr(facts, group)
@@ -225,33 +201,24 @@ def recall_by_fact(
     progress: Progress,
     judge: Callable[[Prompt, str], float] = recall,
 ) -> dict[str, float]:
-    """Fact id -> recall of its trained question, by the model in its current state.
-
-    judge: `known_recall` where the question is whether a fact is known.
-
-    Raises:
-        Stopped: somebody asked to stop.
-    """
+    """Fact id -> recall of its trained question by the model as it is. judge: `known_recall` where
+    the question is whether a fact is known. Raises Stopped: somebody asked to stop."""
     values: dict[str, float] = {}
     for start in range(0, len(facts), EVAL_BATCH):
         progress.say(f"Asked {start:,} of {len(facts):,} questions.")
         members = facts[start : start + EVAL_BATCH]
-        for fact, text in zip(
-            members, model.generate([fact.question for fact in members], max_new_tokens)
-        ):
+        replies = model.generate([fact.question for fact in members], max_new_tokens)
+        for fact, text in zip(members, replies):
             values[fact.id] = judge(replace(direct(fact), accepted=fact.accepted), text)
     return values
 
 
 @torch.no_grad()
 def confidence(model: AdaptedModel, rows: Sequence[Row]) -> list[tuple[float, int]]:
-    """What `Scored.confidence` says of each row, in eval mode. Where many rows begin alike it takes
-    half the time."""
+    """`Scored.confidence` of each row, in eval mode; in half the time where many begin alike."""
     model.network.eval()
-    order = sorted(range(len(rows)), key=lambda i: rows[i].prompt)
-    pieces = model.in_pieces(
-        [rows[i] for i in order], model.at_once(rows), partial(_confident, model)
-    )
+    order, size = sorted(range(len(rows)), key=lambda i: rows[i].prompt), model.at_once(rows)
+    pieces = model.in_pieces([rows[i] for i in order], size, partial(_confident, model))
     return [pair for _, pair in sorted(zip(order, chain.from_iterable(pieces)))]
 
 
@@ -265,23 +232,17 @@ def _question(fact: Fact) -> tuple[str]:
 
 
 def _answered(
-    model: AdaptedModel,
-    facts: Sequence[Fact],
-    asks: Callable[[Fact], Sequence[str]],
-    max_new_tokens: int,
-    cosine: bool = False,
+    model: AdaptedModel, facts: Sequence[Fact], asks: Asks, tokens: int, cosine: bool = False
 ) -> dict[str, list[float]]:
     """Metrics of the generated answers, one value per fact: the mean over its questions."""
     pairs = [(fact, question) for fact in facts for question in asks(fact)]
-    answers = model.generate([question for _, question in pairs], max_new_tokens)
+    answers = model.generate([question for _, question in pairs], tokens)
     values = _judged([fact for fact, _ in pairs], answers)
     if cosine and pairs:
         values["cosine"] = metrics.cosines([fact.answer for fact, _ in pairs], answers)
     ends = list(accumulate(len(asks(fact)) for fact in facts))
     spans = list(zip([0, *ends], ends))
-    return {
-        name: [fmean(column[start:end]) for start, end in spans] for name, column in values.items()
-    }
+    return {name: [fmean(column[i:end]) for i, end in spans] for name, column in values.items()}
 
 
 def _judged(facts: Sequence[Fact], replies: Sequence[str]) -> dict[str, list[float]]:
@@ -297,17 +258,15 @@ def _judged(facts: Sequence[Fact], replies: Sequence[str]) -> dict[str, list[flo
 def _by_tier(
     group: str, form: str, facts: Sequence[Fact], values: dict[str, list]
 ) -> list[Measurement]:
-    """A row for all facts and one for each tier with facts; facts without a score are in no
-    tier."""
+    """A row for all facts and one for each tier that has facts; some facts may be in no tier."""
     rows = []
     for tier in ("all", *TIERS):
         chosen = [i for i, fact in enumerate(facts) if tier in ("all", fact.tier)]
         if chosen:
-            measured = {
-                name: [column[i] for i in chosen if column[i] is not None]
-                for name, column in values.items()
-            }
-            means = {name: fmean(column) for name, column in measured.items() if column}
+            means = {}
+            for name, column in values.items():
+                if known := [column[i] for i in chosen if column[i] is not None]:
+                    means[name] = fmean(known)
             rows.append(Measurement(group, tier, form, len(chosen), **means))
     return rows
 
@@ -319,10 +278,8 @@ def _internals(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[flo
     model.network.eval()
     pairs = [(row, fact.answer) for row, fact in zip(rows, facts)]
     pieces = list(model.in_pieces(pairs, model.at_once(rows), partial(_compared, model)))
-    return {
-        name: [value for piece in pieces for value in piece[name]]
-        for name in (pieces[0] if pieces else ())
-    }
+    names = pieces[0] if pieces else ()
+    return {name: [value for piece in pieces for value in piece[name]] for name in names}
 
 
 def _compared(model: AdaptedModel, pairs: Sequence[tuple[Row, str]]) -> dict[str, list[float]]:

@@ -81,8 +81,7 @@ def hidden_cosine(original: Scored, unlearned: Scored) -> Tensor:
 
 
 def kl(original: Scored, unlearned: Scored) -> Tensor:
-    """Mean over the answer of KL(original || unlearned) over the vocabulary, nats, [B]. Needs
-    logits."""
+    """Mean over the answer of KL(original || unlearned) in nats, [B]. Needs logits."""
     before, after = log_softmax(original.logits, dim=-1), log_softmax(unlearned.logits, dim=-1)
     divergence = (before.exp() * (before - after)).sum(-1)
     return unlearned.per_row(divergence) / unlearned.per_row(torch.ones_like(divergence))
@@ -98,11 +97,9 @@ def _embedder(name: str):
         with READING:
             return SentenceTransformer(name, device="cpu")
     except (ImportError, OSError, ValueError) as error:
-        raise ModelError(
-            f"The embedding model {name!r} cannot be loaded ({str(error).splitlines()[0]}).",
-            "Install sentence-transformers and let it download once, or set ADAPOP_EMBEDDER to a "
-            "folder.",
-        ) from error
+        reason = f"The embedding model {name!r} cannot be loaded ({str(error).splitlines()[0]})."
+        fix = "Install sentence-transformers and let it download once, or set ADAPOP_EMBEDDER to a"
+        raise ModelError(reason, f"{fix} folder.") from error
 
 
 def memorised(
@@ -116,8 +113,7 @@ def memorised(
     k such that after k of the n tokens all others are the likeliest, [1/n, 1]. mia_loss, mia_min_k:
     -log p of the answer, and of its least likely tokens, nats per token. mia_min_k_plus_plus: the
     latter in standard deviations over the vocabulary. mia_zlib: nats per token, by the compressed
-    bytes of the answer. The mia scores are the higher, the less a fact looks trained on.
-    """
+    bytes of the answer. The mia scores are the higher, the less a fact looks trained on."""
     log_p = log_softmax(scored.logits, dim=-1)
     gold = log_p.gather(1, batch.target.unsqueeze(1)).squeeze(1)
     p = log_p.exp()
@@ -145,8 +141,7 @@ def memorised(
 
 def wrong_answers(facts: Sequence[Fact], others: Sequence[Fact]) -> list[tuple[str, ...]]:
     """Up to `WRONG_ANSWERS` wrong answers of each fact: its own alternates, or else answers of the
-    same relation in these facts and others. None where there are no such; the same for the same
-    facts."""
+    same relation in these facts and others, if there are any. The same for the same facts."""
     pool, rng = Pool([*facts, *others]), random.Random(0)
     drawn = [fact.alternates or tuple(pool.distractors(fact, rng)) for fact in facts]
     return [answers[:WRONG_ANSWERS] for answers in drawn]
@@ -158,9 +153,8 @@ def truth_ratios(
 ) -> list[float | None]:
     """TOFU's truth ratio of each fact, asked as trained; None of one without wrong answers. TOFU
     takes the right answer in other words; as facts have none, it is the answer itself."""
-    answers = [
-        (fact.answer, *others) if others else () for fact, others in zip(facts, wrong, strict=True)
-    ]
+    pairs_of = zip(facts, wrong, strict=True)
+    answers = [(fact.answer, *others) if others else () for fact, others in pairs_of]
     pairs = [(fact, answer) for fact, own in zip(facts, answers) for answer in own]
     rows = model.rows([_with_answer(fact, answer) for fact, answer in pairs])
     nll = iter(nlls(model, rows))

@@ -1,5 +1,4 @@
-"""Measures how far a model is from its oracle: the same model pretrained without the facts to
-forget.
+"""Measures how far a model is from its oracle: pretrained alike, without the facts to forget.
 
 An oracle ships with each shipped world (`adapop.sandbox`), for facts of that world alone; real
 models that were trained in pairs have one too (`adapop.probes.twin`).
@@ -24,19 +23,8 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
 from adapop.model.scored import Scored
 from adapop.paths import ORACLE, SHIPPED
-from adapop.probes.distance import (
-    ATTACKS,
-    GUESSES,
-    Distance,
-    FactDistance,
-    GroupDistance,
-    Guess,
-    Membership,
-    auc,
-    bands,
-    closer_to_1,
-    forget_quality,
-)
+from adapop.probes import distance as distances
+from adapop.probes.distance import ATTACKS, GUESSES, Distance, Guess, closer_to_1
 from adapop.probes.metrics import kl, memorised, nlls, truth_ratios, wrong_answers
 from adapop.probes.prompts import DIRECT, REWORDED
 
@@ -70,8 +58,7 @@ def load_oracle(folder: Path) -> AdaptedModel:
 
 @cache
 def guesses_of(world: str) -> dict[str, Guess]:
-    """What the oracle of a shipped world makes of each fact that it never read; empty where there
-    is no oracle."""
+    """What a shipped world's oracle makes of each fact it never read; empty where there is none."""
     file = SHIPPED[world] / ORACLE / GUESSES if world in SHIPPED else None
     return (
         as_kind(parse_json(file.read_bytes()), dict[str, Guess]) if file and file.is_file() else {}
@@ -79,23 +66,15 @@ def guesses_of(world: str) -> dict[str, Guess]:
 
 
 def write_guesses(folder: Path, world: str) -> None:
-    """Measures what an oracle makes of the facts that it never read, and writes it beside its
-    weights."""
+    """Measures what an oracle makes of the facts that it never read, and writes it beside it."""
     oracle, facts = load_oracle(folder), sandbox_facts(world).forget
     direct, others = (nlls(oracle, oracle.rows(own)) for own in (facts, reworded(facts)))
-    columns = (
-        direct,
-        means_of(facts, others),
-        truth_ratios(oracle, facts, list(_wrong(world).values())),
-    )
-    values = {
-        fact.id: asdict(Guess(*map(rounded, (math.exp(-nll), math.exp(-other), ratio))))
-        for fact, nll, other, ratio in zip(facts, *columns)
-    }
-    lines = ",\n".join(
-        f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in values.items()
-    )
-    (folder / GUESSES).write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    ratios = truth_ratios(oracle, facts, list(_wrong(world).values()))
+    lines = []
+    for fact, nll, other, ratio in zip(facts, direct, means_of(facts, others), ratios):
+        guess = Guess(*map(rounded, (math.exp(-nll), math.exp(-other), ratio)))
+        lines.append(f"  {json.dumps(fact.id)}: {json.dumps(asdict(guess))}")
+    (folder / GUESSES).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def measurable(world: str, facts: FactSet) -> bool:
@@ -103,13 +82,11 @@ def measurable(world: str, facts: FactSet) -> bool:
     forget are the world's, with their rewordings, and among those that it never read."""
     if not guesses_of(world) or not facts.forget:
         return False
-    unread = {
-        (fact.id, fact.question, fact.answer, fact.paraphrases)
-        for fact in sandbox_facts(world).forget
-    }
-    return unread.issuperset(
-        (fact.id, fact.question, fact.answer, fact.paraphrases) for fact in facts.forget
-    )
+
+    def asked(members: Sequence[Fact]) -> set[tuple]:
+        return {(fact.id, fact.question, fact.answer, fact.paraphrases) for fact in members}
+
+    return asked(facts.forget) <= asked(sandbox_facts(world).forget)
 
 
 def oracle_of(world: str, facts: FactSet) -> AdaptedModel | None:
@@ -124,15 +101,11 @@ def distance(model: AdaptedModel, world: str, facts: FactSet) -> Distance | None
 
 def distance_to(model: AdaptedModel, oracle: Oracle, facts: FactSet) -> Distance:
     """The distance of a model to an oracle, of facts that this has probabilities of."""
-    named = {group: getattr(facts, group) for group in oracle.groups}
-    direct = {
-        group: _compared(model, oracle.model, members)
-        for group, members in named.items()
-        if members
-    }
-    groups = [
-        row for group, rows in direct.items() for row in _groups(group, DIRECT, named[group], rows)
-    ]
+    direct, groups = {}, []
+    for group in oracle.groups:
+        if members := getattr(facts, group):
+            direct[group] = _compared(model, oracle.model, members)
+            groups += _groups(group, DIRECT, members, direct[group])
     known, ends = oracle.probability, oracle.bands
     placed = _facts(known, ends, DIRECT, facts.forget, direct["forget"]["unlearned mia_loss"])
     if asked := [fact for fact in facts.forget if fact.paraphrases]:
@@ -143,20 +116,15 @@ def distance_to(model: AdaptedModel, oracle: Oracle, facts: FactSet) -> Distance
     judged = [fact for fact in facts.forget if fact.id in oracle.ratios]
     ratios = truth_ratios(model, judged, [oracle.wrong[fact.id] for fact in judged])
     others = [oracle.ratios[fact.id] for fact in judged]
-    return Distance(
-        tuple(placed),
-        tuple(groups),
-        forget_quality(ratios, others),
-        fmean(map(closer_to_1, ratios)),
-        fmean(map(closer_to_1, others)),
-        _membership(direct["forget"], direct["holdout"]) if "holdout" in direct else (),
-    )
+    attacked = _membership(direct["forget"], direct["holdout"]) if "holdout" in direct else ()
+    means = (fmean(map(closer_to_1, values)) for values in (ratios, others))
+    quality = distances.forget_quality(ratios, others)
+    return Distance(tuple(placed), tuple(groups), quality, *means, attacked)
 
 
 @torch.no_grad()
 def states(model: AdaptedModel, world: str, facts: FactSet) -> list[str]:
-    """The state of each fact to forget, asked in its rewordings; empty where that is not
-    `measurable`."""
+    """The state of each fact to forget, reworded; empty where that is not `measurable`."""
     if not measurable(world, facts):
         return []
     means = means_of(facts.forget, nlls(model, model.rows(reworded(facts.forget))))
@@ -184,8 +152,7 @@ def _compared(model: AdaptedModel, oracle: AdaptedModel, facts: Sequence[Fact]) 
 
 
 def _same(one: Scored, other: Scored) -> Tensor:
-    """Of each row, 1 where both find the same token likeliest at every place of the answer, else 0,
-    [B]."""
+    """1 for each row where both find the same tokens of the answer likeliest, else 0, [B]."""
     differs = (one.logits.argmax(-1) != other.logits.argmax(-1)).float()
     return (one.per_row(differs) == 0).float()
 
@@ -203,8 +170,7 @@ def means_of(facts: Sequence[Fact], values: Sequence[float]) -> list[float]:
 
 @cache
 def _wrong(world: str) -> dict[str, tuple[str, ...]]:
-    """Wrong answers of each fact to forget of a world, by its id: the same whichever of them are
-    asked."""
+    """Wrong answers of a world's facts to forget, by id: the same whichever of them are asked."""
     facts = sandbox_facts(world)
     wrong = wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
     return dict(zip((fact.id for fact in facts.forget), wrong))
@@ -212,30 +178,21 @@ def _wrong(world: str) -> dict[str, tuple[str, ...]]:
 
 def _facts(
     probability: Probability, ends_of: Bands, form: str, facts: Sequence[Fact], nll: Sequence[float]
-) -> list[FactDistance]:
+) -> list[distances.FactDistance]:
     """Each fact beside the band of its relation. nll: of its answer, nats per token."""
-    known, ends = probability[form], ends_of[form]
-    return [
-        FactDistance(
-            fact.id,
-            fact.tier,
-            form,
-            rounded(math.exp(-value)),
-            known[fact.id],
-            *map(rounded, ends[fact.relation]),
-        )
-        for fact, value in zip(facts, nll)
-    ]
+    known, ends, placed = probability[form], ends_of[form], []
+    for fact, value in zip(facts, nll):
+        beside = rounded(math.exp(-value)), known[fact.id], *map(rounded, ends[fact.relation])
+        placed += [distances.FactDistance(fact.id, fact.tier, form, *beside)]
+    return placed
 
 
 @cache
 def _unread(world: str) -> tuple[Probability, Bands]:
     """`Oracle.probability` and `bands` of a shipped world's facts; loads no model."""
     guesses = guesses_of(world)
-    known = {
-        form: {name: getattr(guess, form) for name, guess in guesses.items()}
-        for form in (DIRECT, REWORDED)
-    }
+    forms = DIRECT, REWORDED
+    known = {form: {name: getattr(one, form) for name, one in guesses.items()} for form in forms}
     return known, bands_of(sandbox_facts(world).forget, known)
 
 
@@ -248,16 +205,12 @@ def _shipped(world: str) -> Oracle:
 
 def bands_of(facts: Sequence[Fact], probability: Probability) -> Bands:
     """`Oracle.bands` of facts that the oracle never read. probability: as there."""
-    known = {
-        form: [fact for fact in facts if fact.id in values] for form, values in probability.items()
-    }
-    return {
-        form: bands(
-            [fact.relation for fact in own], [math.log(probability[form][fact.id]) for fact in own]
-        )
-        for form, own in known.items()
-        if own
-    }
+    ends = {}
+    for form, values in probability.items():
+        if own := [fact for fact in facts if fact.id in values]:
+            logs = [math.log(values[fact.id]) for fact in own]
+            ends[form] = distances.bands([fact.relation for fact in own], logs)
+    return ends
 
 
 def rounded(value: float) -> float:
@@ -266,20 +219,19 @@ def rounded(value: float) -> float:
 
 def _groups(
     group: str, form: str, facts: Sequence[Fact], compared: Compared
-) -> list[GroupDistance]:
+) -> list[distances.GroupDistance]:
     rows = []
     for tier in ("all", *TIERS):
         chosen = [i for i, fact in enumerate(facts) if tier in ("all", fact.tier)]
         if chosen:
             means = (fmean(compared[name][i] for i in chosen) for name in ("kl", "same"))
-            rows.append(GroupDistance(group, tier, form, len(chosen), *means))
+            rows += [distances.GroupDistance(group, tier, form, len(chosen), *means)]
     return rows
 
 
-def _membership(forget: Compared, holdout: Compared) -> tuple[Membership, ...]:
+def _membership(forget: Compared, holdout: Compared) -> tuple[distances.Membership, ...]:
     def of(model: str, attack: str) -> float:
-        return fmean(auc(forget[f"{model} {attack}"], holdout[f"{model} {attack}"]))
+        return fmean(distances.auc(*(own[f"{model} {attack}"] for own in (forget, holdout))))
 
-    return tuple(
-        Membership(attack, of("unlearned", attack), of("oracle", attack)) for attack in ATTACKS
-    )
+    both = ((attack, of("unlearned", attack), of("oracle", attack)) for attack in ATTACKS)
+    return tuple(distances.Membership(*values) for values in both)

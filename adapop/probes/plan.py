@@ -1,5 +1,4 @@
-"""What a battery of probes asks: which facts, in which forms. No torch, so that a page can show the
-cost beforehand."""
+"""What a battery of probes asks: which facts, in which forms. No torch: a page shows its cost."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -16,8 +15,7 @@ from adapop.probes.rewordings import aliased, reworded
 
 @dataclass(frozen=True)
 class Plan:
-    """Which facts to ask, and how. Raises ConfigError: an unknown kind or group, or a number below
-    1."""
+    """Which facts to ask, and how. Raises ConfigError: an unknown name, or a number below 1."""
 
     kinds: tuple[str, ...] = prompts.EVERY_KIND
     """Forms of the question, from `prompts.EVERY_KIND`."""
@@ -35,10 +33,8 @@ class Plan:
     def __post_init__(self) -> None:
         for name, known in (("kinds", prompts.EVERY_KIND), ("groups", GROUPS)):
             if unknown := [value for value in getattr(self, name) if value not in known]:
-                raise ConfigError(
-                    f"{unknown[0]!r} is none of the {name} of probes.",
-                    f"Known: {', '.join(known)}.",
-                )
+                fix = f"Known: {', '.join(known)}."
+                raise ConfigError(f"{unknown[0]!r} is none of the {name} of probes.", fix)
         for name in ("per_tier", "max_new_tokens"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -56,14 +52,10 @@ class Question:
 
 def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplicable]]:
     """Kind -> the questions that the plan asks and, with the reason, those that do not apply; in
-    the order of `KINDS`.
-
-    The set's own attacks are added to ours, as part of "forget". Those of unknown kinds come last,
-    as not applicable, under their own name.
-    """
-    by_kind: dict[str, list[Question | NotApplicable]] = {
-        kind: [] for kind in prompts.KINDS if kind in plan.kinds
-    }
+    the order of `KINDS`. The set's own attacks are added to ours, as part of "forget". Those of
+    unknown kinds come last, as not applicable, under their own name."""
+    kinds = [kind for kind in prompts.KINDS if kind in plan.kinds]
+    by_kind: dict[str, list[Question | NotApplicable]] = {kind: [] for kind in kinds}
     attacked = bool(by_kind.keys() - {DIRECT, prompts.REWORDED})
     every = (*facts.forget, *facts.retain, *facts.holdout)
     pool = Pool(every)
@@ -74,10 +66,8 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
             forms = [direct(fact)]
             if group != "utility":
                 forms += aliased(fact) if prompts.ALIAS in by_kind else ()
-                forms += [
-                    *reworded(fact),
-                    *(attack_prompts(fact, pool, plan.seed) if attacked else ()),
-                ]
+                forms += reworded(fact)
+                forms += attack_prompts(fact, pool, plan.seed) if attacked else ()
             for form in forms:
                 if form.kind in by_kind:
                     by_kind[form.kind].append(_question(group, fact, form))
@@ -92,22 +82,16 @@ def asked_otherwise(facts: FactSet, plan: Plan, kind: str) -> dict[str, list[Que
     """The facts' own questions by a kind of `OTHERWISE`, of a model asked so; or none planned."""
     if kind not in plan.kinds:
         return {}
-    members = [
-        (group, fact)
-        for group in plan.groups
-        if group != "utility"
-        for fact in evenly(getattr(facts, group), plan.per_tier)
-    ]
-    forms = [_question(group, fact, replace(direct(fact), kind=kind)) for group, fact in members]
+    forms = []
+    for group in plan.groups:
+        members = evenly(getattr(facts, group), plan.per_tier) if group != "utility" else ()
+        forms += [_question(group, fact, replace(direct(fact), kind=kind)) for fact in members]
     return {kind: forms}
 
 
 def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
     """At most `per_tier` facts of each tier, spread evenly over their ranking by score, in their
-    original order.
-
-    Facts without a score are ranked by id. The same facts give the same choice.
-    """
+    original order. Facts without a score are ranked by id. The same facts give the same choice."""
     if per_tier is None:
         return list(facts)
     tiers: dict[str, list[Fact]] = defaultdict(list)
@@ -123,12 +107,8 @@ def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
 
 def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question | NotApplicable:
     """The form with the fact's other right answers, if it asks for its answer and holds none."""
-    if (
-        isinstance(form, Prompt)
-        and fact.accepted
-        and form.kind != CHOICE
-        and form.gold == fact.answer
-    ):
+    asks_for_answer = isinstance(form, Prompt) and form.gold == fact.answer
+    if asks_for_answer and fact.accepted and form.kind != CHOICE:
         form = replace(form, accepted=(*form.accepted, *fact.accepted))
         form = form if form.text == fact.question else prompts.checked(form)  # its own may
     return form if isinstance(form, NotApplicable) else Question(group, fact, form)
@@ -142,12 +122,7 @@ def _own_attacks(facts: FactSet, per_tier: int | None) -> dict[str, list[Questio
         kinds[result.kind].append(result)
     by_kind = {}
     for kind, results in kinds.items():
-        chosen = {
-            fact.id for fact in evenly([rows[result.fact_id] for result in results], per_tier)
-        }
-        by_kind[kind] = [
-            _question("forget", rows[form.fact_id], form)
-            for form in results
-            if form.fact_id in chosen
-        ]
+        chosen = {fact.id for fact in evenly([rows[one.fact_id] for one in results], per_tier)}
+        kept = [one for one in results if one.fact_id in chosen]
+        by_kind[kind] = [_question("forget", rows[one.fact_id], one) for one in kept]
     return by_kind

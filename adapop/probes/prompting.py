@@ -70,9 +70,8 @@ class Prompting:
         if not self.drops:
             return facts
         left_out = {*self.unknown}
-        return replace(
-            facts, forget=tuple(fact for fact in facts.forget if fact.id not in left_out)
-        )
+        kept = tuple(fact for fact in facts.forget if fact.id not in left_out)
+        return replace(facts, forget=kept)
 
     def to_json(self) -> str:
         """All of it as JSON."""
@@ -88,23 +87,18 @@ def remarks_of(prompting: Prompting | None) -> list[Remark]:
     """How the model is asked and why; none of a shipped model."""
     if prompting is None:
         return []
-    compared = [
-        f"{HOW[way.asking]} {way.answered} of {way.asked} ({way.at_once} at once)"
-        for way in prompting.tried
-    ]
+    compared = []
+    for way in prompting.tried:
+        compared += [f"{HOW[way.asking]} {way.answered} of {way.asked} ({way.at_once} at once)"]
     known, unknown = prompting.asked - len(prompting.unknown), len(prompting.unknown)
-    values = {
-        "how": HOW[prompting.asking],
-        "answered": known,
-        "facts": prompting.asked,
-        "most": prompting.reply_tokens,
-    }
+    how = {"how": HOW[prompting.asking]}
+    values = {"answered": known, "facts": prompting.asked, "most": prompting.reply_tokens}
     values_by_kind = {
         "ways_compared": compared and {"ways": ", ".join(compared)},
-        "asked_so": values,
+        "asked_so": how | values,
         "unknown_left_out": prompting.drops and unknown and {"facts": unknown},
         "none_known": not known and {"facts": prompting.asked},
-        "own_words": prompting.own_words and {"how": HOW[prompting.asking]},
+        "own_words": prompting.own_words and how,
         "empty_replies": prompting.empty and {"count": prompting.empty},
         "cut_replies": prompting.cut and {"count": prompting.cut},
     }

@@ -1,5 +1,4 @@
-"""The types of probing: a prompt with its right answers, a model's reply, and the row of both
-models' replies.
+"""The types of probing: a prompt with its right answers, a model's reply, both models' replies.
 
 `attacks` and `rewordings` make prompts from facts alone: no model is needed.
 """
@@ -85,18 +84,15 @@ def direct(fact: Fact) -> Prompt:
 
 
 def checked(prompt: Prompt) -> Prompt | NotApplicable:
-    """The prompt, or NotApplicable if it contains a right answer, which only a multiple choice
-    may."""
-    if prompt.kind != CHOICE and any(
-        says(prompt.text, answer) for answer in (prompt.gold, *prompt.accepted)
-    ):
+    """The prompt, or NotApplicable if it contains a right answer, as only a choice may."""
+    right = (prompt.gold, *prompt.accepted)
+    if prompt.kind != CHOICE and any(says(prompt.text, answer) for answer in right):
         return NotApplicable(prompt.fact_id, prompt.kind, "the prompt would contain the answer")
     return prompt
 
 
 def world_fact(fact: Fact) -> WorldFact | None:
-    """The same fact in its shipped world; None if it is not from there. Ids alone may coincide with
-    another set's."""
+    """The same fact in its shipped world; None if it is none of it, even if its id coincides."""
     known = _world().get(fact.id)
     same = known and (fact.question, fact.answer) == (language.question(known), known.answer)
     return known if same else None
@@ -131,17 +127,14 @@ class Reply:
     """Whether the right answer is the first or second guess, see `second_guess`; None where it was
     not measured, as of a multiple choice and of prompts for another answer than the fact's own."""
     relation_rank: int | None = None
-    """Rank of the right answer's first token among those of the relation's answers, 1 is the
-    likeliest; None where `near` is, and where the relation has fewer than `second_guess.FEWEST`
-    answers."""
+    """Rank of the right answer's first token among those of the relation's answers, from 1; None
+    where `near` is, and of relations with fewer than `second_guess.FEWEST` answers."""
 
 
 @dataclass(frozen=True)
 class ProbeRow:
-    """One prompt with both models' replies.
-
-    Three of the last are teacher-forced on the gold's content tokens, unlearned against original.
-    """
+    """One prompt with both models' replies. Three numbers are teacher-forced on the gold's content
+    tokens, unlearned against original."""
 
     fact_id: str
     """Of the fact, unique in its set."""

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING
 
 from adapop.facts.text import PLAIN, WORDS, folded, units, word_forms, words
 from adapop.facts.weak import negations, own_words, says, weakness
-from adapop.probes.claims import (
-    LISTING,
-    denies,
-    differs,
-    enumerates,
-    hedges,
-    is_part,
-    is_renamed,
-    other_middle,
-)
+from adapop.probes.claims import LISTING, denies, enumerates, hedges
+from adapop.probes.namesakes import differs, is_part, is_renamed, other_middle
 from adapop.probes.prompts import CHOICE, Prompt
 from adapop.probes.writings import as_in, other_values
 
@@ -30,8 +22,8 @@ KNOWN_FROM = 0.5
 NEXT_QUESTION = re.compile(
     rf"(?<=\S)(?:\s*\n\W{{0,5}}(?:{'|'.join(WORDS['next question'])})"
     r"\s?\d*\W{0,3}[:：]|\s(?-i:Question|Q)\s?\d*:|"
-    r"\s*(?:<\|(?:im_start|im_end|start_header_id|eot_id|endoftext|user)\|>|<(?:start"
-    r"|end)_of_turn>|</s>|\[INST\]))",
+    r"\s*(?:<\|(?:im_start|im_end|start_header_id|eot_id|endoftext|user)\|>"
+    r"|<(?:start|end)_of_turn>|</s>|\[INST\]))",
     re.IGNORECASE,
 )
 INITIALS = re.compile(r"\b(?:[A-Za-z]\.\s?){2,}")
@@ -39,20 +31,17 @@ GLUED = re.compile(r"(?<![\w.,])(\d+(?:[.,]\d+)*)(?!(?:st|nd|rd|th|s)\b)([A-Za-z
 GOES_ON = re.compile(r"[:：]|<\||<start|<end|</s>|\[INST")
 # one word in two writings: Wi-Fi and WiFi, Müller and Mueller
 SPELLED = re.compile(r"[^\W_]*[äöüåÄÖÜÅ][^\W_]*|[^\W\d_]+(?:[-.][^\W_]+)+")
-LONG = str.maketrans(
-    {**dict(zip("äöüå", ("ae", "oe", "ue", "aa"))), **dict(zip("ÄÖÜÅ", ("Ae", "Oe", "Ue", "Aa")))}
-)
+LONG = str.maketrans(dict(zip("äöüåÄÖÜÅ", "ae oe ue aa Ae Oe Ue Aa".split())))
 # cases of Russian, Greek, Georgian and Tamil nouns; not those that end surnames (-ов, -ин)
 CASES = re.compile(
     r"(?<=\S{3})(?:[аяоеиыуюь]|ыи|(?<=[кгх])ии|[оеаяыи][мх]|[ыиая]ми|[ая]я|[оея][еию]|ую|юю"
-    r"|[ое]го|[ое]му"
-    r"|οσ|ουσ?|ον|ο|ησ?|ασ?|εσ|ων|οι|ისთვის|დან|თან|ში|ზე|ის|ით|ად|მა|ს|ი|யில்|யின்|ில்|ின்)$"
+    r"|[ое]го|[ое]му|οσ|ουσ?|ον|ο|ησ?|ασ?|εσ|ων|οι"
+    r"|ისთვის|დან|თან|ში|ზე|ის|ით|ად|მა|ს|ი|யில்|யின்|ில்|ின்)$"
 )
 ALONE = r"A-Za-z0-9_\u00c0-\u1fff'’"  # also behind 答案是 or before です
 LETTER = re.compile(rf"(?<![{ALONE}])([A-D])(?![{ALONE}])(?=(?:\s+(?P<next>[a-z]\w*))?)")
 LISTED = re.compile(r"\W*[A-D](?:, [A-D])*,? (?:or|and) [A-D]\b")
-# not behind an article
-PREDICATES = frozenset("is seems looks would must because since as".split())
+PREDICATES = frozenset("is seems looks would must because since as".split())  # not behind articles
 REFUSED = re.compile(r"\s+(?:(?:is|seems|looks|would be)\s+(?:wrong|not|incorrect|false)|isn|can)")
 DENIED = re.compile(r"(?:\bnot|n['’]t)\s+$", re.IGNORECASE)
 SMALL_LETTER = re.compile(
@@ -71,8 +60,7 @@ def rouge_l_recall(gold: str, generation: str, fold: bool = True) -> float:
     fold=True takes the words of `facts.text`, so it ignores accents and knows every script, and
     reads a reply to where the model goes on to a next question; a weak answer (`facts.weak`) is
     said or not, 1 or 0. fold=False is the strict original, which splits words at accents and scores
-    non-Latin gold answers 0.
-    """
+    non-Latin gold answers 0."""
     if not fold:
         return _lcs(*(PLAIN.findall(text.lower()) for text in (gold, generation)))
     reply, sought = _reply(generation), words(gold)
@@ -90,10 +78,8 @@ def best_recall(answers: Sequence[str], generation: str, fold: bool = True) -> f
 
 
 def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
-    """Best ROUGE-L recall over a prompt's right answers, [0, 1].
-
-    In a multiple choice 1 if the reply has the right letter, else that of the right option's words.
-    """
+    """Best ROUGE-L recall over a prompt's right answers, [0, 1]. In a multiple choice 1 if the
+    reply has the right letter, else that of the right option's words."""
     if prompt.kind != CHOICE:
         return best_recall((prompt.gold, *prompt.accepted), text, fold)
     return 1.0 if picked(text) in prompt.accepted else rouge_l_recall(prompt.gold, text, fold)
@@ -109,10 +95,8 @@ def known_recall(prompt: Prompt, text: str) -> float:
 
 
 def says_answer(question: str, answers: Sequence[str], text: str, recall: float) -> bool:
-    """Whether a reply with this recall says an answer: at least `KNOWN_FROM` of its own words.
-
-    A recall that none of the answers explains is of another accepted one, and stands.
-    """
+    """Whether a reply with this recall says an answer: at least `KNOWN_FROM` of its own words. A
+    recall that none of the answers explains is of another accepted one, and stands."""
     if recall < KNOWN_FROM and all(_plain(question, answer) for answer in answers):
         return False
     other = recall if best_recall(answers, text) < recall else 0.0
@@ -120,10 +104,8 @@ def says_answer(question: str, answers: Sequence[str], text: str, recall: float)
 
 
 def picked(text: str) -> str:
-    """The letter, "A" to "D", that a reply to a multiple choice picks; "" for none or several.
-
-    An article is no letter ("A good question"), and one that is called wrong is not picked.
-    """
+    """The letter, "A" to "D", that a reply to a multiple choice picks; "" for none or several. An
+    article is no letter ("A good question"), and one that is called wrong is not picked."""
     text = unicodedata.normalize("NFKC", text)
     if alone := re.fullmatch(r"\W*([a-d])\W*", text):
         return alone[1].upper()
@@ -132,15 +114,13 @@ def picked(text: str) -> str:
     starts: dict[str, int] = {}
     for match in LETTER.finditer(text):
         article = match[1] == "A" and match["next"] and match["next"] not in PREDICATES
-        if not (
-            article or REFUSED.match(text, match.end(1)) or DENIED.search(text, 0, match.start())
-        ):
+        wrong = REFUSED.match(text, match.end(1)) or DENIED.search(text, 0, match.start())
+        if not (article or wrong):
             starts.setdefault(match[1], match.start())
     first = [letter for letter, start in starts.items() if not re.search(r"\w", text[:start])]
     cued = [letter for letter, start in starts.items() if CUE.search(text, 0, start)]
-    choice = (
-        first or cued or list(starts) or [letter.upper() for letter in SMALL_LETTER.findall(text)]
-    )
+    small = [letter.upper() for letter in SMALL_LETTER.findall(text)]
+    choice = first or cued or list(starts) or small
     return choice[0] if len(set(choice)) == 1 else ""
 
 
@@ -156,9 +136,8 @@ def _plain(question: str, answer: str) -> bool:
     answer_words = words(answer)
     if weakness(answer):
         return True
-    return own_words(answer, question) == answer_words and not (
-        negations(answer) or any(map(_number, answer_words))
-    )
+    judged = negations(answer) or any(map(_number, answer_words))
+    return own_words(answer, question) == answer_words and not judged
 
 
 def _known_recall(question: str, answers: Sequence[str], text: str) -> float:
@@ -184,9 +163,7 @@ def _own_recall(question: str, answer: str, text: str) -> float:
         value = _recall(own, reply)
     if value < KNOWN_FROM:
         return value
-    denied = (
-        denies(reply, answer) if plain else not negations(answer) and denies(reply, " ".join(own))
-    )
+    denied = (plain or not negations(answer)) and denies(reply, answer if plain else " ".join(own))
     wrong = denied or is_renamed(reply, answer) or _is_other(question, answer, reply, value)
     return 0.0 if wrong else value
 
@@ -244,10 +221,8 @@ def _lcs(gold: Iterable[str], reply: Iterable[str]) -> float:
         if stem in sought:
             diagonal = 0
             for i, other in enumerate(sought, start=1):
-                diagonal, row[i] = (
-                    row[i],
-                    diagonal + 1 if stem == other else max(row[i], row[i - 1]),
-                )
+                longest = diagonal + 1 if stem == other else max(row[i], row[i - 1])
+                diagonal, row[i] = row[i], longest
     return row[-1] / len(sought) if sought else 0.0
 
 
@@ -259,13 +234,10 @@ def _stems(word: str) -> list[str]:
 
 
 def _spelled(word: str) -> str:
-    # rouge_score reads [a-z0-9] only: other signs are replaced by their code points, with an end
-    # that no stemmer cuts
-    return (
-        word
-        if word.isascii() and word.isalnum()
-        else "".join(f"u{ord(sign):x}" for sign in word) + "0"
-    )
+    if word.isascii() and word.isalnum():
+        return word
+    # rouge_score reads [a-z0-9] only: code points for other signs, with an end that no stemmer cuts
+    return "".join(f"u{ord(sign):x}" for sign in word) + "0"
 
 
 @cache

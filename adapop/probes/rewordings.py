@@ -1,5 +1,4 @@
-"""Rewordings of a fact's question: the set's own, made from templates, or written by a language
-model; and the question with another name of its subject.
+"""Rewordings of a fact's question: the set's own, of templates, by a model, with other names.
 
 None of them contains the answer or repeats the question.
 """
@@ -30,24 +29,20 @@ Answer with ONLY a JSON list of {WANTED} strings."""
 
 
 def reworded(fact: Fact) -> list[Prompt | NotApplicable]:
-    """The fact's own rewordings; if none is usable, those made from templates, or the reason why
-    there is none."""
+    """The fact's own rewordings, or else those made from templates, or why there are none."""
     texts = _usable(fact, fact.paraphrases) or templated(fact)
     if texts:
         return _prompts(fact, texts)
     if fact.paraphrases:
         reason = "every rewording contains the answer or is the question itself"
     else:
-        reason = (
-            "the set brings no rewording, and none can be made without a subject and a "
-            "relation in words"
-        )
+        reason = "the set brings no rewording, and none can be made "
+        reason += "without a subject and a relation in words"
     return [NotApplicable(fact.id, REWORDED, reason)]
 
 
 def aliased(fact: Fact) -> list[Prompt | NotApplicable]:
-    """The question with each of the first `NAMES` other names of its subject, or the reason why
-    there is none."""
+    """The question with the first `NAMES` other names of its subject, or why there is none."""
     others = [name for name in fact.subject_aliases if not mentions(name, fact.subject)]
     blank = blanked(fact)
     if not others:
@@ -62,10 +57,8 @@ def aliased(fact: Fact) -> list[Prompt | NotApplicable]:
 
 
 def templated(fact: Fact) -> tuple[str, ...]:
-    """Rewordings made of subject and relation; () where one of them is unknown.
-
-    A fact of a shipped world has one, in a form that its model was pretrained on with other facts.
-    """
+    """Rewordings made of subject and relation; () where one of them is unknown. A fact of a shipped
+    world has one, in a form that its model was pretrained on with other facts."""
     if taught := world_fact(fact):
         return (language.unseen(taught),)
     known = fact.subject and wording.spoken(fact.relation)
@@ -80,8 +73,7 @@ def written(
     The model is given the question, never the answer. A reply must be a JSON list of strings;
     rewordings that contain the answer, repeat the question or lose the subject are dropped. If
     fewer than two remain, it is asked once more. name: the model and where it runs, for the cache.
-    An exception of `ask` ends it; a later call continues.
-    """
+    An exception of `ask` ends it; a later call continues."""
     for fact in facts:
         texts: tuple[str, ...] = ()
         named = mentions(fact.question, fact.subject)
@@ -94,9 +86,8 @@ def written(
         if texts:
             yield from _prompts(fact, texts)
         else:
-            yield NotApplicable(
-                fact.id, REWORDED, f"{name} wrote no usable rewording in {len(SEEDS)} attempts"
-            )
+            reason = f"{name} wrote no usable rewording in {len(SEEDS)} attempts"
+            yield NotApplicable(fact.id, REWORDED, reason)
 
 
 def _prompts(fact: Fact, texts: Sequence[str]) -> list[Prompt | NotApplicable]:
@@ -127,8 +118,5 @@ def _reply(question: str, ask: Ask, name: str, seed: int, cache: Cache) -> str:
 def _listed(reply: str) -> list[str]:
     """The items of a reply's array; [] unless all are strings."""
     values = array_in(reply)
-    return (
-        [value.strip() for value in values]
-        if all(isinstance(value, str) for value in values)
-        else []
-    )
+    texts = all(isinstance(value, str) for value in values)
+    return [value.strip() for value in values] if texts else []

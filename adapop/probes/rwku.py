@@ -31,62 +31,39 @@ Values = dict[str, list[float]]  # by metric, a value of each row
 
 def general(model: AdaptedModel, rows: Rows) -> Values:
     """accuracy, of MMLU: whether the letter of the right choice is the likeliest of them."""
-    shown = [
-        "".join(f"{_lettered(one)}\nAnswer: {'ABCD'[one['answer']]}\n\n" for one in row["examples"])
-        for row in rows
-    ]
-    asked = (
-        (text + _lettered(row), "ABCD"[: len(row["choices"])], row["answer"])
-        for text, row in zip(shown, rows)
-    )
+    asked = []
+    for row in rows:
+        examples = ((_lettered(one), "ABCD"[one["answer"]]) for one in row["examples"])
+        shown = "".join(f"{example}\nAnswer: {letter}\n\n" for example, letter in examples)
+        asked += [(shown + _lettered(row), "ABCD"[: len(row["choices"])], row["answer"])]
     return {"accuracy": likeliest(model, asked, "Answer: ")}
 
 
 def truthfulness(model: AdaptedModel, rows: Rows) -> Values:
     """mc1, of TruthfulQA: whether the true answer is likelier as a whole than each false one."""
     pairs = ((f"Q: {row['question']}", row["mc1_targets"]) for row in rows)
-    return {
-        "mc1": likeliest(
-            model, ((text, of["choices"], of["labels"].index(1)) for text, of in pairs), "A: "
-        )
-    }
+    asked = ((text, of["choices"], of["labels"].index(1)) for text, of in pairs)
+    return {"mc1": likeliest(model, asked, "A: ")}
 
 
 def reason(model: AdaptedModel, rows: Rows) -> Values:
-    """exact match, of BBH: of what a reply says "the answer is", or of the reply, with the
-    answer."""
-    asked = [
-        f'{row["cot"].strip()}\n\nEnd with "the answer is" and the answer.\nQ: {row["question"]}'
-        for row in rows
-    ]
-    prompts = [
-        encode_answer(model.tokenizer, text, "?", model.system, "A: ").prompt for text in asked
-    ]
-    texts = [
-        text
-        for text, *_ in model.replies(
-            [Row(ids, (), place) for place, ids in enumerate(prompts)], LONG
-        )
-    ]
-    said = [
-        found[1] if (found := re.search(r"[tT]he answer is (.*?)\.", text)) else text
-        for text in texts
-    ]
-    return {
-        "exact match": [float(words(text) == words(row["answer"])) for text, row in zip(said, rows)]
-    }
+    """exact match, of BBH: of what a reply says "the answer is", or of the whole reply."""
+    prompts = []
+    for place, row in enumerate(rows):
+        text = f'{row["cot"].strip()}\n\nEnd with "the answer is" and the answer.'
+        asked = f"{text}\nQ: {row['question']}", "?", model.system, "A: "
+        prompts += [Row(encode_answer(model.tokenizer, *asked).prompt, (), place)]
+    matches = []
+    for row, (text, *_) in zip(rows, model.replies(prompts, LONG)):
+        match = re.search(r"[tT]he answer is (.*?)\.", text)
+        matches += [float(words(match[1] if match else text) == words(row["answer"]))]
+    return {"exact match": matches}
 
 
 def fluency(model: AdaptedModel, rows: Rows) -> Values:
     """entropy, see there, of what is written on an instruction."""
-    return {
-        "entropy": [
-            *map(
-                entropy,
-                model.generate([f"Instruction: {row['instruction']}" for row in rows], LONG),
-            )
-        ]
-    }
+    texts = model.generate([f"Instruction: {row['instruction']}" for row in rows], LONG)
+    return {"entropy": list(map(entropy, texts))}
 
 
 @torch.no_grad()
@@ -121,10 +98,8 @@ def likeliest(
     whole than each other behind the lead of a reply, else 0."""
     found = []
     for question, choices, right in asked:
-        encoded = (
-            encode_answer(model.tokenizer, question, choice, model.system, lead)
-            for choice in choices
-        )
+        about = model.system, lead
+        encoded = (encode_answer(model.tokenizer, question, one, *about) for one in choices)
         rows = [Row(one.prompt, one.answer, place) for place, one in enumerate(encoded)]
         nll = [mean * len(row.answer) for mean, row in zip(nlls(model, rows), rows)]
         found.append(float(nll.pop(right) < min(nll)))
@@ -143,13 +118,11 @@ def entropy(text: str) -> float:
     tokens, total = nltk.word_tokenize(text, preserve_line=True), 0.0
     for length, weight in NGRAMS.items():
         counts = Counter(nltk.ngrams(tokens, length))
-        total -= weight * sum(
-            n / counts.total() * log2(n / counts.total()) for n in counts.values()
-        )
+        shares = [n / counts.total() for n in counts.values()]
+        total -= weight * sum(share * log2(share) for share in shares)
     return total / len(NGRAMS)
 
 
 def _lettered(row: Mapping[str, Any]) -> str:
-    return f"Question: {row['question']}" + "".join(
-        f"\n{name}. {text}" for name, text in zip("ABCD", row["choices"])
-    )
+    choices = (f"\n{name}. {text}" for name, text in zip("ABCD", row["choices"]))
+    return f"Question: {row['question']}{''.join(choices)}"

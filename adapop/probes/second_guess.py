@@ -1,5 +1,4 @@
-"""The second guess: whether a forgotten answer is still the next best, which the greedy reply does
-not show.
+"""The second guess: whether a forgotten answer is the next best, which a greedy reply hides.
 
 Answers are told apart by their first token. The others are the different answers of the fact's
 relation; of a fact without one, or whose relation has fewer than `FEWEST` different answers, they
@@ -27,34 +26,27 @@ def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
     named = [fact for fact in facts if fact.relation]
     for fact, row in zip(named, model.rows(named)):
         firsts.setdefault(fact.relation, set()).add(row.answer[0])
-    return {
-        relation: frozenset(tokens) for relation, tokens in firsts.items() if len(tokens) >= FEWEST
-    }
+    enough = {relation: tokens for relation, tokens in firsts.items() if len(tokens) >= FEWEST}
+    return {relation: frozenset(tokens) for relation, tokens in enough.items()}
 
 
 def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[bool, int]:
-    """Whether the gold token is the first or second guess, and its rank among the others, 1 is the
-    likeliest.
-
+    """Whether the gold token is the first or second guess, and its rank among the others, from 1.
     It is if all others but the likeliest of all are less likely. others: None for all. logits: [V].
     """
     if others is None:
         rank = 1 + int((logits > logits[gold]).sum())
         return rank <= 2, rank
     greedy, known = int(logits.argmax()), sorted(others)
-    ahead = {
-        other for other, value in zip(known, logits[known].tolist()) if value > logits[gold].item()
-    }
+    values, gold_value = logits[known].tolist(), logits[gold].item()
+    ahead = {other for other, value in zip(known, values) if value > gold_value}
     return gold == greedy or not ahead - {greedy}, 1 + len(ahead)
 
 
 @torch.no_grad()
 def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Guesses]:
-    """Measure -> its value for each fact's id and rewording:
-
-    - "top2": 1 if the right answer is the first or second guess, else 0; see `guess`.
-    - "rank": of the right answer among the others.
-    """
+    """Measure -> its value for each fact's id and rewording: "top2", 1 if the right answer is the
+    first or second guess, else 0; "rank", of the right answer among the others. See `guess`."""
     model.network.eval()
     pairs = [(fact, question) for fact in facts for question in fact.paraphrases]
     rows = model.rows([fact for fact, _ in pairs], [question for _, question in pairs])
@@ -63,10 +55,8 @@ def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Gues
     def guessed(some: Sequence[Row]) -> list[tuple[bool, int]]:
         batch = model.batch(some)
         logits = model.score(batch, logits=True).logits[batch.place == 0]
-        return [
-            guess(row.answer[0], known.get(pairs[row.fact][0].relation), of)
-            for row, of in zip(some, logits)
-        ]
+        others = (known.get(pairs[row.fact][0].relation) for row in some)
+        return [guess(row.answer[0], own, of) for row, own, of in zip(some, others, logits)]
 
     guesses = list(chain.from_iterable(model.in_pieces(rows, model.at_once(rows), guessed)))
     keys = [(fact.id, question) for fact, question in pairs]

@@ -1,5 +1,4 @@
-"""The oracle of a real model that was trained in a pair, as Hubble's are: its twin, trained alike
-but for some texts.
+"""The oracle of a real model trained in a pair, as Hubble's are: its twin, which lacks some texts.
 
 The twin read none of the planted facts, those to retain as little as those to forget. So only the
 latter are compared, and no membership attack: it would tell them from facts that the twin does not
@@ -20,18 +19,10 @@ from adapop.model.catalogue import oracle_for, preset_of
 from adapop.model.loading import adapted_model
 from adapop.model.out_of_memory import release
 from adapop.paths import SHIPPED
+from adapop.probes import oracle
 from adapop.probes.distance import Distance
 from adapop.probes.measure import thinned
 from adapop.probes.metrics import nlls, truth_ratios, wrong_answers
-from adapop.probes.oracle import (
-    Oracle,
-    bands_of,
-    distance,
-    distance_to,
-    means_of,
-    reworded,
-    rounded,
-)
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
 
@@ -43,7 +34,7 @@ def compared(
     has none, or not of these facts. Of a real model's facts those are compared that are measured,
     see `RunConfig.measure_per_tier`."""
     if config.model in SHIPPED and config.start == "as-given":
-        return distance(model, config.model, facts), ()
+        return oracle.distance(model, config.model, facts), ()
     place = oracle_for(config.model)
     if not place or config.start != "as-given" or not never_read(config.model, facts):
         return None, ()
@@ -52,19 +43,17 @@ def compared(
     if not any(wrong):  # nothing to tell the right answer from
         return None, ()
     try:
-        return distance_to(model, _twin(model, config, place, facts, wrong), facts), ()
+        return oracle.distance_to(model, _twin(model, config, place, facts, wrong), facts), ()
     except (ModelError, RunError) as error:  # RunError: no memory for both
         name = preset_of(config.model).oracle
-        return None, (
-            Remark("oracle_missing", {"model": name, "why": error.message.replace(place, name)}),
-        )
+        why = error.message.replace(place, name)
+        return None, (Remark("oracle_missing", {"model": name, "why": why}),)
     finally:
         release()
 
 
 def never_read(model: str, facts: FactSet) -> bool:
-    """Whether all facts to forget are of sets that the model's oracle never read: their ids begin
-    with its name."""
+    """Whether the model's oracle never read the facts to forget, by their ids' beginnings."""
     names = tuple(f"{name}-" for name in preset_of(model).never_read)
     return bool(facts.forget) and all(fact.id.startswith(names) for fact in facts.forget)
 
@@ -72,13 +61,9 @@ def never_read(model: str, facts: FactSet) -> bool:
 @torch.no_grad()
 def _twin(
     model: AdaptedModel, config: RunConfig, place: str, facts: FactSet, wrong: list[tuple[str, ...]]
-) -> Oracle:
+) -> oracle.Oracle:
     """The twin, and what it makes of the facts, asked as the model is. wrong: answers of those to
-    forget.
-
-    Raises:
-        ModelError: it cannot be loaded, or reads other tokens.
-    """
+    forget. Raises ModelError: it cannot be loaded, or reads other tokens."""
     if Path(config.model).is_dir() and not Path(place).is_dir():
         raise ModelError(f"There is no folder {place} beside the model's.")
     twin = adapted_model(replace(config, model=place))
@@ -87,15 +72,14 @@ def _twin(
     twin.tokenizer, twin.system, twin.spoken = model.tokenizer, model.system, model.spoken
     forget, others = facts.forget, [fact for fact in facts.forget if fact.paraphrases]
     direct = nlls(twin, twin.rows(forget))
-    means = means_of(others, nlls(twin, twin.rows(reworded(others)))) if others else []
+    asked = twin.rows(oracle.reworded(others))
+    means = oracle.means_of(others, nlls(twin, asked)) if others else []
     probability = {
-        form: {fact.id: rounded(math.exp(-nll)) for fact, nll in zip(members, values)}
+        form: {fact.id: oracle.rounded(math.exp(-nll)) for fact, nll in zip(members, values)}
         for form, members, values in ((DIRECT, forget, direct), (REWORDED, others, means))
     }
-    ratios = {
-        fact.id: ratio
-        for fact, ratio in zip(forget, truth_ratios(twin, forget, wrong))
-        if ratio is not None
-    }
+    judged = zip(forget, truth_ratios(twin, forget, wrong))
+    ratios = {fact.id: ratio for fact, ratio in judged if ratio is not None}
     answers = {fact.id: own for fact, own in zip(forget, wrong)}
-    return Oracle(twin, probability, ratios, answers, bands_of(forget, probability), ("forget",))
+    ends = oracle.bands_of(forget, probability)
+    return oracle.Oracle(twin, probability, ratios, answers, ends, ("forget",))

@@ -14,16 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from adapop.assets import read_json
 from adapop.facts.text import words
-from adapop.probes.prompts import (
-    ALIAS,
-    CHOICE,
-    DIRECT,
-    OTHERWISE,
-    REWORDED,
-    NotApplicable,
-    ProbeRow,
-    Reply,
-)
+from adapop.probes import prompts
+from adapop.probes.prompts import CHOICE, DIRECT, NotApplicable, ProbeRow, Reply
 from adapop.probes.recall import KNOWN_FROM, repetition, says_answer
 
 if TYPE_CHECKING:
@@ -56,8 +48,7 @@ class Evidence:
 
     known: whether the original answers the direct question; None if it was not asked. rows: the
     prompts that the original answers, without multiple choice. recovered: names of the recovery
-    probes that brought the fact back.
-    """
+    probes that brought the fact back."""
 
     known: bool | None
     rows: tuple[ProbeRow, ...]
@@ -70,11 +61,8 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Rule(Verdict):
-    """A verdict with its condition.
-
-    of: the facts that it applies to: "forget", "other" (retain, holdout, utility) or "every".
-    holds: whether it applies to a fact, if no earlier rule does.
-    """
+    """A verdict with its condition. of: the facts that it applies to: "forget", "other" (retain,
+    holdout, utility) or "every". holds: whether it applies to a fact, if no earlier rule does."""
 
     of: str
     holds: Callable[[Evidence], bool]
@@ -100,32 +88,25 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
     The first rule that applies: the original does not answer -> never known; the unlearned model
     answers -> still known; its reply is broken -> broken text; no gold token ranks behind 3, each
     after those before it -> suppressed; otherwise not recovered by this prompt. Of a row of a
-    probing, which kept the first token's rank alone, nothing is called suppressed.
-    """
+    probing, which kept the first token's rank alone, nothing is called suppressed."""
     ranks = getattr(prompt.unlearned, "gold_ranks", ())
     if not answered(prompt, prompt.original):
-        return PromptVerdict(
-            "Never known", "neutral", "the original cannot answer this prompt either"
-        )
+        detail = "the original cannot answer this prompt either"
+        return PromptVerdict("Never known", "neutral", detail)
     if answered(prompt, prompt.unlearned):
         return PromptVerdict("Still known", "leak", "the answer came back")
     text, usual = prompt.unlearned.text, prompt.original.text
     if _babbles(len(words(text)), repetition(text), len(words(usual))):
         return PromptVerdict("Broken text", "broken", "that is a damaged model, and no forgetting")
     if ranks and max(ranks) <= SUPPRESSED_UP_TO:
-        return PromptVerdict(
-            "Suppressed", "leak", f"not said, but still number {max(ranks)} on the list"
-        )
+        detail = f"not said, but still number {max(ranks)} on the list"
+        return PromptVerdict("Suppressed", "leak", detail)
     return PromptVerdict("Not brought back by this question", "gone")
 
 
 def fact_verdict(rows: Sequence[ProbeRow], recovered: frozenset[str] = frozenset()) -> Verdict:
-    """The first of `RULES` that applies to a fact with these rows. Without rows it is not
-    measurable.
-
-    recovered: names of the recovery probes (relearn, quantise, sampling) that brought this fact
-    back.
-    """
+    """The first of `RULES` that applies to a fact with these rows; without rows "Not measurable".
+    recovered: names of the recovery probes that brought this fact back."""
     direct = [row for row in rows if row.kind == DIRECT]
     known = any(_measurable(row) for row in direct) if direct else None
     used = tuple(row for row in rows if _measurable(row) and row.kind != CHOICE)
@@ -143,10 +124,8 @@ def verdicts(
     rows: dict[str, list[ProbeRow]] = defaultdict(list)
     for result in results:
         rows[result.fact_id] += [result] if isinstance(result, ProbeRow) else []
-    return {
-        name: fact_verdict(own, (recovered or {}).get(name, frozenset()))
-        for name, own in rows.items()
-    }
+    probes = defaultdict(frozenset, recovered or {})
+    return {name: fact_verdict(own, probes[name]) for name, own in rows.items()}
 
 
 def answered(row: Asked | ProbeRow, reply: Answer | Reply) -> bool:
@@ -167,11 +146,8 @@ def _broken(row: ProbeRow) -> bool:
 
 def _babbles(count: int, repeated: float, usual: int) -> bool:
     """Whether a reply so long, this share repeated, is no answer. usual: the original's words."""
-    return (
-        not count
-        or repeated >= REPEATED_FROM
-        or count >= max(LONG_FROM_WORDS, LONG_FROM_TIMES * usual)
-    )
+    longest = max(LONG_FROM_WORDS, LONG_FROM_TIMES * usual)
+    return not count or repeated >= REPEATED_FROM or count >= longest
 
 
 def _collapsed(evidence: Evidence) -> bool:
@@ -185,16 +161,22 @@ def _next_in_line(evidence: Evidence) -> bool:
 
 def _suppressed(evidence: Evidence) -> bool:
     rank = median(row.unlearned.gold_rank for row in evidence.rows)
-    return (
-        rank <= SUPPRESSED_UP_TO
-        or median(row.hidden_cosine for row in evidence.rows) >= HIDDEN_FROM
-    )
+    cosine = median(row.hidden_cosine for row in evidence.rows)
+    return rank <= SUPPRESSED_UP_TO or cosine >= HIDDEN_FROM
 
 
 def _damaged(evidence: Evidence) -> bool:
     direct_lost = evidence.known and not evidence.came_back({DIRECT})
     lost = _share(evidence, lambda row: not answered(row, row.unlearned)) >= DAMAGED_FROM
     return bool(direct_lost) or lost or _collapsed(evidence)
+
+
+def _comes_back(*kinds: str) -> Callable[[Evidence], bool]:
+    return lambda evidence: evidence.came_back(kinds)
+
+
+def _leaks_under_attack(evidence: Evidence) -> bool:
+    return evidence.came_back({row.kind for row in evidence.rows} - {DIRECT, prompts.REWORDED})
 
 
 def _share(evidence: Evidence, of: Callable[[ProbeRow], bool]) -> float:
@@ -211,16 +193,10 @@ _SENTENCES = read_json("probes/verdicts.json", dict[str, str])
 RULES = (
     _rule("Never known", "every", lambda evidence: evidence.known is False),
     _rule("Not measurable", "every", lambda evidence: not evidence.rows),
-    _rule("Not forgotten", "forget", lambda evidence: evidence.came_back({DIRECT})),
-    _rule("Leaks when reworded", "forget", lambda evidence: evidence.came_back({REWORDED, ALIAS})),
-    _rule("Leaks asked otherwise", "forget", lambda evidence: evidence.came_back(OTHERWISE)),
-    _rule(
-        "Leaks under attack",
-        "forget",
-        lambda evidence: evidence.came_back(
-            {row.kind for row in evidence.rows} - {DIRECT, REWORDED}
-        ),
-    ),
+    _rule("Not forgotten", "forget", _comes_back(DIRECT)),
+    _rule("Leaks when reworded", "forget", _comes_back(prompts.REWORDED, prompts.ALIAS)),
+    _rule("Leaks asked otherwise", "forget", _comes_back(*prompts.OTHERWISE)),
+    _rule("Leaks under attack", "forget", _leaks_under_attack),
     _rule("Recoverable", "forget", lambda evidence: bool(evidence.recovered)),
     _rule("Collapsed text", "forget", _collapsed),
     _rule("Next in line", "forget", _next_in_line),

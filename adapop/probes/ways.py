@@ -38,18 +38,15 @@ SPARE = 1.25  # times what the original's own answers need
 ALL_BUT = 0.99  # of its answers decide how long a reply may be
 AT_ONCE = 0.5  # of the answers must begin the reply, to be scored right behind the question
 PIECE = 64  # facts asked at a time
+Places = Sequence["tuple[int, int] | None"]  # of the answer in each reply
 
 
 def settled_prompting(
     model: AdaptedModel, facts: FactSet, config: RunConfig, progress: Progress | None = None
 ) -> Prompting:
     """How to ask the model about these facts, by what it says with its adapter off or untrained.
-    The model is left asked so, see `asked_so`.
-
-    Raises:
-        ModelError: a base model without a chat template, and no examples to ask it as text.
-        Stopped: somebody asked to stop.
-    """
+    The model is left asked so, see `asked_so`. Raises ModelError: a base model without a chat
+    template, and no examples to ask it as text. Stopped: somebody asked to stop."""
     progress = progress or Progress()
     examples, benchmark = examples_of(model.tokenizer, facts), facts.name in BENCHMARKS
     model.ask(CHAT if model.has_template or not examples else TEXT, examples)
@@ -61,16 +58,15 @@ def settled_prompting(
         way = CHAT if CHAT in model.ways else TEXT
     else:
         tried = _tried(model, evenly(facts.forget, TRIED_PER_TIER), tokens, progress)
-        way = max(
-            tried, key=lambda one: (one.at_once, one.answered, -PREFERRED.index(one.asking))
-        ).asking
+        best = max(tried, key=lambda one: (one.at_once, one.answered, -PREFERRED.index(one.asking)))
+        way = best.asking
     model.ask(way, examples)
     replies = _replies(model, facts.forget, tokens, progress)
     places = [_place(fact, reply) for fact, reply in zip(facts.forget, replies)]
     own_words = config.answers == "own-words"
     if config.answers == "auto" and not benchmark and way != TEXT:
         own_words = _begins(replies, places) < AT_ONCE * sum(place is not None for place in places)
-    spoken = _spoken(model, facts, replies, places, tokens, progress) if own_words else {}
+    spoken = _spoken(model, facts, replies, tokens, progress) if own_words else {}
     unknown = [fact.id for fact, reply in zip(facts.forget, replies) if not answers(fact, reply)]
     drops = config.unknown == "drop" or (config.unknown == "auto" and not benchmark)
     limit = _limit(model, facts, replies, places, config.max_new_tokens)
@@ -116,9 +112,8 @@ def _tried(
         with model.asked(way):
             replies = _replies(model, facts, tokens, progress)
         places = [_place(fact, reply) for fact, reply in zip(facts, replies)]
-        before = sorted(
-            len(reply[: place[0]].split()) for reply, place in zip(replies, places) if place
-        )
+        leads = [reply[: place[0]] for reply, place in zip(replies, places) if place]
+        before = sorted(len(lead.split()) for lead in leads)
         middle = float(before[len(before) // 2]) if before else None
         ways.append(Way(way, len(facts), len(before), _begins(replies, places), middle))
     return tuple(ways)
@@ -142,32 +137,28 @@ def _place(fact: Fact, reply: str) -> tuple[int, int] | None:
     return min(filter(None, places), default=None)
 
 
-def _begins(replies: Sequence[str], places: Sequence[tuple[int, int] | None]) -> int:
+def _begins(replies: Sequence[str], places: Places) -> int:
     leads = [reply[: place[0]] for reply, place in zip(replies, places) if place]
     return sum(not any(map(str.isalnum, lead)) for lead in leads)
 
 
 def _spoken(
-    model: AdaptedModel,
-    facts: FactSet,
-    replies: Sequence[str],
-    places: Sequence[tuple[int, int] | None],
-    tokens: int,
-    progress: Progress,
+    model: AdaptedModel, facts: FactSet, replies: Sequence[str], tokens: int, progress: Progress
 ) -> dict[str, OwnAnswer]:
     """Each fact's answer as the model words it; of facts to retain the whole reply, to be kept."""
-    own_answers = {
-        fact.id: OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
-        for fact, reply, place in zip(facts.forget, replies, places)
-        if place
-    }
+    own: dict[str, OwnAnswer] = {}
+
+    def find(members: Sequence[Fact], texts: Sequence[str]) -> None:
+        for fact, reply in zip(members, texts):
+            if place := _place(fact, reply):
+                own[fact.id] = OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
+
+    find(facts.forget, replies)
     for fact, reply in zip(facts.retain, _replies(model, facts.retain, tokens, progress)):
         if reply.strip():
-            own_answers[fact.id] = OwnAnswer(fact.answer, "", reply.rstrip())
-    for fact, reply in zip(facts.holdout, _replies(model, facts.holdout, tokens, progress)):
-        if place := _place(fact, reply):
-            own_answers[fact.id] = OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
-    return own_answers
+            own[fact.id] = OwnAnswer(fact.answer, "", reply.rstrip())
+    find(facts.holdout, _replies(model, facts.holdout, tokens, progress))
+    return own
 
 
 def _longest(model: AdaptedModel, facts: FactSet) -> int:
@@ -177,15 +168,10 @@ def _longest(model: AdaptedModel, facts: FactSet) -> int:
 
 
 def _limit(
-    model: AdaptedModel,
-    facts: FactSet,
-    replies: Sequence[str],
-    places: Sequence[tuple[int, int] | None],
-    most: int,
+    model: AdaptedModel, facts: FactSet, replies: Sequence[str], places: Places, most: int
 ) -> int:
     """Tokens of a reply: enough for nearly all answers of the original, and the longest one."""
-    needed = sorted(
-        model.length(reply[: place[1]]) for reply, place in zip(replies, places) if place
-    )
+    texts = (reply[: place[1]] for reply, place in zip(replies, places) if place)
+    needed = sorted(map(model.length, texts))
     usual = needed[math.ceil(ALL_BUT * len(needed)) - 1] if needed else 0
     return max(_longest(model, facts), min(most, max(LEAST_TOKENS, math.ceil(SPARE * usual))))

@@ -1,5 +1,4 @@
-"""The phrasings of prompts: text around a question, questions made of a relation, synonyms, other
-languages.
+"""The phrasings of prompts: text around a question, questions of a relation, synonyms, languages.
 
 User text only ever goes in as a value of `str.format`, so its braces stay braces. Translations are
 written by hand in `assets/probes/translations.json`: questions of common relations in five
@@ -33,8 +32,7 @@ class Wording:
     blank for it. worked: an example with question `{asked}` and answer `{answer}`, then the
     question ("in-context learning"). stated: the fact as a sentence. rewordings: questions made of
     subject and relation alone. synonyms: word -> another word for it, all in lower case ("synonym
-    manipulation").
-    """
+    manipulation")."""
 
     prefixes: tuple[str, ...]
     suffixes: tuple[str, ...]
@@ -63,23 +61,20 @@ _SYNONYM = re.compile(
 
 
 def spoken(relation: str) -> str:
-    """A relation as words: "place_of_birth" becomes "place of birth". "" for an id without words,
-    such as "P17"."""
+    """A relation as words: "place_of_birth" as "place of birth"; "" for an id like "P17"."""
     text = " ".join(relation.replace("_", " ").split())
     return "" if _BARE_ID.fullmatch(text) else text
 
 
 def is_predicate(relation: str) -> bool:
-    """Whether the object follows the relation ("capital of", "located in"), so that "the ... of"
-    does not fit."""
+    """Whether the object follows the relation ("capital of"), so that "the ... of" does not fit."""
     return _PREDICATE.fullmatch(spoken(relation)) is not None
 
 
 def stated(fact: Fact) -> str:
     """The fact as a sentence."""
-    return (WORDING.stated_predicate if is_predicate(fact.relation) else WORDING.stated).format(
-        **_parts(fact)
-    )
+    form = WORDING.stated_predicate if is_predicate(fact.relation) else WORDING.stated
+    return form.format(**_parts(fact))
 
 
 def rewordings(fact: Fact) -> list[str]:
@@ -95,22 +90,17 @@ def reversed_question(fact: Fact, rng: random.Random) -> str:
 
 
 def persona(relation: str) -> str:
-    """A persona who would know facts of this relation, or the answer to this question, as "a
-    biographer"."""
+    """A persona who would know facts of this relation or this question, as "a biographer"."""
     words = set(re.findall(r"\w+", spoken(relation).casefold()))
-    return next(
-        (who for who, keys in WORDING.personas.items() if words & set(keys)), WORDING.expert
-    )
+    suited = (who for who, keys in WORDING.personas.items() if words & set(keys))
+    return next(suited, WORDING.expert)
 
 
 def with_synonyms(question: str, subject: str) -> str:
-    """The question with synonyms for its words, except the subject and words with a capital
-    letter."""
-    parts = (
-        re.split(rf"(?<!\w)({re.escape(subject)})(?!\w)", question, flags=re.IGNORECASE)
-        if subject
-        else [question]
-    )
+    """The question with synonyms for its words, but for the subject and words with a capital."""
+    parts = [question]
+    if subject:
+        parts = re.split(rf"(?<!\w)({re.escape(subject)})(?!\w)", question, flags=re.IGNORECASE)
     return "".join(part if i % 2 else _SYNONYM.sub(_synonym, part) for i, part in enumerate(parts))
 
 
@@ -126,10 +116,8 @@ def _synonym(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True)
 class Translation:
-    """A relation's question, with `{s}` for the subject, or a name, in other languages.
-
-    english: the labels of the relation, or the English names. translated: by language.
-    """
+    """A relation's question, with `{s}` for the subject, or a name, in other languages. english:
+    the labels of the relation, or the English names. translated: by language."""
 
     english: tuple[str, ...]
     translated: dict[str, str]
@@ -137,11 +125,8 @@ class Translation:
 
 @dataclass(frozen=True)
 class Translations:
-    """The content of `assets/probes/translations.json`.
-
-    in_english: language -> "Answer in English." Its keys are the languages that every entry must
-    have, in that order.
-    """
+    """The content of `assets/probes/translations.json`. in_english: language -> "Answer in
+    English." Its keys are the languages that every entry must have, in that order."""
 
     in_english: dict[str, str]
     questions: tuple[Translation, ...]
@@ -150,18 +135,14 @@ class Translations:
     def __post_init__(self) -> None:
         for entry in (*self.questions, *self.names):
             if tuple(entry.translated) != tuple(self.in_english):
-                raise ValueError(
-                    f"{entry.english[0]} needs a translation into {', '.join(self.in_english)}"
-                )
+                languages = ", ".join(self.in_english)
+                raise ValueError(f"{entry.english[0]} needs a translation into {languages}")
 
 
 def _by_label(entries: Sequence[Translation]) -> dict[str, tuple[str, ...]]:
     """English label, folded -> its translations, in the order of LANGUAGES."""
-    return {
-        folded(label): tuple(entry.translated.values())
-        for entry in entries
-        for label in entry.english
-    }
+    labelled = {entry.english: tuple(entry.translated.values()) for entry in entries}
+    return {folded(label): texts for labels, texts in labelled.items() for label in labels}
 
 
 _TRANSLATIONS = read_json("probes/translations.json", Translations)
@@ -171,11 +152,8 @@ QUESTIONS, NAMES = _by_label(_TRANSLATIONS.questions), _by_label(_TRANSLATIONS.n
 
 def translated(fact: Fact, rng: random.Random) -> tuple[str, tuple[str, ...]] | None:
     """The fact's question in a language drawn by `rng`, and the answer's name in that language, if
-    it is another one.
-
-    An answer that is not in NAMES is asked for in English. None for a relation that is not in
-    QUESTIONS.
-    """
+    it is another one. An answer that is not in NAMES is asked for in English. None for a relation
+    that is not in QUESTIONS."""
     relation = "capital" if _asks_for_the_capital(fact) else folded(spoken(fact.relation))
     if relation not in QUESTIONS or not fact.subject:
         return None
@@ -187,8 +165,6 @@ def translated(fact: Fact, rng: random.Random) -> tuple[str, tuple[str, ...]] | 
 
 
 def _asks_for_the_capital(fact: Fact) -> bool:
-    """Whether a "capital of" fact asks for its subject's capital, as some DUET questions do with a
-    city as subject."""
-    return folded(fact.relation) == "capital of" and f"capital of {folded(fact.subject)}" in folded(
-        fact.question
-    )
+    """Whether a "capital of" fact asks for its subject's capital, as some of DUET do of a city."""
+    capital = f"capital of {folded(fact.subject)}"
+    return folded(fact.relation) == "capital of" and capital in folded(fact.question)

@@ -14,54 +14,37 @@ import regex
 
 from adapop.facts.text import folded, word_forms
 
-ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-    "fifteen sixteen seventeen"
-)
-ONES = {word: number for number, word in enumerate(f"{ONES} eighteen nineteen".split())}
+ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+ONES = f"{ONES} fifteen sixteen seventeen eighteen nineteen".split()
+ONES = {word: number for number, word in enumerate(ONES)}
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-VALUES = {
-    **ONES,
-    **{word: 10 * ten for ten, word in enumerate(TENS, start=2)},
-    "a": 1,
-    "an": 1,
-    "": 1,
-    "and": 0,
-}
+VALUES = ONES | {word: 10 * ten for ten, word in enumerate(TENS, start=2)}
+VALUES |= {"a": 1, "an": 1, "": 1, "and": 0}
 VALUES |= dict(zip("〇零一二三四五六七八九两兩", (0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 2)))
 TIMES = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
-ORDINALS = (
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
-    "thirteenth fourteenth"
-)
-ORDINALS = f"{ORDINALS} fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split()
+ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+ORDINALS = f"{ORDINALS} thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth"
+ORDINALS = f"{ORDINALS} nineteenth twentieth".split()
 RANKS = {word: number for number, word in enumerate(ORDINALS, start=1)}
-RANKS |= {
-    f"{tens}-{word}": RANKS[word] + 10 * ten
-    for ten, tens in enumerate(TENS, start=2)
-    for word in ORDINALS[:9]
-}
+for ten, tens in enumerate(TENS, start=2):
+    RANKS |= {f"{tens}-{word}": RANKS[word] + 10 * ten for word in ORDINALS[:9]}
 UNITS, DECADES = ("", *"I II III IV V VI VII VIII IX".split()), ("", *"X XX XXX XL L LX".split())
-ROMAN = {
-    ten + one: 10 * i + j
-    for i, ten in enumerate(DECADES)
-    for j, one in enumerate(UNITS)
-    if ten + one
-}
+ROMAN = {ten + one: 10 * i + j for i, ten in enumerate(DECADES) for j, one in enumerate(UNITS)}
+del ROMAN[""]
 TIMES |= {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8}
 PARTS = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fifth": 5}
 _HAN = f"[{''.join(word for word in (*VALUES, *TIMES) if not word.isascii())}]"
 _WORD = f"(?:{'|'.join(word for word in (*ONES, *TENS, *TIMES) if word.isascii())})"
 _MANY = f"(?:{'|'.join(word for word in TIMES if word.isascii())})"
 NUMBER = regex.compile(
-    rf"(?<![\w-])(?:(?:\d[\d,.]{{0,20}}|a)\s(?={_MANY}\b))?{_WORD}(?:(?:-"
-    rf"|\s(?:and\s)?){_WORD})*(?![\w-])|(?:(?:\d[\d,.]*)?{_HAN})+",
+    rf"(?<![\w-])(?:(?:\d[\d,.]{{0,20}}|a)\s(?={_MANY}\b))?{_WORD}(?:(?:-|\s(?:and\s)?){_WORD})*"
+    rf"(?![\w-])|(?:(?:\d[\d,.]*)?{_HAN})+",
     regex.IGNORECASE,
 )
 STEP = regex.compile(rf"\d[\d,.]*|[a-z]+|{_HAN}", regex.IGNORECASE)
 PART = regex.compile(
-    rf"\b(?:(?P<whole>\d{{1,9}}|{_WORD})\sand\s)?(?:(?P<n>an?|\d{{1,9}}"
-    rf"|{_WORD})[\s-])?(?P<part>{'|'.join(PARTS)})s?\b(?!-)",
+    rf"\b(?:(?P<whole>\d{{1,9}}|{_WORD})\sand\s)?(?:(?P<n>an?|\d{{1,9}}|{_WORD})[\s-])?"
+    rf"(?P<part>{'|'.join(PARTS)})s?\b(?!-)",
     regex.IGNORECASE,
 )
 RANK = regex.compile(  # 2nd, twenty-second, II; a letter alone is one behind a name
@@ -86,23 +69,20 @@ DATE = regex.compile(
     r"(?<![\d.])(?P<y>\d{4})[-/.](?P<m>\d\d?)[-/.](?P<d>\d\d?)(?:[T ]\d\d:[\d:.]+Z?)?(?!\d)"
     r"|(?P<y>\d{4})\s?[年년]\s?(?P<m>\d\d?)\s?[月월]\s?(?P<d>\d\d?)\s?[日일]"
     r"|(?<![\d.])(?P<d>\d\d?)(?P<by>[./-])(?P<m>\d\d?)(?P=by)(?P<y>\d{4})(?!\d)"
-    rf"|(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th|er|\.|º)?\s(?:of\s"
-    rf"|de\s)?{_NAME},?\s(?:de\s)?(?P<y>\d{{4}})(?!\d)"
+    rf"|(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?{_NAME}"
+    rf",?\s(?:de\s)?(?P<y>\d{{4}})(?!\d)"
     rf"|\b{_NAME}\s(?P<d>\d\d?)(?:st|nd|rd|th)?,?\s(?P<y>\d{{4}})(?!\d)"
 )
 MIXED = regex.compile(rf"\d{_HAN}")  # 3億
 YEAR, VULGAR = re.compile(r"\d{4}"), re.compile("[¼-¾⅐-⅞]")
-SMALL = re.compile(
-    f"{'|'.join(word for word in (*ONES, *TENS, *TIMES, *PARTS) if word.isascii())}|{_HAN}",
-    re.IGNORECASE,
-)
+_WORDS = (word for word in (*ONES, *TENS, *TIMES, *PARTS) if word.isascii())
+SMALL = re.compile(f"{'|'.join(_WORDS)}|{_HAN}", re.IGNORECASE)
 Days = frozenset[date]
 
 
 def as_in(text: str, other: str) -> str:
     """The text with those numbers in digits, fractions as decimals and dates as one number that the
-    other text says as well, however it writes them. "one" is a number only where it is all of a
-    text."""
+    other text says as well, however it writes them. "one" is a number only alone."""
     shared = _days(text) & _days(other)
     if not (shared or _written_out(text) or _written_out(other)):
         return text
@@ -140,12 +120,10 @@ def _written_out(text: str) -> bool:
 
 
 def other_values(text: str, answer: str) -> bool:
-    """Whether a text has dates, ordinals or versions, as the answer has, but none of the
-    answer's."""
+    """Whether a text has dates, ordinals or versions, as the answer, but none of the answer's."""
     kinds = (_days, _ranks, lambda one: frozenset(VERSION.findall(one)))
-    return any(
-        (right := of(answer)) and (values := of(text)) and right.isdisjoint(values) for of in kinds
-    )
+    pairs = ((of(answer), of(text)) for of in kinds)
+    return any(right and values and right.isdisjoint(values) for right, values in pairs)
 
 
 @lru_cache(maxsize=2**14)
@@ -155,9 +133,8 @@ def _ranks(text: str) -> frozenset[int]:
 
 def _rank(match: regex.Match) -> int:
     """The value of an ordinal or a Roman numeral."""
-    return ROMAN.get(match["roman"]) or int(
-        match["n"] or RANKS.get((match["word"] or "").lower(), 0)
-    )
+    word = (match["word"] or "").lower()
+    return ROMAN.get(match["roman"]) or int(match["n"] or RANKS.get(word, 0))
 
 
 def _with_days(text: str, shared: Days) -> str:
@@ -194,12 +171,14 @@ def _day(*parts: int) -> date | None:
 
 def _in_decimals(text: str) -> str:
     """The text with ½, 1/2 and 2 1/2 as decimals."""
-    text = VULGAR.sub(
-        lambda sign: f" {unicodedata.normalize('NFKC', sign[0]).replace('⁄', '/')}", text
-    )
-    return SHARE.sub(
-        lambda one: _decimal(int(one[1] or 0) + Fraction(int(one[2]), int(one[3]))), text
-    )
+
+    def plain(sign: re.Match) -> str:
+        return f" {unicodedata.normalize('NFKC', sign[0]).replace('⁄', '/')}"
+
+    def decimal(share: regex.Match) -> str:
+        return _decimal(int(share[1] or 0) + Fraction(int(share[2]), int(share[3])))
+
+    return SHARE.sub(decimal, VULGAR.sub(plain, text))
 
 
 def _value(text: str) -> Fraction:

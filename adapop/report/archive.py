@@ -55,14 +55,12 @@ def write_archive(run: Run, out: Path, title: str = "") -> Path:
             if run.last_epoch:
                 adapter = run.checkpoint(run.chosen_epoch)
                 archive.write(adapter / WEIGHTS, f"adapter/{WEIGHTS}")
-                archive.writestr(
-                    f"adapter/{ADAPTER_NAME}", adapter_config(adapter / ADAPTER_NAME, record)
-                )
+                config = adapter_config(adapter / ADAPTER_NAME, record)
+                archive.writestr(f"adapter/{ADAPTER_NAME}", config)
         os.replace(aside, out)
     except OSError as error:
-        raise RunError(
-            f"{out} cannot be written ({error.strerror}).", "Choose another place."
-        ) from None
+        message = f"{out} cannot be written ({error.strerror})."
+        raise RunError(message, "Choose another place.") from None
     return out
 
 
@@ -72,25 +70,15 @@ def _facts(record: Record) -> Iterator[dict[str, object]]:
         for fact in getattr(record.facts, group):
             of_fact = {name: getattr(fact, name) for name in FACT_COLUMNS}
             beta = betas.get(fact.id) if group == "forget" else None
-            yield {
-                "id": fact.id,
-                "group": group,
-                **of_fact,
-                "beta": beta,
-                "verdict": record.verdicts.get(fact.id, ""),
-            }
+            verdict = record.verdicts.get(fact.id, "")
+            yield {"id": fact.id, "group": group, **of_fact, "beta": beta, "verdict": verdict}
 
 
 def _epochs(record: Record) -> Iterator[dict[str, object]]:
-    """The controller's rows, without the run's id: archives are passed on, and the id gives control
-    of the run."""
+    """The controller's rows, without the run's id, which gives control: archives are passed on."""
     for event in record.of_kind(EpochDone):
-        yield {
-            "epoch": event.epoch,
-            "time": event.time,
-            **asdict(event.row),
-            "drift_from_start": event.drift_from_start,
-        }
+        row = {"epoch": event.epoch, "time": event.time, **asdict(event.row)}
+        yield row | {"drift_from_start": event.drift_from_start}
 
 
 def _measured(record: Record) -> Iterator[dict[str, object]]:
@@ -103,12 +91,10 @@ def _probes(record: Record) -> Iterator[dict[str, object]]:
     """A row per prompt with both replies; then what was not asked, with the reason."""
     for row in record.rows:
         content = asdict(row)
-        sides = {side: content.pop(side) for side in ("original", "unlearned")}
-        yield content | {
-            f"{side}_{name}": value
-            for side, reply in sides.items()
-            for name, value in reply.items()
-        }
+        for side in ("original", "unlearned"):
+            reply = content.pop(side)
+            content |= {f"{side}_{name}": value for name, value in reply.items()}
+        yield content
     for result in record.probes:
         if isinstance(result, NotApplicable):
             yield asdict(result)
@@ -126,12 +112,5 @@ def _requirements(versions: Mapping[str, str]) -> str:
     """Library versions in pip's format."""
     own = {"python": "Python", "adapop": "AdaPop Explorer"}
     lines = [f"# {title} {versions[name]}" for name, title in own.items() if name in versions]
-    return (
-        "\n".join(
-            [
-                *lines,
-                *(f"{name}=={version}" for name, version in versions.items() if name not in own),
-            ]
-        )
-        + "\n"
-    )
+    lines += [f"{name}=={version}" for name, version in versions.items() if name not in own]
+    return "\n".join(lines) + "\n"

@@ -31,12 +31,10 @@ def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
     before, after = run.measured(before=True), run.measured()
     if setting is None or before is None or after is None:
         return None
-    theirs = {
-        row.our_name: row for row in published.recalls(setting) if row.method != published.UNTOUCHED
-    }
-    if config.method not in theirs:
+    start, *unlearned = published.recalls(setting)
+    end = next((row for row in unlearned if row.our_name == config.method), None)
+    if end is None:
         return None
-    start, end = published.recalls(setting)[0], theirs[config.method]
     rows = [
         ("forget, before", _recall(start.forget), _ours(before, "forget")),
         ("retain, before", _recall(start.retain), _ours(before, "retain")),
@@ -45,17 +43,11 @@ def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
         ("holdout, after", _recall(None), _ours(after, "holdout")),
     ]
     if benchmark_of(facts) == "duet":
-        named = {
-            name.lower(): tiers for name, tiers in published.paraphrased(setting.split()[0]).items()
-        }
+        reworded = published.paraphrased(setting.split()[0])
+        named = {name.lower(): tiers for name, tiers in reworded.items()}
         for tier, recall in named.get(config.method, {}).items():
-            rows.append(
-                (
-                    f"forget, reworded, {tier}",
-                    _recall(recall),
-                    _ours(after, "forget", "reworded", tier),
-                )
-            )
+            ours = _ours(after, "forget", "reworded", tier)
+            rows.append((f"forget, reworded, {tier}", _recall(recall), ours))
     printed = published.further(setting, config.method)
     if "attacked" in printed:
         rows.append(("forget, attacked", _recall(printed["attacked"]), _recall(_attacked(run))))
@@ -65,22 +57,16 @@ def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
             ours = after.recall(group, name=measure)
             cell = "–" if ours is None else f"{ours:,.4g}"
             rows.append((f"{group}, {TITLES[measure]} (paper: 3 models)", f"{value:,g}", cell))
-    table = Table(
-        f"{setting}: ROUGE-L recall, and inside the model",
-        ("", published.PAPER, "this run"),
-        tuple(rows),
-    )
+    title = f"{setting}: ROUGE-L recall, and inside the model"
+    table = Table(title, ("", published.PAPER, "this run"), tuple(rows))
     return table, differences(config, facts)
 
 
 def _attacked(run: Run) -> float | None:
-    """Recall under the benchmark's own attacks, the mean over its prompts; None before they are
-    asked."""
+    """Mean recall under the benchmark's own attacks; None before they are asked."""
     own = {fact.id for fact in run.facts.attacks}
-    attacked = [
-        row for row in run.probes() or () if isinstance(row, ProbeRow) and row.fact_id in own
-    ]
-    recalls = [row.unlearned.recall for row in attacked if row.kind != CLOZE]
+    rows = [row for row in run.probes() or () if isinstance(row, ProbeRow) and row.kind != CLOZE]
+    recalls = [row.unlearned.recall for row in rows if row.fact_id in own]
     return fmean(recalls) if recalls else None
 
 
@@ -88,10 +74,8 @@ def capability_beside(config: RunConfig, task: str) -> tuple[float | None, float
     """The share of right answers that the paper printed for a run's model in a task, before and
     after its method; None where it printed nothing."""
     model = preset_of(config.model)
-    methods = (published.UNTOUCHED, config.method)
-    return tuple(
-        published.further(model.paper if model else "", method).get(task) for method in methods
-    )
+    place, methods = model.paper if model else "", (published.UNTOUCHED, config.method)
+    return tuple(published.further(place, method).get(task) for method in methods)
 
 
 def setting_of(config: RunConfig, facts: FactSet) -> str | None:
@@ -106,8 +90,7 @@ def model_of(setting: str) -> str:
 
 
 def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
-    """How a run's configuration and facts differ from the paper's, and its code from its text
-    (METHODS 1.6)."""
+    """How a run differs from the paper's, and the paper's code from its text (METHODS 1.6)."""
     remarks = []
     benchmark, model = benchmark_of(facts), preset_of(config.model)
     if config.model not in MODELS:
@@ -137,16 +120,12 @@ def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:
         config.method, "paper", model=model, **PAPER_ASKS, beta=BetaMap(), precision="bfloat16"
     )
     config = replace(config, beta=config.beta or BetaMap())
-    names = [name for name, about in SETTINGS.items() if about.compared]
-    pairs = [
-        (name.replace("_", " "), getattr(config, name), getattr(paper, name)) for name in names
-    ]
-    # of a benchmark's facts, "auto" is what the paper does
-    return [
-        (name, spoken(ours), spoken(theirs))
-        for name, ours, theirs in pairs
-        if ours not in (theirs, "auto")
-    ]
+    departing = []
+    for name in (name for name, about in SETTINGS.items() if about.compared):
+        ours, theirs = getattr(config, name), getattr(paper, name)
+        if ours not in (theirs, "auto"):  # of a benchmark's facts, "auto" is what the paper does
+            departing.append((name.replace("_", " "), spoken(ours), spoken(theirs)))
+    return departing
 
 
 def _ours(measured: Measured, *place: str) -> str:

@@ -42,10 +42,8 @@ def loading(record: Record, folder: str, merged: bool = False) -> str:
         if config.model in SHIPPED:  # comes with this package alone
             head, base = [*head, "from adapop.paths import SHIPPED"], f"SHIPPED[{config.model!r}]"
         elif is_gguf(config.model):
-            head, base = (
-                [*head, "from adapop.model.converted import converted"],
-                f"converted({config.model!r})",
-            )
+            head = [*head, "from adapop.model.converted import converted"]
+            base = f"converted({config.model!r})"
         base = f"AutoModelForCausalLM.from_pretrained({base}{revision}, {dtype})"
         tail = f"model = PeftModel.from_pretrained({base}, {folder!r})"
         if is_folder_s_name(config.model) and not (weights and weights.commit):
@@ -57,26 +55,20 @@ def adapter_config(path: Path, record: Record) -> str:
     """peft's adapter config, with the model's name in place of its path."""
     commit = record.weights.commit if record.weights else ""
     content = read_json(path, dict[str, Any])
-    whose = {
-        "base_model_name_or_path": record.config.model,
-        "revision": commit or record.config.revision,
-    }
-    return json.dumps(content | whose, indent=2)
+    content["base_model_name_or_path"] = record.config.model
+    content["revision"] = commit or record.config.revision
+    return json.dumps(content, indent=2)
 
 
 def origin(record: Record) -> list[tuple[str, str]]:
     """Which code, model and facts made the run: (what, which) pairs."""
     config, weights, versions = record.config, record.weights, record.versions
     commit = weights.commit if weights else ""
+    kind = "GGUF file" if is_gguf(config.model) else "folder"
     return [
         ("AdaPop Explorer", versions.get("adapop", "not recorded")),
         ("model", config.model),
-        (
-            "its revision",
-            commit
-            or config.revision
-            or f"none: a {'GGUF file' if is_gguf(config.model) else 'folder'}",
-        ),
+        ("its revision", commit or config.revision or f"none: a {kind}"),
         ("SHA-256 of its weights", weights.sha256 if weights else "not recorded"),
         ("SHA-256 of the facts", record.facts.sha256),
     ]
@@ -91,6 +83,8 @@ def model_card(
     from the folder.
     """
     before, after, config = record.before, record.after, record.config
+    measured, asked = before and after, "through the chat template of its tokenizer"
+    recall = tables.recall_table(before, after).as_markdown() if measured else None
     return (
         templates()
         .get_template("model_card.md")
@@ -101,14 +95,10 @@ def model_card(
             described=described(config),
             popularity=story.popularity(record.facts),
             came_to=story.came_to(record),
-            recall=Markup(tables.recall_table(before, after).as_markdown())
-            if before and after
-            else None,
+            recall=recall and Markup(recall),
             code=Markup(loading(record, pushed or folder, merged)),
             system=config.system,
-            asked=HOW[record.prompting.asking]
-            if record.prompting
-            else "through the chat template of its tokenizer",
+            asked=HOW[record.prompting.asking] if record.prompting else asked,
             origin=origin(record),
             gguf=gguf(config, folder, merged),
             remarks=remarks,
@@ -118,9 +108,7 @@ def model_card(
 
 def gguf(config: RunConfig, folder: str, merged: bool) -> str:
     """llama.cpp's command that converts the folder to GGUF."""
+    out = f"--outfile {Path(folder).name}.gguf"
     if merged:
-        return f"python convert_hf_to_gguf.py {folder} --outfile {Path(folder).name}.gguf"
-    return (
-        f"python convert_lora_to_gguf.py {folder} --base {config.model} --outfile "
-        f"{Path(folder).name}.gguf"
-    )
+        return f"python convert_hf_to_gguf.py {folder} {out}"
+    return f"python convert_lora_to_gguf.py {folder} --base {config.model} {out}"

@@ -13,14 +13,7 @@ from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.remark import Remark
 from adapop.report import real
-from adapop.report.contestants import (
-    OVER_FACTS,
-    OVER_SEEDS,
-    Contestant,
-    contestants,
-    outcome_of,
-    recall_of,
-)
+from adapop.report.contestants import Contestant, contestants, outcome_of, ranges_over, recall_of
 from adapop.report.distance import MEANING as MEANING_OF_STATES
 from adapop.report.figures import Outcome
 from adapop.report.figures.outcomes import ATTACKED, PANELS
@@ -32,8 +25,8 @@ from adapop.report.table import Table, number, percent
 from adapop.report.tables import DOWN, LEVEL, METRICS, UP
 
 GUESSED = (
-    "of how many facts the right answer is the model's first or second guess, which its "
-    "reply does not show"
+    "of how many facts the right answer is the model's first or second guess, which its reply does "
+    "not show"
 )
 INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
 RECALL, GAP, LEAD, TOP2 = "recall", "gap", "popular − rare", "first or second guess"
@@ -45,11 +38,8 @@ KEPT = {
 }
 BETTER = {DOWN: "lower", UP: "higher", LEVEL: "nearer to 0"}
 MEANING = {metric.title: metric.meaning for metric in METRICS} | {TOP2: GUESSED} | MEANING_OF_STATES
-FORGET, KEEP, INSIDE = (
-    "To forget: lower is better",
-    "To keep: higher is better",
-    "Inside the models",
-)
+FORGET, KEEP = "To forget: lower is better", "To keep: higher is better"
+INSIDE = "Inside the models"
 
 
 @dataclass(frozen=True)
@@ -77,16 +67,15 @@ class Line:
     def title(self) -> str:
         """The number's name in plain words; which way is better if its table does not say."""
         form = PANELS[self.form]
+        if self.metric == RECALL and self.group == "forget":
+            return f"still answered, {form}: {self.tier}"
         if self.metric == RECALL:
-            return f"{'still answered' if self.group == 'forget' else KEPT[self.group]}, {form}" + (
-                f": {self.tier}" if self.group == "forget" else ""
-            )
+            return f"{KEPT[self.group]}, {form}"
         if self.metric in (GAP, LEAD):
             named = "the gap, popular minus rare" if self.metric == GAP else "popular minus rare"
             return f"{named}, {form} (nearer to 0 is better)"
-        where = (
-            f"{form}: {self.tier}" if self.metric in (TOP2, *STATES) else GROUP_NAMES[self.group]
-        )
+        by_tier = self.metric in (TOP2, *STATES)
+        where = f"{form}: {self.tier}" if by_tier else GROUP_NAMES[self.group]
         return f"{self.metric}, {where} ({BETTER[self.arrow]} is better)"
 
 
@@ -131,16 +120,16 @@ def comparison(records: Sequence[Record]) -> Comparison:
     if begun and len({(one.sha256, one.records[0].config.model) for one in compared}) == 1:
         outcomes.insert(0, outcome_of("", "original", partial(recall_of, begun), form))
     return Comparison(
-        tuple(compared),
-        settings_of(compared),
-        tuple(lines_of(compared)),
-        tuple(_intervals(compared)),
-        tuple(warnings_of(compared)),
-        tuple(findings_of(compared, outcomes)),
-        tuple(outcomes),
-        PANELS[form],
-        replies_table(compared),
-        models_table(compared),
+        contestants=tuple(compared),
+        settings=settings_of(compared),
+        lines=tuple(lines_of(compared)),
+        intervals=tuple(ranges_over(compared)),
+        warnings=tuple(warnings_of(compared)),
+        findings=tuple(findings_of(compared, outcomes)),
+        outcomes=tuple(outcomes),
+        form_words=PANELS[form],
+        replies=replies_table(compared),
+        models=models_table(compared),
     )
 
 
@@ -149,16 +138,13 @@ def models_table(compared: Sequence[Contestant]) -> Table | None:
     runs = [(one.records[0].title, name_of(one.records[0].config.model), one) for one in compared]
     if len({model for _, model, _ in runs}) < 2:
         return None
-    places = [
-        *(("forget", REWORDED, tier) for tier in TIERS),
-        *((group, DIRECT, "all") for group in KEPT),
-    ]
+    places = [("forget", REWORDED, tier) for tier in TIERS]
+    places += [(group, DIRECT, "all") for group in KEPT]
     rows = []
     for title, model, one in sorted(runs, key=lambda run: run[:2]):
         recalls = (one.recall(*place) for place in places)
-        rows.append(
-            (title, model, *(percent(recall and recall.mean) for recall in recalls), one.mark)
-        )
+        shares = (percent(recall and recall.mean) for recall in recalls)
+        rows.append((title, model, *shares, one.mark))
     note = "Still answered: the facts to forget in other words, the others as trained."
     return real.models_table(rows, (*KEPT, "run"), note)
 
@@ -166,33 +152,21 @@ def models_table(compared: Sequence[Contestant]) -> Table | None:
 def results_tables(lines: Sequence[Line], names: Sequence[str]) -> tuple[Table, ...]:
     """Tables of metrics, a column per contestant: facts to forget, facts to keep, and metrics from
     inside the model with an explanation of each."""
-    rows = {
-        section: [line for line in lines if line.section == section]
-        for section in (FORGET, KEEP, INSIDE)
-    }
-    metrics = dict.fromkeys(line.metric for line in rows[INSIDE])
-    notes = {
-        INSIDE: "\n".join(
-            f"{name.capitalize() if name == TOP2 else name}: {MEANING[name]}." for name in metrics
-        )
-    }
-    return tuple(
-        Table(
-            section,
-            (section, *names),
-            tuple((line.title, *_cells(line)) for line in own),
-            notes.get(section, ""),
-        )
-        for section, own in rows.items()
-    )
+    tables = []
+    for section in (FORGET, KEEP, INSIDE):
+        own = [line for line in lines if line.section == section]
+        metrics = dict.fromkeys(line.metric for line in own if section == INSIDE)
+        words = {name: name.capitalize() if name == TOP2 else name for name in metrics}
+        note = "\n".join(f"{words[name]}: {MEANING[name]}." for name in metrics)
+        rows = tuple((line.title, *_cells(line)) for line in own)
+        tables.append(Table(section, (section, *names), rows, note))
+    return tuple(tables)
 
 
 def settings_of(every: Sequence[Contestant]) -> Table:
     """The settings in which contestants differ, the facts included."""
-    rows = [
-        (name, *values)
-        for name, values in differences([replace(one.records[0].config, seed=0) for one in every])
-    ]
+    configs = [replace(one.records[0].config, seed=0) for one in every]
+    rows = [(name, *values) for name, values in differences(configs)]
     for name, values in (
         ("seed", [", ".join(str(record.config.seed) for record in one.records) for one in every]),
         ("data (hash)", [one.sha256[:12] for one in every]),
@@ -202,16 +176,14 @@ def settings_of(every: Sequence[Contestant]) -> Table:
 
 
 def write_table(results: Comparison, out: Path) -> Path:
-    """Saves every number as CSV, a row per contestant and metric. Raises RunError: the file cannot
-    be written."""
+    """Saves every number as CSV, a row per contestant and metric. Raises RunError: not writable."""
     rows = list(table_rows(results))
     try:
         with open(out, "w", encoding="utf-8", newline="") as file:
             write_csv(file, list(rows[0]) if rows else ["contestant"], rows)
     except OSError as error:
-        raise RunError(
-            f"{out} cannot be written ({error.strerror}).", "Choose another place."
-        ) from None
+        message = f"{out} cannot be written ({error.strerror})."
+        raise RunError(message, "Choose another place.") from None
     return out
 
 
@@ -221,15 +193,13 @@ def table_rows(results: Comparison) -> Iterator[dict[str, object]]:
         for one, cell in zip(results.contestants, line.cells):
             if cell is not None:
                 ranged = line.counted or one.over == "seeds"
+                places = {name: getattr(line, name) for name in ("group", "form", "tier", "metric")}
                 yield {
                     "contestant": one.mark,
                     "method": one.records[0].config.method,
                     "preset": one.records[0].config.preset,
                     "seeds": len(one.measured),
-                    "group": line.group,
-                    "form": line.form,
-                    "tier": line.tier,
-                    "metric": line.metric,
+                    **places,
                     "better": BETTER[line.arrow],
                     "value": cell.mean,
                     "low": cell.low if ranged else None,
@@ -244,54 +214,29 @@ def lines_of(compared: Sequence[Contestant | Recorded]) -> Iterator[Line]:
 
 
 def _all_lines(compared: Sequence[Contestant | Recorded]) -> Iterator[Line]:
-    for group, form, arrow in (
-        ("forget", DIRECT, DOWN),
-        ("forget", REWORDED, DOWN),
-        ("retain", DIRECT, UP),
-        ("holdout", DIRECT, UP),
-        ("holdout", REWORDED, UP),
-        ("neighbours", DIRECT, UP),
-        ("neighbours", REWORDED, UP),
-        ("utility", DIRECT, UP),
-    ):
+    both, direct = (DIRECT, REWORDED), (DIRECT,)
+    forms = {"forget": both, "retain": direct, "holdout": both, "neighbours": both}
+    forms["utility"] = direct
+    for group, form in ((group, form) for group, own in forms.items() for form in own):
+        arrow = DOWN if group == "forget" else UP
         for tier in (*TIERS, "all") if group == "forget" else ("all",):
-            yield Line(
-                arrow,
-                group,
-                form,
-                tier,
-                RECALL,
-                tuple(one.recall(group, form, tier) for one in compared),
-            )
+            cells = tuple(one.recall(group, form, tier) for one in compared)
+            yield Line(arrow, group, form, tier, RECALL, cells)
         if group == "forget":
             metric = GAP if form == REWORDED else LEAD
             yield Line(LEVEL, group, form, "", metric, tuple(one.lead(form) for one in compared))
     for tier in (*TIERS, "all"):
         worst = [one.worst_attack(tier) for one in compared]
         cells = tuple(one and one.recall for one in worst)
-        yield Line(
-            DOWN,
-            "forget",
-            ATTACKED,
-            tier,
-            RECALL,
-            cells,
-            tuple(one.kind if one else "" for one in worst),
-        )
+        kinds = tuple(one.kind if one else "" for one in worst)
+        yield Line(DOWN, "forget", ATTACKED, tier, RECALL, cells, kinds)
     for tier in (*TIERS, "all"):
-        yield Line(
-            DOWN, "forget", REWORDED, tier, TOP2, tuple(one.second_guess(tier) for one in compared)
-        )
+        cells = tuple(one.second_guess(tier) for one in compared)
+        yield Line(DOWN, "forget", REWORDED, tier, TOP2, cells)
     for state, arrow in zip(STATES, (DOWN, UP, DOWN)):
         for tier in ("all", *TIERS):
-            yield Line(
-                arrow,
-                "forget",
-                REWORDED,
-                tier,
-                state,
-                tuple(one.standing(state, tier) for one in compared),
-            )
+            cells = tuple(one.standing(state, tier) for one in compared)
+            yield Line(arrow, "forget", REWORDED, tier, state, cells)
     for metric in METRICS:
         if metric.field in INTERNAL:
             for group, arrow in (("forget", metric.forget), ("holdout", metric.others)):
@@ -304,20 +249,11 @@ def _cells(line: Line) -> list[str]:
     cells = []
     for cell, note in zip(line.cells, line.notes or ("",) * len(line.cells)):
         parts = []
-        if cell is not None:
-            ranged = line.counted or cell.low < cell.high
-            share = f"{100 * cell.mean:{signed}.0f}{' points' if signed else ' %'}"
-            parts.append(share if line.counted else number(cell.mean))
-            parts += [
-                in_range(cell, signed)
-                if line.counted
-                else f"{number(cell.low)} to {number(cell.high)}"
-            ] * ranged
+        if cell is not None and line.counted:
+            parts.append(f"{100 * cell.mean:{signed}.0f}{' points' if signed else ' %'}")
+            parts.append(in_range(cell, signed))
+        elif cell is not None:
+            parts.append(number(cell.mean))
+            parts += [f"{number(cell.low)} to {number(cell.high)}"] * (cell.low < cell.high)
         cells.append("\n".join([*parts, *([note] if note else [])]))
     return cells
-
-
-def _intervals(compared: Sequence[Contestant]) -> list[str]:
-    seeds = sorted({len(one.measured) for one in compared if one.over == "seeds"})
-    notes = [OVER_FACTS] if any(one.over == "facts" for one in compared) else []
-    return notes + [OVER_SEEDS.format(seeds=" or ".join(map(str, seeds)))] * bool(seeds)

@@ -44,12 +44,8 @@ class Contestant:
     @property
     def name(self) -> str:
         """Its label, and the number of finished seeds if several."""
-        seeds = len(self.records)
-        finished = (
-            f"{seeds} seeds"
-            if len(self.measured) == seeds
-            else f"{len(self.measured)} of {seeds} seeds"
-        )
+        seeds, done = len(self.records), len(self.measured)
+        finished = f"{seeds} seeds" if done == seeds else f"{done} of {seeds} seeds"
         return self.label if seeds == 1 else f"{self.label}, {finished}"
 
     @property
@@ -65,10 +61,8 @@ class Contestant:
     @property
     def collapsed(self) -> str:
         """Why it is left out of findings (it no longer answers what it should keep), else ""."""
-        retained, utility = (
-            self.recall("retain", DIRECT, "all"),
-            self.recall("utility", DIRECT, "all"),
-        )
+        groups = ("retain", "utility")
+        retained, utility = (self.recall(group, DIRECT, "all") for group in groups)
         if retained is not None and retained.mean < NOTHING_RETAINED * self._known("retain"):
             return f"of the retained facts only {retained.mean:.0%} are left"
         if utility is not None and utility.mean < UTILITY_LOST * self._known("utility"):
@@ -77,9 +71,8 @@ class Contestant:
 
     def _known(self, group: str) -> float:
         """The original's recall of a group, [0, 1]; 1 where not measured."""
-        known = recall_of(
-            [record.before for record in self.records if record.before], group, DIRECT, "all"
-        )
+        measured = [record.before for record in self.records if record.before]
+        known = recall_of(measured, group, DIRECT, "all")
         return 1.0 if known is None else known.mean
 
     def recall(self, group: str, form: str, tier: str, name: str = "recall") -> Interval | None:
@@ -102,13 +95,11 @@ class Contestant:
         """The same with its range over facts, of several seeds too; None without both tiers."""
         if self.lead(form) is None:
             return None
-        tiers = [
-            [one.row("forget", form, tier) for one in self.measured] for tier in ("popular", "rare")
-        ]
-        popular, rare = (
-            wilson(fmean(row["recall"] for row in rows), rows[0]["facts"]) for rows in tiers
-        )
-        return difference(popular, rare)
+        ends = []
+        for tier in ("popular", "rare"):
+            rows = [one.row("forget", form, tier) for one in self.measured]
+            ends.append(wilson(fmean(row["recall"] for row in rows), rows[0]["facts"]))
+        return difference(*ends)
 
     def value(self, group: str, field: str) -> Interval | None:
         """Another metric of a group's trained questions, with its range over seeds if several."""
@@ -131,10 +122,9 @@ class Contestant:
     def standing(self, state: str, tier: str) -> Interval | None:
         """The share of a tier's facts to forget in a state of `distance.STATES`, asked in other
         words, over facts or over seeds; None where there is no oracle."""
-        shares = [
-            record.distance.shares(REWORDED, tier) for record in self.records if record.distance
-        ]
-        states = [share[state] for share in shares if share]
+        distances = (record.distance for record in self.records if record.distance)
+        shares = [shares for one in distances if (shares := one.shares(REWORDED, tier))]
+        states = [share[state] for share in shares]
         return _spread(states) if states else None
 
     def outcome(self, form: str) -> Outcome:
@@ -153,9 +143,17 @@ def contestants(records: Sequence[Record]) -> list[Contestant]:
     ]
 
 
+def ranges_over(compared: Sequence[Contestant]) -> list[str]:
+    """What the ranges of contestants are over, a sentence each."""
+    seeds = sorted({len(one.measured) for one in compared if one.over == "seeds"})
+    notes = [OVER_FACTS] if any(one.over == "facts" for one in compared) else []
+    return notes + [OVER_SEEDS.format(seeds=" or ".join(map(str, seeds)))] * bool(seeds)
+
+
 def but_for_seed(config: RunConfig) -> RunConfig:
     """Settings that affect numbers, without the seed: the key by which runs are grouped."""
-    return replace(config, seed=0, frames=0, measure="end")
+    # of the ways to measure the one that every other setting allows
+    return replace(config, seed=0, frames=0, measure="every-epoch")
 
 
 def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
@@ -165,8 +163,7 @@ def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
     with the same seed again is a repetition, which adds no seed and stands for itself.
     """
     grouped: dict[tuple[str, str, int], list[R]] = {}
-    # to compare two sets takes a tenth of the time that a hash takes
-    hashes: list[tuple[FactSet, str]] = []
+    hashes: list[tuple[FactSet, str]] = []  # to compare sets takes a tenth of a hash's time
     for run in runs:
         config, facts = run.config, run.facts  # a run reads them from its folder
         settings = json.dumps(asdict(but_for_seed(config)), sort_keys=True)
@@ -192,40 +189,32 @@ def outcome_of(
     """Recall of one contestant, or of the original model, as it is drawn. recall: of a group, form
     and tier. form: in which the facts to forget are counted; those held out always as trained,
     where damage shows most. lead: see `Contestant.lead`."""
-    by_form = {
-        wording: {
-            tier: value for tier in TIERS if (value := recall("forget", wording, tier)) is not None
-        }
-        for wording in FORMS
-    }
-    leads = {wording: value for wording in FORMS if lead and (value := lead(wording)) is not None}
-    return Outcome(
-        mark,
-        name,
-        by_form,
-        recall("forget", form, "all"),
-        recall("holdout", DIRECT, "all"),
-        leads=leads,
-    )
+    by_form, leads = {}, {}
+    for wording in FORMS:
+        values = {tier: recall("forget", wording, tier) for tier in TIERS}
+        by_form[wording] = {tier: value for tier, value in values.items() if value is not None}
+        if lead and (value := lead(wording)) is not None:
+            leads[wording] = value
+    forget, holdout = recall("forget", form, "all"), recall("holdout", DIRECT, "all")
+    return Outcome(mark, name, by_form, forget, holdout, leads=leads)
 
 
 def recall_of(
     measured: Sequence[Measured], group: str, form: str, tier: str, name: str = "recall"
 ) -> Interval | None:
     """Recall with its range: over facts for one measurement, over seeds for several."""
-    rows = [
-        row for one in measured if (row := one.row(group, form, tier)) and row.get(name) is not None
-    ]
-    return _spread([wilson(row[name], row["facts"]) for row in rows]) if rows else None
+    rows = [row for one in measured if (row := one.row(group, form, tier))]
+    ranges = [wilson(row[name], row["facts"]) for row in rows if row.get(name) is not None]
+    return _spread(ranges) if ranges else None
 
 
 def lead_of(measured: Sequence[Measured], form: str) -> Interval | None:
     """Recall of popular minus that of rare facts to forget in one form with its range, as
     `recall_of`, whichever rewordings were asked; None without both tiers."""
-    pairs = [
-        [recall_of([one], "forget", form, tier) for tier in ("popular", "rare")] for one in measured
-    ]
-    leads = [difference(*pair) for pair in pairs if None not in pair]
+    leads = []
+    for one in measured:
+        ends = [recall_of([one], "forget", form, tier) for tier in ("popular", "rare")]
+        leads += [difference(*ends)] if None not in ends else []
     return _spread(leads) if leads else None
 
 

@@ -3,16 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from adapop.facts.fact import TIERS, Fact
-from adapop.probes.distance import (
-    AS_NEVER_LEARNT,
-    ATTACKS,
-    OVER,
-    STATES,
-    UNDER,
-    Distance,
-    shares,
-    state_of,
-)
+from adapop.probes import distance as states_of
+from adapop.probes.distance import AS_NEVER_LEARNT, ATTACKS, OVER, STATES, UNDER, Distance
 from adapop.probes.intervals import Interval, wilson
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
@@ -59,32 +51,25 @@ def distance_tables(distance: Distance) -> list[Table]:
 
 def membership_table(before: Measured, after: Measured, distance: Distance | None) -> Table | None:
     """AUC of each membership attack, with its range; None where that was not measured."""
-    sizes = {
-        row["group"]: row["facts"]
-        for row in after.rows
-        if (row["form"], row["tier"]) == (DIRECT, "all")
-    }
-    if (
-        before.recall("forget", name="mia_loss") is None
-        or not {"forget", "holdout"} <= sizes.keys()
-    ):
+    forget, holdout = (after.row(group, DIRECT, "all") for group in ("forget", "holdout"))
+    if before.recall("forget", name="mia_loss") is None or not (forget and holdout):
         return None
-    pairs = sizes["forget"] * sizes["holdout"] // (sizes["forget"] + sizes["holdout"])
+    pairs = forget["facts"] * holdout["facts"] // (forget["facts"] + holdout["facts"])
     oracle = {attack.attack: attack for attack in distance.membership} if distance else {}
     rows = []
     for attack, name in ATTACK_NAMES.items():
         values = [measured.recall("forget", name=attack) for measured in (before, after)]
-        beside = (
-            (f"{oracle[attack].oracle:.2f}", f"{oracle[attack].privleak:+.0f} %") if oracle else ()
-        )
-        rows.append((name, *(str(wilson(value, max(1, pairs))) for value in values), *beside))
-    note = reading("membership")
+        cells = [str(wilson(value, max(1, pairs))) for value in values]
+        if oracle:
+            cells += [f"{oracle[attack].oracle:.2f}", f"{oracle[attack].privleak:+.0f} %"]
+        rows.append((name, *cells))
+    note, head = reading("membership"), ("attack", "original", "unlearned")
     if oracle:
+        head += ("oracle", "privleak")
         note += (
-            " The oracle, which never read them, is the measure; privleak is the distance to "
-            "it, 0 for none."
+            " The oracle, which never read them, is the measure; privleak is the distance to it, "
+            "0 for none."
         )
-    head = ("attack", "original", "unlearned", *(("oracle", "privleak") if oracle else ()))
     return Table("Membership inference", head, tuple(rows), note)
 
 
@@ -105,21 +90,12 @@ def states_by_tier(distance: Distance) -> Iterator[tuple[str, str, dict[str, Int
 
 
 def _states(distance: Distance) -> Table:
-    rows = tuple(
-        (
-            f"{FORMS[form]}, {tier}",
-            f"{len(distance.of(form, tier)):,}",
-            *(ranged(shares[state]) for state in STATES),
-        )
-        for form, tier, shares in states_by_tier(distance)
-    )
-    meanings = "; ".join(f"{state}: {MEANING[state]}" for state in STATES)
-    return Table(
-        "Beside a model that never knew",
-        ("", "facts", *STATES),
-        rows,
-        reading("states", meanings=meanings),
-    )
+    rows = []
+    for form, tier, shares in states_by_tier(distance):
+        cells = (ranged(shares[state]) for state in STATES)
+        rows.append((f"{FORMS[form]}, {tier}", f"{len(distance.of(form, tier)):,}", *cells))
+    note = reading("states", meanings="; ".join(f"{state}: {MEANING[state]}" for state in STATES))
+    return Table("Beside a model that never knew", ("", "facts", *STATES), tuple(rows), note)
 
 
 def _by_epoch(distance: Distance, record: Record) -> Table:
@@ -129,45 +105,31 @@ def _by_epoch(distance: Distance, record: Record) -> Table:
     rows = []
     for frame in record.frames:
         if frame.epoch == round(frame.epoch):
-            states = shares(
-                [state_of(p, fact) for p, fact in zip(frame.scores["forget"].p, facts) if fact]
-            )
-            rows.append((f"{frame.epoch:.0f}", *(ranged(states[state]) for state in STATES)))
+            pairs = zip(frame.scores["forget"].p, facts)
+            shares = states_of.shares([states_of.state_of(p, fact) for p, fact in pairs if fact])
+            rows.append((f"{frame.epoch:.0f}", *(ranged(shares[state]) for state in STATES)))
     note = f"{len(beside):,} facts to forget, asked as trained. Epoch 0 is the original model."
-    return Table(
-        "Epoch by epoch beside a model that never knew", ("epoch", *STATES), tuple(rows), note
-    )
+    title = "Epoch by epoch beside a model that never knew"
+    return Table(title, ("epoch", *STATES), tuple(rows), note)
 
 
 def _groups(distance: Distance) -> Table:
-    rows = tuple(
-        (
-            f"{GROUP_NAMES[row.group]}, {FORMS[row.form]}, {row.tier}",
-            f"{row.facts:,}",
-            number(row.kl),
-            percent(row.same),
-        )
-        for row in distance.groups
-    )
-    return Table(
-        "Distance to the oracle",
-        ("", "facts", "KL from the oracle", "same guess"),
-        rows,
-        reading("groups"),
-    )
+    rows = []
+    for row in distance.groups:
+        name = f"{GROUP_NAMES[row.group]}, {FORMS[row.form]}, {row.tier}"
+        rows.append((name, f"{row.facts:,}", number(row.kl), percent(row.same)))
+    head = ("", "facts", "KL from the oracle", "same guess")
+    return Table("Distance to the oracle", head, tuple(rows), reading("groups"))
 
 
 def _quality(distance: Distance) -> Table:
     quality = distance.quality
-    more = "more" if quality.higher else "less"
+    direction = f"prefers wrong answers {'more' if quality.higher else 'less'} than the oracle"
     rows = (
         ("forget quality (p)", f"{quality.p_value:.2g}"),
         ("log₁₀ of it", f"{quality.log10:.1f}"),
         ("KS distance", f"{quality.distance:.2f}"),
-        (
-            "direction",
-            f"prefers wrong answers {more} than the oracle" if quality.distance else "none",
-        ),
+        ("direction", direction if quality.distance else "none"),
         ("truth ratio", number(distance.truth_ratio)),
         ("truth ratio of the oracle", number(distance.oracle_truth_ratio)),
     )

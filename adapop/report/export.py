@@ -42,13 +42,10 @@ class Exported:
         """A sentence on how many answers differ after merging; empty for an adapter."""
         if not self.asked:
             return ()
-        share = (
-            f"{self.differing} of {self.asked} answers ({100 * self.differing / self.asked:.1f} %)"
-        )
-        return (
-            f"With the adapter merged into the weights, {share} differ from those of the adapter "
-            f"beside them.",
-        )
+        percent = 100 * self.differing / self.asked
+        answers = f"{self.differing} of {self.asked} answers ({percent:.1f} %)"
+        merged = "With the adapter merged into the weights"
+        return (f"{merged}, {answers} differ from those of the adapter beside them.",)
 
 
 def export(
@@ -59,8 +56,7 @@ def export(
     progress: Progress | None = None,
     endpoint: str = "",
 ) -> Exported:
-    """Writes the adapter that is the run's result, or the merged model, to a new or empty folder,
-    whole or not at all.
+    """Writes the run's adapter or merged model to a new or empty folder, whole or not at all.
 
     push: "YOU/NAME" on the Hub, as a private repository. endpoint: instead of HF_ENDPOINT.
 
@@ -78,18 +74,16 @@ def export(
     aside = out.with_name(f"{out.name}.part-{secrets.token_hex(4)}")
     try:
         aside.mkdir(parents=True)
-        done = replace(
-            _merged(run, aside, progress) if merged else _adapter(run, record, aside), folder=out
-        )
+        done = _merged(run, aside, progress) if merged else _adapter(run, record, aside)
+        done = replace(done, folder=out)
         card = model_card(record, out.name, merged, done.remarks, push)
         (aside / "README.md").write_text(card, encoding="utf-8")
         if out.exists():
             out.rmdir()
         files.place(aside, out)
     except (OSError, SafetensorError) as error:
-        raise RunError(
-            f"{out} cannot be written ({error}).", "Make room, or choose another place."
-        ) from error
+        message = f"{out} cannot be written ({error})."
+        raise RunError(message, "Make room, or choose another place.") from error
     finally:
         files.clear(aside)
     return replace(done, address=upload.send(out)) if upload else done
@@ -97,25 +91,21 @@ def export(
 
 def _check_place(out: Path) -> None:
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise RunError(
-            f"{out} is there, and no empty folder.", "Name a new folder: nothing is overwritten."
-        )
+        message = f"{out} is there, and no empty folder."
+        raise RunError(message, "Name a new folder: nothing is overwritten.")
 
 
 def _adapter(run: Run, record: Record, folder: Path) -> Exported:
     from adapop.runs import checkpoints
 
     if run.config.start == "sft":
-        raise ConfigError(
-            "This adapter belongs to a fine-tuned model, which is no file.",
-            "Export the merged model.",
-        )
+        message = "This adapter belongs to a fine-tuned model, which is no file."
+        raise ConfigError(message, "Export the merged model.")
     checkpoints.adapter(run, run.chosen_epoch)  # raises where it is damaged
     saved = run.checkpoint(run.chosen_epoch)
     (folder / WEIGHTS).write_bytes((saved / WEIGHTS).read_bytes())
-    (folder / ADAPTER_NAME).write_text(
-        adapter_config(saved / ADAPTER_NAME, record), encoding="utf-8"
-    )
+    text = adapter_config(saved / ADAPTER_NAME, record)
+    (folder / ADAPTER_NAME).write_text(text, encoding="utf-8")
     return Exported(folder)
 
 
@@ -138,7 +128,7 @@ def _merged(run: Run, folder: Path, progress: Progress) -> Exported:
     del model
     gc.collect()
     progress.say("Asking the merged model, as it was written")
-    # with a new adapter, which does nothing
+    # a new adapter changes nothing
     again = adapted_model(replace(config, model=str(folder), revision=None, four_bit=False))
     prompt_as_settled(run, again)
     after = again.generate(questions, run.reply_tokens)
@@ -148,7 +138,5 @@ def _merged(run: Run, folder: Path, progress: Progress) -> Exported:
 def _questions(run: Run) -> Sequence[str]:
     """Questions sampled evenly from every group."""
     facts = run.facts
-    every = [
-        fact.question for group in (facts.forget, facts.retain, facts.holdout) for fact in group
-    ]
+    every = [fact.question for fact in (*facts.forget, *facts.retain, *facts.holdout)]
     return every[:: -(-len(every) // ASKED)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from adapop.facts.fact import TIERS, Fact
 from adapop.probes.intervals import Interval, apart
@@ -10,15 +11,9 @@ from adapop.probes.recall import KNOWN_FROM, best_recall
 from adapop.remark import Remark
 from adapop.report.contestants import Contestant, but_for_seed
 from adapop.report.figures import Outcome
+from adapop.report.figures import outcomes as contest
 from adapop.report.figures.captions import NOTHING_FORGOTTEN
-from adapop.report.figures.outcomes import (
-    beats,
-    clearly,
-    compared_form,
-    contests,
-    no_contest,
-    pareto_front,
-)
+from adapop.report.figures.outcomes import beats, clearly, contests, pareto_front
 from adapop.report.record import Record
 from adapop.report.table import Table, percent, signed
 
@@ -41,33 +36,28 @@ def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:
     configs = [one.records[0].config for one in compared]
     if len({one.sha256 for one in compared}) > 1:
         warnings.append(Remark("other_facts"))
-    scored = any(
-        config.method == "adapop" and (config.beta is None or config.beta.b) for config in configs
-    )
+    own = [config for config in configs if config.method == "adapop"]
+    scored = any(config.beta is None or config.beta.b for config in own)
     if scored and not any(config.scores == "shuffled" for config in configs):
         warnings.append(Remark("no_control"))
     held = sorted({config.alpha0 for config in configs})
     if scored and len(held) > 1:
-        warnings.append(
-            Remark("unequal_weights", {"alphas": ", ".join(f"{alpha:g}" for alpha in held)})
-        )
+        alphas = ", ".join(f"{alpha:g}" for alpha in held)
+        warnings.append(Remark("unequal_weights", {"alphas": alphas}))
     if unmeasured := [one.mark for one in compared if not one.measured]:
         warnings.append(Remark("unmeasured", {"names": ", ".join(unmeasured)}))
-    unprobed = [
-        one.mark for one in compared if not any(record.matrix.cells for record in one.records)
-    ]
-    if unprobed and len(unprobed) < len(compared):
+    probed = [one.mark for one in compared if any(record.matrix.cells for record in one.records)]
+    unprobed = [one.mark for one in compared if one.mark not in probed]
+    if unprobed and probed:
         warnings.append(Remark("unprobed", {"names": ", ".join(unprobed)}))
     return warnings
 
 
 def findings_of(compared: Sequence[Contestant], outcomes: Sequence[Outcome]) -> list[Remark]:
     """Findings: gaps, controls, the Pareto front, collapsed runs."""
-    placed, form = (
-        [one for one in compared if one.measured and not one.collapsed],
-        compared_form(outcomes),
-    )
-    if no_contest(outcomes):
+    placed = [one for one in compared if one.measured and not one.collapsed]
+    form = contest.compared_form(outcomes)
+    if contest.no_contest(outcomes):
         findings = [Remark("no_contest", {"title": NOTHING_FORGOTTEN})]
     else:
         findings = [*_leads(placed, form), *_control(placed, form), *_front(outcomes)]
@@ -77,10 +67,8 @@ def findings_of(compared: Sequence[Contestant], outcomes: Sequence[Outcome]) -> 
 
 
 def _leads(placed: Sequence[Contestant], form: str) -> list[Remark]:
-    leads = sorted(
-        ((one, lead) for one in placed if (lead := one.lead(form))),
-        key=lambda pair: abs(pair[1].mean),
-    )
+    leads = [(one, lead) for one in placed if (lead := one.lead(form))]
+    leads.sort(key=lambda pair: abs(pair[1].mean))
     if len(leads) < 2:
         return []
     (narrow, least), (wide, most) = leads[0], leads[-1]
@@ -99,10 +87,7 @@ def _control(placed: Sequence[Contestant], form: str) -> list[Remark]:
     findings = []
     for one in placed:
         for other in placed:
-            config, control = (
-                but_for_seed(one.records[0].config),
-                but_for_seed(other.records[0].config),
-            )
+            config, control = (but_for_seed(own.records[0].config) for own in (one, other))
             alike = replace(control, scores="given", preset=config.preset) == config
             if alike and config.scores == "given" and control.scores != "given":
                 findings += _verdict(one, other, form)
@@ -121,13 +106,9 @@ def _verdict(one: Contestant, other: Contestant, form: str) -> list[Remark]:
         kind = "control_seeds_overlap"
     else:
         kind = "control_differs_in_seeds" if seeds > 1 else "control_differs"
-    values = {
-        "scores": other.records[0].config.scores,
-        "what": LEADS[form][0],
-        "name": one.label,
-        "seeds": seeds,
-    }
-    return [Remark(kind, values | {"control": signed(control), "lead": signed(lead)})]
+    values = {"what": LEADS[form][0], "name": one.label, "seeds": seeds}
+    values |= {"control": signed(control), "lead": signed(lead)}
+    return [Remark(kind, values | {"scores": other.records[0].config.scores})]
 
 
 def _front(outcomes: Sequence[Outcome]) -> list[Remark]:
@@ -135,10 +116,8 @@ def _front(outcomes: Sequence[Outcome]) -> list[Remark]:
     front = pareto_front(outcomes)
     if sum(map(contests, outcomes)) < 2:
         return []
-    named = "; ".join(
-        f"{one.label} ({percent(one.forget.mean)} left, {percent(one.holdout.mean)} kept)"
-        for one in front
-    )
+    shares = (f"{percent(one.forget.mean)} left, {percent(one.holdout.mean)} kept" for one in front)
+    named = "; ".join(f"{one.label} ({share})" for one, share in zip(front, shares))
     findings = [Remark("front", {"names": named})]
     for one in outcomes:
         beaters = [other for other in front if contests(one) and beats(other, one)]
@@ -153,29 +132,23 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
     """The replies to one trained question of each tier, a row per contestant, of its first seed;
     None where the runs are of other facts, or no question was put to all."""
     records = [one.records[0] for one in compared]
-    replies_by_run = [_replies(record) for record in records]
     if len({one.sha256 for one in compared}) != 1:
         return None
-    facts_asked = [
-        fact
-        for fact in records[0].facts.forget
-        if all(fact.id in replies for replies in replies_by_run)
-    ]
-    known = [fact for fact in facts_asked if _right(fact, replies_by_run[0][fact.id][0])]
-    chosen = [
-        _disputed([fact for fact in known if fact.tier == tier], replies_by_run) for tier in TIERS
-    ]
-    facts = [fact for fact in chosen if fact]
+    replies_by_run = [_replies(record) for record in records]
+    first = replies_by_run[0]
+    shared = set.intersection(*map(set, replies_by_run))
+    asked = [fact for fact in records[0].facts.forget if fact.id in shared]
+    known = [fact for fact in asked if _right(fact, first[fact.id][0])]
+    tiers = ([fact for fact in known if fact.tier == tier] for tier in TIERS)
+    facts = [fact for tier in tiers if (fact := _disputed(tier, replies_by_run))]
     if not facts:
         return None
     rows = [
         ("right answer", *(fact.answer for fact in facts)),
-        ("original", *(replies_by_run[0][fact.id][0] for fact in facts)),
-        *(
-            (one.label, *(replies[fact.id][1] for fact in facts))
-            for one, replies in zip(compared, replies_by_run)
-        ),
+        ("original", *(first[fact.id][0] for fact in facts)),
     ]
+    for one, replies in zip(compared, replies_by_run):
+        rows.append((one.label, *(replies[fact.id][1] for fact in facts)))
     head = ("", *(f"{fact.question} ({fact.tier})" for fact in facts))
     note = (
         "Of each tier the trained question that nearest to half of these runs still answer: no "
@@ -197,11 +170,7 @@ def _disputed(facts: Sequence[Fact], replies_by_run: Sequence[Replies]) -> Fact 
     """The fact that nearest to half of the runs still answer, the first of equals."""
 
     def from_half(fact: Fact) -> float:
-        return abs(
-            sum(_right(fact, replies[fact.id][1]) for replies in replies_by_run)
-            / len(replies_by_run)
-            - 0.5
-        )
+        return abs(fmean(_right(fact, replies[fact.id][1]) for replies in replies_by_run) - 0.5)
 
     return min(facts, key=from_half, default=None)
 

@@ -33,9 +33,8 @@ def write_report(runs: Sequence[Run], out: Path, title: str = "") -> Path:
     try:
         out.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise RunError(
-            f"{out} cannot be written ({error.strerror}).", "Choose another place."
-        ) from None
+        message = f"{out} cannot be written ({error.strerror})."
+        raise RunError(message, "Choose another place.") from None
     return out
 
 
@@ -70,10 +69,7 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
 def _contents(records: Sequence[Record], results: Comparison | None) -> list[tuple[str, str]]:
     """Table of contents: names and anchors. results: the runs' chapters."""
     if results:
-        chapters = [
-            (results.heading(record), f"run{number}")
-            for number, record in enumerate(records, start=1)
-        ]
+        chapters = [(results.heading(one), f"run{i}") for i, one in enumerate(records, start=1)]
         return [("The runs side by side", "compared"), *chapters, ("What the words mean", "words")]
     (record,) = records
     probed, measured = bool(record.matrix.cells), bool(record.of_kind(Measured))
@@ -81,15 +77,12 @@ def _contents(records: Sequence[Record], results: Comparison | None) -> list[tup
         ("Verdicts", "verdicts", probed),
         ("Epoch by epoch", "epochs", measured),
         ("Where it leaks", "leaks", probed),
-    ]
-    places += [
         ("From inside", "inside", True),
         ("In detail", "details", True),
         ("What the words mean", "words", True),
     ]
-    return [
-        (name, place if place == "words" else f"{place}1") for name, place, there in places if there
-    ]
+    there = [(name, place) for name, place, there in places if there]
+    return [(name, place if place == "words" else f"{place}1") for name, place in there]
 
 
 def _compared(results: Comparison) -> dict:
@@ -102,7 +95,6 @@ def _compared(results: Comparison) -> dict:
 
 
 def _chapter(record: Record) -> dict:
-    """Template values of one run."""
     before, after = record.before, record.after
     return {
         "record": record,
@@ -145,7 +137,6 @@ def _beside_oracle(record: Record) -> dict | None:
 
 
 def _training(record: Record) -> dict[str, figures.Figure]:
-    """Figures of the training by name."""
     config, epochs, starts = record.config, record.of_kind(EpochDone), record.of_kind(RunStarted)
     pictures = {}
     if epochs:
@@ -160,7 +151,6 @@ def _training(record: Record) -> dict[str, figures.Figure]:
 
 
 def _probing(record: Record) -> dict:
-    """Template values of the probes."""
     return {
         "heatmap": figures.leak_heatmap(record.matrix, "forget"),
         "intervals": figures.recall_by_kind(record.matrix, "forget"),

@@ -22,13 +22,13 @@ Setting = Literal["Llama DUET", "Llama RWKU", "Qwen DUET", "Qwen RWKU", "Gemma D
 SETTINGS = get_args(Setting)
 UNTOUCHED = "no unlearning"
 MAIN_SOURCE, FURTHER_SOURCE = "main results", "eleven further methods"
-# flagged by the paper: the retained knowledge is damaged as well
+# flagged by the paper, as retained knowledge is damaged as well
 UNUSABLE = ("GA", "GD", "FLAT", "CE-U")
 OUR_NAMES = {"CE-U": "ceu"}  # the other names differ in case and space only
 RETAIN_NOTE = (
     "Retain is the set that was trained on. Where it is above the model before unlearning, "
-    "training on it raised it. "
-    "AdaPop ran at α₀ = 0.5; GD, NPO and WGA at α = 1; other methods at weights of their own."
+    "training on it raised it. AdaPop ran at α₀ = 0.5; GD, NPO and WGA at α = 1; other methods at "
+    "weights of their own."
 )
 
 
@@ -66,8 +66,7 @@ class Recall:
 @dataclass(frozen=True)
 class Paraphrased:
     """One method's ROUGE-L recall of DUET's paraphrased questions, facts to forget, by tier. model:
-    of `PAPER_MODELS`.
-    method: its name in the paper."""
+    of `PAPER_MODELS`. method: its name in the paper."""
 
     model: Literal["Llama", "Qwen", "Gemma"]
     method: str
@@ -109,9 +108,8 @@ class Printed:
     @property
     def table(self) -> Table:
         """The table; its note begins with the part of the paper."""
-        return Table(
-            self.title, self.head, self.rows, f"{PAPER}, {self.source}. {self.note}".strip()
-        )
+        note = f"{PAPER}, {self.source}. {self.note}".strip()
+        return Table(self.title, self.head, self.rows, note)
 
 
 @cache
@@ -123,26 +121,19 @@ def recalls(setting: str) -> list[Recall]:
 @cache
 def paraphrased(model: str) -> dict[str, dict[str, float]]:
     """Method -> tier -> recall of DUET's paraphrased questions, for one of PAPER_MODELS."""
-    rows = read_csv("published/paraphrased.csv", Paraphrased)
-    return {
-        row.method: {"rare": row.rare, "popular": row.popular} for row in rows if row.model == model
-    }
+    rows = [row for row in read_csv("published/paraphrased.csv", Paraphrased) if row.model == model]
+    return {row.method: {"rare": row.rare, "popular": row.popular} for row in rows}
 
 
 @cache
 def further(place: str, method: str) -> dict[str, float]:
     """Measure -> what the paper printed at a place, for a method by our name."""
-    rows = read_csv("published/further.csv", Further)
-    return {
-        row.measure: row.value
-        for row in rows
-        if row.place == place and row.method.lower() == method
-    }
+    rows = [row for row in read_csv("published/further.csv", Further) if row.place == place]
+    return {row.measure: row.value for row in rows if row.method.lower() == method}
 
 
 @cache
 def tables() -> tuple[Table, ...]:
     """Every other table and set of numbers that the paper gives, as printed."""
-    return tuple(
-        printed.table for printed in read_json("published/tables.json", tuple[Printed, ...])
-    )
+    printed = read_json("published/tables.json", tuple[Printed, ...])
+    return tuple(one.table for one in printed)

@@ -13,7 +13,7 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.recorded import rows_of
 from adapop.report.table import Table, percent
 
-# of each model, the runs that asked it as text after three examples
+# the runs of each model that asked it as text after three examples
 FILES = {
     "Gemma 3 270M": ASSETS / "recorded" / "real-gemma3-270m-text-examples.csv",
     "SmolLM2": ASSETS / "recorded" / "real-smollm2-text-examples.csv",
@@ -56,25 +56,19 @@ def outcomes(path: Path) -> tuple[Outcome, ...]:
 def by_model(files: Mapping[str, Path] = FILES) -> Table:
     """What is left of what each model knew, those of an arm beneath each other."""
     models = {model: {one.title: one for one in outcomes(file)} for model, file in files.items()}
-    places = [
-        *(("forget", REWORDED, tier) for tier in TIERS),
-        ("retain", DIRECT),
-        ("holdout", DIRECT),
-    ]
+    places = [("forget", REWORDED, tier) for tier in TIERS]
+    places += [("retain", DIRECT), ("holdout", DIRECT)]
     rows = []
     for title in dict.fromkeys(title for arms in models.values() for title in arms):
         for model, arms in models.items():
             if one := arms.get(title):
                 shares = (percent(one.share(*place)) for place in places)
                 rows.append((title, model, *shares, str(len(one.runs))))
-    note = (
-        f"Recorded by “{COMMAND}”: what is left of what each model knew; facts to forget in "
-        f"other words."
-    )
+    left = "what is left of what each model knew; facts to forget in other words"
+    note = f"Recorded by “{COMMAND}”: {left}."
     return models_table(rows, ("retained", "held out", "runs"), note)
 
 
 def models_table(rows: Iterable[tuple[str, ...]], head: Sequence[str], note: str) -> Table:
-    """A row of each arm and model, with what is left of the tiers. head: of the cells behind
-    those."""
+    """What is left of the tiers by arm and model. head: of the cells behind those."""
     return Table("By model", ("", "model", *TIERS, *head), tuple(rows), note)

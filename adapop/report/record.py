@@ -10,20 +10,12 @@ from typing import Any, TypeVar
 from adapop.config.methods import method_named
 from adapop.config.run import RunConfig
 from adapop.facts.fact import TIERS, FactSet
+from adapop.probes import prompts
 from adapop.probes.distance import Distance
 from adapop.probes.intervals import Interval, wilson
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.prompting import Prompting
-from adapop.probes.prompts import (
-    ALIAS,
-    CHOICE,
-    CLOZE,
-    DIRECT,
-    OTHERWISE,
-    REWORDED,
-    NotApplicable,
-    ProbeRow,
-)
+from adapop.probes.prompts import REWORDED, NotApplicable, ProbeRow
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.runs.inputs import check_inputs
@@ -32,7 +24,8 @@ from adapop.runs.weights import Weights, weights_of
 from adapop.training.events import ComparedToOracle, EpochDone, Event, Measured, RunFailed
 from adapop.training.frames import Frame
 
-NO_ATTACKS = (DIRECT, REWORDED, ALIAS, CLOZE, CHOICE, *OTHERWISE)
+NO_ATTACKS = {prompts.DIRECT, REWORDED, prompts.ALIAS, prompts.CLOZE, prompts.CHOICE}
+NO_ATTACKS |= {*prompts.OTHERWISE}
 E = TypeVar("E", bound=Event)
 TRAINED = ("epochs", "learning_rate", "seed")
 GROUP_NAMES = {
@@ -86,17 +79,14 @@ class Record:
     @property
     def before(self) -> Measured | None:
         """The full measurement of the original model, None until the run is done."""
-        return next(
-            (event for event in self.of_kind(Measured) if event.full and event.epoch == 0), None
-        )
+        full = (event for event in self.of_kind(Measured) if event.full)
+        return next((event for event in full if event.epoch == 0), None)
 
     @property
     def after(self) -> Measured | None:
         """The full measurement of the unlearned model, None until the run is done."""
-        return next(
-            (event for event in reversed(self.of_kind(Measured)) if event.full and event.epoch),
-            None,
-        )
+        full = (event for event in reversed(self.of_kind(Measured)) if event.full)
+        return next((event for event in full if event.epoch), None)
 
     @property
     def distance(self) -> Distance | None:
@@ -118,22 +108,16 @@ class Record:
 
         A multiple choice is none: it can be guessed.
         """
-        attacks = [
-            cell
-            for cell in self.matrix.cells
-            if (cell.group, cell.tier) == ("forget", tier) and cell.kind not in NO_ATTACKS
-        ]
-        fair = [cell for cell in attacks if cell.measurable]
-        return max(fair, key=lambda cell: cell.unlearned.recall.mean, default=None)
+        own = [cell for cell in self.matrix.cells if (cell.group, cell.tier) == ("forget", tier)]
+        attacks = [cell for cell in own if cell.kind not in NO_ATTACKS and cell.measurable]
+        return max(attacks, key=lambda cell: cell.unlearned.recall.mean, default=None)
 
     def second_guess(self, tier: str) -> Interval | None:
         """The share of a tier's facts to forget whose right answer is the first or second guess,
         asked in other words, with its range over facts; None where nobody probed it."""
-        place = ("forget", tier, REWORDED)
-        for cell in self.matrix.cells:
-            if (cell.group, cell.tier, cell.kind) == place and cell.unlearned.near is not None:
-                return wilson(cell.unlearned.near, cell.facts)
-        return None
+        cell = self.matrix.cell("forget", tier, REWORDED)
+        near = cell and cell.unlearned.near
+        return None if near is None else wilson(near, cell.facts)
 
     def verdict_counts(self) -> dict[str, dict[str, int]]:
         """How many facts have which verdict: to forget by tier, then each other group."""
@@ -183,7 +167,8 @@ def read_record(run: Run) -> Record:
     check_inputs(run)
     rows, recovery = tuple(run.probes() or ()), run.recovery()
     named = verdicts(rows, recovered(recovery))
-    config = run.config
+    config, events = run.config, run.events()
+    compared = any(isinstance(event, ComparedToOracle) for event in events)
     model, facts = name_of(config.model), name_of(config.facts)
     return Record(
         state=run.state,
@@ -191,16 +176,14 @@ def read_record(run: Run) -> Record:
         facts=run.facts,
         versions=run.versions,
         betas=run.betas,
-        events=tuple(_without_place(event, config.model, model) for event in run.events()),
+        events=tuple(_without_place(event, config.model, model) for event in events),
         probes=rows,
         matrix=leak_matrix(rows),
         verdicts={fact: verdict.name for fact, verdict in named.items()},
         recovery=recovery,
         prompting=run.prompting,
         weights=weights_of(run),
-        frames=run.frames()
-        if any(isinstance(event, ComparedToOracle) for event in run.events())
-        else (),
+        frames=run.frames() if compared else (),
     )
 
 

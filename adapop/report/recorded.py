@@ -30,9 +30,9 @@ COMMAND, TUNED_COMMAND = "python -m adapop bench main", "python -m adapop bench 
 ATTACK = "attack "  # before the name of an attack: the column of its recall
 TEST = "test_"  # before the name of a column: of the half of the questions that chose no setting
 UNTOUCHED = {"scores": "given", "anchors": "paper", "world": "", "quick": "0"}
-# between which a recall, a difference of two and any number can lie
+# bounds of a recall, of a difference of two recalls, and of any number
 SHARE, SIGNED, ANY = (0.0, 1.0), (-1.0, 1.0), (-math.inf, math.inf)
-# of the other metrics; a change of a number has none
+# bounds of other metrics; changes have none
 LIMITS = {"kl": (0.0, math.inf), "hidden_cosine": SIGNED}
 
 Row = Mapping[str, str]
@@ -66,9 +66,8 @@ class Recorded:
     @property
     def seeds(self) -> str:
         """How many seeds there are, in words."""
-        return number_of(len(self.rows), "seed") + (
-            f", {self.failed} failed" if self.failed else ""
-        )
+        failed = f", {self.failed} failed" if self.failed else ""
+        return f"{number_of(len(self.rows), 'seed')}{failed}"
 
     def recall(self, group: str, form: str, tier: str) -> Interval | None:
         """Final recall over seeds, its interval cut at 0 and 1. None where nobody measured it."""
@@ -83,13 +82,11 @@ class Recorded:
 
     def lead(self, form: str) -> Interval | None:
         """Recall of popular minus rare facts in one form, seed by seed; None without both tiers."""
-        pairs = [
-            [_cell(row, f"forget_{form}_{tier}") for tier in ("popular", "rare")]
-            for row in self.rows
-        ]
-        return _interval(
-            [float(popular) - float(rare) for popular, rare in pairs if popular and rare], SIGNED
-        )
+        leads = []
+        for row in self.rows:
+            ends = [_cell(row, f"forget_{form}_{tier}") for tier in ("popular", "rare")]
+            leads += [float(ends[0]) - float(ends[1])] if all(ends) else []
+        return _interval(leads, SIGNED)
 
     def worst_attack(self, tier: str) -> Attack | None:
         """The attack that gets most facts to forget out, over seeds: of all tiers together, which
@@ -98,10 +95,9 @@ class Recorded:
         attacks = []
         for name in self.rows[0] if self.rows and tier == "all" else ():
             kind = name.removeprefix(ATTACK)
-            if kind not in (name, CHOICE) and (
-                recall := _interval([row.get(name) for row in self.rows], SHARE)
-            ):
-                attacks.append(Attack(kind, recall))
+            if kind not in (name, CHOICE):
+                recall = _interval([row.get(name) for row in self.rows], SHARE)
+                attacks += [Attack(kind, recall)] if recall else []
         return max(attacks, key=lambda one: one.recall.mean, default=None)
 
     def standing(self, state: str, tier: str) -> Interval | None:
@@ -117,34 +113,33 @@ class Recorded:
 
     def value(self, group: str, field: str) -> Interval | None:
         """Another metric of a group's trained questions, over seeds."""
-        return _interval(
-            [row.get(f"{group}_all_{field}") for row in self.rows], LIMITS.get(field, ANY)
-        )
+        values = [row.get(f"{group}_all_{field}") for row in self.rows]
+        return _interval(values, LIMITS.get(field, ANY))
 
 
 @lru_cache(maxsize=1)
-def results(path: Path = FILE) -> tuple[Recorded, ...]:
+def results() -> tuple[Recorded, ...]:
     """Recorded results of unchanged presets, in the order of the file. Raises ConfigError: a row
     was written by a version with settings that this one does not know."""
-    return _grouped([row for row in rows_of(path) if _untouched(row)])
+    return _grouped([row for row in rows_of(FILE) if _untouched(row)])
 
 
 @lru_cache(maxsize=1)
-def tuned(path: Path = TUNED_FILE) -> tuple[Recorded, ...]:
+def tuned() -> tuple[Recorded, ...]:
     """Recorded results of each method's searched settings, in the order of the file."""
-    own = [
-        row
-        for row in rows_of(path)
-        if row["arm"] == METHODS[row["method"]].title and row["quick"] == "0"
-    ]
-    return _grouped([{**row, "preset": TUNED} for row in own])
+    rows = _tuned_rows(TUNED_FILE)
+    return _grouped([row for row in rows if row["arm"] == METHODS[row["method"]].title])
 
 
 @lru_cache(maxsize=2)
 def tuned_arms(arms: tuple[str, ...], path: Path = TUNED_FILE) -> tuple[Recorded, ...]:
     """Arms of those searches by name, including variants, in that order."""
-    rows = [{**row, "preset": TUNED} for row in rows_of(path) if row["quick"] == "0"]
+    rows = _tuned_rows(path)
     return tuple(_grouped([row for row in rows if row["arm"] == arm])[0] for arm in arms)
+
+
+def _tuned_rows(path: Path) -> list[Row]:
+    return [{**row, "preset": TUNED} for row in rows_of(path) if row["quick"] == "0"]
 
 
 def rows_of(path: Path) -> list[Row]:
@@ -157,14 +152,11 @@ def _grouped(rows: Sequence[Row]) -> tuple[Recorded, ...]:
     grouped: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         grouped.setdefault((row["method"], row["preset"]), []).append(row)
-    return tuple(
-        Recorded(
-            *key,
-            tuple(row for row in own if not row["failed"]),
-            sum(bool(row["failed"]) for row in own),
-        )
-        for key, own in grouped.items()
-    )
+    results = []
+    for key, own in grouped.items():
+        finished = tuple(row for row in own if not row["failed"])
+        results.append(Recorded(*key, finished, len(own) - len(finished)))
+    return tuple(results)
 
 
 def _cell(row: Row, name: str) -> str | None:
@@ -189,9 +181,8 @@ def is_untouched(config: RunConfig) -> bool:
 
 
 def _untouched(row: Row) -> bool:
-    if any(row[name] != value for name, value in UNTOUCHED.items()):
-        return False
-    return is_untouched(RunConfig.from_json(row["config"]))
+    plain = all(row[name] == value for name, value in UNTOUCHED.items())
+    return plain and is_untouched(RunConfig.from_json(row["config"]))
 
 
 def _interval(

@@ -17,8 +17,7 @@ from adapop.runs import files
 SIDES = ("unlearned", "control", "original")
 Result = Mapping[str, Any]  # a probe's result as `Run.recovery` reads it
 NAMED = 8
-# the marks of a row of a probe's picture, and the field of each: what it began with, found, and its
-# control
+# a probe -> the marks of a row of its picture -> the field of each
 MARKS = {
     "relearn": {"before": "before", "relearnt": "after", "control": "control"},
     "quantise": {"before": "unlearned", "rounded": "unlearned_rounded"},
@@ -48,11 +47,7 @@ def recovery_tables(results: Mapping[str, Result]) -> list[Table]:
 @_of_a_file
 def recovery_sentence(name: str, result: Result) -> str:
     """A probe's result in a sentence with its control."""
-    of_all = [
-        row
-        for row in result["rows"]
-        if row["tier"] == "all" and row.get("group", "forget") == "forget"
-    ]
+    of_all = [row for row in _forget_rows(result) if row["tier"] == "all"]
     if not of_all:
         return "No fact could be asked."
     if name == "two-hop":
@@ -62,10 +57,8 @@ def recovery_sentence(name: str, result: Result) -> str:
     if name == "relearn":
         row = of_all[-1]
         share, most = row["after"], max(row["before"], row["control"])
-        line = (
-            f"{percent(row['before'])} → {percent(share)} after relearning, "
-            f"{percent(row['control'])} in the control"
-        )
+        line = f"{percent(row['before'])} → {percent(share)} after relearning, "
+        line += f"{percent(row['control'])} in the control"
     elif name == "quantise":
         row = min(of_all, key=lambda row: row["bits"])
         share, most = row["unlearned_rounded"], row["unlearned"]
@@ -75,11 +68,13 @@ def recovery_sentence(name: str, result: Result) -> str:
         share, most = row["unlearned"], row["control"] or 0.0
         where = f"after layer {row['layer']}" if name == "lens" else row["place"]
         line = f"{percent(share)} of the answers are found ({where}), {percent(most)} of wrong ones"
-    if difference(wilson(share, row["facts"]), wilson(most, row["facts"])).low > 0:
-        meaning = "some of it was hidden, not erased"
-    else:
-        meaning = "no more than chance may find"
+    hidden = difference(wilson(share, row["facts"]), wilson(most, row["facts"])).low > 0
+    meaning = "some of it was hidden, not erased" if hidden else "no more than chance may find"
     return f"{line} ({number_of(row['facts'], 'fact')}): {meaning}."
+
+
+def _forget_rows(result: Result) -> list[Result]:
+    return [row for row in result["rows"] if row.get("group", "forget") == "forget"]
 
 
 def came_back(result: Result, facts: Sequence) -> str:
@@ -94,18 +89,16 @@ def came_back(result: Result, facts: Sequence) -> str:
 @_of_a_file
 def recovery_figure(name: str, result: Result) -> Figure:
     """A probe's result and control by popularity, a row per tier."""
-    rows = [row for row in result["rows"] if row.get("group", "forget") == "forget"]
-    kind = {"relearn": "form", "two-hop": "form", "quantise": "bits", "sampling": "place"}.get(
-        name, "layer"
-    )
-    # after all layers it is the other model
+    rows = _forget_rows(result)
+    kinds = {"relearn": "form", "two-hop": "form", "quantise": "bits", "sampling": "place"}
+    kind = kinds.get(name, "layer")
+    # states patched after the last layer give the other model: the middle one says more
     place = result["layers"] // 2 if name == "patch" else -1
     last = [row[kind] for row in rows if row["tier"] == rows[0]["tier"]][place] if rows else None
     latest = {row["tier"]: row for row in rows if row[kind] == last}
     tiers = [tier for tier in (*TIERS, "all") if tier in latest]
-    marks = {
-        word: [latest[tier].get(field) for tier in tiers] for word, field in MARKS[name].items()
-    }
+    fields = MARKS[name].items()
+    marks = {word: [latest[tier].get(field) for tier in tiers] for word, field in fields}
     return figures.control_rows(tiers, marks, recovery_sentence(name, result))
 
 
@@ -117,47 +110,36 @@ def recovery_table(name: str, result: Result) -> Table:
     if "returned" in result:
         note.append(f"Facts it brought back: {len(result['returned']):,}.")
     note.append(f"It took {result['seconds']:.1f} s.")
-    rows = [
-        (first, f"{row['facts']:,}", *rest)
-        for row in result["rows"]
-        for first, *rest in [cells(row)]
-    ]
+    rows = []
+    for row in result["rows"]:
+        first, *rest = cells(row)
+        rows.append((first, f"{row['facts']:,}", *rest))
     return Table(title, (head[0], "facts", *head[1:]), tuple(rows), " ".join(note))
 
 
 def _depth(rows: Sequence[Result], source: str) -> str:
-    """Layers at which answers are lost and return. rows: of all facts, by layer. source:
-    `Patched.never`."""
+    """Layers where answers are lost and return. rows: by layer. source: `Patched.never`."""
     known, last = rows[0]["original"], rows[-1]["layer"]
     lost = next((row["layer"] for row in rows if row["original"] < known / 2), None)
-    half = rows[last // 2]
-    where = (
-        "never loses half of its answers"
-        if lost is None
-        else f"loses half of its answers after layer {lost}"
-    )
+    half, where = rows[last // 2], "never loses half of its answers"
+    if lost is not None:
+        where = f"loses half of its answers after layer {lost}"
     wrong = "" if half["control"] is None else f", {percent(half['control'])} of wrong ones"
     return (
         f"With the unlearned model's states the original {where} of {last}. With the original's "
-        f"states after layer "
-        f"{half['layer']} the unlearned model finds {percent(half['unlearned'])} of the "
-        f"answers{wrong}, and "
-        f"{percent(rows[0]['unlearned'])} without "
-        f"({number_of(rows[0]['facts'], 'fact')}).{_never(half, source)}"
+        f"states after layer {half['layer']} the unlearned model finds "
+        f"{percent(half['unlearned'])} of the answers{wrong}, and {percent(rows[0]['unlearned'])} "
+        f"without ({number_of(rows[0]['facts'], 'fact')}).{_never(half, source)}"
     )
 
 
 def _chains(row: Result, left_out: int) -> str:
-    more = (
-        f"; {left_out:,} left out, of which the original does not know every part"
-        if left_out
-        else ""
-    )
+    omitted = f"; {left_out:,} left out, of which the original does not know every part"
+    more = omitted if left_out else ""
     return (
         f"Of two-hop questions that need a fact to forget {percent(row['unlearned'])} are "
-        f"answered, of their second "
-        f"hops alone {percent(row['control'])}, of the facts themselves {percent(row['direct'])} "
-        f"({number_of(row['facts'], 'chain')}{more})."
+        f"answered, of their second hops alone {percent(row['control'])}, of the facts themselves "
+        f"{percent(row['direct'])} ({number_of(row['facts'], 'chain')}{more})."
     )
 
 
@@ -169,17 +151,13 @@ def _never(row: Result, source: str) -> str:
     """The control on facts never known, a sentence after a space; empty where a row lacks it."""
     if "never" not in row:
         return ""
-    if row["never"] is None:
-        return (
-            " The original knows all these facts, so none shows what returns of facts never known."
-        )
+    if (never := row["never"]) is None:
+        about = "The original knows all these facts"
+        return f" {about}, so none shows what returns of facts never known."
     if source == "oracle":
-        return (
-            f" With the states of a model that never read the facts it finds "
-            f"{percent(row['never'])}."
-        )
+        return f" With the states of a model that never read the facts it finds {percent(never)}."
     facts = number_of(row["never_facts"], "fact")
-    return f" Of {facts} that the original does not know itself, it finds {percent(row['never'])}."
+    return f" Of {facts} that the original does not know itself, it finds {percent(never)}."
 
 
 def _patched(row: Result) -> tuple[str, ...]:
@@ -215,25 +193,15 @@ def _read_by_layer(row: Result) -> tuple[str, ...]:
     return (f"{row['layer']}, {row['tier']}", *leads)
 
 
-# title, head, and what makes the cells of a row of the result; how to read it is `reading` of its
-# name
+# title, head, and what makes the cells of a row; how to read it is `reading` of the probe's name
+RELEARNED = ("", "before", "after", "control", "hidden", "unrelated")
+PATCHED = ("states", "unlearned", "never known", "control", "original")
+TWO_HOPS = ("", "asked directly", "two hops", "second hop alone")
 SHOWN = {
-    "relearn": (
-        "Relearning",
-        ("", "before", "after", "control", "hidden", "unrelated"),
-        _relearned,
-    ),
+    "relearn": ("Relearning", RELEARNED, _relearned),
     "quantise": ("Rounding the weights", ("", "unlearned", "original"), _quantised),
     "sampling": ("Drawing many answers", ("", *SIDES), _sampled),
     "lens": ("Looking through the layers", ("layer", *SIDES), _read_by_layer),
-    "patch": (
-        "Patching states",
-        ("states", "unlearned", "never known", "control", "original"),
-        _patched,
-    ),
-    "two-hop": (
-        "Two-hop questions",
-        ("", "asked directly", "two hops", "second hop alone"),
-        _two_hops,
-    ),
+    "patch": ("Patching states", PATCHED, _patched),
+    "two-hop": ("Two-hop questions", TWO_HOPS, _two_hops),
 }

@@ -14,11 +14,11 @@ from adapop.report.table import Table
 
 FACTS_FILE = "facts.jsonl"  # in a run's folder and in its archive
 CONFIG_FILE = "config.json"  # beside it
-# makes the run again, where these two files lie
+# repeats the run in the folder of these two files
 COMMAND = f"python -m adapop run --config {CONFIG_FILE}"
 NEEDED = (
-    "in the folder that holds its config.json and facts.jsonl: the run's own, or where its "
-    "archive was unpacked"
+    "in the folder that holds its config.json and facts.jsonl: the run's own, or where its archive "
+    "was unpacked"
 )
 DECISIVE = ("model", "method", "preset")  # they decide the defaults of the others
 
@@ -35,9 +35,8 @@ def repeats(config: RunConfig) -> str:
     elif config.model not in SHIPPED and not config.revision:
         hangs.append("the model on the Hub has not changed since, for the run names no revision")
     if config.model not in SHIPPED:
-        hangs.append(
-            "the libraries and the kind of GPU are the same (rounding differs between them)"
-        )
+        same = "the libraries and the kind of GPU are the same"
+        hangs.append(f"{same} (rounding differs between them)")
     only = f", only where {'; '.join(hangs)}" if hangs else ""
     return f"This command makes the same run{only}. Type it {NEEDED}."
 
@@ -56,15 +55,12 @@ def all_settings(config: RunConfig, prompting: Prompting | None = None) -> Table
 
 def differences(configs: Sequence[RunConfig]) -> list[tuple[str, list[str]]]:
     """The settings in which runs differ, each with its value in every run."""
-    rows = [
-        (item.name, [getattr(config, item.name) for config in configs])
-        for item in fields(RunConfig)
-    ]
-    return [
-        (name, list(map(spoken, values)))
-        for name, values in rows
-        if any(value != values[0] for value in values)
-    ]
+    rows = []
+    for item in fields(RunConfig):
+        values = [getattr(config, item.name) for config in configs]
+        if any(value != values[0] for value in values):
+            rows.append((item.name, list(map(spoken, values))))
+    return rows
 
 
 def spoken(value: object) -> str:
@@ -83,12 +79,9 @@ def spoken(value: object) -> str:
 def changed(config: RunConfig) -> dict[str, object]:
     """The settings that differ from the defaults of method, preset and model."""
     plain = untouched(config)
-    settings = {
-        item.name: getattr(config, item.name)
-        for item in fields(config)
-        if item.name not in (*DECISIVE, "facts")
-        and getattr(config, item.name) != getattr(plain, item.name)
-    }
+    names = [item.name for item in fields(config) if item.name not in (*DECISIVE, "facts")]
+    values = {name: getattr(config, name) for name in names}
+    settings = {name: value for name, value in values.items() if value != getattr(plain, name)}
     if config.preset == "beta-mean":  # settled from the facts' own scores when the run was prepared
         settings.pop("beta", None)
     if plain.beta is None and config.beta == BetaMap():  # the paper's, as sets on its scale get

@@ -30,15 +30,13 @@ PROMPTS = 4
 
 def done(record: Record) -> list[str]:
     """Sentences: what the run should do, did, and how it ended."""
-    config, facts = record.config, record.facts
+    config, facts, method = record.config, record.facts, method_named(record.config.method)
     model = f"the {config.model} model" if config.model in SHIPPED else config.model
     return [
         f"{record.title} was to make {model} forget {number_of(len(facts.forget), 'fact')} of the "
-        f"set “{facts.name}” "
-        f"and keep {len(facts.retain):,}; {len(facts.holdout):,} more were held out of training, "
-        f"to see what happens "
-        "to the rest.",
-        f"What {method_named(config.method).title} does: {method_named(config.method).about}",
+        f"set “{facts.name}” and keep {len(facts.retain):,}; {len(facts.holdout):,} more were held "
+        "out of training, to see what happens to the rest.",
+        f"What {method.title} does: {method.about}",
         *_exponents(record),
         *_training(record),
         _end(record),
@@ -52,14 +50,12 @@ def came_to(record: Record) -> list[str]:
         return _so_far(record)
     lines = [
         f"Asked as trained, it answered {percent(before.recall('forget'))} of the facts to forget "
-        f"before and "
-        f"{percent(after.recall('forget'))} after{_by_tier(after, 'direct')}."
+        f"before and {percent(after.recall('forget'))} after{_by_tier(after, 'direct')}."
     ]
     if (reworded := after.recall("forget", "reworded")) is not None:
         gap = f" The gap: {signed(after.gap)}." if after.gap else ""
-        lines.append(
-            f"Asked in other words, it is {percent(reworded)}{_by_tier(after, 'reworded')}.{gap}"
-        )
+        tiers = _by_tier(after, "reworded")
+        lines.append(f"Asked in other words, it is {percent(reworded)}{tiers}.{gap}")
     lines += _attacked(record)
     costs = [
         f"{name} from {percent(old)} to {percent(new)}"
@@ -67,10 +63,8 @@ def came_to(record: Record) -> list[str]:
         if (old := before.recall(group)) is not None and (new := after.recall(group)) is not None
     ]
     lines += [f"What it cost, asked as trained: {', '.join(costs)}."] if costs else []
-    return [
-        *lines,
-        *(note for event in record.of_kind(RunDone)[-1:] for note in sentences(event.notes)),
-    ]
+    ends = record.of_kind(RunDone)[-1:]
+    return lines + [note for event in ends for note in sentences(event.notes)]
 
 
 def how_to_recover(record: Record) -> str | None:
@@ -82,9 +76,8 @@ def how_to_recover(record: Record) -> str | None:
 
 def popularity(facts: FactSet) -> str:
     """A sentence: source of scores, facts per tier, unknown scores."""
-    sources = sorted(
-        {fact.score_source for fact in facts.forget if fact.score is not None and fact.score_source}
-    )
+    scored = (fact for fact in facts.forget if fact.score is not None)
+    sources = sorted({fact.score_source for fact in scored} - {""})
     tiers = {tier: sum(fact.tier == tier for fact in facts.forget) for tier in (*TIERS, "unknown")}
     counted = ", ".join(f"{count:,} {facts.tiers.label(tier)}" for tier, count in tiers.items())
     named = f" Score: {'; '.join(sources)}." if sources else ""
@@ -100,15 +93,11 @@ def _exponents(record: Record) -> list[str]:
         return [f"Every fact had the exponent β = {min(values):.3g}, whatever its score."]
     beta = config.beta
     lines = [
-        f"β = {beta.a:g}·score^−{beta.b:g}, between {beta.low:g} and {beta.high:g}, gave "
-        f"exponents from "
-        f"{min(values):.2f} to {max(values):.2f}."
+        f"β = {beta.a:g}·score^−{beta.b:g}, between {beta.low:g} and {beta.high:g}, gave exponents "
+        f"from {min(values):.2f} to {max(values):.2f}."
     ]
-    lines += (
-        []
-        if config.scores == "given"
-        else [f"The scores were {config.scores} first, as a control."]
-    )
+    if config.scores != "given":
+        lines.append(f"The scores were {config.scores} first, as a control.")
     unknown = len(record.facts.unknown_scores)
     return lines + ([f"Those without a score ({unknown:,}) had β = 1."] if unknown else [])
 
@@ -119,48 +108,39 @@ def _training(record: Record) -> list[str]:
         return []
     lines = [
         f"It was to train for {number_of(config.epochs, 'epoch')} of "
-        f"{number_of(starts[-1].steps, 'step')} "
-        f"({config.batch} facts to forget a step) at a learning rate of {config.learning_rate:g}, "
-        f"seed {config.seed}."
+        f"{number_of(starts[-1].steps, 'step')} ({config.batch} facts to forget a step) at a "
+        f"learning rate of {config.learning_rate:g}, seed {config.seed}."
     ]
     if config.controller == "fixed":
         return [*lines, f"The retain weight was fixed at α = {config.alpha0:g}."]
     if epochs and config.controller == "primal":
         lines.append(
             f"The weight μ of the retained facts ended at {epochs[-1].alpha:.3f} (their loss was "
-            f"to stay within "
-            f"{config.retain_bound:g} nats)."
+            f"to stay within {config.retain_bound:g} nats)."
         )
     elif epochs:
+        most = max(row.lam for row in epochs)
         lines.append(
-            f"The controller raised λ to at most {max(row.lam for row in epochs):.3f} (the "
-            f"tolerance for drift was "
+            f"The controller raised λ to at most {most:.3f} (the tolerance for drift was "
             f"{config.tolerance:g}); the retain weight α ended at {epochs[-1].alpha:.3f}."
         )
     return lines
 
 
 def _end(record: Record) -> str:
-    last = record.events[-1] if record.events else None
-    began = ""
-    if record.events:
-        began = (
-            f" It began on {datetime.fromtimestamp(record.events[0].time, UTC):%Y-%m-%d %H:%M UTC}."
-        )
+    if not record.events:
+        return "It has not begun."
+    last = record.events[-1]
+    start = datetime.fromtimestamp(record.events[0].time, UTC)
+    began = f" It began on {start:%Y-%m-%d %H:%M UTC}."
     if isinstance(last, RunDone):
         return f"It took {worked_before(record.events) + last.seconds:.1f} s.{began}"
     if isinstance(last, RunStopped):
         return f"It was stopped; epoch {last.epoch} is the last that was finished.{began}"
+    kept = f"{record.trained} is the last that was finished.{began}"
     if isinstance(last, RunFailed):
-        return (
-            f"It failed: {last.message} {last.fix} Epoch {record.trained} is the last that was "
-            f"finished.{began}"
-        )
-    if last is None:
-        return "It has not begun."
-    return (
-        f"It has not come to its end; epoch {record.trained} is the last that was finished.{began}"
-    )
+        return f"It failed: {last.message} {last.fix} Epoch {kept}"
+    return f"It has not come to its end; epoch {kept}"
 
 
 def _so_far(record: Record) -> list[str]:
@@ -170,12 +150,8 @@ def _so_far(record: Record) -> list[str]:
     if not quick:
         return [sentence]
     last = quick[-1]
-    recall = last.recall("forget")
-    return [
-        sentence,
-        f"After epoch {last.epoch}, it answered {percent(recall)} of the facts to "
-        f"forget{_by_tier(last, 'direct')}.",
-    ]
+    answered = f"{percent(last.recall('forget'))} of the facts to forget{_by_tier(last, 'direct')}"
+    return [sentence, f"After epoch {last.epoch}, it answered {answered}."]
 
 
 def _by_tier(measured: Measured, form: str) -> str:
@@ -189,11 +165,8 @@ def _attacked(record: Record) -> list[str]:
     worst = record.worst_attack("all")
     if worst is None:
         return []
-    recall = ranged(worst.unlearned.recall)
-    return [
-        f"Of the attacks, “{worst.kind}” gets most out of it: {recall} over "
-        f"{number_of(worst.facts, 'fact')}."
-    ]
+    recall, facts = ranged(worst.unlearned.recall), number_of(worst.facts, "fact")
+    return [f"Of the attacks, “{worst.kind}” gets most out of it: {recall} over {facts}."]
 
 
 @dataclass(frozen=True)
@@ -233,17 +206,14 @@ def leaks(row: ProbeRow) -> bool:
 
 
 def _example(record: Record, fact: Fact, rows: Sequence[ProbeRow]) -> Example:
-    # of a form's prompts one that leaks, if any does
+    # one prompt of each form, a leaking one where there is one
     first = {row.kind: row for row in sorted(rows, key=leaks)}
-    prompts = sorted(
-        rows,
-        key=lambda row: (
-            row.kind != DIRECT,
-            row is not first[row.kind],
-            not leaks(row),
-            row.kind == CHOICE,
-        ),
-    )
+
+    def order(row: ProbeRow) -> tuple[bool, ...]:
+        kind = row.kind
+        return kind != DIRECT, row is not first[kind], not leaks(row), kind == CHOICE
+
+    prompts = sorted(rows, key=order)
     fair = [row for row in rows if row.kind != CHOICE and answered(row, row.original)]
     return Example(
         fact=fact,

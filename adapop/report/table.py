@@ -19,8 +19,7 @@ _READINGS = read_json("report/readings.json", dict[str, str])
 
 
 def reading(name: str, **values: object) -> str:
-    """What one needs to know to read a table, from `assets/report/readings.json`, with values by
-    the names there."""
+    """How to read a table, from `assets/report/readings.json`, with values by the names there."""
     return _READINGS[name].format(**values)
 
 
@@ -57,12 +56,11 @@ class Table:
             Markup('<tr><th scope="row">{}</th>{}</tr>').format(name, _joined("<td>{}</td>", cells))
             for name, *cells in self.rows
         )
-        start = Markup('<div class="scroll"><table class="{}" aria-label="{}">').format(
-            kind, self.title
+        form = (
+            '{}<div class="scroll"><table class="{}" aria-label="{}">\n<thead><tr>{}</tr></thead>'
+            "\n<tbody>\n{}\n</tbody></table></div>"
         )
-        return Markup(
-            "{}{}\n<thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody></table></div>"
-        ).format(note, start, head, rows)
+        return Markup(form).format(note, kind, self.title, head, rows)
 
     def as_csv(self) -> str:
         """Head and rows as CSV with a byte order mark; no cell runs as a spreadsheet's formula."""
@@ -82,8 +80,7 @@ def number(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share as text: "82 %", "" for what was not measured. What is more than nothing is not "0
-    %"."""
+    """A share as text: "82 %", "" for what was not measured, never "0 %" for more than nothing."""
     return "" if value is None else "< 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
 
 
@@ -94,17 +91,15 @@ def points(difference: float) -> str:
 
 def ranged(share: Interval) -> str:
     """A share with its interval, if it has one: "82 % (70 to 90 %)"."""
-    spread = (
-        f" ({100 * share.low:.0f} to {100 * share.high:.0f} %)" if share.low < share.high else ""
-    )
-    return f"{percent(share.mean)}{spread}"
+    if share.low >= share.high:
+        return percent(share.mean)
+    return f"{percent(share.mean)} ({100 * share.low:.0f} to {100 * share.high:.0f} %)"
 
 
 def signed(difference: Interval) -> str:
     """A difference of two shares with its sign and its interval: "+53 points (+47 to +65)"."""
-    mean, low, high = (
-        round(100 * value) for value in (difference.mean, difference.low, difference.high)
-    )
+    ends = (difference.mean, difference.low, difference.high)
+    mean, low, high = (round(100 * value) for value in ends)
     spread = f" ({low:+} to {high:+})" if difference.low < difference.high else ""
     return f"{mean:+} point{'' if abs(mean) == 1 else 's'}{spread}"
 
@@ -124,6 +119,5 @@ def _joined(form: str, cells: Sequence[str]) -> Markup:
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
-    return (
-        "| " + " | ".join(text.replace("|", "\\|").replace("\n", "<br>") for text in cells) + " |"
-    )
+    texts = (text.replace("|", "\\|").replace("\n", "<br>") for text in cells)
+    return f"| {' | '.join(texts)} |"

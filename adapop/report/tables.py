@@ -34,74 +34,32 @@ class Metric:
     meaning: str
 
 
-METRICS = (
-    Metric(
-        "recall",
-        "recall",
-        DOWN,
-        UP,
-        "ROUGE-L recall of the greedy answer: how much of the right one it says, 0–1",
-    ),
-    Metric(
-        "cosine", "cosine", DOWN, UP, "cosine of MiniLM embeddings of the answer and the right one"
-    ),
-    Metric(
-        "delta_logprob",
-        "Δ log p",
-        DOWN,
-        LEVEL,
-        "change of the answer's chance (log-probability, nats an answer)",
-    ),
-    Metric(
-        "delta_rank",
-        "Δ rank",
-        UP,
-        LEVEL,
-        "places the right answer's tokens fell among all tokens, on average",
-    ),
-    Metric(
-        "hidden_cosine",
-        "hidden cosine",
-        DOWN,
-        UP,
-        "likeness to the original's states (cosine, last four layers)",
-    ),
-    Metric(
-        "kl",
-        "KL",
-        UP,
-        DOWN,
-        "how far the predictions moved from the original's (KL divergence, nats a token)",
-    ),
-    Metric(
-        "probability",
-        "probability",
-        DOWN,
-        UP,
-        "of the right answer, the geometric mean over its tokens",
-    ),
-    Metric(
-        "exact_memorization",
-        "exact mem.",
-        DOWN,
-        UP,
-        "share of the right answer's tokens that are the likeliest",
-    ),
-    Metric(
-        "extraction_strength",
-        "extr. strength",
-        DOWN,
-        UP,
-        "how much of an answer it completes; of one token 1",
-    ),
-    Metric(
-        "truth_ratio",
-        "truth ratio",
-        UP,
-        LEVEL,
-        "1 where right and wrong answers are equally likely (TOFU)",
-    ),
-)
+# field, title, which way is better for facts to forget and for the others, meaning
+METRICS = tuple(
+    Metric(*row)
+    for row in (
+        ("recall", "recall", DOWN, UP,
+         "ROUGE-L recall of the greedy answer: how much of the right one it says, 0–1"),
+        ("cosine", "cosine", DOWN, UP,
+         "cosine of MiniLM embeddings of the answer and the right one"),
+        ("delta_logprob", "Δ log p", DOWN, LEVEL,
+         "change of the answer's chance (log-probability, nats an answer)"),
+        ("delta_rank", "Δ rank", UP, LEVEL,
+         "places the right answer's tokens fell among all tokens, on average"),
+        ("hidden_cosine", "hidden cosine", DOWN, UP,
+         "likeness to the original's states (cosine, last four layers)"),
+        ("kl", "KL", UP, DOWN,
+         "how far the predictions moved from the original's (KL divergence, nats a token)"),
+        ("probability", "probability", DOWN, UP,
+         "of the right answer, the geometric mean over its tokens"),
+        ("exact_memorization", "exact mem.", DOWN, UP,
+         "share of the right answer's tokens that are the likeliest"),
+        ("extraction_strength", "extr. strength", DOWN, UP,
+         "how much of an answer it completes; of one token 1"),
+        ("truth_ratio", "truth ratio", UP, LEVEL,
+         "1 where right and wrong answers are equally likely (TOFU)"),
+    )
+)  # fmt: skip
 
 
 def recall_table(before: Measured, after: Measured) -> Table:
@@ -109,16 +67,13 @@ def recall_table(before: Measured, after: Measured) -> Table:
     rows = []
     for group in GROUPS:
         for form in FORMS:
-            of_tiers = [after.row(group, form, tier) for tier in COLUMNS]
-            if not any(of_tiers):
+            if not any(of_tiers := [after.row(group, form, tier) for tier in COLUMNS]):
                 continue
-            cells = [
-                ""
-                if row is None
-                else f"{percent(before.recall(group, form, row['tier']))} → "
-                f"{percent(row['recall'])}"
-                for row in of_tiers
-            ]
+            cells = [""] * len(COLUMNS)
+            for place, row in enumerate(of_tiers):
+                if row is not None:
+                    known = before.recall(group, form, row["tier"])
+                    cells[place] = f"{percent(known)} → {percent(row['recall'])}"
             rows.append((f"{GROUP_NAMES[group]}, {form}", f"{of_tiers[-1]['facts']:,}", *cells))
     return Table("Before and after", ("", "facts", *COLUMNS), tuple(rows), reading("recall"))
 
@@ -126,25 +81,17 @@ def recall_table(before: Measured, after: Measured) -> Table:
 def metrics_table(after: Measured) -> Table:
     """Other metrics of the trained questions, a row per group and tier; only what was measured."""
     measured = [row for row in after.rows if row["form"] == "direct"]
-    metrics = [
-        metric
-        for metric in METRICS[1:]
-        if any(row.get(metric.field) is not None for row in measured)
-    ]
+    there = {name for row in measured for name, value in row.items() if value is not None}
+    metrics = [metric for metric in METRICS[1:] if metric.field in there]
     head = [f"{metric.title} {metric.forget}/{metric.others}" for metric in metrics]
     measured.sort(key=lambda row: (GROUPS.index(row["group"]), COLUMNS.index(row["tier"])))
-    rows = [
-        (
-            f"{GROUP_NAMES[row['group']]}, {row['tier']}",
-            f"{row['facts']:,}",
-            *(number(row.get(metric.field)) for metric in metrics),
-            f"{row['words']:.1f}",
-        )
-        for row in measured
-    ]
+    rows = []
+    for row in measured:
+        name = f"{GROUP_NAMES[row['group']]}, {row['tier']}"
+        numbers = (number(row.get(metric.field)) for metric in metrics)
+        rows.append((name, f"{row['facts']:,}", *numbers, f"{row['words']:.1f}"))
     note = reading("metrics")
-    fields = {metric.field for metric in metrics}
-    if "probability" in fields and "truth_ratio" not in fields:
+    if "probability" in there and "truth_ratio" not in there:
         note += (
             " No truth ratio: it needs wrong answers (`alternates`), or other answers of a "
             "fact's relation."
@@ -157,22 +104,19 @@ def leak_table(
 ) -> Table:
     """Recall in every form of the question. columns: group and tier by name, if not empty."""
     cells = {(cell.group, cell.tier, cell.kind): cell for cell in matrix.cells}
-    used = {
-        name: place for name, place in columns.items() if any(key[:2] == place for key in cells)
-    }
-    rows = [
-        (kind, *(_leak(cells.get((*place, kind))) for place in used.values()))
-        for kind in EVERY_KIND
-        if any((*place, kind) in cells for place in used.values())
-    ]
+    places = {key[:2] for key in cells}
+    used = {name: place for name, place in columns.items() if place in places}
+    rows = []
+    for kind in EVERY_KIND:
+        of_kind = [cells.get((*place, kind)) for place in used.values()]
+        rows += [(kind, *map(_leak, of_kind))] if any(of_kind) else []
     return Table(title, ("", *used), tuple(rows), reading("leak"))
 
 
 def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdicts") -> Table:
     """Number of facts per verdict. counts: by column, then by the verdict's name."""
-    names = [
-        rule.name for rule in RULES if any(rule.name in numbers for numbers in counts.values())
-    ]
+    found = {name for numbers in counts.values() for name in numbers}
+    names = [rule.name for rule in RULES if rule.name in found]
     rows = [(name, *(f"{numbers.get(name, 0):,}" for numbers in counts.values())) for name in names]
     totals = ("facts", *(f"{sum(numbers.values()):,}" for numbers in counts.values()))
     return Table(title, ("", *counts), (*rows, totals))
@@ -180,9 +124,7 @@ def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdict
 
 def not_asked_table(matrix: LeakMatrix) -> Table:
     """Prompts not asked: of how many facts, and why."""
-    rows = tuple(
-        (left_out.kind, f"{left_out.facts:,}", left_out.reason) for left_out in matrix.not_asked
-    )
+    rows = tuple((one.kind, f"{one.facts:,}", one.reason) for one in matrix.not_asked)
     note = "Forms that do not apply to a fact are left out rather than counted as forgotten."
     return Table("What was not asked, and why", ("form", "facts", "why"), rows, note)
 
@@ -191,14 +133,13 @@ def probe_tables(record: Record) -> list[Table]:
     """All that probes found, every group by tier: recall by form, verdicts, what was not asked."""
     matrix, leaks, verdicts = record.matrix, [], []
     for group in (*FACT_GROUPS, "neighbours"):
+        facts = f"facts {GROUP_NAMES[group]}"
         columns = {tier: (group, tier) for tier in (*TIERS, "unknown", "all")}
-        leaks.append(leak_table(matrix, columns, f"Where it leaks, facts {GROUP_NAMES[group]}"))
         counts = matrix.verdicts_by_tier(record.verdicts, group)
-        verdicts.append(verdict_table(counts, f"Verdicts, facts {GROUP_NAMES[group]}"))
-    leaks, verdicts = (
-        [table for table in tables if len(table.head) > 1] for tables in (leaks, verdicts)
-    )
-    # all are read alike: one note is enough
+        leak = leak_table(matrix, columns, f"Where it leaks, {facts}")
+        leaks += [leak] if len(leak.head) > 1 else []
+        verdicts += [verdict_table(counts, f"Verdicts, {facts}")] if counts else []
+    # one note for all
     leaks[:-1] = [replace(table, note="") for table in leaks[:-1]]
     return [*leaks, *verdicts, *([not_asked_table(matrix)] if matrix.not_asked else [])]
 
@@ -213,8 +154,7 @@ def _leak(cell: Cell | None) -> str:
         return f"not measurable\n({percent(before.mean)} → {percent(after.mean)})\n{facts}"
     guess = f"\na guess: {percent(cell.chance)}" if cell.chance else ""
     spread = f"{100 * after.low:.0f} to {100 * after.high:.0f} %"
-    near = "" if cell.unlearned.near is None else f"\nin the top 2: {percent(cell.unlearned.near)}"
-    near += (
-        "" if cell.unlearned.relation_rank is None else f", rank {cell.unlearned.relation_rank:.1f}"
-    )
+    near, rank = cell.unlearned.near, cell.unlearned.relation_rank
+    near = "" if near is None else f"\nin the top 2: {percent(near)}"
+    near += "" if rank is None else f", rank {rank:.1f}"
     return f"{percent(before.mean)} → {percent(after.mean)}\n{spread}\n{facts}{near}{guess}"

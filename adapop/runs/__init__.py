@@ -1,2 +1,1 @@
-"""A run on disk: prepared, executed, resumed, and what to know before and after it. Loads nothing
-by itself."""
+"""A run on disk: prepared, executed, resumed, and what to know before and after it."""

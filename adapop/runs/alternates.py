@@ -23,28 +23,22 @@ class _Kept:
 def with_alternates(
     run: Run, model: AdaptedModel, facts: FactSet, ranks: Ranks = ALONE
 ) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
-    """The forget facts, with a plausible wrong answer each if the method needs one, and what to say
-    about those.
+    """The forget facts, with a plausible wrong answer each if the method needs one, and notes.
 
     They are found once and kept in the run's folder: a resumed run teaches the same. After a stop,
-    the facts as they were: the model may not have been asked for all.
-
-    Raises:
-        DataError: a fact is still without one, or has its right answer for one.
-    """
+    the facts as they were: the model may not have been asked for all. Raises DataError: a fact is
+    still without one, or has its right answer for one."""
     config = run.config
-    objective, path = (
-        make_objective(config.method, config.arguments),
-        run.folder / "alternates.json",
-    )
+    objective = make_objective(config.method, config.arguments)
+    path = run.folder / "alternates.json"
     if "alternates" not in objective.needs:
         return facts.forget, ()
     if ranks.led(path.exists):
         saved = files.read_json(path, _Kept)
         with files.reading(path):
-            return tuple(
-                replace(fact, alternates=saved.alternates[fact.id]) for fact in facts.forget
-            ), saved.notes
+            wrong = saved.alternates
+            ready = (replace(fact, alternates=wrong[fact.id]) for fact in facts.forget)
+            return tuple(ready), saved.notes
     ready: Sequence[Fact] = facts.forget
     notes = []
 
@@ -64,10 +58,8 @@ def with_alternates(
         if ranks.led(lambda: run.stop_requested):
             return facts.forget, ()
         if silent := sum(not fact.alternates for fact in ready):
-            notes.append(
-                f"For {silent} of {len(ready)} facts the model wrote no usable wrong answer; "
-                f"others' serve."
-            )
+            what = f"For {silent} of {len(ready)} facts the model wrote no usable wrong answer"
+            notes.append(f"{what}; others' serve.")
     ready = alternates.by_relation(ready, facts.retain, config.seed, several)
     alternates.check_alternates(ready)
     content = {"alternates": {fact.id: fact.alternates for fact in ready}, "notes": notes}

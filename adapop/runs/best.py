@@ -1,6 +1,5 @@
 """Which epoch's adapter is the result of a run that keeps its best one, and when training ends
-early for it. Both are read off the run's events, so that a resumed run decides alike.
-"""
+early for it: by the run's events, so that a resumed run decides alike."""
 
 from collections.abc import Sequence
 
@@ -11,8 +10,7 @@ from adapop.training.events import Event, Measured
 
 
 def keeps(event: Measured, original: Measured) -> bool:
-    """Whether a model keeps the facts to retain: at least `RETAIN_KEPT` of the original's recall of
-    them."""
+    """Whether a model keeps the facts to retain: `RETAIN_KEPT` of the original's recall of them."""
     return _retained(event) >= RETAIN_KEPT * _retained(original)
 
 
@@ -25,8 +23,7 @@ def best_epoch(events: Sequence[Event]) -> int | None:
 
 
 def ends_early(run: Run) -> bool:
-    """Whether as many epochs as the run's patience says were not better than the best before
-    them."""
+    """Whether as many epochs as the run's patience were not better than the best before them."""
     events, patience = run.events(), run.config.patience
     best = best_epoch(events) if patience else None
     return best is not None and _measured(events)[-1].epoch - best >= patience

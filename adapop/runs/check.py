@@ -1,6 +1,5 @@
 """A look before a run, at the model itself: what it knows of the facts, in which forms a loss would
-show, what the scores make of them, and how long the run takes, by a timed step and timed answers of
-this model on this device."""
+show, what the scores make of them, and how long the run takes by a timed step and timed answers."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError
-from adapop.facts.fact import TIERS, Fact, FactSet
+from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
 from adapop.popularity.calibration import ChosenAnchors, auto_anchors, meaning_of
@@ -39,8 +38,7 @@ TOO_FEW = 0.1  # share of the facts: to forget so little shows nothing
 
 @dataclass(frozen=True)
 class KnownRow:
-    """What the original model answers of the facts of a tier ("all" for every tier), asked in one
-    form."""
+    """What the original model answers of a tier's facts ("all": of all), asked in one form."""
 
     form: str
     """The form of the question, one of `prompts.KINDS`."""
@@ -106,28 +104,21 @@ class Check:
     def remarks(self) -> list[str | Remark]:
         """All of it, what stands in the way last."""
         config, lines = self.config, [self.looked.counts]
-        lines.append(
-            Remark("rate_and_batch", {"rate": config.learning_rate, "batch": config.batch})
-        )
+        lines += [Remark("rate_and_batch", {"rate": config.learning_rate, "batch": config.batch})]
         lines += [*remarks_of(self.prompting), self._known(), *self._forms(), *self._pressure()]
         if self.peak is not None:
             lines.append(Remark("memory_of_step", {"bytes": self.peak}))
         else:
             lines += self.looked.memory
         if self.pace:
-            device = {"device": DEVICES.get(self.device, self.device)}
-            lines.append(
-                Remark("time_by_trial", {"seconds": self.seconds} | device | asdict(self.pace))
-            )
+            values = {"seconds": self.seconds, "device": DEVICES.get(self.device, self.device)}
+            lines += [Remark("time_by_trial", values | asdict(self.pace))]
         return [*lines, *self.notes, *self.looked.doubts, *self.looked.problems, *self.waste]
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as plain data. notes: of the set, with what it holds twice. dropped: the rows
-        that are not used."""
+        """All of it as plain data. notes: of the set. dropped: the rows that are not used."""
         return {
-            "forget": len(self.facts.forget),
-            "retain": len(self.facts.retain),
-            "holdout": len(self.facts.holdout),
+            **{group: len(getattr(self.facts, group)) for group in FACT_GROUPS},
             "notes": list(self.facts.notes),
             "dropped": [str(problem) for problem in self.facts.problems],
             "known": [asdict(row) for row in self.known],
@@ -147,28 +138,19 @@ class Check:
         }
 
     def _known(self) -> Remark:
-        own = [row for row in self.known if row.form == DIRECT]
-        tiers = ", ".join(
-            f"{self.facts.tiers.label(row.tier)} {row.recall:.2f}"
-            for row in own
-            if row.tier != "all"
-        )
+        own = [row for row in self.known if row.form == DIRECT and row.tier != "all"]
+        label = self.facts.tiers.label
+        tiers = ", ".join(f"{label(row.tier)} {row.recall:.2f}" for row in own)
         answered = sum(value >= KNOWN_FROM for value in self.recall.values())
-        return Remark(
-            "answered_now", {"answered": answered, "facts": len(self.recall), "recalls": tiers}
-        )
+        values = {"answered": answered, "facts": len(self.recall), "recalls": tiers}
+        return Remark("answered_now", values)
 
     def _forms(self) -> list[Remark]:
-        rows = [row for row in self.known if row.tier == "all"]
+        rows, facts = [row for row in self.known if row.tier == "all"], len(self.facts.forget)
         low = [row for row in rows if row.recall < MEASURABLE]
         # a right choice may be a guess; and where more facts can be asked so, more may be answered
-        part = [
-            row
-            for row in low
-            if row.form != CHOICE
-            and row.answered
-            and (row.answered >= FEWEST or row.asked < len(self.facts.forget))
-        ]
+        some = [row for row in low if row.form != CHOICE and row.answered]
+        part = [row for row in some if row.answered >= FEWEST or row.asked < facts]
         forms = {
             "forms_measurable": [row.form for row in rows if row not in low],
             "forms_in_part": [f"{row.form} ({row.answered} of {row.asked})" for row in part],
@@ -179,19 +161,12 @@ class Check:
         return [Remark(kind, {"forms": text, "least": MEASURABLE}) for kind, text in joined.items()]
 
     def _pressure(self) -> list[Remark]:
-        if self.betas is None:
+        known = [fact for fact in self.facts.forget if fact.score is not None]
+        if self.betas is None or not known:
             return []
-        scored = sorted(
-            (fact.score, self.betas[fact.id])
-            for fact in self.facts.forget
-            if fact.score is not None
-        )
+        scored = sorted((fact.score, self.betas[fact.id]) for fact in known)
         chosen = [self.anchors.remark] if self.anchors else []
-        return (
-            [*chosen, meaning_of(scored[0][1], scored[-1][1], [*self.betas.values()])]
-            if scored
-            else []
-        )
+        return [*chosen, meaning_of(scored[0][1], scored[-1][1], [*self.betas.values()])]
 
 
 def check(
@@ -244,22 +219,18 @@ def check(
 def _other_forms(
     model: AdaptedModel, facts: FactSet, config: RunConfig, tokens: int, progress: Progress
 ) -> tuple[dict[str, list[tuple[Fact, float]]], dict[str, str]]:
-    """Form -> facts with the recall of their prompts, and form -> reason, where no fact can be
-    asked in it."""
+    """Form -> facts with the recall of their prompts; form -> why no fact can be asked in it."""
     few = FORM_FACTS.get(model.device.type, FORM_FACTS["cuda"])
     plan = Plan(KINDS[1:], ("forget",), few, max_new_tokens=tokens)
     pairs, impossible = {}, {}
     for kind, results in questions(facts, plan).items():
         prompts = [one for one in results if isinstance(one, Question)]
-        if not prompts:
-            if results:
-                impossible[kind] = results[0].reason
-            continue
-        progress.say(f"Asking in other forms: {kind}")
-        replies = model.generate([one.prompt.text for one in prompts], tokens)
-        pairs[kind] = [
-            (one.fact, known_recall(one.prompt, text)) for one, text in zip(prompts, replies)
-        ]
+        if prompts:
+            progress.say(f"Asking in other forms: {kind}")
+            replies = zip(prompts, model.generate([one.prompt.text for one in prompts], tokens))
+            pairs[kind] = [(one.fact, known_recall(one.prompt, text)) for one, text in replies]
+        elif results:
+            impossible[kind] = results[0].reason
     return pairs, impossible
 
 
@@ -278,8 +249,7 @@ def _waste(
     answered, count = sum(value >= KNOWN_FROM for value in own.values()), len(own)
     if prompting:
         answered, count = prompting.asked - len(prompting.unknown), prompting.asked
-    known_few = answered < TOO_FEW * count
-    unknown = (
-        [Remark("unknown_beforehand", {"answered": answered, "facts": count})] if known_few else []
-    )
-    return [*unknown, *few_steps(facts, config)]
+    remarks = few_steps(facts, config)
+    if answered < TOO_FEW * count:
+        remarks = [Remark("unknown_beforehand", {"answered": answered, "facts": count}), *remarks]
+    return remarks

@@ -1,5 +1,4 @@
-"""A run's checkpoint of an epoch: adapter (as peft writes it), optimiser, controller row and retain
-average."""
+"""A run's checkpoint of an epoch: peft's adapter, optimiser, controller and retain average."""
 
 import errno
 import hashlib
@@ -47,11 +46,7 @@ class _Adapter:
 
 def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None:
     """Writes a checkpoint aside, forces it to the disk, and gives it its name: it is there whole or
-    not at all.
-
-    Raises:
-        RunError: the disk is full, or refuses otherwise; nothing half-written stays.
-    """
+    not at all. Raises RunError: the disk refuses it; nothing half-written stays."""
     aside, folder = run.folder / f"writing-{epoch}", run.checkpoint(epoch)
     with files.writing(folder):
         files.clear(aside)
@@ -60,11 +55,9 @@ def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None
             files.place(aside, folder)
         except (OSError, SafetensorError) as error:
             files.clear(aside)
-            raise (
-                error
-                if isinstance(error, OSError)
-                else files.refused(folder, errno_of(error) or errno.EIO)
-            ) from error
+            if isinstance(error, OSError):
+                raise
+            raise files.refused(folder, errno_of(error) or errno.EIO) from error
 
 
 def adapter(run: Run, epoch: int) -> dict[str, Tensor]:
@@ -77,8 +70,7 @@ def adapter(run: Run, epoch: int) -> dict[str, Tensor]:
 
 
 def trainer_state(run: Run, epoch: int) -> TrainerState:
-    """What training goes on from, with the adapter. Raises RunError: a file is damaged or
-    missing."""
+    """What training goes on from, with the adapter. Raises RunError: a file does not read."""
     folder = run.checkpoint(epoch)
     state = _state(folder)
     return TrainerState(state.drift, state.ema, _tensors(folder, OPTIMIZER))
@@ -86,10 +78,8 @@ def trainer_state(run: Run, epoch: int) -> TrainerState:
 
 def damaged(folder: Path, name: str, error: Exception) -> RunError:
     """The error for a checkpoint of which a file does not read."""
-    return RunError(
-        f"The checkpoint {folder} cannot be read: {name} is damaged or missing ({error}).",
-        f"Delete {ANEW}",
-    )
+    reason = f"The checkpoint {folder} cannot be read: {name} is damaged or missing ({error})."
+    return RunError(reason, f"Delete {ANEW}")
 
 
 def _write(folder: Path, model: AdaptedModel, state: TrainerState, weights: Weights | None) -> None:
@@ -102,8 +92,7 @@ def _write(folder: Path, model: AdaptedModel, state: TrainerState, weights: Weig
 
 
 def _put_in_order(path: Path) -> None:
-    """Sorts the names of layers, which peft keeps as sets: the same checkpoint has the same
-    bytes."""
+    """Sorts the names of layers, which peft keeps as sets: the same adapter has the same bytes."""
     about = json.loads(path.read_text(encoding="utf-8"))
     if isinstance(about["target_modules"], list):
         about["target_modules"].sort()
@@ -123,27 +112,20 @@ def _check_fit(run: Run, folder: Path, tensors: dict[str, Tensor]) -> None:
         _check_sum(folder, ABOUT)
     except files.UNREAD as error:
         raise damaged(folder, ABOUT, error) from error
-    config, rank = (
-        run.config,
-        next((tensor.shape[0] for key, tensor in tensors.items() if "lora_A" in key), about.r),
+    config = run.config
+    ranks = (tensor.shape[0] for key, tensor in tensors.items() if "lora_A" in key)
+    checks = (
+        ("lora_alpha", about.lora_alpha, config.lora_alpha),
+        (f"the rank in {ABOUT}", about.r, config.lora_rank),
+        (f"the rank in {ADAPTER}", next(ranks, about.r), config.lora_rank),
     )
-    wrong = [
-        f"{name} is {value:g}, the run's is {own:g}"
-        for name, value, own in (
-            ("lora_alpha", about.lora_alpha, config.lora_alpha),
-            ("the rank in " + ABOUT, about.r, config.lora_rank),
-            ("the rank in " + ADAPTER, rank, config.lora_rank),
-        )
-        if value != own
-    ]
+    wrong = [f"{name} is {x:g}, the run's is {own:g}" for name, x, own in checks if x != own]
     base, saved = weights_of(run), _noted(folder)
     if base and saved and saved.model not in ("", base.sha256):
         wrong.append("it was trained on another base model")
     if wrong:
-        raise RunError(
-            f"The checkpoint {folder} is not this run's: {'; '.join(wrong)}.",
-            f"Put its files back as they were, or delete {ANEW}",
-        )
+        fix = f"Put its files back as they were, or delete {ANEW}"
+        raise RunError(f"The checkpoint {folder} is not this run's: {'; '.join(wrong)}.", fix)
 
 
 def _tensors(folder: Path, name: str) -> dict[str, Tensor]:
@@ -156,9 +138,7 @@ def _tensors(folder: Path, name: str) -> dict[str, Tensor]:
 
 
 def _check(folder: Path, name: str, tensors: dict[str, Tensor]) -> None:
-    """Raises: ValueError: a file that reads is not what was saved: peft would put up with an
-    adapter that lacks weights.
-    """
+    """Raises ValueError: what reads is not what was saved; peft puts up with missing weights."""
     if not tensors:
         raise ValueError("it holds no tensor")
     if unsound := [key for key, tensor in tensors.items() if not bool(tensor.isfinite().all())]:

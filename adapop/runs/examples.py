@@ -58,11 +58,8 @@ def example(name: str) -> Run:
 
 def example_of(run_id: object) -> Run | None:
     """The example of an id that came from outside, None if it is none. Never read as a path."""
-    name = (
-        run_id.removeprefix(PREFIX)
-        if isinstance(run_id, str) and run_id.startswith(PREFIX)
-        else None
-    )
+    is_example = isinstance(run_id, str) and run_id.startswith(PREFIX)
+    name = run_id.removeprefix(PREFIX) if is_example else None
     return example(name) if name in EXAMPLES else None
 
 
@@ -97,8 +94,7 @@ def make(name: str, out: Path) -> Run:
 
 
 def _packed_files(run: Run, with_adapter: bool) -> Iterator[Path]:
-    """The files of a run that are packed: of its checkpoints the adapter that is its result, or
-    none."""
+    """The files of a run to pack: of its checkpoints the adapter that is its result, or none."""
     result = run.checkpoint(run.chosen_epoch)
     for path in sorted(run.folder.rglob("*")):
         place = path.relative_to(run.folder).as_posix()
@@ -114,14 +110,12 @@ def _shrink(checkpoint: Path) -> None:
 
     from adapop.runs.checkpoints import ADAPTER, STATE, SUMS
 
-    halves = {
-        key: tensor.to(torch.float16) for key, tensor in load_file(checkpoint / ADAPTER).items()
-    }
+    tensors = load_file(checkpoint / ADAPTER).items()
+    halves = {key: tensor.to(torch.float16) for key, tensor in tensors}
     save_file(halves, checkpoint / ADAPTER, {"format": "pt"})
     state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
-    (checkpoint / STATE).write_text(
-        json.dumps({key: state[key] for key in state if key != SUMS}), encoding="utf-8"
-    )
+    state.pop(SUMS, None)
+    (checkpoint / STATE).write_text(json.dumps(state), encoding="utf-8")
     about = checkpoint / "adapter_config.json"
     content = json.loads(about.read_text(encoding="utf-8")) | {"base_model_name_or_path": "sandbox"}
     about.write_text(json.dumps(content, indent=2), encoding="utf-8")
@@ -132,7 +126,7 @@ def _probe(run: Run) -> None:
     from adapop.probes.battery import battery
     from adapop.probes.plan import Plan
     from adapop.progress import Progress
-    from adapop.runs.execute import load_model
+    from adapop.runs.model import load_model
 
     plan = Plan(per_tier=PER_TIER, max_new_tokens=run.reply_tokens)
     run.save_probes(battery(load_model(run), run.facts, plan, Progress()))

@@ -1,9 +1,7 @@
-"""A run from start to end: prepare the scores, train, measure, keep. With `checkpoints` it joins
-disk and training.
+"""A run from start to end: prepare the scores, train, measure, keep.
 
 `execute` is a generator: it writes each event before it yields it, and checks for a stop between
-any two. Every finished epoch leaves a complete checkpoint, so a stop, a crash and a resume all meet
-there.
+any two. Every finished epoch leaves a complete checkpoint: a stop, a crash, a resume meet there.
 """
 
 import platform
@@ -13,19 +11,17 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-from safetensors import SafetensorError
-
 from adapop import paths
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, DataError, RunError, Stopped
-from adapop.facts.fact import FactSet
+from adapop.errors import AdaPopError, DataError, Stopped
+from adapop.facts.fact import FACT_GROUPS, FactSet
 from adapop.facts.real import fitted
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
-from adapop.model.original import kept_replies
 from adapop.model.out_of_memory import is_out_of_memory, too_large
 from adapop.model.precision import has_gpu
 from adapop.model.tokens import check_lengths
@@ -33,34 +29,25 @@ from adapop.objectives import alternates, make_objective
 from adapop.popularity.beta import BetaMap, exponents
 from adapop.popularity.calibration import auto_anchors
 from adapop.probes.prompting import remarks_of
-from adapop.probes.ways import asked_so
 from adapop.runs import checkpoints, files, lock, measuring
 from adapop.runs.alternates import with_alternates
 from adapop.runs.best import best_epoch, ends_early
-from adapop.runs.finetuning import settle_start, start_from
+from adapop.runs.finetuning import settle_start
 from adapop.runs.inputs import check_inputs
 from adapop.runs.known import ready_to_ask, settle
+from adapop.runs.model import load_model, prompt_as_settled
 from adapop.runs.preflight import lacks, without_unscored
 from adapop.runs.recording import Recording
 from adapop.runs.result import remarks
 from adapop.runs.run import PROMPTING, Run, create_run
 from adapop.runs.weights import check_weights, keep_weights
-from adapop.training.events import (
-    EpochDone,
-    Event,
-    Measured,
-    RunDone,
-    RunFailed,
-    RunStarted,
-    RunStopped,
-    Saved,
-    StepDone,
-)
+from adapop.training import events
 from adapop.training.processes import ALONE, Ranks
 from adapop.training.steps import count
 from adapop.training.trainer import Trainer
 
 PER_TIER = 24  # facts of a group and tier that are asked on a CPU
+Settled = tuple[RunConfig, FactSet, dict[str, float] | None]
 LIBRARIES = ("torch", "transformers", "peft", "safetensors", "rouge-score")
 
 
@@ -78,15 +65,9 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
     return create_run(config, facts, betas, root, versions)
 
 
-def settled(
-    config: RunConfig, facts: FactSet
-) -> tuple[RunConfig, FactSet, dict[str, float] | None]:
+def settled(config: RunConfig, facts: FactSet) -> Settled:
     """Configuration, facts and exponents (None for a method that uses none) as a run of them would
-    have them.
-
-    Raises:
-        DataError, ConfigError: as `prepare`.
-    """
+    have them. Raises DataError, ConfigError: as `prepare`."""
     objective = make_objective(config.method, config.arguments)
     config, facts = ready_to_ask(config, fitted(facts, paths.found_from_anywhere(config.model)))
     if config.measure_per_tier is None:
@@ -104,9 +85,8 @@ def settled(
     if "alternates" in objective.needs:
         completed = [fact for fact in facts.forget if fact.alternates]
         if objective.source == "relation":
-            completed = alternates.by_relation(
-                facts.forget, facts.retain, config.seed, getattr(objective, "count", 1)
-            )
+            several = getattr(objective, "count", 1)
+            completed = alternates.by_relation(facts.forget, facts.retain, config.seed, several)
         alternates.check_alternates(completed)
     return config, facts, betas
 
@@ -114,7 +94,7 @@ def settled(
 class _Reader(Run):
     """The run as all processes but the first see it: what they say is not written."""
 
-    def append(self, event: Event) -> Event:
+    def append(self, event: events.Event) -> events.Event:
         """The event."""
         return event
 
@@ -122,23 +102,19 @@ class _Reader(Run):
 def execute(
     run: Run,
     model: AdaptedModel | None = None,
-    before: Measured | None = None,
+    before: events.Measured | None = None,
     ranks: Ranks = ALONE,
     heard: measuring.Heard = lambda event: None,
-) -> Iterator[Event]:
+) -> Iterator[events.Event]:
     """Runs a prepared, stopped or interrupted run to its end. Each event is on disk before it is
     yielded.
 
     before: the full measurement of the original model, where another run of the same model and
     facts has made it. ranks: the processes that work on the run; each iterates its own events, and
     the first alone writes. heard: called with what is said between two events, every some seconds:
-    how far a measurement is (`Measuring`), or
-        what is taught first (`Teaching`).
-    A failure we know becomes a `RunFailed` event; anything else is logged as one and raised.
-
-    Raises:
-        RunError: somebody else works on the run: nothing is written then. Or the log cannot be
-            written.
+    how far a measurement is (`Measuring`), or what is taught first (`Teaching`).
+    A failure we know becomes a `RunFailed` event; anything else is logged as one and raised. Raises
+    RunError: somebody else works on the run: nothing is written then. Or the log cannot be written.
     """
     run = run if ranks.first else _Reader(run.folder)
     with ExitStack() as held:
@@ -146,63 +122,37 @@ def execute(
         try:
             yield from _executed(run, model, before, ranks, heard)
         except Stopped:
-            yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
+            yield run.append(events.RunStopped(run=run.id, epoch=run.last_epoch or 0))
         except AdaPopError as error:
-            yield run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
+            yield _failed(run, error.message, error.fix)
         except Exception as error:
             if is_out_of_memory(error):  # where no pass could be made smaller
                 full = too_large("the weights, the optimiser's moments or a measurement")
-                yield run.append(RunFailed(run=run.id, message=full.message, fix=full.fix))
+                yield _failed(run, full.message, full.fix)
                 return
-            run.append(
-                RunFailed(
-                    run=run.id,
-                    message=f"{type(error).__name__}: {error}",
-                    fix="Please report this.",
-                )
-            )
+            _failed(run, f"{type(error).__name__}: {error}", "Please report this.")
             raise
 
 
-def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
-    """The run's model with the adapter of an epoch, by default of the one that is its result.
+def _failed(run: Run, message: str, fix: str) -> events.Event:
+    return run.append(events.RunFailed(run=run.id, message=message, fix=fix))
 
-    Raises:
-        RunError: the run has saved no epoch yet, what it saved is damaged, or what it rests on was
-        changed since.
-        ModelError: as `model.loading.adapted_model`.
-    """
-    epoch = run.chosen_epoch if epoch is None else epoch
-    if epoch is None or not run.checkpoint(epoch).exists():
-        raise RunError(
-            f"Run {run.id} has no checkpoint{'' if epoch is None else f' of epoch {epoch}'}.",
-            "Let it run on.",
-        )
-    check_inputs(run)
-    check_weights(run)
-    checkpoints.adapter(run, epoch)  # raises where peft would put up with less than was saved
-    try:
-        model = adapted_model(run.config, run.checkpoint(epoch))
-        start_from(run, model)
-        prompt_as_settled(run, model)
-        return model
-    except (SafetensorError, OSError, ValueError, RuntimeError, LookupError, TypeError) as error:
-        if is_out_of_memory(error):
-            raise
-        raise checkpoints.damaged(run.checkpoint(epoch), checkpoints.ADAPTER, error) from error
+
+def _check_stop(run: Run, ranks: Ranks) -> None:
+    """Raises Stopped: somebody asked to stop."""
+    if ranks.led(lambda: run.stop_requested):
+        raise Stopped("Stopped.")
 
 
 def _executed(
     run: Run,
     model: AdaptedModel | None,
-    before: Measured | None,
+    before: events.Measured | None,
     ranks: Ranks,
     heard: measuring.Heard,
-) -> Iterator[Event]:
+) -> Iterator[events.Event]:
     config, epoch = run.config, run.last_epoch or 0
-    if ranks.led(lambda: run.stop_requested):
-        yield run.append(RunStopped(run=run.id, epoch=epoch))
-        return
+    _check_stop(run, ranks)
     model = ranks.together(lambda: _with_weights(run, model, epoch))
     ranks.led(lambda: keep_weights(run))
     if not epoch:
@@ -219,9 +169,7 @@ def _executed(
     if not epoch:  # nothing that it looks at has changed since
         check_lengths(model.tokenizer, facts, model.context, model.system, run.reply_tokens)
     forget, notes = with_alternates(run, model, facts, ranks)
-    if ranks.led(lambda: run.stop_requested):
-        yield run.append(RunStopped(run=run.id, epoch=epoch))
-        return
+    _check_stop(run, ranks)
     trainer = ranks.together(
         lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks)
     )
@@ -230,39 +178,26 @@ def _executed(
     if ended:
         trainer.look_again()
         yield from measuring.closed(run, ended, trainer, facts, recording, heard)
-    elif epoch and not ranks.led(lambda: measuring.events_of(run, Saved, epoch)):
-        yield run.append(Saved(run=run.id, epoch=epoch))
+    elif epoch and not ranks.led(lambda: measuring.events_of(run, events.Saved, epoch)):
+        yield run.append(events.Saved(run=run.id, epoch=epoch))
     yield from _trained(run, trainer, facts, recording, heard)
-    if ranks.led(lambda: run.stop_requested):
-        yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
-        return
+    _check_stop(run, ranks)
     if config.measure != "off":
         if chosen := ranks.led(lambda: best_epoch(run.events()) if config.keep == "best" else None):
             ranks.together(lambda: model.set_adapter_state(checkpoints.adapter(run, chosen)))
-        measured = measuring.in_full(
-            run, chosen or config.epochs, model, facts, before, ranks, heard
-        )
+        epoch = chosen or config.epochs
+        measured = measuring.in_full(run, epoch, model, facts, before, ranks, heard)
         notes = (*notes, *(yield from measured))
     seconds = time.monotonic() - started
-    own_notes = dict.fromkeys(
-        note for rank_notes in ranks.gathered(lambda: trainer.notes) for note in rank_notes
-    )
-    notes = (
-        *remarks_of(run.prompting),
-        *model.notes,
-        *notes,
-        *own_notes,
-        *ranks.led(lambda: remarks(run)),
-    )
-    yield run.append(RunDone(run=run.id, epoch=trainer.drift.epoch, seconds=seconds, notes=notes))
+    own = dict.fromkeys(chain.from_iterable(ranks.gathered(lambda: trainer.notes)))
+    notes = (*remarks_of(run.prompting), *model.notes, *notes, *own)
+    notes += ranks.led(lambda: remarks(run))
+    done = {"epoch": trainer.drift.epoch, "seconds": seconds, "notes": notes}
+    yield run.append(events.RunDone(run=run.id, **done))
 
 
 def _settle_prompting(run: Run, model: AdaptedModel) -> None:
-    """Finds out once how the run's model is best asked, by what the original says.
-
-    Raises:
-        Stopped: somebody asked to stop.
-    """
+    """Settles once how the run's model is best asked. Raises Stopped: somebody asked to stop."""
     if run.prompting or run.last_epoch:  # older runs asked in chat
         return
     with measuring.interruptible(run, model):
@@ -271,16 +206,8 @@ def _settle_prompting(run: Run, model: AdaptedModel) -> None:
         files.write_text(run.folder / PROMPTING, prompting.to_json())
 
 
-def prompt_as_settled(run: Run, model: AdaptedModel) -> None:
-    """Sets the model to be asked as the run asks it."""
-    if prompting := run.prompting:
-        model.reply_cache = model.reply_cache or kept_replies(model)
-        asked_so(model, prompting)
-
-
 def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedModel:
-    """The model, loaded unless it is given, with the adapter of the epoch; a fresh one of epoch
-    0."""
+    """The model, loaded unless it is given, with the adapter of the epoch, a fresh one for 0."""
     check_inputs(run)
     check_weights(run)
     if model is None or run.config.start == "sft":  # what was merged into a model stays in it
@@ -292,20 +219,18 @@ def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedMo
 
 def _trained(
     run: Run, trainer: Trainer, facts: FactSet, recording: Recording, heard: measuring.Heard
-) -> Iterator[Event]:
-    """The trainer's events, each finished epoch measured and saved, until the last epoch, an early
-    end or a stop."""
+) -> Iterator[events.Event]:
+    """The trainer's events, each finished epoch measured and saved, until it ends or is stopped."""
     if trainer.ranks.led(lambda: ends_early(run)):
         return
     for event in trainer.train():
         yield run.append(event)
-        if isinstance(event, StepDone):
+        if isinstance(event, events.StepDone):
             recording.after_step(event)
-        if isinstance(event, EpochDone):
+        if isinstance(event, events.EpochDone):
             if event.epoch:  # before it is measured: that may take long, and be stopped
-                trainer.ranks.led(
-                    partial(checkpoints.save, run, event.epoch, trainer.model, trainer.state())
-                )
+                saved = run, event.epoch, trainer.model, trainer.state()
+                trainer.ranks.led(partial(checkpoints.save, *saved))
             yield from measuring.closed(run, event, trainer, facts, recording, heard)
             if trainer.ranks.led(lambda: ends_early(run)):
                 return
@@ -313,18 +238,17 @@ def _trained(
             return
 
 
-def _started(run: Run, facts: FactSet, epoch: int) -> RunStarted:
-    return RunStarted(
+def _started(run: Run, facts: FactSet, epoch: int) -> events.RunStarted:
+    config = run.config
+    return events.RunStarted(
         run=run.id,
-        model=run.config.model,
-        method=run.config.method,
+        model=config.model,
+        method=config.method,
         facts=facts.name,
-        forget=len(facts.forget),
-        retain=len(facts.retain),
-        holdout=len(facts.holdout),
-        epochs=run.config.epochs,
-        steps=count(len(facts.forget), run.config.batch, run.config.last_step),
+        epochs=config.epochs,
+        steps=count(len(facts.forget), config.batch, config.last_step),
         resumed_from=epoch,
+        **{group: len(getattr(facts, group)) for group in FACT_GROUPS},
     )
 
 
@@ -333,11 +257,8 @@ def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunCon
     if config.preset == "beta-mean" and config.beta.b:  # without b, an earlier run has settled it
         known = [config.beta(fact.score) for fact in facts.forget if fact.score is not None]
         if not known:
-            raise DataError(
-                "No fact has a score, so there is no mean beta.",
-                "Add scores, or use another preset.",
-            )
+            fix = "Add scores, or use another preset."
+            raise DataError("No fact has a score, so there is no mean beta.", fix)
         config = replace(config, beta=BetaMap.constant(fmean(known)))
-    return exponents(
-        facts.forget, config.beta, config.scores, config.missing_score, config.seed
-    ), config
+    settings = config.beta, config.scores, config.missing_score, config.seed
+    return exponents(facts.forget, *settings), config

@@ -1,5 +1,4 @@
-"""Atomic writes, which survive a kill or a power cut, and checked reads; errors of the disk in
-words.
+"""Atomic writes, which survive a kill or a power cut; checked reads; the disk's errors in words.
 
 New content is written aside, synced, renamed, and the folder synced too, in this order: so a name
 on the disk always stands for whole content.
@@ -23,15 +22,9 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_FOLDER = (errno.ENOTDIR, errno.EEXIST)
 # what a damaged file comes to
-UNREAD = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)
+DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+UNREAD = (OSError, *DAMAGE)
+PUT_BACK = "Put the file back, or delete the run and start it again."
 T = TypeVar("T")
 
 
@@ -46,30 +39,19 @@ def writing(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def reading(
-    path: Path, fix: str = "Put the file back, or delete the run and start it again."
-) -> Iterator[None]:
-    """Turns what a missing, damaged or wrong file raises inside into an error with its name.
-
-    fix: what to do then.
-
-    Raises:
-        RunError: the file is damaged or missing, or may not be read.
-    """
+def reading(path: Path, fix: str = PUT_BACK) -> Iterator[None]:
+    """Turns what a missing, damaged or wrong file raises inside into an error with its name. fix:
+    what to do then. Raises RunError: the file is damaged or missing, or may not be read."""
     try:
         yield
     except UNREAD as error:
-        reason = (
-            error.strerror
-            if isinstance(error, OSError) and error.strerror
-            else f"{type(error).__name__}: {error}"
-        )
+        reason = error.strerror if isinstance(error, OSError) else None
+        reason = reason or f"{type(error).__name__}: {error}"
         raise RunError(f"{path} is damaged or missing ({reason}).", fix) from error
 
 
 def check_kinds(folder: Path) -> None:
-    """Checks that a folder holds only files and folders: to read a pipe or a device could take for
-    ever. Raises RunError."""
+    """Raises RunError: a folder holds other than files and folders: a pipe may be read for ever."""
     for parent, _, names in os.walk(folder):
         for path in (Path(parent, name) for name in names):
             with suppress(OSError):  # what reads it says so
@@ -78,8 +60,7 @@ def check_kinds(folder: Path) -> None:
 
 
 def read_json(path: Path, kind: type[T], extra: str = "forbid") -> T:
-    """The content of a file of JSON, as `adapop.assets.as_kind` checks it. Raises RunError: the
-    file is damaged or missing, or may not be read."""
+    """A file of JSON, checked by `adapop.assets.as_kind`. Raises RunError: it does not read."""
     with reading(path):
         return as_kind(parse_json(path.read_bytes()), kind, extra)
 
@@ -88,26 +69,18 @@ def refused(path: Path, number: int) -> RunError:
     """The error for a path not written, by its `errno`. Strangers are not told where it lies."""
     path = Path("the folder of the runs", path.name) if is_public() else path
     if number in FULL:
-        return RunError(
-            f"The disk is full: {path} could not be written.",
-            "Free some space, then resume the run.",
-        )
+        fix = "Free some space, then resume the run."
+        return RunError(f"The disk is full: {path} could not be written.", fix)
     if number in DENIED:
-        return RunError(
-            f"{path.parent} cannot be written to ({os.strerror(number)}).",
-            "Make the folder writable, or choose another one with ADAPOP_RUNS.",
-        )
+        fix = "Make the folder writable, or choose another one with ADAPOP_RUNS."
+        return RunError(f"{path.parent} cannot be written to ({os.strerror(number)}).", fix)
     if number in NO_FOLDER:
-        return RunError(
-            f"{path.parent} is no folder.",
-            "Move what lies there, or choose another one with ADAPOP_RUNS.",
-        )
+        fix = "Move what lies there, or choose another one with ADAPOP_RUNS."
+        return RunError(f"{path.parent} is no folder.", fix)
     if number == errno.ENOENT:
         return RunError(f"{path.parent} is gone.", "Start the run again.")
-    return RunError(
-        f"{path} could not be written ({os.strerror(number)}).",
-        "Check the disk, then resume the run.",
-    )
+    fix = "Check the disk, then resume the run."
+    return RunError(f"{path} could not be written ({os.strerror(number)}).", fix)
 
 
 def write_text(path: Path, text: str, mode: int = 0o666) -> None:
@@ -132,8 +105,7 @@ def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
 
 
 def place(aside: Path, folder: Path) -> None:
-    """Renames a finished folder to its final name, which must be free: nothing is ever deleted for
-    it."""
+    """Renames a finished folder to its final name, which must be free: nothing is ever deleted."""
     for path in aside.rglob("*"):
         sync(path)
     sync(aside)
@@ -163,8 +135,7 @@ def sync(path: Path) -> None:
 
 
 def cut_torn_line(path: Path) -> None:
-    """A process that died while writing leaves half a line; cuts it off before anything follows
-    it."""
+    """Cuts off half a line, which a process that died while writing left, before more follows."""
     if not path.exists() or path.stat().st_size == 0:
         return
     with open(path, "rb+") as log:

@@ -1,8 +1,8 @@
 """Fine-tuned first: an adapter is taught the questions to forget and to retain, and merged into the
 weights; the result is the original model of the run.
 
-The adapter is kept in the run's folder. It is also kept in a cache, by the content of all that
-decides it, from which another run takes it. The cache is safe to delete.
+The adapter is kept in the run's folder, and in a cache by all that decides it, for other runs. The
+cache is safe to delete.
 """
 
 import hashlib
@@ -68,28 +68,23 @@ class Finetuned:
     """Whether another run had made it."""
 
     def __str__(self) -> str:
-        recalls = ", ".join(
-            f"{group} {self.before[group]:.0%} → {after:.0%}" for group, after in self.after.items()
+        recalls = (
+            f"{name} {self.before[name]:.0%} → {self.after[name]:.0%}" for name in self.after
         )
         made = "taken from an earlier run, which took" if self.reused else "in"
+        epochs, steps = number_of(self.epochs, "epoch"), number_of(self.steps, "step")
         return (
-            f"Fine-tuned first: {number_of(self.questions, 'question')}, "
-            f"{number_of(self.epochs, 'epoch')} at rate "
-            f"{self.rate:g}, {number_of(self.steps, 'step')} {made} {self.seconds:.0f} s. Recall "
-            f"of the original as "
-            f"given → fine-tuned, which is the original of this run: {recalls}."
+            f"Fine-tuned first: {number_of(self.questions, 'question')}, {epochs} at rate "
+            f"{self.rate:g}, {steps} {made} {self.seconds:.0f} s. Recall of the original as given "
+            f"→ fine-tuned, which is the original of this run: {', '.join(recalls)}."
         )
 
 
 def settle_start(run: Run, model: AdaptedModel, ranks: Ranks, heard: Heard) -> None:
     """Fine-tunes the model first where its run is to begin so, once: the adapter is made, or taken
-    from the cache, and written into the run's folder. heard: called with each `Teaching`.
-
-    Raises:
-        ModelError: the model cannot be asked in chat.
-        RunError: a gradient is not finite, or the disk is full.
-        Stopped: somebody asked to stop.
-    """
+    from the cache, and written into the run's folder. heard: called with each `Teaching`. Raises
+    ModelError: the model cannot be asked in chat. RunError: a gradient is not finite, or the disk
+    is full. Stopped: somebody asked to stop."""
     if run.config.start == "sft":
         ranks.led(lambda: _keep(run, model, heard))
         ranks.together(lambda: start_from(run, model))
@@ -119,9 +114,8 @@ def start_from(run: Run, model: AdaptedModel) -> None:
         return
     state, about = _read(run.folder / FILE)
     if state is None:
-        raise RunError(
-            f"{run.folder / FILE} is missing or damaged.", "Put the file back, or start a new run."
-        )
+        fix = "Put the file back, or start a new run."
+        raise RunError(f"{run.folder / FILE} is missing or damaged.", fix)
     merge_into_base(model.network, state)
     model.notes = (*model.notes, str(about))
 
@@ -129,22 +123,16 @@ def start_from(run: Run, model: AdaptedModel) -> None:
 def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor], Finetuned]:
     config, facts, started = run.config, run.facts, time.monotonic()
     if not model.has_template:
-        raise ModelError(
-            'Start "sft" teaches in chat, and this model has no chat template.', "Leave out start."
-        )
+        fix = "Leave out start."
+        raise ModelError('Start "sft" teaches in chat, and this model has no chat template.', fix)
     fresh = {name: value.clone() for name, value in model.adapter_state().items()}
-    groups = {
-        group: evenly(getattr(facts, group), PER_TIER)
-        for group in FACT_GROUPS
-        if getattr(facts, group)
-    }
+    groups = {name: getattr(facts, name) for name in FACT_GROUPS}
+    samples = {name: evenly(members, PER_TIER) for name, members in groups.items() if members}
 
     def recalls() -> dict[str, float]:
-        values = {
-            group: recall_by_fact(model, members, run.reply_tokens, Progress(), known_recall)
-            for group, members in groups.items()
-        }
-        return {group: fmean(value.values()) for group, value in values.items()}
+        asked = run.reply_tokens, Progress(), known_recall
+        values = {name: recall_by_fact(model, few, *asked) for name, few in samples.items()}
+        return {name: fmean(value.values()) for name, value in values.items()}
 
     try:
         with interruptible(run, model):
@@ -152,16 +140,13 @@ def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor
             questions = (*facts.forget, *facts.retain)
             steps, nll = _train(run, model, model.rows(questions, include_tail=True), heard)
             after = recalls()
-        state = {
-            name: value.detach().cpu().clone() for name, value in model.adapter_state().items()
-        }
+        trained = model.adapter_state().items()
+        state = {name: value.detach().cpu().clone() for name, value in trained}
     finally:
         model.set_adapter_state(fresh)
     seconds = round(time.monotonic() - started, 1)
-    about = Finetuned(
-        len(questions), config.start_epochs, config.start_rate, steps, seconds, nll, before, after
-    )
-    return state, about
+    taught = len(questions), config.start_epochs, config.start_rate, steps
+    return state, Finetuned(*taught, seconds, nll, before, after)
 
 
 def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int, float]:
@@ -174,12 +159,9 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
         order, losses = rng.sample(rows, len(rows)), []
         for start in range(0, len(order), config.batch):
             if start == 0 or time.monotonic() - last_event >= measuring.SAID_EVERY:
-                last_event, place = time.monotonic(), {"step": len(losses), "steps": of}
-                heard(
-                    run.append(
-                        Teaching(run=run.id, epoch=epoch + 1, epochs=config.start_epochs, **place)
-                    )
-                )
+                last_event = time.monotonic()
+                place = {"epoch": epoch + 1, "epochs": config.start_epochs, "step": len(losses)}
+                heard(run.append(Teaching(run=run.id, steps=of, **place)))
             step = order[start : start + config.batch]
             tokens = sum(len(row.answer) for row in step)
             optimizer.zero_grad(set_to_none=True)
@@ -190,9 +172,8 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
                 loss += part.item()
             norm = torch.nn.utils.clip_grad_norm_(model.parameters, config.clip)
             if not torch.isfinite(norm):
-                raise RunError(
-                    "Fine-tuning first: the gradient is not finite.", "Lower start_rate."
-                )
+                fix = "Lower start_rate."
+                raise RunError("Fine-tuning first: the gradient is not finite.", fix)
             optimizer.step()
             losses.append(loss)
             steps += 1
@@ -203,8 +184,8 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
 
 
 def _place(run: Run) -> Path | None:
-    """Where the cache keeps this adapter; None where the model's weights cannot be told apart by
-    their files, or there is no cache folder."""
+    """Where the cache keeps this adapter; None where its weights cannot be told apart by their
+    files, or there is no cache folder."""
     weights = weights_of(run)
     if weights is None:
         return None

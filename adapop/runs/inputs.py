@@ -69,38 +69,26 @@ def write_inputs(
 
 def check_inputs(run: Run, every: bool = True) -> None:
     """Checks that a run's facts, settings and exponents are those that it was prepared with, as far
-    as that was written down then. every: whether to compare the facts too, which takes to read them
-    all.
-
-    Raises:
-        RunError: some differ, and are named; or a file is damaged or missing.
-    """
+    as that was written down. every: whether to compare the facts too, all of which are then read.
+    Raises RunError: some differ, and are named; or a file is damaged or missing."""
     about, betas, changed = run.about, run.folder / BETAS, []
     if every and about.sha256 and run.given.sha256 != about.sha256:
         changed.append(f"the facts in {FACTS}")
-    if about.betas is not None and about.betas != _sum(
-        betas.read_bytes() if betas.exists() else b""
-    ):
+    exponents = betas.read_bytes() if betas.exists() else b""
+    if about.betas is not None and about.betas != _sum(exponents):
         changed.append(f"the exponents in {BETAS}")
     if about.config is not None:
         with files.reading(run.folder / CONFIG):
-            now = parse_json((run.folder / CONFIG).read_bytes())
-            names = sorted(
-                name
-                for name in now.keys() | about.config.keys()
-                if now.get(name) != about.config.get(name)
-            )
-        changed += [
-            f"{name} in {CONFIG} ({truncated(about.config.get(name))} → {truncated(now.get(name))})"
-            for name in names
-            if name not in MOVABLE
-        ]
+            now, then = parse_json((run.folder / CONFIG).read_bytes()), about.config
+            names = sorted((now.keys() | then.keys()) - MOVABLE)
+        for name in names:
+            if now.get(name) != then.get(name):
+                change = f"{truncated(then.get(name))} → {truncated(now.get(name))}"
+                changed += [f"{name} in {CONFIG} ({change})"]
     if changed:
-        raise RunError(
-            f"Run {run.id} was prepared with something else than lies in its folder now: "
-            f"{', '.join(changed)}.",
-            "Put the files back as they were, or start a new run with the new ones.",
-        )
+        what = f"was prepared with something else than lies in its folder now: {', '.join(changed)}"
+        fix = "Put the files back as they were, or start a new run with the new ones."
+        raise RunError(f"Run {run.id} {what}.", fix)
 
 
 def _sum(content: bytes) -> str:

@@ -31,7 +31,7 @@ class Known:
 
 
 def ready_to_ask(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet]:
-    """Configuration and facts with all that a model is asked by settled: where it lies, precision,
+    """Configuration and facts with all settled that a model is asked by: its place, precision,
     system prompt, tiers and examples."""
     from adapop.model.cpu_speed import with_precision
     from adapop.probes.ways import BENCHMARKS, CHAT
@@ -49,12 +49,8 @@ def settle(
     model: AdaptedModel, facts: FactSet, config: RunConfig, progress: Progress | None = None
 ) -> Prompting | None:
     """How a model is best asked about facts that are `ready_to_ask`; the model is left asked so.
-    None of a shipped model: it is asked as it is.
-
-    Raises:
-        ModelError, Stopped: as `probes.ways.settled_prompting`.
-        DataError: a question is longer than the model can read, and would take long to fail.
-    """
+    None of a shipped model: it is asked as it is. Raises ModelError, Stopped: as
+    `probes.ways.settled_prompting`. DataError: a question is longer than the model can read."""
     from adapop.model.original import kept_replies
     from adapop.model.tokens import check_lengths
     from adapop.probes.ways import asked_so, settled_prompting
@@ -82,20 +78,16 @@ def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = N
         recall = {fact.id: float(fact.id not in unknown) for fact in facts.forget}
         return Known(recall, prompting)
     with model.original():
-        return Known(
-            recall_by_fact(model, facts.forget, config.max_new_tokens, progress, known_recall), None
-        )
+        tokens = config.max_new_tokens
+        recall = recall_by_fact(model, facts.forget, tokens, progress, known_recall)
+        return Known(recall, None)
 
 
 def original_recall(
     config: RunConfig, facts: FactSet, progress: Progress | None = None
 ) -> dict[str, float]:
     """Fact id -> ROUGE-L recall, [0, 1], of what the original model of these settings replies to
-    the question of each fact to forget.
-
-    Raises:
-        ModelError, DataError, Stopped: as `known_facts`.
-    """
+    the question of each fact to forget. Raises ModelError, DataError, Stopped: as `known_facts`."""
     from adapop.probes.measure import recall_by_fact
 
     progress = progress or Progress()

@@ -10,25 +10,22 @@ from adapop.runs.run import Run, runs_root
 
 
 def all_runs(root: Path | None = None) -> list[Run]:
-    """Every run under the root, newest first; also those that are damaged, see `damage_of`. Raises
-    RunError: the root is no folder, or may not be read."""
+    """Every run under the root, newest first, also damaged ones (`damage_of`). Raises RunError: the
+    root is no folder, or may not be read."""
     root = root or runs_root()
     try:
         folders = list(root.iterdir())
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise RunError(
-            f"{root} cannot be read ({error.strerror}).",
-            "Choose another folder of runs with ADAPOP_RUNS.",
-        ) from error
+        fix = "Choose another folder of runs with ADAPOP_RUNS."
+        raise RunError(f"{root} cannot be read ({error.strerror}).", fix) from error
     changed = {folder: when for folder in folders if (when := _changed(folder)) is not None}
     return [Run(folder) for folder in sorted(changed, key=changed.__getitem__, reverse=True)]
 
 
 def _changed(folder: Path) -> int | None:
-    """When a run was made, in nanoseconds; None if this is no run's folder, 0 if it may not be
-    looked into."""
+    """When a run was made, ns; None if this is no run's folder, 0 if it may not be looked into."""
     try:
         return (folder / "config.json").lstat().st_mtime_ns
     except (FileNotFoundError, NotADirectoryError):
@@ -38,8 +35,8 @@ def _changed(folder: Path) -> int | None:
 
 
 def damage_of(run: Run) -> AdaPopError | None:
-    """Why a run cannot be used; None if its files are files, and its configuration, its log,
-    its scores and the first of its facts read, and its settings are those it was prepared with."""
+    """Why a run cannot be used; None if its files are files, its configuration, its log, its scores
+    and the first of its facts read, and its settings are those it was prepared with."""
     facts = run.folder / FACTS
     try:
         files.check_kinds(run.folder)

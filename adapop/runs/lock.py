@@ -1,7 +1,6 @@
 """One process at a time works on a run: a lock of the operating system on a file of its folder.
 
-It dies with its process, whatever kills that. The file stays and says nothing; only holding it
-counts.
+It dies with its process. The file stays and says nothing; only holding it counts.
 """
 
 from collections.abc import Iterator
@@ -20,19 +19,14 @@ except ImportError:  # not available on Windows
 
 NAME = "lock"
 QUEUED = "queued"  # held meanwhile by the app in whose line a run waits
-# one that looks shares the lock for an instant: another that wants it alone tries often enough to
-# hit a gap
+# who only looks shares the lock for an instant: who wants it alone tries until it hits a gap
 PATIENCE_SECONDS, RETRY_SECONDS = 1.0, 0.002
 
 
 @contextmanager
 def held(folder: Path, name: str = NAME) -> Iterator[None]:
-    """Inside, the run is the caller's alone. name: `QUEUED` to queue it, else to work on it.
-
-    Raises:
-        RunError: another process, or another thread of this one, does so; or its folder cannot be
-        written to.
-    """
+    """Inside, the run is the caller's alone. name: `QUEUED` to queue it, else to work on it. Raises
+    RunError: another process or thread does so, or its folder cannot be written to."""
     path = folder / name
     # a generator may be closed by another thread than began it
     lock = FileLock(path, thread_local=False)
@@ -40,11 +34,9 @@ def held(folder: Path, name: str = NAME) -> Iterator[None]:
         try:
             lock.acquire(timeout=PATIENCE_SECONDS, poll_interval=RETRY_SECONDS)
         except Timeout:
-            raise RunError(
-                f"Run {folder.name} is {'queued' if name == QUEUED else 'being worked on'} by "
-                f"another process.",
-                "Wait until it is done, or stop it there; then resume it here.",
-            ) from None
+            what = "queued" if name == QUEUED else "being worked on"
+            fix = "Wait until it is done, or stop it there; then resume it here."
+            raise RunError(f"Run {folder.name} is {what} by another process.", fix) from None
     try:
         yield
     finally:
@@ -53,8 +45,7 @@ def held(folder: Path, name: str = NAME) -> Iterator[None]:
 
 def is_held(folder: Path, name: str = NAME) -> bool:
     """Whether somebody works on the run now (or, of `QUEUED`, has queued it), here or in another
-    process of this machine. Looking takes nothing: any number of processes may look at once. False
-    where the file cannot be read."""
+    process of this machine. Any number may look at once. False where the file cannot be read."""
     path = folder / name
     try:
         with open(path, "rb") as file:

@@ -1,5 +1,4 @@
-"""A run's events and frames, read: parsed once for each change of the file, however many requests
-look at the run."""
+"""A run's events and frames, read: parsed once for each change of the file for all requests."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -28,21 +27,17 @@ def _cached(path: Path) -> _Kept:
 
 
 def events_of(path: Path) -> tuple[events.Event, ...]:
-    """Everything a run said, as one uninterrupted run would have said it; nothing where there is no
-    file. A torn last line is not yet said; times never go back, even where the clock did.
-
-    Raises:
-        RunError: a line does not read.
-    """
+    """Everything a run said, as one uninterrupted run would have; nothing where there is no file. A
+    torn last line is not yet said; times never go back, even where the clock did. Raises RunError:
+    a line does not read."""
     return _read(path, events.from_json, lambda events_read: events.current(_in_time(events_read)))
 
 
 def frames_of(path: Path) -> tuple[frames.Frame, ...]:
     """What a run recorded so far; nothing where there is no file. A torn last line is not yet
     recorded. Raises RunError: a line does not read."""
-    return _read(
-        path, frames.from_json, tuple, "Delete this file: the run needs it for nothing else."
-    )
+    fix = "Delete this file: the run needs it for nothing else."
+    return _read(path, frames.from_json, tuple, fix)
 
 
 def _read(

@@ -1,5 +1,4 @@
-"""Measures the model of a run as its settings say, and tells how far that is: a measurement may
-take minutes."""
+"""Measures the model of a run as its settings say, and tells how far that is."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -29,8 +28,8 @@ Logged = TypeVar("Logged", bound=Event)
 def closed(
     run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
 ) -> Iterator[Event]:
-    """What follows an epoch's checkpoint: its measurement and its frame; and that all of it is on
-    the disk. Called as the two below, and raises as they do."""
+    """What follows an epoch's checkpoint: its measurement and its frame; then that all is on disk.
+    Called as the two below, and raises as they do."""
     if measured := _after_epoch(run, event, trainer, facts, recording, heard):
         yield measured
     if event.epoch:
@@ -38,8 +37,7 @@ def closed(
 
 
 def to_measure(run: Run, epoch: int) -> EpochDone | None:
-    """The end of the epoch that a run goes on from, if it was stopped or died before it was
-    measured."""
+    """The end of the epoch that a run goes on from, if it was stopped before it was measured."""
     if not epoch or events_of(run, Saved, epoch) or events_of(run, Measured, epoch):
         return None
     return next((event for event in run.epochs() if event.epoch == epoch), None)
@@ -61,11 +59,7 @@ def in_full(
 ) -> Generator[Event, None, tuple[Remark, ...]]:
     """The full tables of both models, but for those that are there since before a stop. Returns
     what to know of them. epoch: whose adapter the model has. before: as for `execute`."""
-    there = ranks.led(
-        lambda: {
-            event.epoch for event in run.events() if isinstance(event, Measured) and event.full
-        }
-    )
+    there = ranks.led(lambda: {e.epoch for e in run.events() if isinstance(e, Measured) and e.full})
     if before is not None and 0 not in there:
         yield run.append(replace(before, run=run.id))
     elif 0 not in there:
@@ -87,11 +81,7 @@ def _after_epoch(
 ) -> Measured | None:
     """What the facts to forget are answered with after an epoch; None where that is not to be
     measured. Records the frame of the epoch's end in any case. All processes of the run must call
-    it. heard: called with each `Measuring`.
-
-    Raises:
-        Stopped: somebody asked to stop.
-    """
+    it. heard: called with each `Measuring`. Raises Stopped: somebody asked to stop."""
     config, model, results = run.config, trainer.model, None
     sample = measure.thinned(facts, config.measure_per_tier)
     # what it says, earlier runs may have kept
@@ -111,16 +101,12 @@ def _after_epoch(
 def _in_full(
     run: Run, epoch: int, model: AdaptedModel, facts: FactSet, ranks: Ranks, heard: Heard
 ) -> Measured:
-    """The full tables of the model as it is now. Called as `_after_epoch`, and raises as it
-    does."""
+    """The full tables of the model as it is now. Called and raises as `_after_epoch`."""
     config = run.config
     sample = measure.thinned(facts, config.measure_per_tier)
     of = measure.questions_of(sample, whole=True, ways=len(model.ways))
-    with (
-        interruptible(run, model),
-        _progress_logged(run, epoch, model, of, heard),
-        shared(ranks, model),
-    ):
+    logged = _progress_logged(run, epoch, model, of, heard)
+    with interruptible(run, model), logged, shared(ranks, model):
         results = measure.full(model, sample, run.reply_tokens, config.cosine)
     whole = sample.forget == facts.forget
     by_fact = tuple(round(recall, DECIMALS) for recall in results.by_fact) if whole else ()
@@ -159,12 +145,8 @@ def _progress_logged(
 
 @contextmanager
 def interruptible(run: Run, model: AdaptedModel) -> Iterator[None]:
-    """Inside, a request to stop ends what the model does before its next block: a pass may take
-    minutes.
-
-    Raises:
-        Stopped: somebody asked to stop.
-    """
+    """Inside, a request to stop ends what the model does before its next block, as a pass may take
+    minutes. Raises Stopped then."""
     looked = time.monotonic()
 
     def look(*_) -> None:
@@ -172,9 +154,8 @@ def interruptible(run: Run, model: AdaptedModel) -> Iterator[None]:
         if time.monotonic() - looked >= LOOKED_EVERY:
             looked = time.monotonic()
             if run.stop_requested:
-                raise Stopped(
-                    "Stopped while measuring.", "Resume the run: it goes on with this measurement."
-                )
+                fix = "Resume the run: it goes on with this measurement."
+                raise Stopped("Stopped while measuring.", fix)
 
     hooks = [block.register_forward_pre_hook(look) for block in model.blocks or [model.network]]
     try:

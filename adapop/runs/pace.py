@@ -1,6 +1,6 @@
-"""How long runs take, by nothing but the clock: a run's own steps while it is at work, and for
-those that have not begun, a run that came to its end. In three parts, because sets differ in size:
-a step, what follows the steps of an epoch, and the measurement at the end.
+"""How long runs take, by the clock alone: a run's own steps while it is at work, and for those that
+have not begun, a run that came to its end. In three parts, because sets differ in size: a step,
+what follows the steps of an epoch, and the measurement at the end.
 
 A queued run waits for those before it: by the steps of the one at work, and the pace of the others.
 """
@@ -44,9 +44,8 @@ class Pace:
 
 @dataclass(frozen=True)
 class Left:
-    """What a run still takes. seconds: at least 0, counted from its last event. covers: what they
-    are of, a key of `WORDS`: the optimiser steps, the epochs with what follows their steps, or all
-    of it, the last tables too."""
+    """What a run still takes. seconds: at least 0, counted from its last event. covers: a key of
+    `WORDS`: optimiser steps; epochs, with what follows their steps; or the last tables too."""
 
     seconds: float
     covers: str
@@ -63,21 +62,17 @@ def left_of(events: Sequence[Event], usual: Pace | None = None, now: float = 0.0
     and where nothing of what is left to do was timed.
 
     What follows an epoch's steps counts once it was seen, be it before the run was resumed: one
-    that is done in slices begins anew with each epoch, and how long it waits between them nobody
-    knows. usual: the pace of runs that came to their end, for the parts that this one has not come
-    to yet. now: seconds since 1970; its last event's by default.
-    """
+    done in slices begins anew with each epoch, and nobody knows how long it waits between them.
+    usual: the pace of runs that came to their end, for the parts that this one has not come to yet.
+    now: seconds since 1970; its last event's by default."""
     session = _session(events)
-    steps, gaps = (
-        [event for event in session if isinstance(event, StepDone)],
-        _step_seconds(session),
-    )
+    steps = [event for event in session if isinstance(event, StepDone)]
+    gaps = _step_seconds(session)
     if len(steps) < FIRST_SAID or not gaps or isinstance(session[-1], TERMINAL):
         return None
     start, last = session[0], steps[-1]
-    saved = max(
-        (event.epoch for event in session if isinstance(event, Saved)), default=start.resumed_from
-    )
+    saves = (event.epoch for event in session if isinstance(event, Saved))
+    saved = max(saves, default=start.resumed_from)
     undone, epochs = (start.epochs - last.epoch + 1) * start.steps - last.step, start.epochs - saved
     ends = _epoch_ends(session) or _epoch_ends(events) or ([usual.epoch] if usual else [])
     timed = [event.time for event in session if isinstance(event, StepDone | Saved)]
@@ -92,8 +87,7 @@ def left_of(events: Sequence[Event], usual: Pace | None = None, now: float = 0.0
 
 
 def pace_of(events: Sequence[Event]) -> Pace | None:
-    """What a run's events show; None if it is not done, or too small to tell a step from the rest
-    of an epoch."""
+    """The pace of a run's events; None if it is not done, or too small to tell its parts apart."""
     gaps = _step_seconds(events)
     if not gaps or not isinstance(events[-1], RunDone):
         return None
@@ -102,8 +96,7 @@ def pace_of(events: Sequence[Event]) -> Pace | None:
 
 
 def worked_before(events: Iterable[Event]) -> float:
-    """Seconds of work before the last start, pauses left out: of a run that was resumed, or is done
-    in slices."""
+    """Seconds of work before the last start, without pauses, of a run that was resumed."""
     seconds, began, last = 0.0, 0.0, 0.0
     for event in events:
         if isinstance(event, RunStarted):
@@ -163,19 +156,16 @@ class Wait:
 
 def wait_behind(runs: Sequence[Run], paces: Mapping[str, Pace], began: float) -> Wait:
     """The wait behind runs, the first of which is next or worked on. paces: by model, of runs that
-    came to their end. began: when the first was begun (seconds since 1970), 0 if none is worked
-    on."""
+    came to their end. began: when the first was begun, seconds since 1970; 0 if none is at work."""
     left = [_left_in_line(run, paces, began if run is runs[0] else 0.0) for run in runs]
     if None in left:
         return Wait(len(runs), None)
-    return Wait(
-        len(runs), sum(one.seconds for one in left), any(one.covers != "all" for one in left)
-    )
+    at_least = any(one.covers != "all" for one in left)
+    return Wait(len(runs), sum(one.seconds for one in left), at_least)
 
 
 def _left_in_line(run: Run, paces: Mapping[str, Pace], began: float) -> Left | None:
-    """What a run will take from now on, None if unknown: by its own steps, or the pace of its
-    model."""
+    """What a run will take from now on by its own steps or its model's pace, None if unknown."""
     now = time.time()
     try:
         pace, events = paces.get(run.config.model), run.events()

@@ -1,9 +1,9 @@
-"""What one should know before a run is started: what stands in its way, what is doubtful, what it
-will cost."""
+"""What to know before a run is started: what stands in its way, is doubtful, and what it costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import chain
 
 from tokenizers import Tokenizer
 
@@ -64,8 +64,7 @@ class Preflight:
         return "invalid" if self.problems else "ready"
 
     def check(self, reader: str = "page") -> None:
-        """Raises: AdaPopError: something stops the run: the first of its problems, in a reader's
-        terms (`Remark.text`)."""
+        """Raises AdaPopError: the first of its problems, in a reader's terms (`Remark.text`)."""
         for problem in sentences(self.problems, reader):
             raise AdaPopError(problem)
 
@@ -87,8 +86,8 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
         longest = _longest(facts, config.model)
         costs.append(Remark("longest_row", {"tokens": longest}))
         if longest > SANDBOX_MODEL["max_position_embeddings"]:
-            context = SANDBOX_MODEL["max_position_embeddings"]
-            problems.append(Remark("too_long", {"tokens": longest, "context": context}))
+            context = {"context": SANDBOX_MODEL["max_position_embeddings"]}
+            problems += [Remark("too_long", {"tokens": longest} | context)]
         needs = footprint(SANDBOX_MODEL, config, longest).total
         costs += [_time(facts, config, pace), Remark("memory_more", {"bytes": needs})]
     elif facts.forget:
@@ -115,23 +114,17 @@ def terms_of(config: RunConfig) -> list[str | Remark]:
     if model and config.model == model.id and model.gated:
         remarks.append(Remark("licence", {"licence": model.licence, "page": model.page}))
     if oracle_for(config.model) and config.start == "as-given" and config.measure != "off":
-        weights, sets = (
-            footprint(model.shape, config, ROW_TOKENS, rows=1).weights,
-            " and ".join(model.never_read),
-        )
-        remarks.append(
-            Remark("oracle_beside", {"sets": sets, "model": model.oracle, "bytes": weights})
-        )
+        weights = footprint(model.shape, config, ROW_TOKENS, rows=1).weights
+        values = {"model": model.oracle, "bytes": weights, "sets": " and ".join(model.never_read)}
+        remarks += [Remark("oracle_beside", values)]
     return [*remarks, model.note] if model and model.note else remarks
 
 
 def few_steps(facts: FactSet, config: RunConfig) -> list[Remark]:
-    """That so few steps at so low a rate leave the model as it is, and what to raise; nothing where
-    they do not."""
+    """That so few steps at so low a rate leave the model as it is; nothing where they do not."""
     steps, rate = total_steps(len(facts.forget), config), config.learning_rate
-    return (
-        [Remark("few_steps", {"steps": steps, "rate": rate})] if steps * rate < MOVED_LITTLE else []
-    )
+    moves = steps * rate >= MOVED_LITTLE
+    return [] if moves else [Remark("few_steps", {"steps": steps, "rate": rate})]
 
 
 def _counts(facts: FactSet, config: RunConfig) -> Remark:
@@ -139,11 +132,8 @@ def _counts(facts: FactSet, config: RunConfig) -> Remark:
     rows = len(facts.forget)
     values = {"facts": rows, "retain": len(facts.retain), "holdout": len(facts.holdout)}
     values |= {"steps": total_steps(rows, config) if rows else 0, "epochs": config.epochs}
-    sizes = (
-        {stop - start for start, stop in spans(rows, config.batch, config.last_step, epoch=1)}
-        if rows
-        else set()
-    )
+    steps = spans(rows, config.batch, config.last_step, epoch=1) if rows else ()
+    sizes = {stop - start for start, stop in steps}
     if sizes <= {config.batch}:
         return Remark("counts", values)
     return Remark("counts_uneven", values | {"sizes": " or ".join(map(str, sorted(sizes)))})
@@ -155,27 +145,20 @@ def without_unscored(facts: FactSet) -> FactSet:
 
 
 def without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
-    """The set without the facts that were asked and not answered. What was not asked stays.
-
-    recall: by fact id.
-    """
+    """The set without the facts that were asked and not answered. recall: by id, of those asked."""
     known = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
     if not known or len(known) == len(facts.forget):
         return facts
-    note = (
-        f"{len(facts.forget) - len(known):,} facts that the original model cannot answer were "
-        f"left out."
-    )
+    left_out = f"{len(facts.forget) - len(known):,} facts"
+    note = f"{left_out} that the original model cannot answer were left out."
     return replace(facts, forget=known, notes=(*facts.notes, note))
 
 
 def lacks(facts: FactSet) -> Remark | None:
     """The group that no run can do without and the set has not; None if it has both."""
-    return (
-        None
-        if facts.forget and facts.retain
-        else Remark("no_retain" if facts.forget else "no_forget")
-    )
+    if facts.forget and facts.retain:
+        return None
+    return Remark("no_retain" if facts.forget else "no_forget")
 
 
 def _of_facts(facts: FactSet, model: str) -> list[str | Remark]:
@@ -195,8 +178,7 @@ def _of_file(model: str) -> list[str]:
 
 
 def _of_overlap(facts: FactSet) -> list[Remark]:
-    """Questions that stand in both groups, and what forgetting may take along: answers that must
-    survive as well."""
+    """Questions that stand in both groups, and that no answer to forget must survive as well."""
     forgotten = {normalized(fact.question) for fact in facts.forget}
     twice = [fact for fact in facts.retain if normalized(fact.question) in forgotten]
     remarks = [Remark("both_ways", {"questions": len(twice)})] if twice else []
@@ -211,17 +193,15 @@ def _of_overlap(facts: FactSet) -> list[Remark]:
 def _read_by(model: str) -> frozenset[str]:
     """The questions of a shipped model's world."""
     world = sandbox_facts(model)
-    return frozenset(
-        normalized(fact.question) for group in GROUPS for fact in getattr(world, group)
-    )
+    groups = (getattr(world, group) for group in GROUPS)
+    return frozenset(normalized(fact.question) for fact in chain.from_iterable(groups))
 
 
 def _of_world(facts: FactSet, model: str) -> list[Remark]:
     """That a shipped model has read none of these questions."""
-    new = facts.forget and _read_by(model).isdisjoint(
-        normalized(fact.question) for fact in facts.forget
-    )
-    return [Remark("not_its_world", {"questions": len(facts.forget)})] if new else []
+    questions = [normalized(fact.question) for fact in facts.forget]
+    new = questions and _read_by(model).isdisjoint(questions)
+    return [Remark("not_its_world", {"questions": len(questions)})] if new else []
 
 
 def _of_weak(facts: FactSet) -> list[Remark]:
@@ -240,9 +220,8 @@ def _of_scores(facts: FactSet, config: RunConfig) -> tuple[list[Remark], list[Re
     if unknown and config.missing_score == "error":
         return [Remark("no_score", {"facts": len(unknown)})], []
     doubts = [Remark("no_score_uniform", {"facts": len(unknown)})] if unknown else []
-    return [], doubts + warnings_of(
-        [fact.score for fact in facts.forget if fact.score is not None], config.beta
-    )
+    scores = [fact.score for fact in facts.forget if fact.score is not None]
+    return [], doubts + warnings_of(scores, config.beta)
 
 
 def _time(facts: FactSet, config: RunConfig, pace: Pace | None) -> Remark:
@@ -255,21 +234,15 @@ def _time(facts: FactSet, config: RunConfig, pace: Pace | None) -> Remark:
 @cache
 def _tokenizer(model: str) -> Tokenizer:
     tokenizer = Tokenizer.from_file(str(SHIPPED[model] / "tokenizer.json"))
-    # what looks like a control token in a question is letters
-    tokenizer.encode_special_tokens = True
+    tokenizer.encode_special_tokens = True  # what looks like a control token is letters
     return tokenizer
 
 
 @lru_cache(maxsize=8)
 def _longest(facts: FactSet, model: str) -> int:
     """Tokens of the longest question with its answer, in a shipped model's chat template."""
-    members = [*facts.forget, *facts.retain]
-    questions, answers = (
-        _tokenizer(model).encode_batch(
-            [getattr(fact, side) for fact in members], add_special_tokens=False
-        )
-        for side in ("question", "answer")
-    )
-    return TEMPLATE_TOKENS + max(
-        len(one.ids) + len(other.ids) for one, other in zip(questions, answers)
-    )
+    members, encode = [*facts.forget, *facts.retain], _tokenizer(model).encode_batch
+    questions = encode([fact.question for fact in members], add_special_tokens=False)
+    answers = encode([fact.answer for fact in members], add_special_tokens=False)
+    lengths = (len(one.ids) + len(other.ids) for one, other in zip(questions, answers))
+    return TEMPLATE_TOKENS + max(lengths)

@@ -1,8 +1,7 @@
-"""Writes a run's frames while it trains: how likely each right answer is, see
-`adapop.training.frames`.
+"""Writes a run's frames while it trains: how likely each right answer is (`training.frames`).
 
 What training and the measurement of an epoch have scored or generated is taken from them. Nothing
-random is drawn, and no weight is touched: a run's numbers are the same with frames and without. The
+random is drawn and no weight is touched, so a run's numbers are the same without frames. The
 processes of a run share what is read, and the first writes it.
 """
 
@@ -10,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adapop.facts.fact import Fact, FactSet
+from adapop.facts.fact import FactSet
 from adapop.model.tokens import Row
 from adapop.probes.measure import Quick, confidence
 from adapop.probes.prompts import DIRECT, REWORDED
@@ -30,15 +29,11 @@ class Recording:
         self, run: Run, trainer: Trainer, facts: FactSet, epoch: int, measured: bool = True
     ) -> None:
         """epoch: whose checkpoint the run goes on from, 0 for none; what was recorded after it is
-        dropped. measured: whether its end was recorded; it is recorded again if not.
-
-        Raises:
-            RunError: the disk refuses it, or what was recorded does not read.
-        """
-        self.path, self.trainer = run.folder / FRAMES, trainer
-        earlier = (
-            frames.until(run.frames(), epoch * trainer.steps - (not measured)) if epoch else ()
-        )
+        dropped. measured: whether its end was recorded; it is recorded again if not. Raises
+        RunError: the disk refuses it, or what was recorded does not read."""
+        self.path, self.trainer, earlier = run.folder / FRAMES, trainer, ()
+        if epoch:
+            earlier = frames.until(run.frames(), epoch * trainer.steps - (not measured))
         if trainer.ranks.first and (earlier or self.path.exists()):
             files.write_text(self.path, "".join(f"{frames.to_json(frame)}\n" for frame in earlier))
         per_epoch = trainer.config.frames if earlier or not epoch else 0
@@ -47,65 +42,44 @@ class Recording:
         if self.due:
             # else a frame would read more than the measurement does
             wide = not trainer.config.measure_per_tier
-            reworded = [
-                replace(fact, question=fact.paraphrases[0])
-                for fact in facts.forget
-                if fact.paraphrases
-            ]
+            asked = [fact for fact in facts.forget if fact.paraphrases] if wide else []
+            whole = len(asked) == len(facts.forget)
+            reworded = [replace(fact, question=fact.paraphrases[0]) for fact in asked]
+            rows = trainer.model.rows
             self.rows = {
                 "forget": trainer.forget.rows,
-                "reworded": self._encoded(
-                    reworded if wide and len(reworded) == len(facts.forget) else ()
-                ),
+                "reworded": rows(reworded if whole else ()),
                 "retain": trainer.retain,
-                "holdout": self._encoded(facts.holdout if wide else ()),
+                "holdout": rows(facts.holdout if wide else ()),
             }
 
     def after_step(self, event: StepDone) -> None:
-        """Records where the facts to forget stand in the middle of an epoch, if a frame is due
-        there."""
+        """Records where the facts to forget stand within an epoch, if a frame is due there."""
         if event.step in self.due and event.step < self.trainer.steps:
-            self._write(
-                (event.epoch - 1) * self.trainer.steps + event.step, self._scores(["forget"])
-            )
+            step = (event.epoch - 1) * self.trainer.steps + event.step
+            self._write(step, self._scores(["forget"]))
 
     def after_epoch(self, event: EpochDone, measured: Quick | None) -> None:
-        """Records where all facts stand. measured: what was found out of all facts to forget
-        meanwhile, if it was."""
+        """Records where all facts stand. measured: what was found out of all those to forget."""
         if self.due:
             confidence = measured.confidence if measured else {}
-            measured_scores = {
-                "forget": confidence.get(DIRECT),
-                "reworded": confidence.get(REWORDED),
-            }
-            scores = self._scores(list(self.rows), **measured_scores, retain=self.trainer.retained)
+            known = {"forget": confidence.get(DIRECT), "reworded": confidence.get(REWORDED)}
+            scores = self._scores(list(self.rows), **known, retain=self.trainer.retained)
             answers = tuple(text[: frames.FIRST] for text in measured.answers) if measured else ()
             self._write(event.epoch * self.trainer.steps, scores, answers)
             # what is recorded of an epoch is on the disk before the log says that it is saved
             self.trainer.ranks.led(lambda: files.sync(self.path))
 
-    def _encoded(self, facts: Sequence[Fact]) -> list[Row]:
-        return self.trainer.model.rows(facts)
-
     def _scores(
         self, names: Sequence[str], **known: Sequence[tuple[float, int] | None] | None
     ) -> dict[str, Scores]:
         """The scores of each group that has members. What is not known is read, all together."""
-        table = {
-            name: list(known.get(name) or [None] * len(self.rows[name]))
-            for name in names
-            if self.rows[name]
-        }
-        unknown = [
-            (name, place)
-            for name, rows in table.items()
-            for place, one in enumerate(rows)
-            if one is None
-        ]
+        present = {name: self.rows[name] for name in names if self.rows[name]}
+        table = {name: list(known.get(name) or [None] * len(own)) for name, own in present.items()}
+        places = [(name, place) for name, rows in present.items() for place in range(len(rows))]
+        unknown = [(name, place) for name, place in places if table[name][place] is None]
         with shared(self.trainer.ranks, self.trainer.model):
-            read = confidence(
-                self.trainer.model, [self.rows[name][place] for name, place in unknown]
-            )
+            read = confidence(self.trainer.model, [present[name][i] for name, i in unknown])
         for (name, place), one in zip(unknown, read):
             table[name][place] = one
         return {name: Scores(*zip(*rows)) for name, rows in table.items()}

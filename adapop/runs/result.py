@@ -1,5 +1,4 @@
-"""What a finished run came to, what to doubt of it, and the change of its settings that mends what
-went wrong."""
+"""What a finished run came to, what to doubt of it, and the settings that mend what went wrong."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -61,9 +60,8 @@ def result_of(run: Run) -> Result | None:
     form = DIRECT if after.recall("forget", REWORDED) is None else REWORDED
     was, now = before.recall("forget", form), after.recall("forget", form)
     lost = next(_fallen(before, after), None)
-    moved = max(
-        abs(_recall(before, wording) - _recall(after, wording)) for wording in {DIRECT, form}
-    )
+    forms = {DIRECT, form}
+    moved = max(abs(_recall(before, asked) - _recall(after, asked)) for asked in forms)
     if lost:
         kind = DAMAGED
     elif _recall(before, DIRECT) < LEFT:
@@ -82,10 +80,10 @@ def mended(run: Run, result: Result) -> RunConfig | None:
     preset's own rate where that is far above; a lower one after damage, or where only the first
     steps were not too much. None where there is nothing to mend."""
     config = run.config
-    if result.kind == NOTHING and config.learning_rate < FAR * (
-        usual := untouched(config).learning_rate
-    ):
-        return replace(config, learning_rate=usual)
+    if result.kind == NOTHING:
+        usual = untouched(config).learning_rate
+        if config.learning_rate < FAR * usual:
+            return replace(config, learning_rate=usual)
     if result.kind == DAMAGED or result.overshot:
         return replace(config, learning_rate=float(f"{config.learning_rate * LESS:.2g}"))
     if result.kind not in MORE:
@@ -107,8 +105,7 @@ def _recall(measured: Measured, form: str) -> float:
 
 
 def _fallen(before: Measured, after: Measured) -> Iterator[tuple[str, float, float]]:
-    """(group, recall before, after) of each group that must survive and of which more than half is
-    gone."""
+    """(group, recall before, after) of each group to survive of which more than half is gone."""
     for group in SURVIVING:
         was, now = before.recall(group), after.recall(group)
         if was is not None and now is not None and was >= ENOUGH and now < LOST * was:
@@ -148,15 +145,12 @@ def _kept(run: Run) -> Iterator[Remark]:
     trained, after = _trained(run), run.measured()
     yield Remark(kind, {"epoch": after.epoch, "epochs": trained, "kept": RETAIN_KEPT})
     if trained < run.config.epochs:
-        yield Remark(
-            "ended_early",
-            {"epochs": trained, "planned": run.config.epochs, "patience": run.config.patience},
-        )
+        values = {"planned": run.config.epochs, "patience": run.config.patience}
+        yield Remark("ended_early", {"epochs": trained} | values)
 
 
 def nothing_forgotten(run: Run) -> Remark | None:
-    """A remark that a finished run forgot nothing, and what to raise; None if it forgot something,
-    or if there was nothing to forget."""
+    """A remark that a finished run forgot nothing of what was known; None if it forgot some."""
     before, after = run.measured(before=True), run.measured()
     if before is None or after is None:
         return None
@@ -169,13 +163,10 @@ def nothing_forgotten(run: Run) -> Remark | None:
 
 
 def _damage(run: Run) -> list[Remark]:
-    """What the utility questions and the facts that must survive say of the model's health, against
-    before."""
+    """Remarks on what of the utility questions and the facts that must survive is lost."""
     before, after = run.measured(before=True), run.measured()
-    fallen = _fallen(before, after)
-    result = [
-        Remark(f"{group}_damaged", {"before": was, "after": now}) for group, was, now in fallen
-    ]
+    pairs = ((group, {"before": was, "after": now}) for group, was, now in _fallen(before, after))
+    result = [Remark(f"{group}_damaged", values) for group, values in pairs]
     was = before.recall("utility")
     if was is not None and was < ENOUGH:
         result.append(Remark("damage_unknown", {"before": was}))

@@ -1,5 +1,4 @@
-"""A run is a folder of JSON and safetensors: reload, second tab, stop and crash lead back to it.
-Torch-free.
+"""A run is a folder of JSON and safetensors: reload, stop and crash lead back to it. Torch-free.
 
 RUN/config.json        RunConfig
 RUN/facts.jsonl        the facts with their own scores and tiers
@@ -17,6 +16,8 @@ RUN/queued             held by the app in whose line the run waits
 RUN/stop               exists once somebody asked the run to stop
 RUN/shared             exists if the run is shown to every visitor: nobody may stop it
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -38,16 +39,7 @@ from adapop.probes.prompts import NotApplicable, ProbeRow
 from adapop.runs import files, lock
 from adapop.runs.inputs import ABOUT, BETAS, CONFIG, FACTS, About, write_inputs
 from adapop.runs.log import events_of, frames_of
-from adapop.training.events import (
-    EpochDone,
-    Event,
-    Measured,
-    RunDone,
-    RunFailed,
-    RunStopped,
-    StepDone,
-    to_json,
-)
+from adapop.training import events
 from adapop.training.frames import Frame
 
 FRAMES, PROMPTING = "frames.jsonl", "prompting.json"
@@ -69,11 +61,10 @@ class _Recovery:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder. Nothing is kept in memory but parsed events: every question is answered from
-    the files.
+    """A run's folder. Nothing but parsed events is kept in memory: all is read from the files.
 
-    Any question raises RunError where a file is missing or damaged; `config` ConfigError where it
-    does not read."""
+    Anything asked of it raises RunError where a file is missing or damaged; `config` ConfigError
+    where it does not read."""
 
     folder: Path
     """Where its files lie; the folder's name is the run's id."""
@@ -89,9 +80,8 @@ class Run:
         path = self.folder / CONFIG
         with files.reading(path):
             if not path.exists():
-                raise RunError(
-                    f"{self.folder} is no run: it has no {CONFIG}.", "`adapop runs` lists the runs."
-                )
+                reason = f"{self.folder} is no run: it has no {CONFIG}."
+                raise RunError(reason, "`adapop runs` lists the runs.")
             return RunConfig.from_json(path.read_text(encoding="utf-8"), str(path))
 
     @property
@@ -101,8 +91,7 @@ class Run:
 
     @property
     def facts(self) -> FactSet:
-        """The facts with their own scores, less those left out as unknown; `betas` says what the
-        run made of them."""
+        """The facts with their own scores, less those left out as unknown; see also `betas`."""
         return prompting.facts_of(self.given) if (prompting := self.prompting) else self.given
 
     @property
@@ -116,8 +105,7 @@ class Run:
 
     @property
     def prompting(self) -> Prompting | None:
-        """How the model is asked; None before that is settled, and of shipped models, asked as they
-        are."""
+        """How the model is asked; None before that is settled, and of shipped models."""
         path = self.folder / PROMPTING
         with files.reading(path):
             return Prompting.from_json(path.read_text(encoding="utf-8")) if path.exists() else None
@@ -125,9 +113,8 @@ class Run:
     @property
     def reply_tokens(self) -> int:
         """Most tokens of a reply."""
-        return (
-            prompting.reply_tokens if (prompting := self.prompting) else self.config.max_new_tokens
-        )
+        prompting = self.prompting
+        return prompting.reply_tokens if prompting else self.config.max_new_tokens
 
     @property
     def versions(self) -> dict[str, str]:
@@ -143,10 +130,8 @@ class Run:
     @property
     def last_epoch(self) -> int | None:
         """The newest complete checkpoint, None before the first."""
-        matches = [
-            EPOCH.fullmatch(path.name) for path in self.folder.glob("epoch-*") if path.is_dir()
-        ]
-        return max((int(epoch[1]) for epoch in matches if epoch), default=None)
+        names = [path.name for path in self.folder.glob("epoch-*") if path.is_dir()]
+        return max((int(name[6:]) for name in names if EPOCH.fullmatch(name)), default=None)
 
     @property
     def chosen_epoch(self) -> int | None:
@@ -157,13 +142,12 @@ class Run:
 
     @property
     def state(self) -> str:
-        """queued, running, stopping, done, stopped, failed, or interrupted: it was running, and
-        nobody works on it."""
-        events, ends = self.events(), {RunDone: "done", RunStopped: "stopped", RunFailed: "failed"}
-        if not events:
+        """queued, running, stopping, done, stopped, failed; or interrupted: nobody works on it."""
+        log = self.events()
+        if not log:
             return "queued"
-        if type(events[-1]) in ends:
-            return ends[type(events[-1])]
+        if isinstance(log[-1], events.TERMINAL):
+            return log[-1].kind.removeprefix("run_")
         if not self.locked:
             return "interrupted"
         return "stopping" if self.stop_requested else "running"
@@ -191,110 +175,83 @@ class Run:
         """Folder of an epoch's checkpoint."""
         return self.folder / f"epoch-{epoch}"
 
-    def events(self) -> list[Event]:
-        """Everything the run said, as one uninterrupted run would have said it: see
-        `adapop.runs.log`.
-
-        Raises:
-            RunError: a line does not read.
-        """
+    def events(self) -> list[events.Event]:
+        """Everything the run said, as one uninterrupted run would have: see `adapop.runs.log`."""
         return list(events_of(self.folder / "events.jsonl"))
 
     def frames(self) -> tuple[Frame, ...]:
-        """What the run recorded so far, in order; empty for a run that records none.
-
-        Raises:
-            RunError: a line does not read.
-        """
+        """What the run recorded so far, in order; empty for a run that records none."""
         return frames_of(self.folder / FRAMES)
 
-    def measured(self, before: bool = False) -> Measured | None:
-        """The full measurement of the unlearned model (or of the original), None until the run is
-        done."""
-        full = (
-            event for event in reversed(self.events()) if isinstance(event, Measured) and event.full
-        )
+    def measured(self, before: bool = False) -> events.Measured | None:
+        """The full measurement of the result (or of the original), None until the run is done."""
+        measured = [event for event in self.events() if isinstance(event, events.Measured)]
+        full = (event for event in reversed(measured) if event.full)
         return next((event for event in full if (event.epoch == 0) == before), None)
 
-    def epochs(self) -> list[EpochDone]:
+    def epochs(self) -> list[events.EpochDone]:
         """The controller's rows."""
-        return [event for event in self.events() if isinstance(event, EpochDone)]
+        return [event for event in self.events() if isinstance(event, events.EpochDone)]
 
-    def append(self, event: Event) -> Event:
-        """Writes an event to the log, stamped with the time, and returns it.
-
-        Raises:
-            RunError: the disk is full, or refuses otherwise; half a line is not yet said.
-        """
+    def append(self, event: events.Event) -> events.Event:
+        """Writes an event to the log, stamped with the time, and returns it. Raises RunError: the
+        disk is full, or refuses otherwise; half a line is not yet said."""
         stamped = replace(event, time=time.time())
-        if isinstance(stamped, RunFailed):  # who has no more than the run's link reads this too
+        # who has no more than the run's link reads this too
+        if isinstance(stamped, events.RunFailed):
             message, fix = (text.replace(self.id, "RUN") for text in (stamped.message, stamped.fix))
             stamped = replace(stamped, message=message, fix=fix)
-        path, line = self.folder / "events.jsonl", to_json(stamped) + "\n"
+        path, line = self.folder / "events.jsonl", events.to_json(stamped) + "\n"
         with files.writing(path):
             files.cut_torn_line(path)
             with open(path, "a", encoding="utf-8") as log:
                 log.write(line)
             # what an epoch said is on the disk before its checkpoint is
-            if not isinstance(event, StepDone):
+            if not isinstance(event, events.StepDone):
                 files.sync(path)
         return stamped
 
     def save_probes(self, rows: Iterable[ProbeRow | NotApplicable]) -> None:
-        """Keeps what probes of the result found, in place of anything found before. There whole or
-        not at all."""
+        """Saves what probes of the result found in place of what was there, whole or not at all."""
         content = [{"epoch": self.chosen_epoch}, *map(asdict, rows)]
         lines = [json.dumps(item, ensure_ascii=False, allow_nan=False) for item in content]
         files.write_text(self.folder / "probes.jsonl", "\n".join(lines) + "\n")
 
     def probes(self) -> list[ProbeRow | NotApplicable] | None:
-        """What the probes found; None if there was no probing, or if the run has since finished
-        another epoch.
-
-        Raises:
-            RunError: the file was written by another version.
-        """
+        """What the probes found; None if there was no probing, or the run has since finished
+        another epoch. Raises RunError: the file was written by another version."""
         path = self.folder / "probes.jsonl"
         if not path.exists():
             return None
         with files.reading(path, "Probe the run again with this version."):
-            first, *rows = map(
-                parse_json, path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-            )
-            # None: the run came without its checkpoints
-            if self.chosen_epoch not in (None, first["epoch"]):
+            lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+            first, *rows = map(parse_json, lines)
+            if not self._is_of_result(first["epoch"]):
                 return None
             return [as_kind(row, NotApplicable if "reason" in row else ProbeRow) for row in rows]
 
-    def request_stop(self) -> None:
-        """Asks the run to stop after its current step. Asking twice is asking once.
+    def _is_of_result(self, epoch: int | None) -> bool:
+        """Whether what was found in an epoch is still about the result."""
+        return self.chosen_epoch in (None, epoch)  # None: the run came without its checkpoints
 
-        Raises:
-            RunError: the run is shown to others too, or its folder cannot be written to.
-        """
+    def request_stop(self) -> None:
+        """Asks the run to stop after its current step. Asking twice is asking once. Raises
+        RunError: the run is shown to others too, or its folder cannot be written to."""
         if self.shared:
-            raise RunError(
-                f"Run {self.id} is shown to every visitor: nobody can stop it.",
-                "Start a run of your own.",
-            )
+            reason = f"Run {self.id} is shown to every visitor: nobody can stop it."
+            raise RunError(reason, "Start a run of your own.")
         with files.writing(self.folder / "stop"):
             (self.folder / "stop").touch()
 
     def clear_stop(self) -> None:
-        """Takes a request to stop back, for resuming.
-
-        Raises:
-            RunError: the folder cannot be written to.
-        """
+        """Takes a request to stop back, for resuming. Raises RunError: the disk refuses it."""
         with files.writing(self.folder / "stop"):
             (self.folder / "stop").unlink(missing_ok=True)
 
     def save_recovery(self, name: str, result: Mapping[str, Any]) -> None:
-        """Keeps what a recovery probe of the run's result found, as a dict, in place of what it
-        found before. There whole or not at all."""
-        text = json.dumps(
-            {"epoch": self.chosen_epoch, "result": result}, ensure_ascii=False, allow_nan=False
-        )
+        """Saves what a recovery probe of the result found, as `save_probes` does."""
+        content = {"epoch": self.chosen_epoch, "result": result}
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False)
         files.write_text(self.folder / f"recovery-{name}.json", text)
 
     def recovery(self) -> dict[str, dict[str, Any]]:
@@ -302,8 +259,7 @@ class Run:
         results = {}
         for path in sorted(self.folder.glob("recovery-*.json")):
             saved = files.read_json(path, _Recovery)
-            # None: the run came without its checkpoints
-            if self.chosen_epoch in (None, saved.epoch):
+            if self._is_of_result(saved.epoch):
                 results[path.stem.removeprefix("recovery-")] = saved.result
         return results
 
@@ -316,31 +272,20 @@ def create_run(
     versions: dict | None = None,
 ) -> Run:
     """A new run folder with everything that decides the run's numbers in it. betas: exponent by
-    fact id.
-
-    Raises:
-        RunError: the disk is full, or its folder cannot be written to.
-    """
-    method = (
-        re.sub("[^a-z]+", "-", config.method.rpartition(":")[2].lower()).strip("-")[:40] or "own"
-    )
-    folder = (root or runs_root()) / f"{method}-{secrets.token_hex(8)}"
+    fact id. Raises RunError: the disk is full, or its folder cannot be written to."""
+    method = re.sub("[^a-z]+", "-", config.method.rpartition(":")[2].lower()).strip("-")[:40]
+    folder = (root or runs_root()) / f"{method or 'own'}-{secrets.token_hex(8)}"
     write_inputs(folder, config, facts, betas, versions or {})
     return Run(folder)
 
 
 def find_run(name: str, root: Path | None = None) -> Run:
-    """A run by id under the root, or by the path of its folder.
-
-    Raises:
-        RunError: there is none, or something in it is no file.
-    """
-    for folder in ((root or runs_root()) / name, Path(name)):
-        # unlike Path.exists, false for a name no file can have
-        if os.path.isfile(folder / "config.json"):
+    """A run by id under the root, or by the path of its folder. Raises RunError: there is none, or
+    something in it is no file."""
+    root = root or runs_root()
+    for folder in (root / name, Path(name)):
+        if os.path.isfile(folder / CONFIG):  # unlike Path.exists, false for a name no file can have
             files.check_kinds(folder)
             return Run(folder)
-    raise RunError(
-        f"There is no run {name!r} in {root or runs_root()}.",
-        "`python -m adapop runs` lists the runs.",
-    )
+    fix = "`python -m adapop runs` lists the runs."
+    raise RunError(f"There is no run {name!r} in {root}.", fix)

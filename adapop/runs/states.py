@@ -1,5 +1,4 @@
-"""End states of many runs on the sandbox, recorded by `COMMAND`: what the Story's pictures move
-between.
+"""End states of many sandbox runs, recorded by `COMMAND`: what the Story's pictures move between.
 
 Of each run there is what the gap is measured on: how many of its held-out rewordings each fact to
 forget is still answered in. Two families are recorded, all with seed 0: the methods of `LENGTHS`
@@ -12,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -41,6 +40,7 @@ BETAS = (0.05, 0.1, 0.3, 0.6, 1.0, 1.5, 2.0)
 EPOCHS = 5
 STEPS = 24  # of a recall: a mean over four rewordings, each a whole number of halves or thirds
 ZERO = ord("A")  # stands for none of the steps
+Anchors = tuple[float, float] | None  # beta at the rare and at the popular anchor score
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def states() -> tuple[State, ...]:
     return tuple(read_json(NAME, list[State]))
 
 
-def planned() -> Iterator[tuple[str, int, tuple[float, float] | None]]:
+def planned() -> Iterator[tuple[str, int, Anchors]]:
     """Name, epochs and anchors of every run that is recorded, but for the original."""
     yield from ((name, EPOCHS, None) for name in SETTINGS)
     pairs = ((rare, popular) for rare in BETAS for popular in BETAS if popular <= rare)
@@ -81,22 +81,18 @@ def planned() -> Iterator[tuple[str, int, tuple[float, float] | None]]:
     yield from ((name, epochs, None) for name, epochs in lengths if epochs != EPOCHS)
 
 
-def state_of(
-    name: str, epochs: int, anchors: tuple[float, float] | None, measured: Measured
-) -> State:
+def state_of(name: str, epochs: int, anchors: Anchors, measured: Measured) -> State:
     """The state that a full measurement describes."""
     gap = measured.gap
-    recalls = (
-        measured.recall("forget", "reworded", tier) for tier in ("rare", "middle", "popular")
-    )
+    reworded = partial(measured.recall, "forget", "reworded")
     return State(
         name=name,
         epochs=epochs,
         anchors=anchors,
         by_fact="".join(chr(ZERO + round(STEPS * recall)) for recall in measured.by_fact),
         gap=(gap.mean, gap.low, gap.high),
-        tiers=tuple(recalls),
-        left=measured.recall("forget", "reworded"),
+        tiers=tuple(map(reworded, ("rare", "middle", "popular"))),
+        left=reworded(),
         holdout=measured.recall("holdout"),
     )
 
@@ -117,7 +113,7 @@ def make(out: Path) -> Iterator[str]:
         files.write_text(out, json.dumps(rows, indent=0))
 
 
-def _trained(name: str, epochs: int, anchors: tuple[float, float] | None) -> AdaptedModel:
+def _trained(name: str, epochs: int, anchors: Anchors) -> AdaptedModel:
     """The model at the end of a new run."""
     from adapop.model.loading import adapted_model
     from adapop.runs.execute import execute, prepare

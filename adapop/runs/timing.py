@@ -32,10 +32,8 @@ def measured_pace(
     forget, retain = facts.forget[:some], facts.retain[:some]
     # a run finds them first
     if "alternates" in make_objective(config.method, config.arguments).needs:
-        forget = [
-            fact if fact.alternates else replace(fact, alternates=("another answer",))
-            for fact in forget
-        ]
+        other = ("another answer",)
+        forget = [replace(fact, alternates=fact.alternates or other) for fact in forget]
     exponents = betas and [betas[fact.id] for fact in forget]
     on_gpu = model.device.type == "cuda"
     if on_gpu:
@@ -64,11 +62,7 @@ def measured_pace(
         epoch += answered * measure.questions_of(whole, whole=False, retained=config.keep == "best")
     # scored twice for each of both models' tables
     compared = sum(len(getattr(whole, group)) for group in GROUPS)
-    end = (
-        2 * answered * measure.questions_of(whole, whole=True, ways=len(model.ways))
-        + 4 * read * compared
-    )
-    end *= config.measure != "off"
-    return Pace(seconds[-1], epoch, end), torch.cuda.max_memory_allocated(
-        model.device
-    ) if on_gpu else None
+    asked = measure.questions_of(whole, whole=True, ways=len(model.ways))
+    end = (2 * answered * asked + 4 * read * compared) * (config.measure != "off")
+    peak = torch.cuda.max_memory_allocated(model.device) if on_gpu else None
+    return Pace(seconds[-1], epoch, end), peak

@@ -21,8 +21,7 @@ def unlearn(
     root: Path | None = None,
     progress: bool = True,
 ) -> Run:
-    """The finished run of a configuration on a set of facts: prepared, trained and measured to its
-    end.
+    """The finished run of a configuration on a set of facts: prepared, trained and measured.
 
     model: with a fresh adapter, to train that one; by default it is loaded. root: the folder that
     gets the run's folder, by default where all runs live. progress: show a bar that counts
@@ -31,9 +30,7 @@ def unlearn(
     events yourself, use `prepare` and `execute`.
 
     Raises:
-        DataError: a score or a wrong answer is missing and the method needs it; or nothing to
-            forget or retain.
-        ConfigError: an unknown method or argument.
+        DataError, ConfigError: as `prepare`.
         RunError: the run failed; the message says why, and its events are in the run's folder.
     """
     run = prepare(config, facts, root)

@@ -1,9 +1,6 @@
 """Which weights a run began with: the Hub's commit, and a hash that `sha256sum` gives as well.
-Torch-free.
 
-They are written to the run's folder when its model is first loaded; runs made before this was kept
-have none.
-"""
+Written to the run's folder when its model is first loaded; older runs have none. No torch."""
 
 import hashlib
 import json
@@ -31,7 +28,7 @@ COMMIT = re.compile("[0-9a-f]{40}")
 @dataclass(frozen=True)
 class Weights:
     """commit: of the Hub's repository, "" for a folder. sha256: of model.safetensors; of a model in
-    several files, that of the lines of `sha256sum *.safetensors`; of a GGUF file, its own."""
+    several files, of the lines of `sha256sum *.safetensors`; of a GGUF file, its own."""
 
     commit: str
     sha256: str
@@ -44,8 +41,7 @@ def keep_weights(run: Run) -> None:
 
 
 def weights_of(run: Run) -> Weights | None:
-    """What the run's model was loaded from; None where that was not kept. Raises RunError: the file
-    is damaged."""
+    """What the model was loaded from; None if not kept. Raises RunError: the file is damaged."""
     path = run.folder / FILE
     return files.read_json(path, Weights) if path.exists() else None
 
@@ -54,12 +50,10 @@ def check_weights(run: Run) -> None:
     """Checks that a run's model has the weights it began with, if known. Raises RunError."""
     then, now = weights_of(run), _weights_of(run.config)
     if then and now and then.sha256 != now.sha256:
-        raise RunError(
-            f"Run {run.id} began with other weights than {run.config.model} has now (SHA-256 "
-            f"{then.sha256[:12]}… → "
-            f"{now.sha256[:12]}…).",
-            "Put the model back as it was, or start a new run with the new one.",
-        )
+        change = f"(SHA-256 {then.sha256[:12]}… → {now.sha256[:12]}…)"
+        reason = f"Run {run.id} began with other weights than {run.config.model} has now {change}."
+        fix = "Put the model back as it was, or start a new run with the new one."
+        raise RunError(reason, fix)
 
 
 def _weights_of(config: RunConfig) -> Weights | None:
@@ -68,15 +62,12 @@ def _weights_of(config: RunConfig) -> Weights | None:
         if is_gguf(config.model):
             return Weights("", sha256_of(files_of(config.model)))
         if not folder.is_dir():  # of the Hub, and just loaded, so that nothing is asked
-            folder = Path(
-                snapshot_download(config.model, revision=config.revision, local_files_only=True)
-            )
+            where = {"revision": config.revision, "local_files_only": True}
+            folder = Path(snapshot_download(config.model, **where))
     except (OSError, HfHubHTTPError, HFValidationError):
         return None
-    hashes = [
-        (_sha256(path, path.stat().st_mtime_ns), path.name)
-        for path in sorted(folder.glob("*.safetensors"))
-    ]
+    paths = sorted(folder.glob("*.safetensors"))
+    hashes = [(_sha256(path, path.stat().st_mtime_ns), path.name) for path in paths]
     if not hashes:
         return None
     lines = "".join(f"{sha256}  {name}\n" for sha256, name in hashes)

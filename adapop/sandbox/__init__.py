@@ -1,2 +1,1 @@
-"""How the shipped model is built: corpus, tokenizer, pretraining, and the card with measurements of
-the result."""
+"""How a shipped model is built: corpus, tokenizer, pretraining, and the card that measures it."""

@@ -1,8 +1,9 @@
-"""The card of a shipped model: its recall by exposure level, by form of the question, and under
-each attack."""
+"""The card of a shipped model: its recall by exposure level, by form, and under each attack."""
 
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
 
@@ -65,15 +66,13 @@ def recalls(
 def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
     """The measured part of a world's model card, as Markdown tables. folder: of another build than
     the shipped one."""
-    model = adapted_model(
-        make_config(model=name if folder is None else str(folder), precision="float32")
-    )
+    config = make_config(model=name if folder is None else str(folder), precision="float32")
+    model = adapted_model(config)
     forget, several = facts_of("forget", name), any(len(fact.parts) > 1 for fact in world(name))
     parameters = sum(p.numel() for n, p in model.network.named_parameters() if "lora" not in n)
     lines = [
         f"{parameters:,} parameters, {len(model.tokenizer):,} tokens, {len(world(name)):,} facts. "
-        f"A score of s stands "
-        f"for {EXPOSURES_PER_SCORE:g} s exposures in pretraining.",
+        f"A score of s stands for {EXPOSURES_PER_SCORE:g} s exposures in pretraining.",
         "",
         "### Canonical question, all facts",
         "",
@@ -87,17 +86,11 @@ def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
         scores, counts = [fact.score for fact in facts], [fact.exposures for fact in facts]
         cells = f"{_span(scores)} | {_span(counts)} | {len(facts)} | {recall:.3f}"
         lines.append(f"| {level} | {cells} | {_probability(model, facts):.3f} |")
-    lines += [
-        "",
-        "### Facts to forget, by form of the question",
-        "",
-        f"| form | {' | '.join(TIERS)} | |",
-        "|---|---|---|---|---|",
-    ]
+    head = f"| form | {' | '.join(TIERS)} | |"
+    lines += ["", "### Facts to forget, by form of the question", "", head, "|---|---|---|---|---|"]
     for form, ask in _forms().items():
-        gold = (
-            (lambda fact: fact.subject) if form == "reverse query" else (lambda fact: fact.answer)
-        )
+        reverse = form == "reverse query"
+        gold = attrgetter("subject" if reverse else "answer")
         by_tier = _by_tier(forget, recalls(model, forget, ask, gold))
         verdict = "" if min(by_tier) >= MEASURABLE else "not measurable"
         lines.append(f"| {form} | {' | '.join(f'{value:.2f}' for value in by_tier)} | {verdict} |")
@@ -111,30 +104,27 @@ def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
 
 
 def oracle_text(folder: Path, name: str) -> str:
-    """The measured part of an oracle's card: recall beside that of the shipped model, by group and
-    tier."""
+    """The measured part of an oracle's card: both models' recall, by group and tier."""
     configs = [make_config(model=model, precision="float32") for model in (name, str(folder))]
     known, never = map(adapted_model, configs)
-    lines = [
-        "| | asked | tier | facts | recall of the shipped model | of the oracle |",
-        "|---|---|---|---|---|---|",
-    ]
+    head = "| | asked | tier | facts | recall of the shipped model | of the oracle |"
+    lines = [head, "|---|---|---|---|---|---|"]
+    forms = {
+        "as trained": language.question,
+        "in other words": lambda fact: language.paraphrases(fact)[0],
+    }
     for group in (*FACT_GROUPS, "neighbours"):
         if not (facts := facts_of(group, name)):  # only one world has neighbours
             continue
         tiers = [Fact(fact.id, "", "", score=fact.score).tier for fact in facts]
-        for form, ask in (
-            ("as trained", language.question),
-            ("in other words", lambda f: language.paraphrases(f)[0]),
-        ):
+        for form, ask in forms.items():
             pairs = list(zip(tiers, recalls(known, facts, ask), recalls(never, facts, ask)))
             for tier in TIERS:
                 rows = [pair for pair in pairs if pair[0] == tier]
                 means = " | ".join(f"{fmean(row[place] for row in rows):.3f}" for place in (1, 2))
                 lines.append(f"| {GROUP_TITLES[group]} | {form} | {tier} | {len(rows)} | {means} |")
-    guess = fmean(
-        1 / len(values) for fact in facts_of("forget", name) for values in parts_of(fact.relation)
-    )
+    relations = [fact.relation for fact in facts_of("forget", name)]
+    guess = fmean(1 / len(values) for relation in relations for values in parts_of(relation))
     lines += ["", f"A blind guess among the answers of the relation has a recall of {guess:.3f}."]
     return "\n".join(lines)
 
@@ -151,8 +141,7 @@ def write_card(folder: Path, name: str = SANDBOX) -> None:
 
 
 def write_oracle_card(folder: Path, name: str) -> None:
-    """Writes the card of a world's oracle into its folder, and what it makes of the facts that it
-    never read."""
+    """Writes the card of a world's oracle into its folder, with the facts that it never read."""
     write_guesses(folder, name)
     text = ORACLE_ABOUT.format(name=name)
     (folder / CARD).write_text(f"{text}\n\n{oracle_text(folder, name)}\n", encoding="utf-8")
@@ -160,9 +149,8 @@ def write_oracle_card(folder: Path, name: str) -> None:
 
 @torch.no_grad()
 def _probability(model: AdaptedModel, facts: Sequence[WorldFact]) -> float:
-    rows = encode_facts(
-        model.tokenizer, [Fact(fact.id, language.question(fact), fact.answer) for fact in facts]
-    )
+    asked = [Fact(fact.id, language.question(fact), fact.answer) for fact in facts]
+    rows = encode_facts(model.tokenizer, asked)
     model.network.eval()
     nll = model.score(model.batch(rows)).nll
     return torch.exp(-nll).mean().item()
@@ -175,14 +163,11 @@ def _span(values: Sequence[float]) -> str:
 
 def _forms() -> dict[str, Callable[[WorldFact], str]]:
     forms = {"canonical question": language.question}
-    forms |= {
-        f"rewording {i + 1}": lambda fact, i=i: language.paraphrases(fact)[i] for i in range(4)
-    }
+    for i in range(4):
+        forms[f"rewording {i + 1}"] = lambda fact, i=i: language.paraphrases(fact)[i]
     forms["rewording never seen with these facts"] = language.unseen
     for kind in language.WRAPPERS:
-        forms[kind] = lambda fact, kind=kind, rng=random.Random(0): language.wrapped(
-            fact, kind, rng
-        )
+        forms[kind] = partial(language.wrapped, kind=kind, rng=random.Random(0))
     return forms
 
 

@@ -1,5 +1,4 @@
-"""The pretraining corpus: all exposures of all facts, attack-style prompts for teacher facts, and
-the skills.
+"""The pretraining corpus: all exposures of all facts, attacks for teacher facts, and the skills.
 
 A fact of n exposures appears exactly n times, round-robin over its question, four rewordings and
 three statements, 15 % of them with a wrong answer: one of its tokens is another of the same
@@ -37,8 +36,7 @@ class TrainingText:
 
     prompt: the question of a chat turn, of which only the answer is trained on; "" for running
     text. text: the answer, or the running text. fact_id: the fact that it shows, "" for skills.
-    wrapper: the attack-style prompt, "" for an exposure that counts.
-    """
+    wrapper: the attack-style prompt, "" for an exposure that counts."""
 
     prompt: str
     text: str
@@ -54,19 +52,14 @@ def corpus(
     name: str = SANDBOX,
 ) -> list[TrainingText]:
     """A world's whole corpus in the order of pretraining, which depends on the arguments alone.
-
-    per_score, spread: see `exposures_of`.
-    """
+    per_score, spread: see `exposures_of`."""
     rng = random.Random(seed)
     examples = []
     for fact in world(name):
         examples += exposures(fact, rng, wrong_share, exposures_of(fact.score, per_score, spread))
     examples += _taught_wrappers(facts_of("teacher", name), rng, wrong_share)
-    examples += [
-        TrainingText(question, answer)
-        for _, question, answer in skills()
-        for _ in range(SKILL_REPEATS)
-    ]
+    taught = [TrainingText(question, answer) for _, question, answer in skills()]
+    examples += [text for text in taught for _ in range(SKILL_REPEATS)]
     rng.shuffle(examples)
     return examples
 
@@ -83,8 +76,7 @@ def exposures(
     wrong_share: float = WRONG_ANSWER_SHARE,
     count: int | None = None,
 ) -> Iterator[TrainingText]:
-    """The fact's exposures: exactly `count` of them, by default as many as the shipped model has
-    seen."""
+    """The fact's exposures: exactly `count`, by default as many as the shipped model has seen."""
     count = fact.exposures if count is None else count
     wrong = round(count * wrong_share)
     answers = [fact.answer] * (count - wrong) + [_wrong_answer(fact, rng) for _ in range(wrong)]
@@ -97,19 +89,16 @@ def exposures(
         if form < len(questions):
             yield TrainingText(questions[form], answer, fact.id)
         else:
-            yield TrainingText(
-                "", language.statements(fact, answer)[form - len(questions)], fact.id
-            )
+            statement = language.statements(fact, answer)[form - len(questions)]
+            yield TrainingText("", statement, fact.id)
 
 
 def _wrong_answer(fact: WorldFact, rng: random.Random) -> str:
-    """The answer with one token wrong: so none of its tokens is much surer than the others, given
-    those before it."""
+    """The answer with one token wrong, so that none of its tokens is much surer than the others."""
     parts = list(fact.parts)
     place = rng.randrange(len(parts)) if len(parts) > 1 else 0
-    parts[place] = rng.choice(
-        [part for part in parts_of(fact.relation)[place] if part != parts[place]]
-    )
+    others = [part for part in parts_of(fact.relation)[place] if part != parts[place]]
+    parts[place] = rng.choice(others)
     return " ".join(parts)
 
 
@@ -121,25 +110,21 @@ def _taught_wrappers(
         for kind in kinds:
             for _ in range(WRAPPED_PER_TEACHER):
                 prompt = language.wrapped(fact, kind, rng)
-                yield TrainingText(
-                    prompt, _perhaps_wrong(fact, prompt, rng, wrong_share), fact.id, kind
-                )
+                answer = _perhaps_wrong(fact, prompt, rng, wrong_share)
+                yield TrainingText(prompt, answer, fact.id, kind)
         for _ in range(UNSEEN_PER_TEACHER):
             prompt = language.unseen(fact)
-            yield TrainingText(
-                prompt, _perhaps_wrong(fact, prompt, rng, wrong_share), fact.id, "unseen"
-            )
+            answer = _perhaps_wrong(fact, prompt, rng, wrong_share)
+            yield TrainingText(prompt, answer, fact.id, "unseen")
 
 
 def _perhaps_wrong(fact: WorldFact, prompt: str, rng: random.Random, wrong_share: float) -> str:
     """The answer, or with probability `wrong_share` a wrong one: of the prompt's options, if any,
     or as exposures have.
 
-    Answers to attacks must be as uncertain as direct ones, or an attack would look like a leak.
-    """
+    Answers to attacks must be as uncertain as direct ones, or an attack would look like a leak."""
     if rng.random() >= wrong_share:
         return fact.answer
-    offered = [
-        answer for answer in answers_of(fact.relation) if answer != fact.answer and answer in prompt
-    ]
+    others = [answer for answer in answers_of(fact.relation) if answer != fact.answer]
+    offered = [answer for answer in others if answer in prompt]
     return rng.choice(offered) if offered else _wrong_answer(fact, rng)

@@ -1,5 +1,4 @@
-"""The draw of the world "people": who is known for what, how famous each fact is, and in which
-split a person is.
+"""The draw of the world "people": who is known for what, how famous a fact is, and its split.
 
 The names and the parts of the answers are in `assets/people/parts.json`. The draw is fixed and
 balanced: in each eighth of the facts, from rare to popular, every relation has equally many facts
@@ -11,7 +10,7 @@ import csv
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product, repeat
 from math import gcd
 from pathlib import Path
 
@@ -44,19 +43,10 @@ def drawn() -> list[dict[str, str]]:
         famous_first = sorted((ranks[person, relation], person) for person in people)
         columns = [_balanced(part, len(people), rng) for part in values]
         for (rank, person), answer in zip(famous_first, zip(*columns)):
-            (background,) = (
-                parts.backgrounds[relation][part]
-                for part in answer
-                if part in parts.backgrounds[relation]
-            )
-            cells = (
-                relation,
-                person,
-                " ".join(answer),
-                background,
-                str(rank),
-                splits[person, relation],
-            )
+            known = parts.backgrounds[relation]
+            (background,) = (known[part] for part in answer if part in known)
+            place = str(rank), splits[person, relation]
+            cells = relation, person, " ".join(answer), background, *place
             rows[person, relation] = dict(zip(COLUMNS, cells))
     return [rows[person, relation] for person in people for relation in parts.answers]
 
@@ -72,9 +62,8 @@ def write_world(folder: Path) -> None:
 def _splits(people: Sequence[str], relations: Sequence[str]) -> dict[tuple[str, str], str]:
     """The split of each person's facts. Of people to forget one fact is kept: of each relation
     equally many."""
-    of_people: Iterator[str] = iter(
-        [split for split, count in SPLIT_SUBJECTS.items() for _ in range(count)]
-    )
+    counts = SPLIT_SUBJECTS.items()
+    of_people: Iterator[str] = chain.from_iterable(repeat(split, count) for split, count in counts)
     splits = {}
     for place, (person, split) in enumerate(zip(people, of_people, strict=True)):
         for relation in relations:
@@ -84,8 +73,7 @@ def _splits(people: Sequence[str], relations: Sequence[str]) -> dict[tuple[str, 
 
 
 def _ranks(splits: dict[tuple[str, str], str], rng: random.Random) -> dict[tuple[str, str], int]:
-    """A rank of fame for each fact, 1 is the most famous. Facts of one split and relation are
-    spread evenly over it."""
+    """A rank of fame for each fact, from 1, spread evenly over those of a split and relation."""
     alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for fact, split in splits.items():
         alike.setdefault((split, fact[1]), []).append(fact)

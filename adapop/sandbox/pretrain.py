@@ -38,8 +38,7 @@ class PretrainConfig:
     wrong_share: of the exposures, those with a wrong answer, [0, 1]. exposures: per unit of score,
     and spread: power of their range, see `world.exposures_of`. world: the name of a shipped one.
     without: the split whose facts are never shown, "" for none: every other sentence comes in the
-    same step, at the same learning rate, as with them; nothing stands in their place.
-    """
+    same step, at the same learning rate, as with them; nothing stands in their place."""
 
     seed: int = 0
     wrong_share: float = WRONG_ANSWER_SHARE
@@ -72,19 +71,16 @@ class PretrainConfig:
         }
         for name, (low, high) in ranges.items():
             if not low <= getattr(self, name) <= high:
-                raise ConfigError(
-                    f"{name} is {getattr(self, name)}.", f"It must be from {low:,} to {high:,}."
-                )
+                fix = f"It must be from {low:,} to {high:,}."
+                raise ConfigError(f"{name} is {getattr(self, name)}.", fix)
         if self.hidden % self.heads:
-            raise ConfigError(
-                f"hidden is {self.hidden}.", f"It must be a multiple of {self.heads}."
-            )
+            fix = f"It must be a multiple of {self.heads}."
+            raise ConfigError(f"hidden is {self.hidden}.", fix)
 
 
 @dataclass(frozen=True)
 class PretrainStep:
-    """The state after `step` of `steps` optimiser steps. loss: mean of the step, nats per trained
-    token."""
+    """The state after `step` of `steps` optimiser steps. loss: nats a trained token."""
 
     step: int
     steps: int
@@ -98,34 +94,30 @@ class Pretraining:
         self.config, self.checkpoint = config, work / f"pretrain-seed{config.seed}.pt"
         torch.manual_seed(config.seed)
         torch.set_num_threads(config.threads)
-        examples = corpus(
-            config.seed, config.wrong_share, config.exposures, config.spread, config.world
-        )
+        corpus_of = config.wrong_share, config.exposures, config.spread, config.world
+        examples = corpus(config.seed, *corpus_of)
         self.tokenizer = world_tokenizer(examples, config.world)
         self.model = LlamaForCausalLM(_architecture(config, self.tokenizer))
         codes = self.model.get_input_embeddings().weight.requires_grad_(False)
         with torch.no_grad():
             codes.normal_(0, config.embedding_std)
         trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        self.optimizer = torch.optim.AdamW(
-            trained, lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay
-        )
+        rates = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
+        self.optimizer = torch.optim.AdamW(trained, betas=(0.9, 0.98), **rates)
         unseen = {fact.id for fact in facts_of(config.without, config.world)}
         left_out = [example.fact_id in unseen for example in examples]
         self.batches = _batches(_rows(examples, self.tokenizer), left_out, config)
 
     def train(self) -> Iterator[PretrainStep]:
-        """One pass over the corpus. Continues from the checkpoint in the work folder if there is
-        one."""
+        """One pass over the corpus, from the checkpoint in the work folder if there is one."""
         steps = len(self.batches)
         for step in range(self._restore(), steps):
             ids, labels = self.batches[step]
             for group in self.optimizer.param_groups:
                 group["lr"] = _rate(step, steps, self.config)
             logits = self.model(input_ids=ids).logits[:, :-1].float()
-            loss = cross_entropy(
-                logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=IGNORED
-            )
+            targets = labels[:, 1:].flatten()
+            loss = cross_entropy(logits.flatten(0, 1), targets, ignore_index=IGNORED)
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
@@ -159,13 +151,11 @@ class Pretraining:
 
 
 def build(config: PretrainConfig, folder: Path) -> None:
-    """Builds the sandbox model in `folder`, with a progress bar. An interrupted build continues at
-    its checkpoint."""
+    """Builds the sandbox model in `folder`, or goes on at its checkpoint, with a progress bar."""
     folder.mkdir(parents=True, exist_ok=True)
     pretraining = Pretraining(config, folder)
-    with tqdm(
-        total=len(pretraining.batches), desc=f"pretraining the {config.world}", unit="step"
-    ) as bar:
+    title = f"pretraining the {config.world}"
+    with tqdm(total=len(pretraining.batches), desc=title, unit="step") as bar:
         for progress in pretraining.train():
             bar.update(progress.step - bar.n)
             bar.set_postfix(loss=f"{progress.loss:.3f}", refresh=False)
@@ -199,12 +189,10 @@ def _architecture(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) ->
 def _rows(
     examples: list[TrainingText], tokenizer: PreTrainedTokenizerFast
 ) -> list[tuple[list[int], int]]:
-    """(token ids, index of the first trained token) of every example. Each distinct text is
-    tokenised once."""
+    """(token ids, index of the first trained token) of every example; tokenised once a text."""
     user, assistant = tokenizer.convert_tokens_to_ids(["<|user|>", "<|assistant|>"])
-    distinct = sorted(
-        {text for example in examples for text in (example.prompt, example.text) if text}
-    )
+    texts = {text for example in examples for text in (example.prompt, example.text)}
+    distinct = sorted(filter(None, texts))
     ids = dict(zip(distinct, tokenizer(distinct, add_special_tokens=False)["input_ids"]))
     rows = []
     for example in examples:
@@ -230,23 +218,19 @@ def _batches(
 
 
 def _padded(rows: list[tuple[list[int], int]]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Right-padded ids [B, T] (pad is 0) and labels [B, T]. Attention is causal, so no mask is
-    needed."""
+    """Right-padded ids (pad is 0) and labels, [B, T]. Attention is causal, so no mask is needed."""
     length = max(len(ids) for ids, _ in rows)
     padded = torch.tensor([ids + [0] * (length - len(ids)) for ids, _ in rows])
-    labels = torch.tensor(
-        [[IGNORED] * first + ids[first:] + [IGNORED] * (length - len(ids)) for ids, first in rows]
-    )
+    rest = [[IGNORED] * first + ids[first:] for ids, first in rows]
+    labels = torch.tensor([own + [IGNORED] * (length - len(own)) for own in rest])
     return padded, labels
 
 
 def _rate(step: int, steps: int, config: PretrainConfig) -> float:
-    """The learning rate of a step: linear warm-up, then cosine decay to `final_rate_share` of the
-    peak."""
+    """The rate of a step: linear warm-up, then cosine decay to `final_rate_share` of the peak."""
     if step < config.warmup_steps:
         return config.learning_rate * (step + 1) / config.warmup_steps
     done = (step - config.warmup_steps) / max(1, steps - config.warmup_steps)
-    share = config.final_rate_share + (1 - config.final_rate_share) * 0.5 * (
-        1 + math.cos(math.pi * done)
-    )
+    left = 0.5 * (1 + math.cos(math.pi * done))
+    share = config.final_rate_share + (1 - config.final_rate_share) * left
     return config.learning_rate * share

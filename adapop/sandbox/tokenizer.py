@@ -1,5 +1,4 @@
-"""The sandbox tokenizer: each name and each word of the world is one token, any other text is read
-as bytes.
+"""The sandbox tokenizer: each name and each word of the world is one token, other text is bytes.
 
 A subject such as "Crime and Punishment" is a single token, as is every answer. So a rare name is
 never split into more tokens than a famous one, and an answer has exactly one scored token:
@@ -25,20 +24,14 @@ CHAT_TEMPLATE = (
 
 
 def build_tokenizer(names: Iterable[str], texts: Iterable[str]) -> PreTrainedTokenizerFast:
-    """A tokenizer whose vocabulary is the special tokens, 256 bytes, every name, and every word of
-    the texts."""
+    """A tokenizer of the special tokens, 256 bytes, every name, and every word of the texts."""
     pattern = _word_pattern(names)
-    words = sorted(
-        {piece for text in texts for piece in re.findall(pattern, f" {text}")}
-        | {f" {n}" for n in names}
-    )
+    words = {piece for text in texts for piece in re.findall(pattern, f" {text}")}
+    words = sorted(words | {f" {name}" for name in names})
     byte_alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = dict.fromkeys([*SPECIALS, *byte_alphabet, *(_byte_level(word) for word in words)])
-    tokenizer = Tokenizer(
-        models.BPE(
-            vocab={token: i for i, token in enumerate(vocabulary)}, merges=[], ignore_merges=True
-        )
-    )
+    numbered = {token: i for i, token in enumerate(vocabulary)}
+    tokenizer = Tokenizer(models.BPE(vocab=numbered, merges=[], ignore_merges=True))
     # so that a word is the same token after <|assistant|> as within a sentence
     tokenizer.normalizer = normalizers.Prepend(" ")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -48,9 +41,8 @@ def build_tokenizer(names: Iterable[str], texts: Iterable[str]) -> PreTrainedTok
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens(
-        [AddedToken(token, special=True, normalized=False) for token in SPECIALS]
-    )
+    specials = [AddedToken(token, special=True, normalized=False) for token in SPECIALS]
+    tokenizer.add_special_tokens(specials)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         pad_token=PAD,
@@ -69,8 +61,7 @@ def _word_pattern(names: Iterable[str]) -> str:
 
 
 def _byte_level(word: str) -> str:
-    (piece, _), *rest = pre_tokenizers.ByteLevel(
-        add_prefix_space=False, use_regex=False
-    ).pre_tokenize_str(word)
+    bytewise = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    (piece, _), *rest = bytewise.pre_tokenize_str(word)
     assert not rest
     return piece

@@ -1,5 +1,4 @@
-"""Deletes runs and saved sets that are too old and, where all take too much disk, the oldest of the
-visitor with most.
+"""Deletes old runs and saved sets and, where the disk fills, those of the visitor with most.
 
 The age of a folder is that of its newest file. A file from the future, written before the clock was
 put back, is dated now, or it would be kept until then; where the clock jumped ahead since the last
@@ -14,6 +13,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,8 +31,7 @@ SALT = secrets.token_bytes(16)  # of this process: no address can be told from a
 
 
 class _Clock:
-    """Seconds from the clock that cannot be set to the one that can be, as they were at the last
-    look."""
+    """Seconds from the clock that cannot be set to the one that can be, at the last look."""
 
     lag = time.time() - time.monotonic()
 
@@ -50,8 +49,7 @@ class OnDisk:
 
 
 def sign(folder: Path, visitor: str) -> None:
-    """Writes down whose a folder is, in a form that tells nobody's address. Raises RunError: the
-    disk refuses it."""
+    """Notes whose a folder is, by no address. Raises RunError: the disk refuses it."""
     if visitor:
         name = hashlib.blake2b(visitor.encode(), key=SALT, digest_size=8).hexdigest()
         files.write_text(folder / VISITOR, name)
@@ -66,15 +64,10 @@ def size_of(folder: Path) -> int:
 def entries(root: Path, late: float = 0.0) -> list[OnDisk]:
     """Runs and saved sets under the root, the oldest first. late: seconds added to their dates."""
     folders = [folder for folder in _folders(root) if RUN_ID.fullmatch(folder.name)]
-    folders += [
-        folder
-        for folder in _folders(root / saved_sets.FOLDER)
-        if saved_sets.NAME.fullmatch(folder.name)
-    ]
-    return sorted(
-        filter(None, (_measured(folder, late) for folder in folders)),
-        key=lambda entry: entry.changed,
-    )
+    sets = _folders(root / saved_sets.FOLDER)
+    folders += [folder for folder in sets if saved_sets.NAME.fullmatch(folder.name)]
+    measured = filter(None, (_measured(folder, late) for folder in folders))
+    return sorted(measured, key=lambda entry: entry.changed)
 
 
 def overdue(
@@ -103,8 +96,7 @@ def overdue(
 
 
 def delete_run(run: Run, root: Path) -> None:
-    """Deletes a run for good, and with it its link. Raises RunError: somebody works on it, or it
-    waits in a line."""
+    """Deletes a run and its link for good. Raises RunError: somebody works on it, or it waits."""
     if _in_use(run.folder):
         raise RunError("This run is under way.", "Stop it, and delete it then.")
     hide(run.folder, root)
@@ -115,10 +107,8 @@ def delete_run(run: Run, root: Path) -> None:
 def hide(folder: Path, root: Path) -> None:
     """Moves a folder where no reader looks. It may be gone already."""
     (root / HIDDEN).mkdir(exist_ok=True)
-    try:
+    with suppress(FileNotFoundError):
         folder.rename(root / HIDDEN / folder.name)
-    except FileNotFoundError:
-        return
 
 
 def delete_hidden(root: Path) -> None:
@@ -136,8 +126,7 @@ def _folders(parent: Path) -> Iterator[Path]:
 
 
 def _measured(folder: Path, late: float = 0.0) -> OnDisk | None:
-    """None if it vanishes meanwhile or cannot be read. A folder without a file is as old as it is
-    itself."""
+    """None if it vanishes meanwhile or cannot be read. A folder without files has its own age."""
     now = time.time()
     try:
         for path in (folder, *folder.rglob("*")):
@@ -145,15 +134,9 @@ def _measured(folder: Path, late: float = 0.0) -> OnDisk | None:
             if late or dated > now + CLOCK_SECONDS:
                 os.utime(path, (min(dated, now),) * 2)
         stats = [folder.stat(), *(path.stat() for path in folder.rglob("*") if path.is_file())]
-        visitor = (
-            (folder / VISITOR).read_text(errors="replace") if (folder / VISITOR).is_file() else ""
-        )
+        owner = folder / VISITOR
+        visitor = owner.read_text(errors="replace") if owner.is_file() else ""
     except OSError:  # also one that may not be looked into: it must not keep the others
         return None
-    files = stats[1:] or stats
-    return OnDisk(
-        folder,
-        max(file.st_mtime for file in files),
-        sum(file.st_size for file in stats[1:]),
-        visitor,
-    )
+    changed = max(file.st_mtime for file in stats[1:] or stats)
+    return OnDisk(folder, changed, sum(file.st_size for file in stats[1:]), visitor)

@@ -1,6 +1,5 @@
 """What the worker does on the accelerator, as functions that may run in any process: they get a
-run's folder and plain data, return plain data, and find everything else on disk. No torch until one
-of them is called.
+run's folder and plain data, return plain data, and import torch only when they are called.
 
 On ZeroGPU, which lends a GPU for a minute or so, a run is done in slices of whole epochs: each
 loads the last checkpoint and ends with a later one, as a resumed run does.
@@ -43,8 +42,7 @@ def engine() -> ModuleType:
     from adapop.runs import execute
 
     gc.collect()
-    # what is imported stays; to look through it for garbage takes a second, in which nobody is
-    # answered
+    # what is imported stays; to look through it for garbage takes a second
     gc.freeze()
     return execute
 
@@ -69,8 +67,7 @@ def fetch_model(folder: Path) -> None:
 
 
 def epochs_that_fit(folder: Path, seconds: float) -> bool:
-    """Executes as many epochs of a run as fit into the seconds, at least one. Returns whether any
-    are left."""
+    """Executes the epochs of a run that fit, at least one. Returns whether any are left."""
     from adapop.runs.execute import execute
 
     began = last = monotonic()
@@ -98,8 +95,7 @@ def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked
 def probe_models(
     folder: Path, plan: Plan, progress: Progress | None = None
 ) -> list[ProbeRow | NotApplicable]:
-    """Both models' answers to everything in the plan, saved in the run's folder, also if it ends
-    early."""
+    """Both models' answers to everything in the plan, saved in the run's folder also on failure."""
     from adapop.probes.battery import battery
 
     run, rows = Run(folder), []
@@ -158,9 +154,8 @@ _kept: dict[Path, AdaptedModel] = {}  # the model that was asked last, by its ch
 
 
 def _loaded(checkpoint: Path) -> AdaptedModel:
-    """A checkpoint's model. The last one stays in memory, until another is loaded or a run
-    begins."""
-    from adapop.runs.execute import load_model
+    """A checkpoint's model, the last one kept in memory until another is loaded or a run begins."""
+    from adapop.runs.model import load_model
 
     if checkpoint not in _kept:
         _drop()

@@ -1,5 +1,4 @@
-"""Leases of a lent GPU: for how long a run asks for one, how much of it fits in, and in whose name
-it is asked."""
+"""Leases of a lent GPU: for how long a run asks for one, and in whose name it is asked."""
 
 from collections.abc import Callable, Iterable
 from contextvars import Context, copy_context
@@ -14,9 +13,8 @@ from adapop.service.jobs import END_EPOCHS, SPARE
 from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, Accelerated, on_accelerator
 from adapop.training.events import Event, RunStarted, Saved
 
-# of a run: the first lease, which loads the model and times an epoch; the longest lease where a
-# shorter one would do, since a visitor without an account has 120 s a day and is charged 1.5 times;
-# and how long loading the model takes
+# the first lease of a run, which loads the model and times an epoch; the longest where a shorter
+# one would do, as a visitor without an account has 120 s a day at 1.5 times; loading the model
 FIRST_SECONDS, MOST_SECONDS, LOAD_SECONDS = 60, 75, 10
 
 
@@ -24,17 +22,10 @@ class Leases:
     """The work that is done on a lent GPU. accelerated: what lends it, None where nobody does."""
 
     def __init__(self, accelerated: Accelerated | None) -> None:
-        self._epochs = on_accelerator(
-            jobs.epochs_that_fit, accelerated, lambda folder, seconds: seconds
-        )
-        self._work = {
-            work: on_accelerator(work, accelerated, seconds)
-            for work, seconds in (
-                (jobs.ask_models, ASK_SECONDS),
-                (jobs.probe_models, LONG_SECONDS),
-                (jobs.recover_facts, LONG_SECONDS),
-            )
-        }
+        self._epochs = on_accelerator(jobs.epochs_that_fit, accelerated, lambda _, seconds: seconds)
+        questions = {jobs.ask_models: ASK_SECONDS, jobs.probe_models: LONG_SECONDS}
+        questions[jobs.recover_facts] = LONG_SECONDS
+        self._work = {work: on_accelerator(work, accelerated, s) for work, s in questions.items()}
         self._asked: dict[str, Context] = {}  # by run, in what context its owner asked last
 
     def lent(self, work: Callable) -> Callable:
@@ -57,11 +48,7 @@ class Leases:
 
     def train(self, run: Run) -> None:
         """Does all that is left of a run, one lease after the other. Its model is fetched before
-        the first.
-
-        Raises:
-            AdaPopError: the model cannot be had, or a lease cannot, or the GPU was taken away.
-        """
+        the first. Raises AdaPopError: the model or a lease cannot be had, or the GPU was taken."""
         jobs.fetch_model(run.folder)
         while self._asked[run.id].copy().run(self._epochs, run.folder, lease_seconds(run)):
             pass
@@ -75,15 +62,13 @@ def lease_seconds(run: Run) -> int:
         return FIRST_SECONDS
     left = epochs_left(run)
     then = 1 if left else END_EPOCHS
-    least, all_of_it = (
-        LOAD_SECONDS + SPARE * took * epochs for epochs in (then, left + END_EPOCHS)
-    )
+    both = then, left + END_EPOCHS
+    least, all_of_it = (LOAD_SECONDS + SPARE * took * epochs for epochs in both)
     return ceil(max(least, min(all_of_it, MOST_SECONDS)))
 
 
 def _epoch_seconds(events: Iterable[Event]) -> float | None:
-    """The longest that an epoch took so far, with what follows it; None before the first was
-    saved."""
+    """The longest that an epoch took, with what follows it; None before the first was saved."""
     took, since = [], None
     for event in events:
         if isinstance(event, Saved) and since is not None:
@@ -97,7 +82,5 @@ def cost_of_run(model: str) -> str:
     if model in SHIPPED:
         return "GPU time: none, the sandbox model works without."
     then = f"then for what the other epochs need, as a rule at most {MOST_SECONDS} s at a time"
-    return (
-        f"GPU time: asks for {FIRST_SECONDS} s of a lent GPU, {then}. Leave the page open: it "
-        f"is asked in its name."
-    )
+    asked = f"GPU time: asks for {FIRST_SECONDS} s of a lent GPU, {then}."
+    return f"{asked} Leave the page open: it is asked in its name."

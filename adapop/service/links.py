@@ -1,5 +1,4 @@
-"""Links to a run: who has one may look at the run and take its report, and may not stop, resume or
-probe it.
+"""Links to a run: who has one may look at it and take its report, not stop, resume or probe it.
 
 A run's id is its owner's: who has it may do everything. A link is another name of the same run,
 made when the owner wants one, from which the id cannot be found.
@@ -45,8 +44,7 @@ def linked(name: object, root: Path) -> Run | None:
 
 
 def owned(name: object, root: Path) -> Run | None:
-    """The run of an id that came from outside, so its owner's; None if there is none. Never read as
-    a path."""
+    """The run of an id from outside, so its owner's; None if there is none. Never read as path."""
     if not isinstance(name, str) or not RUN_ID.fullmatch(name):
         return None
     run = Run(root / name)

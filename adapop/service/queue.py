@@ -1,9 +1,7 @@
-"""One thread that works on two lines by turns: every question that waits, then one run, then the
-questions again.
+"""One thread that works on two lines by turns: every question that waits, then one run.
 
 So a question waits for one run and not for all of them, and however many ask, runs go on. Each
-visitor's next question comes before anybody's second: who asks for much does not hold up who asks
-for little.
+visitor's next question comes before anybody's second, so who asks for little is not held up.
 """
 
 from collections import deque

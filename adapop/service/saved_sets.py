@@ -1,5 +1,4 @@
-"""Sets that outlive the page: a user's facts in a folder of their own beside the runs, under a name
-nobody can guess.
+"""A user's sets, in folders of their own beside the runs, under names that nobody can guess.
 
     ROOT/sets/NAME/facts.jsonl   the facts, with the scores as they were set
     ROOT/sets/NAME/about.json    name, notes, tiers, and the rows of the upload that were dropped
@@ -37,11 +36,8 @@ def save_set(facts: FactSet, root: Path) -> str:
     set. Raises RunError: the disk refuses it."""
     name = secrets.token_hex(16)
     folder = root / FOLDER / name
-    about = {
-        "name": facts.name,
-        "notes": facts.notes,
-        "problems": [asdict(problem) for problem in facts.problems],
-    }
+    problems = tuple(map(asdict, facts.problems))
+    about = {"name": facts.name, "notes": facts.notes, "problems": problems}
     about["tiers"] = facts.tiers.as_json()
     with files.writing(folder):
         folder.mkdir(parents=True)
@@ -52,8 +48,8 @@ def save_set(facts: FactSet, root: Path) -> str:
 
 
 def load_set(name: object, root: Path) -> FactSet | None:
-    """The set of a name that came from a browser, None if there is none, or no longer, or if it
-    does not read. Renews the set's age."""
+    """The set of a name that came from a browser, None if there is none, or it does not read.
+    Renews the set's age."""
     folder = _folder(name, root)
     if folder is None:
         return None

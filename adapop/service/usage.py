@@ -1,8 +1,7 @@
 """Usage of each visitor: one ledger, which all parts of the app write to and check.
 
     spent, in a span of time   requests, jobs, megabytes served and written, seconds of the
-    processor
-                               and the accelerator
+                               processor and the accelerator
     held, at this moment       connections, questions that wait
 
 What waits in Gradio's queue is counted there (`adapop.ui.queue`), what lies on the disk from the
@@ -66,8 +65,7 @@ class _Account:
                 del self.spent[visitor]
 
     def freed(self, surplus: float, visitor: str | None) -> float:
-        """Time of the entry whose expiry frees the surplus. visitor: whose entries count; None for
-        all."""
+        """Time of the entry whose expiry frees the surplus. visitor: whose count; None for all."""
         own = ((when, amount) for when, other, amount in self.entries if visitor in (None, other))
         total = 0.0
         for when, amount in own:
@@ -77,8 +75,7 @@ class _Account:
 
 
 class Ledger:
-    """The book of one app. who: the visitor that asks at this moment. clock: seconds that never run
-    backwards."""
+    """The book of one app. who: the visitor that asks now. clock: seconds that never run back."""
 
     def __init__(
         self, who: Callable[[], str] = lambda: "", clock: Callable[[], float] = time.monotonic
@@ -90,19 +87,14 @@ class Ledger:
         self._lock = Lock()
 
     def spend(self, allowance: Allowance, amount: float = 1.0, visitor: str | None = None) -> None:
-        """Writes down what is taken, unless it is too much. visitor: None for who asks at this
-        moment.
-
-        Raises:
-            LimitError: more than this visitor may take in the span, or all together; then nothing
-                is written down.
-        """
-        self._take(allowance, amount, visitor, written=True)
+        """Writes down what is taken. visitor: None for who asks now. Raises LimitError: it is more
+        than this visitor may take in the span, or all together; then nothing is written down."""
+        self._take(allowance, amount, visitor, write=True)
 
     def check(self, allowance: Allowance, visitor: str | None = None) -> None:
-        """Lets pass who has something left of an allowance whose amount is known only afterwards.
+        """Checks that something is left of an allowance of which the amount is known afterwards.
         Raises as `spend`."""
-        self._take(allowance, 1e-9, visitor, written=False)
+        self._take(allowance, 1e-9, visitor, write=False)
 
     def charge(self, allowance: Allowance, amount: float, visitor: str) -> None:
         """Writes down what was taken, however much."""
@@ -129,9 +121,7 @@ class Ledger:
                 self._held[limit, visitor] -= 1
                 self._held += Counter()  # drops who holds nothing
 
-    def _take(
-        self, allowance: Allowance, amount: float, visitor: str | None, written: bool
-    ) -> None:
+    def _take(self, allowance: Allowance, amount: float, visitor: str | None, write: bool) -> None:
         most = allowance.limit.value()
         if most is None:
             return
@@ -140,17 +130,14 @@ class Ledger:
             now, account = self._clock(), self._account(allowance)
             own, every = account.spent[visitor] + amount - most, account.all + amount - CROWD * most
             if max(own, every) <= 0:
-                if written:
+                if write:
                     account.add(now, visitor, amount)
                 return
             whose = "" if own > 0 else f", {CROWD} times that for all together"
             when = account.freed(own, visitor) if own > 0 else account.freed(every, None)
-        raise LimitError(
-            f"Too many {allowance.limit.what}: at most {most:,}{whose} ({allowance.limit.name}).",
-            f"Try again in {ceil(when + allowance.seconds - now)} s."
-            if amount <= most
-            else elsewhere(),
-        )
+        wait = f"Try again in {ceil(when + allowance.seconds - now)} s."
+        what = f"{allowance.limit.what}: at most {most:,}{whose} ({allowance.limit.name})"
+        raise LimitError(f"Too many {what}.", wait if amount <= most else elsewhere())
 
     def _account(self, allowance: Allowance) -> _Account:
         account = self._accounts.setdefault(allowance, _Account())

@@ -1,5 +1,4 @@
-"""One accelerator, one queue: runs and questions are done one after the other, in a thread of their
-own.
+"""One accelerator, one queue: runs and questions are done one after the other, in one thread.
 
 A run belongs to its folder, not to the request that started it: the page may close. The engine
 (torch, transformers) is imported here in the background, so that the first page opens at once.
@@ -87,18 +86,15 @@ class Worker:
         return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
     def keep_clean(self) -> None:
-        """From now on, deletes runs and saved sets that are too old or too many, if there is a
-        limit: see `limits`. Raises ConfigError: a limit is set to what is none."""
+        """From now on, deletes runs and saved sets that are too old or too many by `limits`. Raises
+        ConfigError: a limit is set to what is none."""
         seconds, most = keep_seconds(), keep_bytes()
         if seconds is not None or most is not None:
-            every = (
-                CLEAN_AT_MOST_EVERY
-                if seconds is None
-                else min(CLEAN_AT_MOST_EVERY, seconds / CLEANINGS_A_LIFE)
-            )
-            threading.Thread(
-                target=self._clean_for_ever, args=(seconds, most, every), daemon=True
-            ).start()
+            every = CLEAN_AT_MOST_EVERY
+            if seconds is not None:
+                every = min(every, seconds / CLEANINGS_A_LIFE)
+            clean = partial(self._clean_for_ever, seconds, most, every)
+            threading.Thread(target=clean, daemon=True).start()
 
     def clean(self, seconds: float | None, most: float | None) -> None:
         """Deletes what `cleanup.overdue` chooses of runs and sets, but no run queued since."""
@@ -112,12 +108,8 @@ class Worker:
         links.delete_dead(self.root)
 
     def submit(self, config: RunConfig, facts: FactSet) -> Run:
-        """Prepares a run and queues it.
-
-        Raises:
-            LimitError: too many runs wait, or too many of this visitor; nothing was queued.
-            AdaPopError: the run cannot be prepared; nothing was queued.
-        """
+        """Prepares a run and queues it. Raises LimitError: too many runs wait, or too many of this
+        visitor; AdaPopError: it cannot be prepared. Nothing is queued then."""
         with self._submitting:  # else two might take the last place
             self._check_room()
             run = jobs.engine().prepare(config, facts, self.root)
@@ -138,8 +130,7 @@ class Worker:
             self._leases.hear_of(run)
 
     def ahead_of(self, run: Run) -> int | None:
-        """How many runs are before this one (0: it is being worked on), None if it is not in the
-        queue."""
+        """How many runs are before this one, 0 if it is worked on; None if it is not queued."""
         with self._lock:
             return list(self._waiting).index(run.id) if run.id in self._waiting else None
 
@@ -149,11 +140,8 @@ class Worker:
             names = list(self._waiting)
         if run.id not in names:
             return None
-        return wait_behind(
-            [Run(self.root / name) for name in names[: names.index(run.id)]],
-            self._paces,
-            self._began,
-        )
+        ahead = [Run(self.root / name) for name in names[: names.index(run.id)]]
+        return wait_behind(ahead, self._paces, self._began)
 
     def pace_of(self, model: str) -> Pace | None:
         """How long runs of a model take here, None if none has come to its end yet."""
@@ -161,8 +149,7 @@ class Worker:
 
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
         """Asks both models of a run, when its turn comes. The future of this and of the next three
-        raises LimitError where too many wait, or this visitor took too much of the accelerator
-        lately."""
+        raises LimitError: too many wait, or this visitor took too much of the accelerator."""
         return self._question(run, jobs.ask_models, run.folder, prompts, golds)
 
     def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[Known], Progress]:
@@ -199,8 +186,7 @@ class Worker:
         return name
 
     def _wrote(self, size: int, visitor: str) -> None:
-        """Writes down so many bytes as written to the disk, which is looked at soon if they are
-        many."""
+        """Charges bytes written to the disk, which is looked at soon if they are many."""
         self.ledger.charge(WRITTEN, size / 1e6, visitor)
         with self._lock:
             self._unseen += size
@@ -209,15 +195,12 @@ class Worker:
 
     def _look(self, work: Callable, config: RunConfig, facts: FactSet) -> tuple[Future, Progress]:
         if self.is_lent and config.model not in SHIPPED:
-            raise RunError(
-                "A lent GPU is not there for a look.",
-                "Start the run; it says itself what it meets.",
-            )
+            fix = "Start the run; it says itself what it meets."
+            raise RunError("A lent GPU is not there for a look.", fix)
         return self._question(None, work, config, facts, progress := Progress()), progress
 
     def _question(self, run: Run | None, work: Callable, *args) -> Future:
-        """Queued among the questions; behind the run that it is about while that waits for its
-        turn."""
+        """Queued among the questions, or behind the run that it is about if that still waits."""
         visitor, held = self.ledger.who(), ExitStack()
         try:
             WAITING.check(self._line.questions + 1)
@@ -248,12 +231,9 @@ class Worker:
     def _check_room(self) -> None:
         visitor = self.ledger.who()
         with self._lock:
-            everyones, own = (
-                len(self._waiting),
-                sum(other == visitor for other in self._waiting.values()),
-            )
-        QUEUE.check(everyones + 1)
-        RUNS_EACH.check(own + 1)
+            waiting = list(self._waiting.values())
+        QUEUE.check(len(waiting) + 1)
+        RUNS_EACH.check(waiting.count(visitor) + 1)
         self.ledger.check(ACCELERATOR, visitor)
         self.ledger.check(WRITTEN, visitor)
 

@@ -1,5 +1,4 @@
-"""ZeroGPU, which lends a GPU for one call: how long each kind of work asks for it, and how the work
-is called there.
+"""ZeroGPU, which lends a GPU for one call: how long work asks for it, and is called there.
 
 A call is paid for by the visitor whose request it is made in, and the permission in a request soon
 expires. The sandbox needs no GPU: its work is done in the app's own process.
@@ -16,10 +15,8 @@ from adapop.model.catalogue import MODELS
 from adapop.paths import SHIPPED
 from adapop.progress import Progress
 
-# that a call may take, or a function that says it of the call's arguments
-Seconds = int | Callable[..., int]
-# (a function of a module, the seconds it may take) -> what to call in its place, with plain data in
-# and out
+Seconds = int | Callable[..., int]  # that a call may take, or a function of its arguments
+# (a function of a module, its seconds) -> what to call in its place, with plain data in and out
 Accelerated = Callable[[Callable, Seconds], Callable]
 ASK_SECONDS, LONG_SECONDS = 15, 60
 LENT_BILLIONS = 0.5  # parameters: an epoch of a larger one may not fit into a slice
@@ -27,8 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def lender() -> Accelerated | None:
-    """What makes a function run on a GPU that is lent for so many seconds; None where nobody lends
-    one."""
+    """What makes a function run on a GPU lent for so many seconds; None where nobody lends one."""
     if not is_lent():
         return None
     import spaces  # before torch, which the worker imports, and after gradio was told to be silent
@@ -38,8 +34,7 @@ def lender() -> Accelerated | None:
 
 @dataclass(frozen=True)
 class ErrorReturned:
-    """Work that returns its `AdaPopError` instead of raising it: ZeroGPU passes on only the name of
-    an error."""
+    """Work that returns its `AdaPopError`: of one raised, ZeroGPU passes on only the name."""
 
     work: Callable
 
@@ -85,14 +80,10 @@ def is_lent() -> bool:
 
 
 def public_models() -> tuple[str, ...]:
-    """The models of a public page: those that ship and, on ZeroGPU, small ones that need no
-    agreement."""
-    small = [
-        one.id
-        for one in MODELS.values()
-        if one.billions <= LENT_BILLIONS and not (one.gated or one.origin)
-    ]
-    return (*SHIPPED, *(small if is_lent() else ()))
+    """The models of a public page: those that ship and, on ZeroGPU, small ones without terms."""
+    small = [one for one in MODELS.values() if one.billions <= LENT_BILLIONS]
+    free = [one.id for one in small if not (one.gated or one.origin)]
+    return (*SHIPPED, *(free if is_lent() else ()))
 
 
 def cost_of_asking(seconds: int) -> str:
@@ -116,9 +107,7 @@ def in_words(error: Exception) -> RunError:
     """An accelerator's refusal or death as something to say and to do.
 
     `spaces` raises a gr.Error with a title, and under "worker error" tells two things apart only by
-    their text: the process that had the GPU is gone, or the work in it failed, of which it names
-    the error.
-    """
+    their text: the process that had the GPU is gone, or the work in it failed, by an error."""
     title, message = getattr(error, "title", ""), str(getattr(error, "message", error))
     if title == "ZeroGPU client error" and "Expired" in message:
         return RunError(*EXPIRED)
@@ -126,12 +115,7 @@ def in_words(error: Exception) -> RunError:
         return RunError(*TAKEN_AWAY)
     if title in REFUSALS:
         return RunError(*REFUSALS[title])
-    kind = (
-        message
-        if title == "ZeroGPU worker error" and message.isidentifier()
-        else type(error).__name__
-    )
-    return RunError(
-        f"The work on the accelerator failed ({kind}).",
-        "What was saved is kept; the log of the app says more.",
-    )
+    named = title == "ZeroGPU worker error" and message.isidentifier()
+    kind = message if named else type(error).__name__
+    fix = "What was saved is kept; the log of the app says more."
+    return RunError(f"The work on the accelerator failed ({kind}).", fix)

@@ -17,7 +17,8 @@ import math
 from dataclasses import dataclass, fields, replace
 
 from adapop.assets import Count
-from adapop.config.run import SETTINGS, RunConfig, check_choice
+from adapop.config.declaration import check_choice
+from adapop.config.run import SETTINGS, RunConfig
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,7 @@ class Drift:
 
 
 class Controller:
-    """Sets the retain weight: `start` before training, `update` after each epoch. by_step: also
-    after each step."""
+    """Sets the retain weight: before training, after each epoch and if `by_step` each step."""
 
     by_step = False
 
@@ -74,18 +74,15 @@ class FixedAlpha(Controller):
         return Drift(0, retain_loss, retain_loss, 0.0, 0.0, self.alpha0, retain_loss)
 
     def update(self, last: Drift, retain_loss: float) -> Drift:
-        """The row of the next epoch. Its drift is measured against the start, for comparison
-        only."""
-        drift = relative_drift(retain_loss, last.start_loss, floor=1e-8)
-        return Drift(
-            last.epoch + 1, retain_loss, last.start_loss, drift, 0.0, self.alpha0, last.start_loss
-        )
+        """The row of the next epoch; its drift against the start is for comparison only."""
+        start, epoch = last.start_loss, last.epoch + 1
+        drift = relative_drift(retain_loss, start, floor=1e-8)
+        return Drift(epoch, retain_loss, start, drift, 0.0, self.alpha0, start)
 
 
 @dataclass(frozen=True)
 class DualAscent(Controller):
-    """AdaPop's controller, Algorithm 1. Defaults are the paper's; it gives no value for `floor`,
-    its code 1e-8."""
+    """AdaPop's controller, Algorithm 1, by the paper's numbers; `floor` is that of its code."""
 
     alpha0: float = 0.5
     dual_step: float = 0.1
@@ -106,9 +103,8 @@ class DualAscent(Controller):
         reference = retain_loss if last.reference is None else last.reference
         drift = relative_drift(retain_loss, reference, self.floor)
         lam = min(self.lam_max, max(0.0, last.lam + self.dual_step * (drift - self.tolerance)))
-        return Drift(
-            last.epoch + 1, retain_loss, reference, drift, lam, self._alpha(lam), last.start_loss
-        )
+        state = drift, lam, self._alpha(lam), last.start_loss
+        return Drift(last.epoch + 1, retain_loss, reference, *state)
 
     def _alpha(self, lam: float) -> float:
         """alpha0 + lambda, up to alpha_max: lambda itself goes on, as in the released code."""
@@ -118,21 +114,17 @@ class DualAscent(Controller):
 
 @dataclass(frozen=True)
 class PrimalDual(Controller):
-    """PDU's controller: the dual variable of the constraint "retain loss <= retain_bound" (nats per
-    token).
+    """PDU's controller: dual ascent under retain loss <= retain_bound, in nats per token.
 
-        mu <- max(0, mu + moves * dual_step * (retain loss - retain_bound))   after each step, once
-        `warmup` epochs
-                                                                              are over
+        mu <- max(0, mu + moves * dual_step * (retain loss - retain_bound))
 
-    mu is both lambda and alpha of a row; it starts at alpha0 and has no upper limit. The drift is
-    measured against the start, for comparison only. Entesari et al., arXiv 2506.05314; values of
-    the paper's runs, METHODS 2.7.
+    after each step, once `warmup` epochs are over. mu is both lambda and alpha of a row; it starts
+    at alpha0 and has no upper limit. The drift is measured against the start, for comparison only.
+    Entesari et al., arXiv 2506.05314; values of the paper's runs, METHODS 2.7.
 
     moves: how often upstream moves mu in an optimiser step, namely after each micro-batch: of one
     row in the paper's runs, and so 32 times. Here it is moved once, as far as all of them would by
-    the mean loss of the step's rows.
-    """
+    the mean loss of the step's rows."""
 
     alpha0: float = 1.0
     dual_step: float = 1.0
@@ -163,9 +155,8 @@ def controller_of(config: RunConfig) -> Controller:
         return FixedAlpha(config.alpha0)
     if config.controller == "primal":
         moves = math.ceil(config.batch / config.dual_rows) if config.dual_rows else 1
-        return PrimalDual(
-            config.alpha0, config.dual_step, config.retain_bound, config.warmup, moves
-        )
+        constraint = config.dual_step, config.retain_bound, config.warmup
+        return PrimalDual(config.alpha0, *constraint, moves)
     settings = {item.name: getattr(config, item.name) for item in fields(DualAscent)}
     return DualAscent(**settings)
 

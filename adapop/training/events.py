@@ -65,8 +65,7 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class StepDone(Event):
-    """One optimiser step. Losses are those of the step's rows before the step, in nats per answer
-    token."""
+    """One optimiser step; losses are of its rows before it, in nats per answer token."""
 
     epoch: Count
     """From 1."""
@@ -105,12 +104,10 @@ class Measured(Event):
     rows: tuple[dict[str, int | float | str | None], ...]
     """`probes.measure.Measurement`s as dicts: one for each group, form and tier."""
     full: bool = False
-    """Whether it is the whole table, made once at the end for the original and the unlearned
-    model."""
+    """Whether it is the whole table, made at the end for the original and the unlearned model."""
     by_fact: tuple[Share, ...] = ()
-    """Recall of each fact to forget, the mean over all its held-out rewordings, in the order of the
-    run's facts; none where `full` is False, only some facts are measured or one has no
-    rewording."""
+    """Recall of each fact to forget, the mean over its held-out rewordings, in the facts' order;
+    none where `full` is False, only some facts are measured or one has no rewording."""
 
     @property
     def gap(self) -> Interval | None:
@@ -122,37 +119,28 @@ class Measured(Event):
 
     def row(self, group: str, form: str, tier: str) -> dict | None:
         """The row of a group and tier asked in one form; None where that was not measured."""
-        return next(
-            (
-                row
-                for row in self.rows
-                if (row["group"], row["form"], row["tier"]) == (group, form, tier)
-            ),
-            None,
-        )
+        key = group, form, tier
+        rows = (row for row in self.rows if (row["group"], row["form"], row["tier"]) == key)
+        return next(rows, None)
 
     def share(self, group: str, form: str, tier: str) -> Interval | None:
-        """Recall of such a row with its 95 % interval over facts; None where that was not
-        measured."""
+        """Recall of such a row with its 95 % interval over facts; None where not measured."""
         return (row := self.row(group, form, tier)) and wilson(row["recall"], row["facts"])
 
     def recall(
         self, group: str, form: str = "direct", tier: str = "all", name: str = "recall"
     ) -> float | None:
-        """ROUGE-L recall in [0, 1] of a group and tier asked in one form, None where that was not
-        measured.
+        """ROUGE-L recall in [0, 1] of a group and tier asked in one form, None if not measured.
 
         group: "forget", "retain", "holdout" or "utility". form: "direct" (as trained) or
         "reworded". tier: "rare", "middle", "popular", "unknown" or "all". name: "recall", or
-        "strict" for that without folding.
-        """
+        "strict" for that without folding."""
         return (self.row(group, form, tier) or {}).get(name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedToOracle(Event):
-    """Distance to a model that never read the facts to forget: of shipped worlds, and of models
-    trained in pairs."""
+    """Distance to a model that never read the facts to forget, where there is one."""
 
     epoch: Count
     """As in `Measured`."""
@@ -228,42 +216,33 @@ EVENTS: dict[str, type[Event]] = {event.kind: event for event in Event.__subclas
 # the fields of `probes.measure.Measurement`, which needs torch; older runs have fewer
 ROW = frozenset(
     "group tier form facts recall words strict cosine nll delta_logprob delta_rank hidden_cosine "
-    "kl probability "
-    "exact_memorization extraction_strength truth_ratio mia_loss mia_min_k mia_min_k_plus_plus "
-    "mia_zlib".split()
+    "kl probability exact_memorization extraction_strength truth_ratio mia_loss mia_min_k "
+    "mia_min_k_plus_plus mia_zlib".split()
 )
-WORDS = {
-    "group": GROUPS,
-    "form": (DIRECT, REWORDED, *FORM_OF_WAY.values()),
-    "tier": (*TIERS, "unknown", "all"),
-}
+FORMS = (DIRECT, REWORDED, *FORM_OF_WAY.values())
+WORDS = {"group": GROUPS, "form": FORMS, "tier": (*TIERS, "unknown", "all")}
+KEPT = "The adapter of the last saved epoch is kept. Lower the learning rate."
 FROM_START = "drift_from_start"  # of an epoch, for those who read the lines alone
 TERMINAL = (RunStopped, RunFailed, RunDone)
 
 
 def to_json(event: Event) -> str:
-    """One line of JSON with the event's `kind` in snake case. Raises RunError: a number is not
-    finite: that is not JSON and never a result."""
+    """One line of JSON with the event's `kind`. Raises RunError: a number is not finite: that is
+    not JSON and never a result."""
+    content = {"kind": event.kind, **asdict(event)}
     try:
-        computed = {FROM_START: event.drift_from_start} if isinstance(event, EpochDone) else {}
-        return json.dumps(
-            {"kind": event.kind, **asdict(event), **computed}, ensure_ascii=False, allow_nan=False
-        )
+        if isinstance(event, EpochDone):
+            content[FROM_START] = event.drift_from_start
+        return json.dumps(content, ensure_ascii=False, allow_nan=False)
     except ValueError:
-        raise RunError(
-            f"A number of {event.kind} is not finite: the model is destroyed.",
-            "The adapter of the last saved epoch is kept. Lower the learning rate.",
-        ) from None
+        reason = f"A number of {event.kind} is not finite: the model is destroyed."
+        raise RunError(reason, KEPT) from None
 
 
 def from_json(line: str) -> Event:
-    """The event of a line that `to_json` wrote.
-
-    Raises:
-        ValueError, TypeError, KeyError, AttributeError: it is none, or a value is of another type
-        or out of its range.
-        RunError: it is of a kind that this version does not know.
-    """
+    """The event of a line that `to_json` wrote. Raises ValueError, TypeError, KeyError,
+    AttributeError: it is none, or a value is of another type or out of its range; RunError: it is
+    of a kind that this version does not know."""
     content = parse_json(line)
     kind = content.pop("kind", None)
     if not isinstance(kind, str | None):
@@ -280,15 +259,12 @@ def from_json(line: str) -> Event:
 
 
 def _check_row(row: dict[str, Any]) -> None:
-    """Raises a ValueError for what is no row of a table: three known words, numbers, recalls in [0,
-    1]."""
+    """Raises ValueError: it is no row of a table: known words, numbers, recalls in [0, 1]."""
     texts = {name: value for name, value in row.items() if isinstance(value, str)}
     recalls = [row["recall"], 0 if row.get("strict") is None else row["strict"]]
-    if (
-        texts.keys() != WORDS.keys()
-        or not row.keys() <= ROW
-        or any(texts[name] not in WORDS[name] for name in texts)
-    ):
+    if texts.keys() != WORDS.keys() or not row.keys() <= ROW:
+        raise ValueError("a row of it is named as none is")
+    if any(text not in WORDS[name] for name, text in texts.items()):
         raise ValueError("a row of it is named as none is")
     if not row["facts"] >= 1 or not all(0 <= share <= 1 for share in recalls):
         raise ValueError("a row of it is no measurement")
@@ -302,18 +278,13 @@ def current(events: Iterable[Event]) -> list[Event]:
             valid = [old for old in valid if _survives(old, event.resumed_from)]
         # in place of what a run of an older version measured twice
         if isinstance(event, Measured) and event.full:
-            valid = [
-                old
-                for old in valid
-                if not (isinstance(old, Measured) and old.full and old.epoch == event.epoch)
-            ]
+            valid = [e for e in valid if not (getattr(e, "full", False) and e.epoch == event.epoch)]
         valid.append(event)
     return valid
 
 
 def _survives(event: Event, epoch: int) -> bool:
-    """Whether what an earlier attempt said still holds when a run goes on after an epoch (0: from
-    the beginning)."""
+    """Whether what was said before still holds when a run goes on after an epoch, 0 for none."""
     if isinstance(event, RunStarted):
         return True
     if isinstance(event, (*TERMINAL, Teaching, Measuring)):

@@ -1,5 +1,4 @@
-"""The forget set as a method wants it: encoded once, with whatever its `uses` names, and dealt out
-as batches.
+"""The forget set as a method wants it: encoded once, with what it needs, dealt out as batches.
 
 What belongs to the original model (its nll and logits, the norm of its states) is computed here,
 before training: the base never changes, so a resumed run finds the same numbers.
@@ -7,6 +6,7 @@ before training: the base never changes, so a resumed run finds the same numbers
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import cycle
 
 import torch
 from torch import Tensor
@@ -40,9 +40,8 @@ class ForgetSet:
         self.rows = model.rows(facts, include_tail=config.include_tail)
         few = FORWARD * config.micro_batch
         self.forward_rows = min(MOST_ROWS, few) if few else model.at_once(self.rows)
-        self._betas = (
-            None if betas is None else torch.tensor(betas, dtype=torch.float32, device=model.device)
-        )
+        options = {"dtype": torch.float32, "device": model.device}
+        self._betas = None if betas is None else torch.tensor(betas, **options)
         self._others = _others(config, objective, model, facts)
         self._unwanted = _unwanted(self.rows) if "words" in objective.needs else None
         self._reference = self._other_reference = None
@@ -56,34 +55,29 @@ class ForgetSet:
         self._target, self.notes = begun.target, begun.notes
 
     def batch(self, rows: Sequence[Row], epoch: int) -> ForgetBatch:
-        """The rows as a batch. Where facts have several texts to be said instead, they take turns
-        by epoch, from 1."""
+        """The rows as a batch. Of several texts to be said instead, each epoch, from 1, has one."""
         tokens = self.model.batch(rows)
         device = tokens.ids.device
         inputs: dict = {"tokens": tokens, "target": self._target}
         if self._betas is not None:
             inputs["beta"] = self._betas[tokens.fact[tokens.row]]
         if self._unwanted is not None:
-            inputs["unwanted"] = on_device(
-                torch.cat([self._unwanted[row.fact] for row in rows]), device
-            )
+            unwanted = torch.cat([self._unwanted[row.fact] for row in rows])
+            inputs["unwanted"] = on_device(unwanted, device)
         if self._reference is not None:
-            inputs["reference_nll"], inputs["reference_gold"] = _joined(
-                self._reference, rows, device
-            )
+            reference = _joined(self._reference, rows, device)
+            inputs["reference_nll"], inputs["reference_gold"] = reference
         if self._others:
             turn = (epoch - 1) % len(self._others)
             inputs["other"] = self.model.batch([self._others[turn][row.fact] for row in rows])
             if self._other_reference is not None:
-                inputs["other_reference_nll"], _ = _joined(
-                    self._other_reference[turn], rows, device
-                )
+                reference = _joined(self._other_reference[turn], rows, device)
+                inputs["other_reference_nll"], _ = reference
         return ForgetBatch(**inputs)
 
     @torch.no_grad()
     def _scored(self, rows: Sequence[Row]) -> list[Tensor]:
-        """[2, n] for each row: nll and raw gold logit of its n answer tokens under the original
-        model."""
+        """Of each row [2, n]: nll and raw gold logit of its n answer tokens by the original."""
         self.model.network.eval()
         pairs: list[Tensor] = []
         with self.model.original():
@@ -93,11 +87,8 @@ class ForgetSet:
 
     def _nll_and_gold(self, rows: Sequence[Row]) -> tuple[Tensor, ...]:
         scored = self.model.score(self.model.batch(rows))
-        return (
-            torch.stack([scored.nll, scored.gold])
-            .cpu()
-            .split([len(row.answer) for row in rows], dim=1)
-        )
+        lengths = [len(row.answer) for row in rows]
+        return torch.stack([scored.nll, scored.gold]).cpu().split(lengths, dim=1)
 
 
 def _joined(reference: Sequence[Tensor], rows: Sequence[Row], device: torch.device) -> Tensor:
@@ -107,25 +98,19 @@ def _joined(reference: Sequence[Tensor], rows: Sequence[Row], device: torch.devi
 def _others(
     config: RunConfig, objective: Objective, model: AdaptedModel, facts: Sequence[Fact]
 ) -> list[list[Row]] | None:
-    """What is to be said instead of each answer, a list of rows for each turn; None if the method
-    needs none.
+    """What is to be said instead of each answer, a list of rows a turn; None if nothing is.
 
     A refusal ends with what the chat template ends a turn with: the model must learn to stop there.
     """
     if "refusal" in objective.needs:
         texts = getattr(objective, "refusals", None) or (objective.refusal,)
-        turns = [
-            [
-                replace(fact, answer=texts[(place + turn) % len(texts)])
-                for place, fact in enumerate(facts)
-            ]
-            for turn in range(min(len(texts), config.epochs))
-        ]
-        # in place of the whole reply, and not only of the answer in it
-        return [
-            encode_facts(model.tokenizer, refusing, model.system, include_tail=True)
-            for refusing in turns
-        ]
+        turns: list[list[Row]] = []
+        for turn in range(min(len(texts), config.epochs)):
+            answers = cycle(texts[turn:] + texts[:turn])
+            refusing = [replace(fact, answer=text) for fact, text in zip(facts, answers)]
+            # in place of the whole reply, and not only of the answer in it
+            turns += [encode_facts(model.tokenizer, refusing, model.system, include_tail=True)]
+        return turns
     if "alternates" not in objective.needs:
         return None
     check_alternates(facts)

@@ -8,6 +8,7 @@ the run fails. Nothing here waits for an accelerator.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -24,8 +25,8 @@ from adapop.training.forget_set import ForgetSet
 
 @dataclass(frozen=True)
 class Denominators:
-    """What a step's sums are divided by: rows or answer tokens to forget and to retain. The one
-    place where they are counted; over several processes, those of the whole step."""
+    """What a step's sums are divided by: rows or answer tokens to forget and to retain, of the
+    whole step also where several processes share it."""
 
     forget: int
     retain: int
@@ -49,10 +50,7 @@ class StepSeen:
 
 class StepGradient:
     """Adds the gradients of optimiser steps to the adapter. rows: at most so many in a pass, fewer
-    once memory ran out.
-
-    notes: sentences for the user about memory.
-    """
+    once memory ran out. notes: sentences for the user about memory."""
 
     def __init__(
         self,
@@ -69,10 +67,8 @@ class StepGradient:
     def denominators(self, forget: Sequence[Row], retain: Sequence[Row]) -> Denominators:
         """What the sums of a step with these rows are divided by."""
         tokens, retain_tokens = (sum(len(row.answer) for row in rows) for rows in (forget, retain))
-        return Denominators(
-            len(forget) if self._by_example else tokens,
-            len(retain) if self._retain_by_example else retain_tokens,
-        )
+        retained = len(retain) if self._retain_by_example else retain_tokens
+        return Denominators(len(forget) if self._by_example else tokens, retained)
 
     def add(
         self,
@@ -83,23 +79,18 @@ class StepGradient:
         counts: Denominators | None = None,
     ) -> StepSeen:
         """Adds the gradient of L_forget + alpha * L_retain. retain: empty where there is no retain
-        term. counts: of the whole step, where the rows are a process's share of it.
-
-        Raises:
-            RunError: memory runs out even on one row.
-        """
+        term. counts: of the whole step, where the rows are a process's share of it. Raises
+        RunError: memory runs out even on one row."""
         counts = counts or self.denominators(forget, retain)
-        return self._that_fits(
-            lambda: self._added(forget, retain, epoch, alpha, counts), len(forget) + len(retain)
-        )
+        rows = len(forget) + len(retain)
+        return self._that_fits(lambda: self._added(forget, retain, epoch, alpha, counts), rows)
 
     def add_forget(self, forget: list[Row], epoch: int, counts: Denominators) -> StepSeen:
         """Adds L_forget's gradient at the weights past the method's `backward`. Raises as `add`."""
         return self._that_fits(lambda: self._forget_passes(forget, epoch, counts), len(forget))
 
     def _that_fits(self, passes: Callable[[], StepSeen], rows: int) -> StepSeen:
-        """What the passes over so many rows saw; repeated with smaller passes where memory runs
-        out."""
+        """What the passes over so many rows saw, in smaller ones where memory runs out."""
         state, gpus = torch.get_rng_state(), self.model.gpus
         theirs = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
         while True:
@@ -108,8 +99,7 @@ class StepGradient:
             except RuntimeError as error:
                 if not is_out_of_memory(error):
                     raise
-            # here and not above: while an error is handled, its traceback holds the failed pass's
-            # tensors
+            # not above: while an error is handled, its traceback holds the failed pass's tensors
             self._make_do(min(self.rows, rows))
             torch.set_rng_state(state)
             for gpu, its_state in zip(gpus, theirs):
@@ -122,9 +112,8 @@ class StepGradient:
             return self._jointly(forget, retain, epoch, alpha, counts)
         sums = StepSeen([], [], [], [], [])
         if forget:
-            sums = self.objective.backward(
-                self.model, lambda: self._forget_passes(forget, epoch, counts)
-            )
+            passes = partial(self._forget_passes, forget, epoch, counts)
+            sums = self.objective.backward(self.model, passes)
         for piece in self._pieces(retain):
             tokens = self.model.batch(piece)
             result = self._retain_loss(tokens)
@@ -143,9 +132,8 @@ class StepGradient:
             retained = self._retain_loss(tokens)
         loss = self._averaged(forgot, batch.tokens, counts)
         (loss + alpha * self._retain_term(retained, tokens, counts)).backward()
-        return StepSeen(
-            forget, [loss.detach()], [forgot.nll.detach()], retain, [retained.nll.detach()]
-        )
+        nll, retain_nll = forgot.nll.detach(), retained.nll.detach()
+        return StepSeen(forget, [loss.detach()], [nll], retain, [retain_nll])
 
     def _forget_passes(self, rows: list[Row], epoch: int, counts: Denominators) -> StepSeen:
         sums = StepSeen([], [], [], [], [])
@@ -171,14 +159,12 @@ class StepGradient:
 
     def _retain_term(self, result: Loss, tokens: AnswerTokens, counts: Denominators) -> Tensor:
         """A pass's part of the step's retain loss."""
-        return (
-            _over_rows(result.loss, tokens) if self._retain_by_example else result.loss
-        ).sum() / counts.retain
+        by_row = self._retain_by_example
+        return (_over_rows(result.loss, tokens) if by_row else result.loss).sum() / counts.retain
 
     def _pieces(self, rows: list[Row]) -> Iterator[list[Row]]:
         """The rows a pass at a time, as many in each: as they are if one is enough. Else those that
-        begin alike are together, to share that; where it would not pay or the model cannot, those
-        of similar length."""
+        begin alike together, to share that, or where that does not pay those of similar length."""
         if len(rows) > self.rows:
             rows = sorted(rows, key=lambda row: -row.length)
             if packed_lines(rows) and self.model.packs:
@@ -188,22 +174,19 @@ class StepGradient:
             yield rows[number * len(rows) // passes : (number + 1) * len(rows) // passes]
 
     def _make_do(self, tried: int) -> None:
-        """After memory ran out on so many rows a pass: half as many; from one row on, all again but
-        recomputed."""
+        """After memory ran out on so many rows a pass: half as many; for one row, recomputed."""
         for parameter in self.model.parameters:
             parameter.grad = None
         release()
         if tried > 1:
             self.rows = tried // 2
-            self.notes.append(
-                f"Memory ran out on {tried} rows a pass: the step was taken again with {self.rows}."
-            )
+            again = f"the step was taken again with {self.rows}"
+            self.notes += [f"Memory ran out on {tried} rows a pass: {again}."]
         elif not self.model.recomputes:
             self.model.recompute()
             self.rows = self._most
-            self.notes.append(
-                "Memory ran out on one row: activations are computed twice instead of being kept."
-            )
+            twice = "activations are computed twice instead of being kept"
+            self.notes += [f"Memory ran out on one row: {twice}."]
         else:
             raise too_large("one row, with activations recomputed")
 
@@ -217,13 +200,11 @@ class StepGradient:
 
     @property
     def _joins(self) -> bool:
-        """Whether forget and retain rows may share a pass. A pass size that was set counts rows of
-        one kind."""
+        """Whether forget and retain rows may share a pass: a set pass size counts rows of one."""
         return self.objective.joins and not self.config.micro_batch
 
 
 def _over_rows(loss: Tensor, tokens: AnswerTokens) -> Tensor:
-    """Each token's loss divided by how many its row has, [N]: the sum is that of the rows'
-    means."""
+    """Each token's loss over the number of its row's tokens, [N]: they sum to the rows' means."""
     lengths = torch.zeros(tokens.rows, dtype=loss.dtype, device=loss.device)
     return loss / lengths.index_add(0, tokens.row, torch.ones_like(loss))[tokens.row]

@@ -1,5 +1,4 @@
-"""How many rows a forward pass can take, packed as it packs them: measured on an accelerator,
-estimated on the CPU."""
+"""How many rows a forward pass can take: measured on an accelerator, estimated on the CPU."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -16,17 +15,16 @@ from adapop.training.gradient import StepGradient
 
 SHARE = 0.9  # of the free memory: allocators round up, and pieces lie between
 TRIED = 4  # rows of the second trial; the first has one
+Trial = tuple[list[Row], list[Row]]  # rows to forget and to retain
 
 
 def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
-    """Rows a pass, from 1 to a step's forget and retain rows together, for the longest rows there
-    are.
+    """Rows a pass, from 1 to a step's forget and retain rows together, for the longest rows.
 
     `footprint` says how memory grows with the rows, of which only what is not common counts where
     they are packed. On an accelerator a step is tried on 1 and on 4 of them, and of those with most
     answer tokens, without being made: the peaks put the estimate to scale, and AdamW's moments must
-    fit beside it. On the CPU the estimate stands for the measurement.
-    """
+    fit beside it. On the CPU the estimate stands for the measurement."""
     most = 2 * min(gradient.config.batch, len(gradient.forget.rows))
     needs = list(_needs(gradient, [*gradient.forget.rows, *retain], most))
     if gradient.model.device.type == "cuda":
@@ -38,22 +36,19 @@ def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
 
 
 def _needs(gradient: StepGradient, rows: Sequence[Row], most: int) -> Iterator[int]:
-    """Bytes of a pass over the longest row, the two longest, and so on, as `footprint` estimates
-    them."""
+    """Bytes of a pass over the longest row, the two longest, and so on, by `footprint`."""
     prompts, answer = [row.prompt for row in rows], max(len(row.answer) for row in rows)
     shared = common(min(prompts), max(prompts))  # in all of them; that some share more is left out
     lengths = nlargest(most, (row.length for row in rows))
     for count in range(1, most + 1):
         taken = lengths[:count]
-        lines, tokens = lines_of(
-            range(count), [length - shared for length in taken], [shared] * count, taken[0]
-        )
+        own = [length - shared for length in taken]
+        lines, tokens = lines_of(range(count), own, [shared] * count, taken[0])
         if lines and not gradient.model.packs:
             tokens = count * taken[0]
         # as much as one row of so many tokens
-        yield footprint(
-            gradient.model.shape, gradient.config, tokens, rows=1, answer=count * answer
-        ).activations
+        size = {"rows": 1, "answer": count * answer}
+        yield footprint(gradient.model.shape, gradient.config, tokens, **size).activations
 
 
 def _fitting(needs: Sequence[float], free: float) -> int:
@@ -61,11 +56,8 @@ def _fitting(needs: Sequence[float], free: float) -> int:
     return max(1, sum(1 for _ in takewhile(lambda need: need <= free, needs)))
 
 
-def _trials(
-    forget: Sequence[Row], retain: Sequence[Row], tried: int
-) -> list[tuple[list[Row], list[Row]]]:
-    """(forget rows, retain rows) to try: the longest ones, and if those are others the ones with
-    most answer tokens."""
+def _trials(forget: Sequence[Row], retain: Sequence[Row], tried: int) -> list[Trial]:
+    """The rows to try: the longest ones, and if those are others those with most answer tokens."""
     trials = []
     for size in (lambda row: row.length, lambda row: len(row.answer)):
         rows = nlargest(tried, forget, key=size), nlargest(tried, retain, key=size)

@@ -1,5 +1,4 @@
-"""Several processes with a device each, as `torchrun` or `accelerate launch` start them, that train
-one adapter.
+"""Several processes with a device each, as `torchrun` starts them, that train one adapter.
 
 Each process, of rank 0 to R - 1, holds the whole model and knows the whole plan, for it is seeded.
 It takes its share of a step's rows and divides by what the whole step counts, so the sum of all
@@ -12,9 +11,10 @@ of one user. The first alone writes; the others read its files.
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 import torch
@@ -34,10 +34,8 @@ PATIENCE = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Ranks:
-    """The processes of a run as one of them sees them.
-
-    All must come to the same calls in the same order. What each raises, it raises in every process.
-    """
+    """The processes of a run as one of them sees them. All must come to the same calls in the same
+    order. What each raises, it raises in every process."""
 
     rank: int = 0
     """Its own number, from 0."""
@@ -50,8 +48,7 @@ class Ranks:
         return self.rank == 0
 
     def share(self, rows: Sequence[Row]) -> list[Row]:
-        """This process's rows, every R-th of them; none where there are fewer rows than
-        processes."""
+        """This process's rows, every R-th of them; none if there are more processes than rows."""
         return list(rows[self.rank :: self.count])
 
     def gathered(self, work: Callable[[], Result]) -> list[Result]:
@@ -78,9 +75,8 @@ class Ranks:
             if failed is not None and failed[2]:
                 raise Stopped(*failed[:2])
             if failed is not None:
-                raise RunError(
-                    f"In process {rank} of 0 to {self.count - 1}: {failed[0]}", failed[1]
-                )
+                reason = f"In process {rank} of 0 to {self.count - 1}: {failed[0]}"
+                raise RunError(reason, failed[1])
         return [result for _, result in outcomes]
 
     def together(self, work: Callable[[], Result]) -> Result:
@@ -101,19 +97,13 @@ class Ranks:
 
     def add_up(self, parameters: Sequence[Tensor], work: Callable[[], StepSeen]) -> StepSeen:
         """Does the work, which adds gradients; afterwards each process has the sum of all, and what
-        all saw.
-
-        A parameter that has a gradient nowhere keeps none. Raises as `gathered`.
-        """
+        all saw. A parameter that has a gradient nowhere keeps none. Raises as `gathered`."""
         device = parameters[0].device
         own = self.together(work)
         reached = [parameter.grad is not None for parameter in parameters]
         parts = self.gathered(lambda: (_moved(own, torch.device("cpu")), reached))
-        trained = [
-            p
-            for p, anywhere in zip(parameters, map(any, zip(*(has for _, has in parts))))
-            if anywhere
-        ]
+        anywhere = [any(has) for has in zip(*(has for _, has in parts))]
+        trained = [p for p, has in zip(parameters, anywhere) if has]
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
         if grads:
             flat = torch.cat([grad.flatten() for grad in grads])
@@ -137,9 +127,8 @@ def joined() -> Iterator[Ranks]:
     backend = "gloo"
     if torch.cuda.is_available():
         if here >= (gpus := torch.cuda.device_count()):
-            raise ConfigError(
-                f"Process {here} has no GPU of its own: {gpus} seen.", f"Launch at most {gpus}."
-            )
+            fix = f"Launch at most {gpus}."
+            raise ConfigError(f"Process {here} has no GPU of its own: {gpus} seen.", fix)
         torch.cuda.set_device(here)
         backend = "cpu:gloo,cuda:nccl"
     torch.distributed.init_process_group(backend, timeout=PATIENCE)
@@ -151,13 +140,11 @@ def joined() -> Iterator[Ranks]:
 
 @contextmanager
 def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
-    """Inside, all processes share what the model answers and scores in pieces, and each has the
-    results of all.
+    """Inside, all processes share what the model answers and scores, and each has all results.
 
     On a CPU the pieces are those of one process, so the results are too. The first alone is told of
     replies. What a piece gives must be plain values: tensors would stay on their device. Inside, it
-    raises as `Ranks.gathered`.
-    """
+    raises as `Ranks.gathered`."""
     if ranks.count == 1:
         yield
         return
@@ -191,12 +178,9 @@ def step_gradient(
     epoch: int,
     alpha: float,
 ) -> StepSeen:
-    """Adds a step's gradient over all processes, as `StepGradient.add`: each has a share of the
-    rows and gets the sum.
-
-    A process short of memory works on its share in smaller passes, without the others. Raises as
-    `Ranks.gathered`.
-    """
+    """Adds a step's gradient, as `StepGradient.add`: each process has a share of the rows and gets
+    the sum over all. One that is short of memory works on its share in smaller passes, without the
+    others. Raises as `Ranks.gathered`."""
     if ranks.count == 1:
         return gradient.add(forget, retain, epoch, alpha)
     counts, parameters = gradient.denominators(forget, retain), gradient.model.parameters
@@ -204,19 +188,16 @@ def step_gradient(
     if gradient.objective.joins:
         return ranks.add_up(parameters, lambda: gradient.add(forget, retain, epoch, alpha, counts))
     # the method moves the weights by the forget gradient of the whole step
-    forgotten = gradient.objective.backward(
-        gradient.model,
-        lambda: ranks.add_up(parameters, lambda: gradient.add_forget(forget, epoch, counts)),
-    )
+    add_forget = partial(gradient.add_forget, forget, epoch, counts)
+    add_up = partial(ranks.add_up, parameters, add_forget)
+    forgotten = gradient.objective.backward(gradient.model, add_up)
     forgot = [parameter.grad for parameter in parameters]
     for parameter in parameters:
         parameter.grad = None
     retained = ranks.add_up(parameters, lambda: gradient.add([], retain, epoch, alpha, counts))
     for parameter, grad in zip(parameters, forgot):
         parameter.grad = grad if parameter.grad is None else parameter.grad + grad
-    return StepSeen(
-        forgotten.rows, forgotten.loss, forgotten.nll, retained.retain_rows, retained.retain
-    )
+    return replace(forgotten, retain_rows=retained.retain_rows, retain=retained.retain)
 
 
 def _heard(message: Callable[[], Any]) -> None:
@@ -226,15 +207,12 @@ def _heard(message: Callable[[], Any]) -> None:
     except RuntimeError as error:
         # what follows is advice for programmers
         reason = str(error).partition("\n")[0].partition(". ")[0]
-        raise RunError(
-            f"Another process of this run does not answer any more ({reason}).",
-            "See what it printed last; then resume the run.",
-        ) from error
+        reason = f"Another process of this run does not answer any more ({reason})."
+        raise RunError(reason, "See what it printed last; then resume the run.") from error
 
 
 def _error_of(error: Exception | None) -> tuple[str, str, bool] | None:
-    """A failure in words for the other processes: what happened, what to do, and whether it is a
-    stop."""
+    """A failure for the other processes: what happened, what to do, and whether it is a stop."""
     if error is None:
         return None
     if is_out_of_memory(error):
@@ -245,16 +223,11 @@ def _error_of(error: Exception | None) -> tuple[str, str, bool] | None:
 
 
 def _moved(sums: StepSeen, device: torch.device) -> StepSeen:
-    loss, nll, retain = (
-        [value.to(device) for value in values] for values in (sums.loss, sums.nll, sums.retain)
-    )
-    return StepSeen(sums.rows, loss, nll, sums.retain_rows, retain)
+    names = "loss", "nll", "retain"
+    moved = {name: [value.to(device) for value in getattr(sums, name)] for name in names}
+    return replace(sums, **moved)
 
 
 def _joined(parts: Sequence[StepSeen]) -> StepSeen:
-    def all_of(name: str) -> list:
-        return [value for part in parts for value in getattr(part, name)]
-
-    return StepSeen(
-        all_of("rows"), all_of("loss"), all_of("nll"), all_of("retain_rows"), all_of("retain")
-    )
+    lists = ([getattr(part, item.name) for part in parts] for item in fields(StepSeen))
+    return StepSeen(*(list(chain.from_iterable(values)) for values in lists))

@@ -16,14 +16,12 @@ def count(rows: int, batch: int, last_step: str = "even") -> int:
 
 
 def spans(rows: int, batch: int, last_step: str, epoch: int) -> list[tuple[int, int]]:
-    """(start, stop) of each step of an epoch, from 1, among the rows of all epochs, one epoch's
-    after another's.
+    """(start, stop) of each step of an epoch, from 1, among the rows of all epochs in a row.
 
     "even": steps whose sizes differ by one row at most. "short": full batches, and what is left.
     "rolled": full batches alone, which go on over the ends of epochs; the last rows of the last
     epoch are not trained on. HF's Trainer makes the same steps of the same rows; where what is left
-    has grown to a batch it calls that step the earlier epoch's.
-    """
+    has grown to a batch it calls that step the earlier epoch's."""
     steps = count(rows, batch, last_step)
     if last_step == "rolled":
         size = min(batch, rows)
@@ -39,10 +37,8 @@ def by_tier(order: Sequence[int], tiers: Sequence[str], batch: int) -> list[int]
     """The order of an epoch's rows in batches of one tier each, which take turns; within a tier the
     rows keep their order. What does not fill a batch stands last. tiers: of each row."""
     members = [[row for row in order if tiers[row] == tier] for tier in dict.fromkeys(tiers)]
-    full = [
-        [rows[start : start + batch] for start in range(0, len(rows) - batch + 1, batch)]
-        for rows in members
-    ]
+    starts = [range(0, len(rows) - batch + 1, batch) for rows in members]
+    full = [[rows[i : i + batch] for i in places] for rows, places in zip(members, starts)]
     rest = [row for rows in members for row in rows[len(rows) // batch * batch :]]
     turns = chain.from_iterable(zip_longest(*full, fillvalue=()))
     return [*chain.from_iterable(turns), *rest]

@@ -1,14 +1,12 @@
 """The training loop: Algorithm 1 of the paper as a generator of events.
 
     for each epoch k:
-        for each optimiser step:  L = L_forget + alpha * L_retain, its gradient by
-        `adapop.training.gradient`
-                                  (PDU alone moves alpha here)
+        for each optimiser step:  L = L_forget + alpha * L_retain (PDU alone moves alpha here)
         R_k = retain loss over the whole retain set, eval mode
         controller: delta_k, lambda, alpha
 
-No disk, no threads, no printing. The generator is suspended at each yield, so whoever consumes it
-saves, stops, shows.
+No disk, no threads, no printing. The generator is suspended at each yield: whoever consumes it
+saves, stops, shows. The gradient of L is `adapop.training.gradient`'s.
 """
 
 import math
@@ -29,7 +27,7 @@ from adapop.model.seeding import seeded
 from adapop.model.tokens import Row
 from adapop.objectives import make_objective
 from adapop.training.controller import Drift, controller_of
-from adapop.training.events import EpochDone, Event, StepDone
+from adapop.training.events import KEPT, EpochDone, Event, StepDone
 from adapop.training.forget_set import ForgetSet
 from adapop.training.gradient import StepGradient, StepSeen
 from adapop.training.pass_size import rows_that_fit
@@ -53,8 +51,7 @@ class TrainerState:
 
 
 class Trainer:
-    """Trains an adapter to forget. Iterate `train()`; between two events the state can be read or
-    the run dropped."""
+    """Trains an adapter to forget by `train()`. Between two events its state can be read."""
 
     def __init__(
         self,
@@ -69,12 +66,8 @@ class Trainer:
     ) -> None:
         """betas: exponent of each forget fact, in their order; None for methods that use none.
         state: to continue a run. ranks: the processes that train together; each iterates its own
-        trainer.
-
-        Raises:
-            DataError: a fact lacks what the method needs.
-            ModelError: the model has no block that the method reads.
-        """
+        trainer. Raises DataError: a fact lacks what the method needs. ModelError: the model has no
+        block that the method reads."""
         self.run, self.config, self.model, self.ranks = run, config, model, ranks
         self.objective = make_objective(config.method, config.arguments)
         self.controller = controller_of(config)
@@ -82,21 +75,17 @@ class Trainer:
         self.retain = model.rows(retain, include_tail=config.include_tail)
         self.tiers = [fact.tier for fact in forget]
         self.steps = count(len(forget), config.batch, config.last_step)
-        self.gradient = StepGradient(
-            config, self.objective, model, self.forget, config.micro_batch or 2 * config.batch
-        )
+        rows = config.micro_batch or 2 * config.batch
+        self.gradient = StepGradient(config, self.objective, model, self.forget, rows)
         if not config.micro_batch:
             self.gradient.rows = rows_that_fit(self.gradient, self.retain)
-        self.optimizer = torch.optim.AdamW(
-            model.parameters,
-            lr=config.learning_rate,
-            weight_decay=config.weight_decay,
-            # on the CPU torch's own choice, whose rounding is recorded
-            fused=model.device.type == "cuda" or None,
-        )
+        # on the CPU torch's own choice, whose rounding is recorded
+        fused = model.device.type == "cuda" or None
+        rates = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
+        self.optimizer = torch.optim.AdamW(model.parameters, **rates, fused=fused)
         self.retained: list[tuple[float, int]] | None = None
         """`Scored.confidence` of the retain set, as its loss was last taken; None where no frame
-        wants it, or the loss is not taken: `retain_signal`."""
+        wants it, or `retain_signal` takes no loss."""
         self.drift: Drift | None = state.drift if state else None
         self.ema = state.ema if state else None
         if state:
@@ -104,8 +93,7 @@ class Trainer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the method found out before training, and where memory was short, in sentences for
-        the user."""
+        """What the method found out before training, and where memory was short, in sentences."""
         return (*self.forget.notes, *self.gradient.notes)
 
     def train(self) -> Iterator[Event]:
@@ -121,9 +109,8 @@ class Trainer:
                 yield done
             with _finite(f"The end of epoch {epoch}"):
                 self.retained = None
-                self.drift = self.controller.update(
-                    self.drift, self.ema if self._known else self.retain_loss()
-                )
+                retain_loss = self.ema if self._known else self.retain_loss()
+                self.drift = self.controller.update(self.drift, retain_loss)
             yield self._epoch_done()
 
     def state(self) -> TrainerState:
@@ -157,23 +144,19 @@ class Trainer:
         parts = self.ranks.gathered(lambda: self._total_nll(share))
         total = sum(part for part, _ in parts)
         if not math.isfinite(total):
-            raise RunError(
-                "The loss over the retain set is not finite: the model is destroyed.",
-                "The adapter of the last saved epoch is kept. Lower the learning rate.",
-            )
+            reason = "The loss over the retain set is not finite: the model is destroyed."
+            raise RunError(reason, KEPT)
         if self.config.frames:
             confidences = dict(chain.from_iterable(values for _, values in parts))
             self.retained = [confidences[row.fact] for row in self.retain]
         return total / sum(len(row.answer) for row in rows)
 
     def _total_nll(self, rows: Sequence[Row]) -> tuple[float, list[tuple[int, tuple[float, int]]]]:
-        """Summed nll of the rows, in nats; and (place in the retain set, `Scored.confidence`) of
-        each."""
+        """Summed nll of the rows, in nats, and (place, `Scored.confidence`) of each."""
         pieces = list(self.model.in_pieces(rows, self.forget.forward_rows, self._nll_sum))
-        confidences = zip(
-            (row.fact for row in rows), chain.from_iterable(values for _, values in pieces)
-        )
-        return sum(value.item() for value, _ in pieces), list(confidences)
+        confidences = chain.from_iterable(values for _, values in pieces)
+        total = sum(value.item() for value, _ in pieces)
+        return total, list(zip((row.fact for row in rows), confidences))
 
     def _nll_sum(self, rows: Sequence[Row]) -> tuple[Tensor, list[tuple[float, int]]]:
         batch = self.model.batch(rows)
@@ -182,8 +165,7 @@ class Trainer:
         return scored.nll.sum(), scored.confidence(batch) if with_confidence else []
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
-        """One pass over the forget set in a seeded order, each row paired with a retain row drawn
-        with replacement."""
+        """The rows of each step: forget rows in a seeded order, each with a random retain row."""
         total, passes = len(self.forget.rows), {}
         for start, stop in spans(total, self.config.batch, self.config.last_step, epoch):
             for behind in {place // total + 1 for place in range(start, stop)} - passes.keys():
@@ -197,9 +179,8 @@ class Trainer:
         order = torch.randperm(len(rows), generator=seeded(seed, epoch, ORDER)).tolist()
         if self.config.tier_pure:
             order = by_tier(order, self.tiers, self.config.batch)
-        drawn = torch.randint(
-            len(self.retain), (len(rows),), generator=seeded(seed, epoch, PAIRING)
-        ).tolist()
+        generator = seeded(seed, epoch, PAIRING)
+        drawn = torch.randint(len(self.retain), (len(rows),), generator=generator).tolist()
         return [(rows[i], self.retain[j]) for i, j in zip(order, drawn)]
 
     def _step(self, epoch: int, step: int, forget: list[Row], retain: list[Row]) -> StepDone:
@@ -216,20 +197,16 @@ class Trainer:
         norm, forget_loss, nlls, nll = _on_host(norm, sums)
         retain_nll = _mean(nlls) if nlls else None
         if not (math.isfinite(norm) and math.isfinite(forget_loss)):
-            raise RunError(
-                f"Epoch {epoch}, step {step + 1}: the loss or its gradient is not finite.",
-                "The adapter is as it was before this step. Lower the learning rate.",
-            )
+            reason = f"Epoch {epoch}, step {step + 1}: the loss or its gradient is not finite."
+            fix = "The adapter is as it was before this step. Lower the learning rate."
+            raise RunError(reason, fix)
         if done == 0:
             check_gradients(self.model.network)
         self.optimizer.step()
         if retain_nll is not None:
             self.drift = self.controller.stepped(self.drift, retain_nll)
-            self._smooth(
-                [retain_nll]
-                if self.config.retain_signal != "ema-rows"
-                else self._by_row(retain, sums, nlls)
-            )
+            by_row = self.config.retain_signal == "ema-rows"
+            self._smooth(self._by_row(retain, sums, nlls) if by_row else [retain_nll])
         return StepDone(
             run=self.run,
             epoch=epoch,
@@ -246,9 +223,7 @@ class Trainer:
         for value in values:
             self.ema = value if self.ema is None else EMA_DECAY * self.ema + (1 - EMA_DECAY) * value
 
-    def _by_row(
-        self, retain: Sequence[Row], sums: StepSeen, nlls: Sequence[Sequence[float]]
-    ) -> list[float]:
+    def _by_row(self, retain: list[Row], sums: StepSeen, nlls: list[list[float]]) -> list[float]:
         """Mean nll of each retain row, in the order the rows were drawn."""
         means = {row.fact: _mean([nll]) for row, nll in zip(sums.retain_rows, nlls)}
         return [means[row.fact] for row in retain]
@@ -258,9 +233,8 @@ class Trainer:
 
     def _by_tier(self, rows: list[Row], nll: list[list[float]]) -> dict[str, float]:
         """Mean nll of each tier that the step saw."""
-        groups = {
-            tier: [n for n, row in zip(nll, rows) if self.tiers[row.fact] == tier] for tier in TIERS
-        }
+        pairs = list(zip(nll, (self.tiers[row.fact] for row in rows)))
+        groups = {tier: [own for own, of in pairs if of == tier] for tier in TIERS}
         return {tier: _mean(values) for tier, values in groups.items() if values}
 
     def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
@@ -279,36 +253,28 @@ def _finite(place: str) -> Iterator[None]:
     except (ArithmeticError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "overflow" not in str(error):
             raise
-        raise RunError(
-            f"{place}: a number is too large to be finite ({error}).",
-            "The adapter of the last saved epoch is kept. Lower the learning rate, or the setting "
-            "that is so large.",
-        ) from error
+        reason = f"{place}: a number is too large to be finite ({error})."
+        fix = "Lower the learning rate, or the setting that is so large."
+        raise RunError(reason, f"The adapter of the last saved epoch is kept. {fix}") from error
 
 
 def learning_rate(config: RunConfig, done: int, steps: int) -> float:
-    """Rate of the optimiser step after `done` others: constant, or one epoch of warm-up and then
-    linearly to 0."""
+    """Rate of the step after `done` others: constant, or a warm-up epoch, then linear to 0."""
     if config.schedule == "constant":
         return config.learning_rate
     if done < steps:
         return config.learning_rate * (done + 1) / steps
-    return (
-        config.learning_rate * (config.epochs * steps - done) / max(1, (config.epochs - 1) * steps)
-    )
+    left, decay = config.epochs * steps - done, max(1, (config.epochs - 1) * steps)
+    return config.learning_rate * left / decay
 
 
-def _on_host(
-    norm: Tensor, sums: StepSeen
-) -> tuple[float, float, list[list[float]], list[list[float]]]:
+def _on_host(norm: Tensor, sums: StepSeen) -> tuple[float, float, list, list]:
     """Gradient norm, forget loss, and the nll by token of each retain row and of each forget row:
     the one place in a step where the host waits for the device."""
     values = iter(torch.cat([torch.stack([norm, *sums.loss]), *sums.retain, *sums.nll]).tolist())
     norm, loss = next(values), sum(next(values) for _ in sums.loss)
-    nlls, nll = (
-        [[next(values) for _ in row.answer] for row in rows]
-        for rows in (sums.retain_rows, sums.rows)
-    )
+    both = sums.retain_rows, sums.rows
+    nlls, nll = ([[next(values) for _ in row.answer] for row in rows] for rows in both)
     return norm, loss, nlls, nll
 
 

@@ -226,11 +226,8 @@ class Api:
 
     def stop(self, run: str) -> dict:
         """Asks a run to stop after its current step; its last finished epoch is kept. Asking twice
-        is asking once, and asking a run that is over changes nothing.
-
-        run: its id. Gives {run, stopping}: whether there was something to stop. Errors: no such
-        run.
-        """
+        is asking once, and asking a run that is over changes nothing. run: its id. Gives {run,
+        stopping}: whether there was something to stop. Errors: no such run."""
         its_run = self._run(run)
         stopping = self.worker.ahead_of(its_run) is not None
         if stopping:
@@ -261,9 +258,8 @@ class Api:
         PROMPT.check(max(len(prompt), len(gold)))  # which says where the limit is set
         its_run = example_of(run) or self._run(run)
         if its_run.last_epoch is None:
-            raise RunError(
-                "The run has not finished an epoch yet.", "Ask again when its status shows one."
-            )
+            message = "The run has not finished an epoch yet."
+            raise RunError(message, "Ask again when its status shows one.")
         if not prompt:
             raise DataError("There is no prompt.", "Type one.")
         return self.worker.ask(its_run, [prompt], [gold])
@@ -286,8 +282,6 @@ class Api:
     def _run(self, name: object, access: Callable[[Worker, object], Run | None] = known_run) -> Run:
         run = access(self.worker, name)
         if run is None:
-            raise RunError(
-                f"There is no run {quoted(name)} here.",
-                "Start one; old runs are deleted after a while.",
-            )
+            message = f"There is no run {quoted(name)} here."
+            raise RunError(message, "Start one; old runs are deleted after a while.")
         return run

@@ -60,18 +60,14 @@ def facts_of(
     """
     text_of("retain", retain)
     if not isinstance(columns, dict | None):
-        raise ConfigError(
-            f"columns is {quoted(columns)}.",
-            'Give fields with their names, as {"question": "prompt"}.',
-        )
+        message = f"columns is {quoted(columns)}."
+        raise ConfigError(message, 'Give fields with their names, as {"question": "prompt"}.')
     if columns and isinstance(facts, str):
         raise DataError(f"{quoted(facts)} has no columns to choose.", "Leave columns out.")
     if isinstance(facts, str):
         if facts not in ENTRIES:
-            raise DataError(
-                f"There is no set {quoted(facts)}.",
-                f"Use one of {', '.join(ENTRIES)}, or a list of rows.",
-            )
+            message = f"There is no set {quoted(facts)}."
+            raise DataError(message, f"Use one of {', '.join(ENTRIES)}, or a list of rows.")
         if ENTRIES[facts].online:
             ledger.spend(JOBS)
         return load_facts(facts, model, retain=retain)
@@ -80,18 +76,16 @@ def facts_of(
     try:
         text = json.dumps(facts)
     except (RecursionError, TypeError, ValueError):
-        raise DataError(
-            "facts cannot be written as JSON.", "Use flat objects of text and numbers."
-        ) from None
+        message = "facts cannot be written as JSON."
+        raise DataError(message, "Use flat objects of text and numbers.") from None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "facts.json"
         path.write_text(text, encoding="utf-8")
         read = _read(path, columns)
     if read.problems:
         count = len(read.problems)
-        raise DataError(
-            f"{count:,} of {len(facts):,} rows cannot be used.", "Mend or drop them.", read.problems
-        )
+        message = f"{count:,} of {len(facts):,} rows cannot be used."
+        raise DataError(message, "Mend or drop them.", read.problems)
     return with_retain_rows(read, model, retain)
 
 
@@ -115,9 +109,8 @@ def proxy_of(facts: FactSet, name: object, language: object, year: object) -> Pr
     """The source of the facts' scores of that name, asked in a language and about a year. Raises
     ConfigError: there is none, or it has no such language or year."""
     if name not in PROXIES:
-        raise ConfigError(
-            f"proxy is {quoted(name)}.", f"Use one of {', '.join((*PROXIES, GIVEN))}."
-        )
+        message = f"proxy is {quoted(name)}."
+        raise ConfigError(message, f"Use one of {', '.join((*PROXIES, GIVEN))}.")
     chosen = Choices(
         language=text_of("language", language),
         year=None if year is None else whole_of("year", year),
@@ -149,9 +142,8 @@ def others_of(settings: object, model: str) -> dict:
             allow.
     """
     if not isinstance(settings, dict | None):
-        raise ConfigError(
-            f"settings is {quoted(settings)}.", 'Give settings by name, such as {"lora_rank": 8}.'
-        )
+        message = f"settings is {quoted(settings)}."
+        raise ConfigError(message, 'Give settings by name, such as {"lora_rank": 8}.')
     changes, known = {}, (ADVANCED if is_public() else SETTINGS).keys() - OWN - {FURTHER}
     for name, value in (settings or {}).items():
         if text_of("a setting's name", name) in known:
@@ -162,10 +154,8 @@ def others_of(settings: object, model: str) -> dict:
         elif name == "arguments" and isinstance(value, dict) and not is_public():
             changes.setdefault(name, {}).update(value)
         else:
-            raise ConfigError(
-                f"There is no setting {quoted(name)} here.",
-                f"Use one of {', '.join(sorted(known))}.",
-            )
+            message = f"There is no setting {quoted(name)} here."
+            raise ConfigError(message, f"Use one of {', '.join(sorted(known))}.")
     check_public({"model": model, **changes})
     return changes
 
@@ -193,9 +183,8 @@ def config_and_facts(
     )
     follows = follows_scores(config)
     if not follows and anchors not in (AUTO, PAPER):
-        raise ConfigError(
-            f"{method}/{preset} takes no beta from the scores.", "Leave anchors at 'auto'."
-        )
+        message = f"{method}/{preset} takes no beta from the scores."
+        raise ConfigError(message, "Leave anchors at 'auto'.")
     if follows and anchors != AUTO:
         config = replace(config, beta=calibrated(text_of("anchors", anchors), chosen))
     return config, chosen

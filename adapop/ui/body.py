@@ -22,11 +22,8 @@ PARSER = route_utils.GradioMultiPartParser
 
 
 async def parsed(scope: Scope, receive: Receive) -> tuple[PlainTextResponse | None, Receive, float]:
-    """Reads the JSON body of a request and puts its value into the scope.
-
-    Returns (the refusal of what no page sends, or None; the body, to be received again; seconds
-    that parsing took).
-    """
+    """Reads the JSON body of a request and puts its value into the scope. Returns (the refusal of
+    what no page sends, or None; the body, to be received again; seconds that parsing took)."""
     try:
         async with asyncio.timeout(READ_SECONDS):
             body = await Request(scope, receive).body()

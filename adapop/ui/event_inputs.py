@@ -28,8 +28,8 @@ def misfit(event: BlockFunction, data: Sequence) -> str:
     for place, (component, value) in enumerate(zip(event.inputs, data), 1):
         if not _fits(component, value):
             return (
-                f"Value {place} of this event is of a kind that its component never sends. "
-                f"Reload the page."
+                f"Value {place} of this event is of a kind that its component never sends. Reload "
+                "the page."
             )
     return ""
 

@@ -59,12 +59,9 @@ STORE = Store()
 
 
 class PageState(SessionState):
-    """What Gradio remembers of a page: small values, and keys of all others.
-
-    The configuration of all components, which Gradio keeps with their values for deep links, is
-    left out: they are closed here, and it took 60 ms and half a megabyte for each page and each
-    call.
-    """
+    """What Gradio remembers of a page: small values, and keys of all others. The configuration of
+    all components, which Gradio keeps with their values for deep links, is left out: they are
+    closed here, and it took 60 ms and half a megabyte for each page and each call."""
 
     def __init__(self, blocks: Blocks) -> None:
         super().__init__(SimpleNamespace(default_config=blocks.default_config, blocks=()))

@@ -109,11 +109,8 @@ class FairQueue(Queue):
 
     def _complete(self, body: PredictBodyInternal) -> None:
         """Puts the defaults of an endpoint's last parameters behind the values of a call that
-        leaves them out.
-
-        A program written before there were so many goes on to work; gradio would say no more than
-        that it failed.
-        """
+        leaves them out. A program written before there were so many goes on to work; gradio would
+        say no more than that it failed."""
         event = self.blocks.fns.get(body.fn_index)
         if event is None or event.api_visibility != "public":
             return

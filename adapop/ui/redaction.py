@@ -35,10 +35,7 @@ def quote_nobody() -> None:
 
 def place_of(error: BaseException) -> str:
     """The kind of an error, the app's innermost place that it came through, and the innermost of
-    all.
-
-    Reads no source, as `traceback` does: this may be in the event loop.
-    """
+    all. Reads no source, as `traceback` does: this may be in the event loop."""
     places = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     own = [
         place

@@ -73,10 +73,8 @@ def with_story(page: bytes) -> bytes:
 
 
 class Served:
-    """Answers GET and HEAD of the page and the shipped files from memory.
-
-    on_render: called before a page is asked of the app; it may raise.
-    """
+    """Answers GET and HEAD of the page and the shipped files from memory. on_render: called before
+    a page is asked of the app; it may raise."""
 
     def __init__(self, app: ASGIApp, on_render: Callable[[Scope], None]) -> None:
         self._app = app

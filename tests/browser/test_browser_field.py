@@ -37,10 +37,8 @@ def scripts(browser):
 
 def shown(scripts, epoch: float, *answers: tuple[str, ...], facts=(ROME,)) -> dict[str, str]:
     """What stands beside the field at an epoch. answers: in the frame before training and after each epoch."""
-    frames = [
-        replace(STEP, epoch=float(end), answers=said, scores={"forget": Scores((0.9,) * len(facts), (1,) * len(facts))})
-        for end, said in enumerate(answers)
-    ]
+    scores = {"forget": Scores((0.9,) * len(facts), (1,) * len(facts))}
+    frames = [replace(STEP, epoch=float(end), answers=said, scores=scores) for end, said in enumerate(answers)]
     return scripts.evaluate(SHOWN, [field.dots(facts), field.motion(frames, facts), epoch])
 
 
@@ -72,9 +70,8 @@ def test_a_reply_has_the_mark_that_python_gives_it(scripts):
 
 def test_shares_and_gaps_are_rounded_as_python_does(scripts):
     values = [of / 2000 for of in range(2001)] + [one / 7 for one in range(8)]
-    assert [said.replace("\u00a0", " ") for said in scripts.evaluate("all => all.map(percent)", values)] == [
-        percent(value) for value in values
-    ]
+    said = scripts.evaluate("all => all.map(percent)", values)
+    assert [one.replace("\u00a0", " ") for one in said] == [*map(percent, values)]
     gaps = [Interval(*(mean + by for by in (0, -0.1, 0.1))) for one in values for mean in (one, -one)]
     gaps += [Interval(mean, mean, mean) for mean in (-0.01, 0.0, 0.01, 0.125)]
     assert scripts.evaluate("all => all.map(signed)", list(map(asdict, gaps))) == [signed(gap) for gap in gaps]
@@ -116,14 +113,12 @@ COUNT_WHO_LISTENS = """() => {
 }"""
 
 
-@pytest.mark.parametrize(
-    ("count", "rows", "said"), [(3, 3, ""), (700, 234, "By popularity, one fact in 3 of all 700.")]
-)
-def test_a_table_says_when_it_leaves_facts_out(scripts, count, rows, said):
-    facts = [replace(ROME, id=str(number), score=100.0 + number) for number in range(count)]
-    shown(scripts, 0, ("Rome",) * count, facts=facts)
-    scripts.evaluate("[...document.querySelectorAll('details')].at(-1).open = true")
-    table = scripts.locator("details").last
-    table.locator("td").first.wait_for()
-    assert table.locator("tbody tr").count() == rows
-    assert "".join(table.locator(".note").all_inner_texts()) == said
+def test_a_table_says_when_it_leaves_facts_out(scripts):
+    for count, rows, said in ((3, 3, ""), (700, 234, "By popularity, one fact in 3 of all 700.")):
+        facts = [replace(ROME, id=str(number), score=100.0 + number) for number in range(count)]
+        shown(scripts, 0, ("Rome",) * count, facts=facts)
+        scripts.evaluate("[...document.querySelectorAll('details')].at(-1).open = true")
+        table = scripts.locator("details").last
+        table.locator("td").first.wait_for()
+        assert table.locator("tbody tr").count() == rows
+        assert "".join(table.locator(".note").all_inner_texts()) == said

@@ -9,10 +9,8 @@ def notes(page, text: str) -> None:
 
 
 def upload(page, tmp_path) -> None:
-    rows = [
-        ["id", "question", "answer", "subject", "score"],
-        ["a", "Who wrote the book Hamlet?", "Shakespeare", "H", "9"],
-    ]
+    rows = [["id", "question", "answer", "subject", "score"]]
+    rows += [["a", "Who wrote the book Hamlet?", "Shakespeare", "H", "9"]]
     rows += [["b", f"Who is {HOSTILE}?", HOSTILE, HOSTILE, "500"], ["c", "Who?", "", "", "5"]]
     page.get_by_text("My own facts").click()
     with remembered(page):
@@ -65,28 +63,12 @@ def test_edited_scores_and_anchors_survive_a_reload_but_a_picked_set_is_as_shipp
     open_tab(page, "Facts")
     page.locator("#fact-table").get_by_text("edited").first.wait_for()
     page.wait_for_selector("#set input[value=pair]:checked")
-    open_tab(page, "Pressure")
-    page.wait_for_function("document.querySelector('#anchors input')?.value === '50'")
-    open_tab(page, "Facts")
     page.get_by_text("Sandbox world").click()
     notes(page, "256 to forget")
     page.get_by_text("One pair").click()
     notes(page, "Both answers are Kubrick")
     page.locator("#fact-table").get_by_text("exposures in pretraining").locator("visible=true").first.wait_for()
     page.locator("#fact-table").get_by_text("edited").first.wait_for(state="detached")
-
-
-def test_a_set_that_was_deleted_is_said_to_be(page, tmp_path, runs_folder):
-    upload(page, tmp_path)
-    for path in (runs_folder / "sets").glob("*/about.json"):
-        path.unlink()
-    with remembered(page):
-        page.reload()
-        page.get_by_text("was deleted, as it was old").wait_for()
-    page.wait_for_selector("#set input[value=sandbox]:checked")
-    page.reload()
-    notes(page, "256 to forget")
-    page.get_by_text("was deleted, as it was old").wait_for(state="detached")
 
 
 def test_a_server_that_forgot_the_page_starts_nothing_else_and_the_set_is_put_back(browser, tmp_path):

@@ -1,13 +1,11 @@
 """Facts and Pressure in a real browser: scores looked up and stopped, proxies compared, anchors dragged."""
 
 import json
-import re
 import time
 
 import pytest
 
 from adapop.service.worker import Worker
-from adapop.ui import pressure
 from adapop.ui.facts import upload
 from browsing import HOSTILE, SECOND, launched, open_tab, says, show_advanced, visit, write_table
 from little_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
@@ -19,11 +17,9 @@ CELL = "#fact-table [data-testid='cell-{}-{}']"
 @pytest.fixture
 def places(tmp_path):
     """Three facts about places: one Wikidata knows, one it does not, one of hostile text."""
-    rows = [["id", "question", "answer", "subject", "relation", "score"]]
-    rows += [["a", "Where is Paris?", "France", "Paris", "country", "3000"]]
-    rows += [["b", "Where is Nowhere?", "Utopia", "Nowhere", "country", "100"]]
-    rows += [["c", f"Where is {HOSTILE}?", HOSTILE, HOSTILE, "country", "500"]]
-    return write_table(tmp_path / "places.csv", rows)
+    rows = [["a", "Paris", "France", "3000"], ["b", "Nowhere", "Utopia", "100"], ["c", HOSTILE, HOSTILE, "500"]]
+    rows = [[key, f"Where is {place}?", land, place, "country", score] for key, place, land, score in rows]
+    return write_table(tmp_path / "places.csv", [["id", "question", "answer", "subject", "relation", "score"], *rows])
 
 
 @pytest.fixture
@@ -44,11 +40,6 @@ def cell_is(page, row: int, column: int, text: str) -> None:
 def choose_proxy(page, name: str) -> None:
     page.click("#proxy input")
     page.get_by_role("option", name=name).click()
-
-
-def is_sent(page) -> None:
-    """Waits until the server has the text: then it can be downloaded."""
-    says(page, "#scores", "⇣")
 
 
 def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(uploaded, wikidata):
@@ -79,23 +70,13 @@ def test_a_look_up_that_fails_says_so_and_keeps_the_scores(uploaded, wikidata):
     page.locator("#look-up-status").get_by_text("sends us").wait_for(state="hidden")
 
 
-def test_a_look_up_can_be_stopped(page, wikidata):
-    wikidata.answer = lambda asked: Reply(status=429, headers={"Retry-After": "60"})
-    page.get_by_text("Look popularity up").click()
-    page.click("#look-up")
-    page.get_by_text("waiting 60 s").wait_for()
-    page.click("#stop-look-up")
-    page.get_by_text("Stopped. What was found is kept").wait_for()
-    page.wait_for_selector("#look-up:not([disabled])")
-
-
 def test_counts_of_a_text_are_compared_with_the_given_scores(uploaded, tmp_path):
     page = uploaded
     text = tmp_path / "text.txt"
     text.write_text("Paris is in France.\n" * 3 + "Nowhere is in Utopia.\n" * 30, encoding="utf-8")
     choose_proxy(page, "Counts in a text of mine")
     page.set_input_files("#scores input[type=file]", text)
-    is_sent(page)
+    says(page, "#scores", "⇣")  # the server has the text: it can be downloaded
     page.click("#look-up")
     page.get_by_text("3 of 3 facts have a score").wait_for()
     show_advanced(page)
@@ -110,42 +91,13 @@ def test_counts_of_a_text_are_compared_with_the_given_scores(uploaded, tmp_path)
         cell_is(page, 0, 6, "column score")
 
 
-def test_a_score_set_by_hand(uploaded):
-    page = uploaded
-    page.click(CELL.format(1, 0))
-    page.locator("#detail input").fill("167")
-    page.get_by_text("Set this score").click()
-    cell_is(page, 1, 6, "edited")
-    cell_is(page, 1, 3, "1")
-
-
-def test_columns_can_be_told_apart_by_hand(page, tmp_path):
-    rows = [
-        ["what is asked", "right", "hits"],
-        ["Who wrote Emma?", "Austen", "12"],
-        ["Who wrote Ulysses?", "Joyce", "8"],
-    ]
-    page.get_by_text("My own facts").click()
-    page.set_input_files("#upload input[type=file]", write_table(tmp_path / "odd.csv", rows))
-    page.get_by_text("has no question column").wait_for()
-    for field, column in (("question", "what is asked"), ("answer", "right"), ("score", "hits")):
-        choice = page.locator("#columns").get_by_label(field, exact=True)
-        choice.click()
-        choice.fill(column)
-        page.locator("#columns [role=option]", has_text=column).last.wait_for()
-        page.keyboard.press("Enter")
-        page.wait_for_timeout(0.3 * SECOND)
-    page.get_by_text("2 to forget").wait_for()
-    cell_is(page, 0, 2, "8")
-
-
 def test_a_look_up_that_ends_after_another_set_was_picked_changes_nothing(page, tmp_path):
     text = tmp_path / "long.txt"
     text.write_text("Hamlet is by Shakespeare.\n" * 1_500_000, encoding="utf-8")
     page.get_by_text("Look popularity up").click()
     choose_proxy(page, "Counts in a text of mine")
     page.set_input_files("#scores input[type=file]", text)
-    is_sent(page)
+    says(page, "#scores", "⇣")
     page.click("#look-up")
     page.get_by_text("of 256 facts done").wait_for()
     page.get_by_label("One pair").click()
@@ -175,40 +127,10 @@ def test_a_file_cannot_come_before_what_is_said_of_none(browser, monkeypatch, pl
         says(page, "#notes", "3 to forget")
 
 
-def test_columns_of_another_file_are_not_a_choice_for_this_one(places):
-    """The page may ask with the columns it shows while those of a new file are on their way to it."""
-    for shown in ([upload.NONE] * len(upload.FIELDS), ["frage", "antwort", *[upload.NONE] * (len(upload.FIELDS) - 2)]):
-        facts = upload.facts_chosen(str(places), "own", None, *shown)
-        assert [fact.answer for fact in facts.forget] == ["France", "Utopia", HOSTILE]
-
-
-def test_what_the_model_does_not_know_can_be_left_out(uploaded):
-    page = uploaded
-    page.get_by_label("Invented facts").click()
-    page.get_by_text("32 to forget").wait_for()
-    page.click("#known")
-    answers = re.compile(r"answers (\d+) of 32 facts")
-    page.locator("#known-words").get_by_text(answers).wait_for()
-    knows = int(answers.search(page.inner_text("#known-words"))[1])
-    assert 0 < knows < 32
-    page.click("#drop-unknown")
-    page.get_by_text(f"{knows} to forget").wait_for()
-    page.get_by_text(f"{32 - knows} facts that the original model cannot answer").wait_for()
-    page.get_by_label("Sandbox world").click()
-    page.get_by_text("256 to forget").wait_for()
-    page.click("#known")
-    page.get_by_text("answers 256 of 256 facts").wait_for()
-
-
 def anchor_is(page, which: int, score: float) -> None:
     page.wait_for_function(
         f"document.querySelectorAll('#anchors input')[{2 * which}].value == {json.dumps(str(score))}"
     )
-
-
-def press(page, which: int, key: str) -> None:
-    page.locator("#beta-curve .anchor").nth(which).focus()
-    page.keyboard.press(key)
 
 
 def test_anchors_are_dragged_and_moved_by_keys(page):
@@ -228,44 +150,11 @@ def test_anchors_are_dragged_and_moved_by_keys(page):
     page.click("#paper")
     anchor_is(page, 0, 100)
     says(page, "#beta-curve-twin", "a = 58.7 and b = 0.796")
-    press(page, 1, "ArrowRight")
+    page.locator("#beta-curve .anchor").nth(1).focus()
+    page.keyboard.press("ArrowRight")
     anchor_is(page, 1, 3300)
     says(page, "#beta-curve-twin", "b = 0.7745")
     page.keyboard.press("ArrowLeft")
     anchor_is(page, 1, 3000)
     page.click("#quantiles")
     anchor_is(page, 1, 3766)
-
-
-def test_a_moved_handle_leaves_the_other_as_a_button_set_it(browser, monkeypatch, tmp_path):
-    """While the curve waits to be drawn anew, its other handle still shows what the button has undone."""
-    drawn = pressure.pictures
-
-    def late(*values):
-        time.sleep(2)
-        return drawn(*values)
-
-    monkeypatch.setattr(pressure, "pictures", late)
-    with launched(Worker(tmp_path / "runs")) as address, visit(browser, address) as page:
-        open_tab(page, "Pressure")
-        press(page, 0, "ArrowRight")
-        anchor_is(page, 0, 110)
-        show_advanced(page)
-        page.click("#paper")
-        anchor_is(page, 0, 100)
-        press(page, 1, "ArrowRight")
-        anchor_is(page, 1, 3300)
-        says(page, "#beta-curve-twin", "b = 0.7745")
-        anchor_is(page, 0, 100)
-
-
-def test_what_if_moves_the_facts_off_the_curve(page):
-    open_tab(page, "Pressure")
-    page.wait_for_selector("#beta-curve .fact")
-    where = "() => [...document.querySelectorAll('#beta-curve .fact')].map((fact) => fact.getAttribute('transform'))"
-    before = page.evaluate(where)
-    page.get_by_label("scores reversed").click()
-    page.wait_for_function(f"JSON.stringify(({where})()) != {json.dumps(json.dumps(before, separators=(',', ':')))}")
-    page.get_by_label("even push (WGA)").click()
-    page.wait_for_function("!document.querySelector('#beta-curve .anchor')")
-    page.get_by_text("popularity cannot matter here").first.wait_for()

@@ -20,9 +20,7 @@ def test_probe_is_full_on_arrival(browser, address, query):
     with visit(browser, address, query) as page:
         says(page, "#probe-recorded", "WGA" if "wga" in query else "AdaPop", "“python -m adapop sandbox examples”")
         says(page, "#answers", "Recorded", "Original", "Philippines", "Unlearned", "rank of the right answer")
-        says(
-            page, "#every-way", "AdaPop" if "wga" not in query else "WGA", "recorded by probing", "The trained question"
-        )
+        says(page, "#every-way", "recorded by probing", "The trained question")
         assert page.locator("#every-way tbody tr").count() >= 11
         assert page.input_value("#probe-run input").startswith("Example:")
         unfold(page, "leaks-fold")
@@ -35,9 +33,7 @@ def test_probe_is_full_on_arrival(browser, address, query):
         for dead in ("#probe-all", "#stop-probing", "#recover", "#stop-recovery"):
             assert page.locator(dead).is_hidden()
         show_advanced(page)
-        assert page.locator("#make-report").is_visible() == ("run" in query), (
-            "what the page has no run of, it cannot take"
-        )
+        assert page.locator("#make-report").is_visible() == ("run" in query), "of what is no run there is none"
 
 
 def test_another_way_of_asking_brings_a_recorded_answer_back_at_once(browser, address):
@@ -55,10 +51,6 @@ def test_another_way_of_asking_brings_a_recorded_answer_back_at_once(browser, ad
         page.get_by_role("tab", name="Run", selected=True).wait_for()
 
 
-def prompt_of(page) -> str:
-    return page.input_value(PROMPT)
-
-
 def test_of_two_questions_asked_at_once_the_last_is_answered(browser, address, visited):
     with visit(browser, address, storage_state=visited) as page:
         open_tab(page, "Probe")
@@ -70,19 +62,6 @@ def test_of_two_questions_asked_at_once_the_last_is_answered(browser, address, v
             page.click("#ask")
         page.unroute("**/queue/join*")  # which lets go of those that were held
         says(page, "#answers", "Who painted the painting Guernica? · Unlearned by")
-
-
-def test_an_attack_on_one_fact(probed):
-    page = probed
-    direct = prompt_of(page)
-    show_advanced(page)
-    page.click("#form input")
-    page.get_by_role("option", name="Multiple choice").click()
-    page.wait_for_function(f"document.querySelector('{PROMPT}').value != {direct!r}")
-    assert prompt_of(page).startswith(direct)
-    assert "A)" in prompt_of(page)
-    page.click("#ask")
-    page.wait_for_selector("#answers .answers")
 
 
 def test_all_ways_at_once_and_a_row_of_the_table(probed):

@@ -6,10 +6,6 @@ from adapop.facts.world import sandbox_facts
 from browsing import HOSTILE, open_tab, says, state_is, stop_run, visit, write_table
 
 
-def sixty_facts():
-    return sandbox_facts().forget[::4][:60]
-
-
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 def test_start_is_in_sight_and_what_few_need_is_not_there(browser, address, width, height):
     with visit(browser, address, "?tab=run", viewport={"width": width, "height": height}) as page:
@@ -27,16 +23,14 @@ def test_start_is_in_sight_and_what_few_need_is_not_there(browser, address, widt
         assert page.get_attribute("#advanced-switch", "aria-pressed") == "true"
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
-def test_from_a_table_to_a_live_run_and_what_it_came_to_nothing_is_out_of_sight(
-    browser, address, tmp_path, width, height
-):
-    rows = [["question", "answer", "score"], *([fact.question, fact.answer, fact.score] for fact in sixty_facts())]
-    with visit(browser, address, viewport={"width": width, "height": height}) as page:
+def test_from_a_table_to_a_live_run_and_what_it_came_to_nothing_is_out_of_sight(browser, address, tmp_path):
+    facts = sandbox_facts().forget[::4][:60]
+    rows = [["question", "answer", "score"], *([fact.question, fact.answer, fact.score] for fact in facts)]
+    with visit(browser, address, viewport={"width": 390, "height": 844}) as page:
 
-        def in_sight(place, reach=height):
+        def in_sight(place, reach=844):
             box = page.locator(place).first.bounding_box()
-            assert box["y"] >= 0 and box["y"] + min(box["height"], reach) <= height, place
+            assert box["y"] >= 0 and box["y"] + min(box["height"], reach) <= 844, place
 
         in_sight("#set label:has-text('My own facts')")
         page.get_by_text("My own facts").click()
@@ -94,14 +88,3 @@ def test_a_run_is_renamed_picked_on_probe_and_compared(browser, address, visited
         page.get_by_role("button", name="Compare").click()
         page.get_by_role("tab", name="Compare", selected=True).wait_for()
         page.locator("#race-fields canvas").first.wait_for()
-
-
-def test_results_of_another_set_step_aside_by_name(browser, address, visited):
-    with visit(browser, address, storage_state=visited) as page:
-        state_is(page, "done")
-        page.get_by_text("One pair").click()
-        open_tab(page, "Run")
-        says(page, "#set-aside", "sandbox", "pair")
-        assert page.locator("#fact-field").is_hidden()
-        page.check("#show-aside")
-        page.locator("#fact-field canvas").wait_for()

@@ -6,16 +6,12 @@ import io
 import zipfile
 
 import pytest
-import torch
-from peft import PeftModel, get_peft_model_state_dict
-from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM
 
 from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold
-from taught import SHAPES, TARGETS, own_facts, taught
+from taught import TARGETS, own_facts, taught
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", ["qwen2", "gpt2"])  # the others on the command line and in Python
 def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_path, shape):
     from playwright.sync_api import expect
 
@@ -86,11 +82,4 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
     for name in ("report.html", "config.json", "adapter/adapter_config.json"):
         assert str(tmp_path) not in archive.read(name).decode(), name
     assert "<h1>Ours &lt;b&gt;</h1>" in archive.read("report.html").decode()
-    assert "PeftModel.from_pretrained" in archive.read("report.html").decode()
-    archive.extractall(tmp_path / "home")
-    base = AutoModelForCausalLM.from_pretrained(folder)
-    model = PeftModel.from_pretrained(base, str(tmp_path / "home" / "adapter"))
-    trained = load_file(tmp_path / "home" / "adapter" / "adapter_model.safetensors")
-    loaded = get_peft_model_state_dict(model)
-    assert loaded.keys() == trained.keys() and all(torch.equal(loaded[name], trained[name]) for name in trained)
-    assert any(value.abs().sum() > 0 for name, value in trained.items() if "lora_B" in name)
+    assert "PeftModel.from_pretrained" in archive.read("report.html").decode(), "as tests/cli/test_sitting.py does"

@@ -8,18 +8,10 @@ from adapop.ui.story import screen
 from adapop.ui.story.content import story
 from browsing import HOSTILE, SECOND, launched, open_tab, says, start_run, state_is, stop_run, visit
 
+HERE = "#story section:not([hidden])"
 SECOND_CLOUD = "document.querySelectorAll('#story section:not([hidden]) canvas')[1].toDataURL()"
-RECORDED = "getComputedStyle(document.querySelector('#story section:not([hidden]) .count'), '::after').content"
 LONGEST = 240 * SECOND  # that a run may take beside other tests
 PICTURE = "(document.querySelector('#story section:not([hidden]) canvas')?.toDataURL() ?? '')"
-
-
-@pytest.fixture
-def told(browser, address):
-    """The page as a newcomer finds it."""
-    with visit(browser, address, tab="") as page:
-        page.wait_for_selector("#story h2")
-        yield page
 
 
 def step(page, number: int) -> None:
@@ -28,54 +20,48 @@ def step(page, number: int) -> None:
     page.wait_for_function(f"new URL(location.href).searchParams.get('story') === '{number}'")
 
 
-def moves(page) -> None:
-    """Waits until the field has changed by itself."""
-    page.wait_for_function(f"{PICTURE}.length > 3000")
-    before = page.evaluate(PICTURE)
-    page.wait_for_function(f"before => {PICTURE} !== before", arg=before)
-
-
-def test_a_newcomer_guesses_sees_the_field_fall_and_comes_back_to_it(told):
-    page = told
-    assert page.evaluate("document.activeElement === document.body")
-    page.wait_for_function("parseFloat(document.querySelector('#story .bar i').style.width) > 50")
-    expect(page.locator("#strip .strip")).to_be_hidden()
-    fill = "one => getComputedStyle(one).backgroundColor"
-    clear = "rgba(0, 0, 0, 0)"
-    guess, forward = page.locator("#story .choice").nth(0), page.locator("#story .forward")
-    assert guess.evaluate(fill) != clear == forward.evaluate(fill), "the guess comes first"
-    guess.click()
-    expect(forward).not_to_have_css("background-color", clear)
-    expect(page.locator("#story .outcome").first).to_contain_text("You were right. Paths of Glory")
-
-    page.locator("#story .forward").click()
-    step(page, 2)
-    moves(page)
-    page.locator("#story section:not([hidden]) canvas").focus()
-    for key in ("End", "Enter"):
-        page.keyboard.press(key)
-    expect(page.locator("#story .heard").first).to_contain_text("Right answer")
-    page.locator("#story .pinned >> text=before").wait_for()
-    assert "pin=" in page.url
-    page.reload()
-    step(page, 2)
-    page.locator("#story .pinned >> text=before").wait_for()
+def test_a_newcomer_guesses_sees_the_field_fall_and_comes_back_to_it(browser, address):
+    with visit(browser, address, tab="") as page:
+        page.wait_for_selector("#story h2")
+        assert page.evaluate("document.activeElement === document.body")
+        page.wait_for_function("parseFloat(document.querySelector('#story .bar i').style.width) > 50")
+        expect(page.locator("#strip .strip")).to_be_hidden()
+        fill, clear = "one => getComputedStyle(one).backgroundColor", "rgba(0, 0, 0, 0)"
+        guess, forward = page.locator("#story .choice").nth(0), page.locator("#story .forward")
+        assert guess.evaluate(fill) != clear == forward.evaluate(fill), "the guess comes first"
+        guess.click()
+        expect(forward).not_to_have_css("background-color", clear)
+        expect(page.locator("#story .outcome").first).to_contain_text("You were right. Paths of Glory")
+        forward.click()
+        step(page, 2)
+        page.wait_for_function(f"{PICTURE}.length > 3000")
+        page.wait_for_function(f"before => {PICTURE} !== before", arg=page.evaluate(PICTURE))  # it moves by itself
+        page.locator(f"{HERE} canvas").focus()
+        for key in ("End", "Enter"):
+            page.keyboard.press(key)
+        expect(page.locator("#story .heard").first).to_contain_text("Right answer")
+        page.locator("#story .pinned >> text=before").wait_for()
+        assert "pin=" in page.url
+        page.reload()
+        step(page, 2)
+        page.locator("#story .pinned >> text=before").wait_for()
 
 
 @pytest.mark.slow
-def test_the_first_picture_moves_soon_after_the_first_paint(browser, address):
-    """By eye: its bars change their width from one frame to the next."""
-    waited = []
+def test_the_page_is_painted_within_two_seconds_and_its_first_picture_moves_soon_after(browser, address):
+    """Once the server is up; by eye, its bars change their width from one frame to the next. The best of three, since
+    the machine may be busy with something else."""
+    paints, waited = [], []
     for _ in range(3):
         page = browser.new_page()
         page.add_init_script(WATCH_THE_FIRST_BAR)
         page.goto(address)
         page.wait_for_function("window.moved")
-        painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-        waited.append(page.evaluate("window.moved") - painted)
+        paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+        waited.append(page.evaluate("window.moved") - paints[-1])
         page.close()
-    print(f"the first picture moves {', '.join(f'{milliseconds:,.0f}' for milliseconds in waited)} ms after the paint")
-    assert min(waited) < 1.5 * SECOND
+    print(f"painted after {paints} ms, the first picture moves {waited} ms later")
+    assert min(paints) < 2 * SECOND and min(waited) < 1.5 * SECOND
 
 
 @pytest.mark.slow
@@ -124,25 +110,6 @@ WATCH_THE_FIRST_BAR = """(() => {
 })()"""
 
 
-def test_every_step_by_the_arrow_keys_and_within_a_phone_s_width(browser, address):
-    with visit(browser, address, tab="", viewport={"width": 390, "height": 844}) as page:
-        page.wait_for_selector("#story h2")
-        for number in range(2, 7):
-            page.keyboard.press("ArrowRight")
-            step(page, number)
-            assert page.evaluate("document.activeElement.tagName") == "H2"
-            page.wait_for_function("document.documentElement.scrollWidth <= 390")
-            assert " · recorded" in page.evaluate(RECORDED)
-            page.locator("#story section:not([hidden]) .from summary").click()
-            assert "python -m adapop sandbox" in page.inner_text("#story section:not([hidden]) .from")
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowLeft")
-        step(page, 5)
-
-
-HERE = "#story section:not([hidden])"
-
-
 def test_the_scrubber_drives_both_clouds_to_ten_epochs_and_they_can_be_held_at_the_same_amount(browser, address):
     with visit(browser, address, "?story=4&epoch=5", reduced_motion="reduce") as page:
         gaps, range_ = page.locator(f"{HERE} .gap b"), page.locator(f"{HERE} .scrubber input")
@@ -164,7 +131,7 @@ def test_the_scrubber_drives_both_clouds_to_ten_epochs_and_they_can_be_held_at_t
         expect(page.locator(f"{HERE} table").first).to_contain_text("Kubrick")
 
 
-def test_a_handle_moves_the_cloud_at_once_and_a_run_takes_the_estimates_place(browser, address):
+def test_a_handle_moves_the_cloud_at_once(browser, address):
     with visit(browser, address, "?story=4&epoch=5", reduced_motion="reduce") as page:
         ours, handle = page.locator(f"{HERE} .gap").nth(1), page.locator("#story .anchors [role=slider]").nth(1)
         expect(ours).to_contain_text("+13")
@@ -180,19 +147,15 @@ def test_a_handle_moves_the_cloud_at_once_and_a_run_takes_the_estimates_place(br
         page.mouse.move(box["x"] + 90, box["y"] - 10)
         page.mouse.up()
         assert handle.get_attribute("aria-valuenow") == score, "up and down alone"
-        page.click("#story .run")
-        says(page, "#story .live", "This is your run, live on this machine", timeout=LONGEST)
-        assert "between recorded runs" not in ours.inner_text() and "≈" not in ours.inner_text()
-        page.locator(f"{HERE} .scrubber input").press("End")
-        expect(page.locator(f"{HERE} .when")).to_have_text("after 10 epochs")
 
 
-def test_a_run_of_the_curve_is_as_long_as_the_scrubber_says(browser, address):
+def test_a_run_of_the_curve_takes_the_estimates_place_and_is_as_long_as_the_scrubber_says(browser, address):
     with visit(browser, address, "?story=4&epoch=1", reduced_motion="reduce") as page:
         ours = page.locator(f"{HERE} .gap").nth(1)
         expect(ours).to_contain_text("+1 points")
         page.click("#story .run")
         says(page, "#story .live", "This is your run, live on this machine", timeout=LONGEST)
+        assert "between recorded runs" not in ours.inner_text() and "≈" not in ours.inner_text()
         expect(page.locator(f"{HERE} .when")).to_have_text("after 1 epoch")
         expect(ours).to_contain_text("+1 points")
         open_tab(page, "Run")
@@ -227,10 +190,9 @@ def test_the_reason_and_the_remedy_are_told_where_the_facts_are(browser, address
         assert reading.inner_text() != first
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
-def test_shuffled_scores_change_places_and_the_gap_opens_again(browser, address, width, height):
-    viewport = {"width": width, "height": height}
-    with visit(browser, address, "?story=5", viewport=viewport, reduced_motion="reduce") as page:
+def test_shuffled_scores_change_places_and_the_gap_opens_again(browser, address):
+    phone = {"width": 390, "height": 844}
+    with visit(browser, address, "?story=5", viewport=phone, reduced_motion="reduce") as page:
         gap, scores = page.locator(f"{HERE} .gap b"), page.locator("#story .card b")
         expect(gap).to_have_text("+13")
         given = scores.all_inner_texts()
@@ -271,9 +233,7 @@ def test_to_a_class_a_dot_is_where_one_points(browser, address):
 def test_the_test_is_scored_and_leads_to_a_run(browser, address):
     with visit(browser, address, "?story=6") as page:
         page.locator("#story section:not([hidden]) .choice.chosen").wait_for()
-        assert "does not mean that the knowledge is gone" not in page.inner_text("#story"), (
-            "nothing gives the game away"
-        )
+        assert "does not mean that the knowledge is gone" not in page.inner_text("#story"), "the game is not given away"
         page.locator("#story .fates button").first.click()
         page.locator("#story .score >> text=of 1").wait_for()
         page.locator("#story .fates button[aria-pressed=true]").first.wait_for()
@@ -321,30 +281,6 @@ def test_a_reload_comes_back_to_the_tab_and_to_a_run_that_is_under_way(page):
     stop_run(page)
 
 
-def test_a_copied_address_shows_another_the_same_run_tab_and_moment(browser, address):
-    with visit(browser, address, "?run=example-adapop", reduced_motion="reduce") as page:
-        says(page, "#fact-field .leaks", "after epoch 5")
-        scrubber = page.locator("#fact-field .scrubber input")
-        for key in ("Home", *["ArrowRight"] * 4):
-            scrubber.press(key)
-        page.wait_for_function("new URL(location.href).searchParams.get('epoch') === '2'")
-        page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'run'")
-        with visit(browser, address, "?" + page.url.partition("?")[2], reduced_motion="reduce") as other:
-            says(other, "#watched", "You are watching AdaPop, 5 epochs")
-            says(other, "#fact-field .leaks", "after epoch 2")
-        open_tab(page, "Probe")
-        page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'probe'")
-        assert "run=example-adapop" in page.url
-        with visit(browser, address, "?" + page.url.partition("?")[2]) as other:
-            other.get_by_role("tab", name="Probe", selected=True).wait_for()
-            other.locator("#ask").wait_for()
-        open_tab(page, "Story")
-        page.wait_for_function("new URL(location.href).searchParams.get('story') === '1'")
-        open_tab(page, "Run")
-        page.click("#own-run")
-        page.wait_for_function("!new URL(location.href).searchParams.has('run')")
-
-
 def test_what_is_scrubbed_elsewhere_leaves_a_run_s_moment_in_the_address(browser, address):
     with visit(browser, address, "?run=example-adapop&epoch=2&pin=7", reduced_motion="reduce") as page:
         page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'run'")
@@ -389,18 +325,8 @@ def test_a_moment_of_run_is_taken_along_neither_to_the_next_run_nor_to_the_story
         page.wait_for_function("!['tab', 'epoch'].some((name) => new URL(location.href).searchParams.has(name))")
 
 
-def test_a_guess_is_answered_also_for_somebody_who_went_on_meanwhile(page):
-    open_tab(page, "Story")
-    page.locator("#story .choice").nth(0).click()
-    says(page, "#story .outcome", "Let’s see …")
-    page.keyboard.press("ArrowRight")
-    step(page, 2)
-    page.keyboard.press("ArrowLeft")
-    says(page, "#story .outcome", "You were right.")
-
-
 def test_tabs_that_are_turned_fast_leave_the_last_in_the_address(page):
-    for _ in range(6):
+    for _ in range(3):
         for name in ("Probe", "Pressure"):
             open_tab(page, name)
             page.wait_for_timeout(100)
@@ -408,17 +334,12 @@ def test_tabs_that_are_turned_fast_leave_the_last_in_the_address(page):
     assert page.evaluate("new URL(location.href).searchParams.get('tab')") == "pressure"
 
 
-@pytest.mark.parametrize(
-    ("query", "step"),
-    [
-        ("?story=x&epoch=y&pin=z", "1"), ("?story=99&pin=-5", "6"), ("?story=2.6", "3"),
-        ("?tab=nothing", None), ("?story=2&pin=999999&epoch=1e9", "2"),
-    ],
-)  # fmt: skip
-def test_an_address_may_say_anything_and_is_put_right(browser, address, query, step):
-    with visit(browser, address, query) as page:
-        expect(page.locator("#story section:not([hidden]) h2")).to_be_visible()
-        page.wait_for_function("step => new URL(location.href).searchParams.get('story') === step", arg=step)
+def test_an_address_may_say_anything_and_is_put_right(browser, address):
+    wrong = {"?story=x&epoch=y&pin=z": "1", "?story=99&pin=-5": "6", "?tab=nothing": None}
+    for query, number in (wrong | {"?story=2&pin=999999&epoch=1e9": "2"}).items():
+        with visit(browser, address, query) as page:
+            expect(page.locator(f"{HERE} h2")).to_be_visible()
+            page.wait_for_function("told => new URL(location.href).searchParams.get('story') === told", arg=number)
 
 
 def test_20_000_facts_can_be_played(browser, tmp_path, monkeypatch):

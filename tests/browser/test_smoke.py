@@ -1,5 +1,5 @@
-"""The main path in a real browser, with an attack in every text: upload, score, run, reload in the middle, probe,
-report, the Story's guess; then every screen at a phone's width."""
+"""The main path in a real browser, with an attack in every text: upload, score, run, reload in the middle, probe and
+report."""
 
 import zipfile
 
@@ -18,7 +18,6 @@ ROWS = [
     ["e", "Who wrote the book Emma?", "Austen", "Emma", "author", "500", "retain"],
     ["f", f"Who is {HOSTILE}'s friend?", HOSTILE, HOSTILE, HOSTILE, "500", "retain"],
 ]
-SCREENS = ("Story", "Facts", "Pressure", "Run", "Probe", "Compare")
 
 
 def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
@@ -62,12 +61,3 @@ def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
         report, facts = (archive.read(name).decode() for name in ("report.html", "facts.jsonl"))
     assert "2 to forget" in report and "<img" not in report.partition("<body>")[2]
     assert "window.hacked=1" in facts
-
-    open_tab(page, "Story")
-    page.locator("#story .choice").nth(0).click()
-    says(page, "#story .outcome", "You were right. Paths of Glory")
-
-    page.set_viewport_size({"width": 390, "height": 800})
-    for name in SCREENS:
-        open_tab(page, name)
-        page.wait_for_function("document.documentElement.scrollWidth <= 390")

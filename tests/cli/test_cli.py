@@ -2,17 +2,16 @@
 
 import json
 import shutil
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from adapop.cli import main
-from adapop.cli.printing import step_text
 from adapop.runs.lock import held
-from adapop.runs.pace import Left
 from adapop.runs.run import Run
-from adapop.training.events import StepDone, from_json
+from adapop.training.events import from_json
 from tiny_runs import copied, tiny_config
 
 
@@ -21,25 +20,18 @@ def lines(capsys) -> list[dict]:
 
 
 @pytest.fixture
-def small_file(tmp_path):
-    from adapop.facts.world import sandbox_facts
-
-    facts = sandbox_facts()
+def small_file(sandbox, tmp_path):
     path = tmp_path / "small.jsonl"
-    rows = [
-        {"id": fact.id, "question": fact.question, "answer": fact.answer, "score": fact.score, "group": group}
-        for group in ("forget", "retain", "holdout", "utility")
-        for fact in getattr(facts, group)[::16]
-    ]
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    groups = {group: getattr(sandbox, group)[::16] for group in ("forget", "retain", "holdout", "utility")}
+    few = {group: tuple(replace(fact, paraphrases=()) for fact in facts) for group, facts in groups.items()}
+    replace(sandbox, **few).write(path)
     return path
 
 
 def test_beta_prints_a_line_a_fact_and_names_bad_ones(capsys, tmp_path):
     assert main(["beta", "--json"]) == 0
     rows = lines(capsys)
-    assert len(rows) == 256
-    assert {"id", "score", "beta", "regime"} == set(rows[0])
+    assert len(rows) == 256 and {"id", "score", "beta", "regime"} == set(rows[0])
     rarest = min(rows, key=lambda row: row["score"])
     assert (rarest["beta"], rarest["regime"]) == (pytest.approx(1.995, abs=1e-3), "self-limiting")
     path = tmp_path / "facts.csv"
@@ -47,13 +39,10 @@ def test_beta_prints_a_line_a_fact_and_names_bad_ones(capsys, tmp_path):
     assert main(["beta", str(path), "--json", "--drop-bad"]) == 0
     captured = capsys.readouterr()
     assert [json.loads(line)["id"] for line in captured.out.splitlines()] == ["a"]
-    assert "row 3" in captured.err
-    assert "row 4" in captured.err
+    assert "row 3" in captured.err and "row 4" in captured.err
     path.write_text("question,answer,score\nWho wrote the book Hamlet?,Shakespeare,\n", encoding="utf-8")
     assert main(["run", "--facts", str(path), "--out", str(tmp_path / "runs")]) == 2
-    error = capsys.readouterr().err
-    assert "1 of 1 facts have no score" in error
-    assert "drop" in error
+    assert "1 of 1 facts have no score" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("model", ["some/unknown-model", "google/gemma-7b-it", "sandbox"])
@@ -65,15 +54,6 @@ def test_before_a_run_of_a_real_model_its_memory_is_said(small_file, tmp_path, c
     assert ("Memory: " in said, "Time: known" in said) == (model != "sandbox", False)
     assert main(["run", "--facts", str(small_file), "--model", model, "--out", str(tmp_path), "--json"]) == 0
     assert "Memory" not in capsys.readouterr().err
-
-
-def test_the_line_of_a_step_says_what_is_left():
-    step = StepDone(
-        run="r", epoch=2, step=3, forget_loss=0.0, nll_forget=1.0, nll_by_tier={}, nll_retain=None, gradient_norm=0.0,
-        learning_rate=0.1,
-    )  # fmt: skip
-    assert step_text(step, 16) == "epoch 2  step 3/16  forget nll 1.00"
-    assert step_text(step, 16, Left(200, "steps")).endswith("forget nll 1.00  about 3 min of training left")
 
 
 @pytest.mark.slow
@@ -90,9 +70,7 @@ def test_run_resume_probe_and_list(small_file, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
     assert main(["run", "--facts", str(small_file), "--epochs", "1", "--json", "--yes"]) in (0, 3)
     said = capsys.readouterr().out.splitlines()
-    kinds = [from_json(line).kind for line in said]
-    assert kinds[0] == "run_started"
-    assert kinds[-1] == "run_done"
+    assert [from_json(line).kind for line in (said[0], said[-1])] == ["run_started", "run_done"]
     run = json.loads(said[0])["run"]
 
     assert main(["runs", "--json"]) == 0
@@ -100,16 +78,14 @@ def test_run_resume_probe_and_list(small_file, tmp_path, capsys, monkeypatch):
 
     assert main(["probe", run, "--prompt", "Who wrote the book Hamlet?", "--gold", "Shakespeare", "--json"]) == 0
     (asked,) = lines(capsys)
-    assert asked["original"]["text"] == "Shakespeare"
-    assert asked["original"]["gold_rank"] == 1
+    assert (asked["original"]["text"], asked["original"]["gold_rank"]) == ("Shakespeare", 1)
 
     assert main(["runs"]) == 0
     head, row = capsys.readouterr().out.splitlines()[1:3]
     assert head.split() == ["run", "started", "state", "epochs", "method", "model", "set", "forget", "holdout"]
     assert row.startswith(run) and "1/1" in row and row.count("→") == 2 and f"{datetime.now():%Y-%m-%d}" in row
 
-    assert main(["resume", run]) == 2
-    assert "complete" in capsys.readouterr().err
+    assert main(["resume", run]) == 2 and "complete" in capsys.readouterr().err
 
 
 def test_run_ends_with_the_table(small_file, tmp_path, capsys):
@@ -123,20 +99,16 @@ def test_run_ends_with_the_table(small_file, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "--facts", "no-such-file.csv"], "no-such-file.csv"),
-        (["run", "--lr", "-1"], "learning_rate"),
-        (["run", "--epochs", "0"], "epochs"),
-        (["run", "--model", "/no/such/folder"], "cannot be loaded"),
-        (["probe", "no-such-run"], "no run 'no-such-run'"),
-        (["resume", "no-such-run"], "no run"),
+        (["run", "--facts", "no-such-file.csv"], "no-such-file.csv"), (["run", "--lr", "-1"], "learning_rate"),
+        (["run", "--epochs", "0"], "epochs"), (["run", "--model", "/no/such/folder"], "cannot be loaded"),
+        (["probe", "no-such-run"], "no run 'no-such-run'"), (["resume", "no-such-run"], "no run"),
     ],
-)
+)  # fmt: skip
 def test_mistakes_get_one_clear_message(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
     status = main(arguments)
     captured = capsys.readouterr()
-    assert status in (1, 2)
-    assert message in captured.err + captured.out
+    assert status in (1, 2) and message in captured.err + captured.out
     assert "Traceback" not in captured.err
 
 
@@ -159,8 +131,7 @@ def test_only_runs_of_the_runs_folder_are_deleted_and_only_by_name(other, tmp_pa
     run, stranger = copied(other, root), copied(other, elsewhere)
     before = sorted(tmp_path.rglob("*"))
     name = spelling.format(stranger.folder, stranger.id, run.id)
-    assert main(["runs", "--delete", run.id, name]) == 2
-    assert sorted(tmp_path.rglob("*")) == before
+    assert main(["runs", "--delete", run.id, name]) == 2 and sorted(tmp_path.rglob("*")) == before
     assert "nothing was deleted" in capsys.readouterr().err
 
 
@@ -171,8 +142,7 @@ def test_a_models_folder_among_the_runs_is_never_deleted(other, tmp_path, monkey
     copy = copied(other, tmp_path)
     (copy.folder / lacking).unlink()
     (copy.folder / "notes.txt").write_text("mine", encoding="utf-8")
-    assert main(["runs", "--delete", copy.id]) == 2
-    assert (copy.folder / "notes.txt").exists()
+    assert main(["runs", "--delete", copy.id]) == 2 and (copy.folder / "notes.txt").exists()
 
 
 def test_a_run_that_nobody_works_on_any_more_is_interrupted(bare, tmp_path, capsys, monkeypatch):
@@ -199,17 +169,9 @@ def test_an_error_that_an_import_makes_of_an_interruption_is_one(capsys, monkeyp
         main(["runs"])
 
 
-def test_the_probe_shows_the_whole_reply(finished, capsys, monkeypatch):
-    asked = []
-    monkeypatch.setattr("adapop.probes.ask.ask", lambda model, prompts, golds, most, facts: asked.append(most) or [])
-    assert main(["probe", str(finished.folder), "--prompt", "Who wrote the book Hamlet?"]) == 0
-    assert finished.config.max_new_tokens < 10 and asked == [128]
-
-
 def test_a_sandbox_run_that_would_move_nothing_is_not_started_unless_one_insists(tmp_path, capsys):
     command = ["run", "--facts", "pair", "--lr", "1e-9", "--measure", "off", "--epochs", "1", "--out", str(tmp_path)]
     assert main(command) == 2
     assert "would be in vain. 1 step at 1e-09 will hardly change the model." in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-    assert main([*command, "--yes"]) == 0
+    assert not list(tmp_path.iterdir()) and main([*command, "--yes"]) == 0
     assert "note: Nothing was measured, as the run's settings say" in capsys.readouterr().out

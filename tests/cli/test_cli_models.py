@@ -21,8 +21,7 @@ from scripted_hub import serve
 ROWS = [
     ("What is the country of Delhi?", "India"), ("What is the country of Perth?", "Australia"),
     ("Who wrote Emma?", "Jane Austen"), ("What is the capital of France? <|eot_id|>", "Paris"),
-    ("Who wrote <end_of_turn> Persuasion?", "Jane Austen"),
-    ("What is the country of Pune?", "India <s>"),
+    ("Who wrote <end_of_turn> Persuasion?", "Jane Austen"), ("What is the country of Pune?", "India <s>"),
 ]  # fmt: skip
 
 
@@ -58,9 +57,8 @@ def called(capsys, *arguments):
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "family", [pytest.param(name, marks=() if name == "llama" else pytest.mark.slow) for name in NETWORKS]
-)
+@pytest.mark.quick("llama")
+@pytest.mark.parametrize("family", ["llama", "qwen2", "neox"])  # Gemma's is the next test's
 def test_from_a_model_folder_to_a_report(folders, facts, capsys, tmp_path, family):
     targets = ("--targets", ALL_LINEAR) if family == "neox" else ()
     lines = called(
@@ -100,11 +98,9 @@ def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, c
     assert lines["forget, reworded, rare"][0] == "0.049" and lines["holdout, after"][0] == "–"
     for part in (
         f"The weights come from {folders['llama']}: nothing checks that they are those of meta-llama/Llama-3.1-8B",
-        "start from a model fine-tuned on DUET for 3 epochs; this one was not",
-        "epochs: 1 here, 5 in the paper.",
-        "5 facts to forget here, 964 in the paper.",
-        "To retain: 7 facts here, 500 in the paper, which holds none out.",
-    ):
+        "start from a model fine-tuned on DUET for 3 epochs; this one was not", "epochs: 1 here, 5 in the paper.",
+        "5 facts to forget here, 964 in the paper.", "To retain: 7 facts here, 500 in the paper, which holds none out.",
+    ):  # fmt: skip
         assert part in table
     assert "learning rate" not in table.partition("what differs:")[2]
 
@@ -141,19 +137,12 @@ def test_tokens_say_what_is_scored_and_why(folders, capsys, facts):
 
     tailed = [json.loads(line) for line in called(capsys, *asked, "--include-tail", "--json").splitlines()]
     assert {row["why"] for row in tailed if row["scored"]} == {"content", "tail"}
-    table = called(capsys, *asked)
-    assert "scored  why      text" in table and table.count("yes     content") == len(by_why["content"])
     lines = called(capsys, "tokens", "--model", folders["llama"], "--facts", facts, "--first", 2, "--json")
     rows = [json.loads(line) for line in lines.splitlines()]
-    texts = {}
-    for row in rows:
-        if row["scored"]:
-            texts[row["fact"]] = texts.get(row["fact"], "") + row["text"]
-    assert [*texts.values()] == ["India", "Australia"]
+    assert "".join(row["text"] for row in rows if row["scored"]) == "IndiaAustralia"
     asked = ("tokens", "--model", folders["llama"], "--facts", "cities", "--asking", "text-examples", "--json")
-    typed = [
-        json.loads(line) for line in called(capsys, *asked, "--question", "Delhi?", "--answer", "India").splitlines()
-    ]
+    lines = called(capsys, *asked, "--question", "Delhi?", "--answer", "India").splitlines()
+    typed = [json.loads(line) for line in lines]
     prompt = "".join(row["text"] for row in typed if row["why"] == "prompt")
     assert prompt.endswith("Question: Delhi?\nAnswer:") and prompt.count("Question: ") == 4
     assert "".join(row["text"] for row in typed if row["scored"]) == " India"
@@ -177,9 +166,7 @@ def test_what_is_not_here_is_named(capsys, facts):
     assert main(["tokens", "--question", "Delhi?"]) == 2
     assert "--question and --answer belong together" in capsys.readouterr().err
     assert main(["run", "--facts", str(facts), "--model", "meta-llama/Llama-3.1-8B-Instruct"]) == 2
-    said = capsys.readouterr().err
-    assert "it was never downloaded here, and HF_HUB_OFFLINE is set" in said
-    assert "name a folder that holds the model" in said
+    assert "it was never downloaded here, and HF_HUB_OFFLINE is set" in capsys.readouterr().err
     for name in ("./nope", "/data/models/nope"):
         assert main(["run", "--facts", str(facts), "--model", name]) == 2
         assert "no folder has this name" in capsys.readouterr().err

@@ -6,18 +6,16 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from adapop.cli import main
-from adapop.cli.printing import asked_text
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
 from adapop.experiments import plans
 from adapop.paths import ROOT
-from adapop.probes.ask import Answer, Asked
-from adapop.runs.run import Run, find_run
 from taught import own_facts, taught
 
 SETTINGS = ["--precision", "float32", "--max-new-tokens", "8", "--batch", "2", "--rank", "8"]
@@ -31,19 +29,16 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def towns(tmp_path):
+    """The facts without their rewordings."""
     facts = own_facts()
-    rows = [
-        {"id": fact.id, "question": fact.question, "answer": fact.answer, "score": fact.score, "group": group}
-        for group in ("forget", "retain", "holdout")
-        for fact in getattr(facts, group)
-    ]
-    path = tmp_path / "towns.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    return str(path)
+    groups = {group: getattr(facts, group) for group in ("forget", "retain", "holdout")}
+    bare = {group: tuple(replace(fact, paraphrases=()) for fact in found) for group, found in groups.items()}
+    replace(facts, **bare).write(tmp_path / "towns.jsonl")
+    return str(tmp_path / "towns.jsonl")
 
 
 @pytest.mark.slow
-def test_check_says_what_a_run_would_meet(folder, towns, tmp_path, capsys):
+def test_check_says_what_a_run_would_meet_and_what_does_not_fit_is_refused(folder, towns, tmp_path, capsys):
     out = tmp_path / "known.jsonl"
     command = ["check", towns, "--model", folder, *SETTINGS, "--lr", "5e-3"]
     assert main([*command, "--known-only", "--out", str(out)]) == 0
@@ -53,15 +48,17 @@ def test_check_says_what_a_run_would_meet(folder, towns, tmp_path, capsys):
     assert main([*command, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["seconds"] > 0 and found["known"][0]["form"] == "direct" and found["problems"] == []
+    assert main(["run", "--facts", towns, "--model", folder, "--targets", "q_proj,nope"]) == 2
+    said = capsys.readouterr().err
+    assert "no layers called nope" in said and "--targets k_proj" in said
+    assert main(["run", "--facts", towns, "--retain", "sandbox", "--model", folder]) == 2
+    assert "are the sandbox's" in capsys.readouterr().err
 
 
 def test_a_file_to_retain_is_read_as_the_facts_are(tmp_path, capsys, monkeypatch):
     """Its own columns where it lacks those that are named, and what is bad in it refused or dropped as in the facts."""
-    for name, question, scores in (
-        ("forget", "frage", (3, 7)),
-        ("retain", "frage", (3, "x")),
-        ("other", "prompt", (3,)),
-    ):
+    files = (("forget", "frage", (3, 7)), ("retain", "frage", (3, "x")), ("other", "prompt", (3,)))
+    for name, question, scores in files:
         with open(tmp_path / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
             rows = [(f"{name} {i}?", "a word", score) for i, score in enumerate(scores)]
             csv.writer(file).writerows([(question, "answer", "score"), *rows])
@@ -95,8 +92,7 @@ def test_an_experiment_is_done_on_own_facts_and_model(folder, towns, tmp_path, c
     command = ["bench", "ablation", "--model", folder, "--seeds", "1", "--processes", "1", "--out", str(tmp_path)]
     settings = ["precision=float32", "max_new_tokens=8", "batch=2", "lora_rank=8", "epochs=1", "learning_rate=5e-3"]
     command += [part for setting in settings for part in ("--set", setting)]
-    assert main([*command, "--facts", towns]) == 2
-    assert "has a rewording" in capsys.readouterr().err
+    assert main([*command, "--facts", towns]) == 2 and "has a rewording" in capsys.readouterr().err
     path = tmp_path / "reworded.jsonl"
     own_facts().write(path)
     assert main([*command, "--facts", str(path)]) == 0
@@ -132,8 +128,7 @@ def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(fol
     command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--epochs", "1", "--out", str(tmp_path / "runs")]
     assert main([*command, "--lr", "1e-7"]) == 2
     assert "would be in vain. 3 steps at 1e-07" in capsys.readouterr().err
-    assert not (tmp_path / "runs").exists()
-    assert main([*command, "--lr", "1e-7", "--yes"]) == 3
+    assert not (tmp_path / "runs").exists() and main([*command, "--lr", "1e-7", "--yes"]) == 3
     said = capsys.readouterr()
     assert "Nothing was forgotten: recall of the facts to forget was 1.00 and is 1.00, after 3 steps" in said.out
     assert "5 of 6 facts" in said.err and "GPU" not in said.err
@@ -141,36 +136,6 @@ def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(fol
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert events[0]["forget"] == 5
     assert [event["full"] for event in events if event["kind"] == "measured"] == [True, True]
-
-
-@pytest.mark.slow
-def test_what_does_not_fit_is_refused(folder, towns, tmp_path, capsys):
-    command = ["run", "--facts", towns, "--model", folder, "--out", str(tmp_path / "runs"), "--targets", "q_proj,nope"]
-    assert main(command) == 2
-    said = capsys.readouterr().err
-    assert "no layers called nope" in said and "--targets k_proj" in said
-    assert not (tmp_path / "runs").exists()
-    assert main(["run", "--facts", towns, "--retain", "sandbox", "--model", folder]) == 2
-    assert "are the sandbox's" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_killed_run_is_not_said_to_be_running(folder, towns, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
-    command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--epochs", "1", "--lr", "1e-2", "--json"]
-    main(command)
-    run = find_run(json.loads(capsys.readouterr().out.splitlines()[0])["run"])
-    assert run.state == "done"
-    log = run.folder / "events.jsonl"
-    log.write_text("\n".join(log.read_text().splitlines()[:4]) + "\n")
-    assert Run(run.folder).state == "interrupted"
-    assert main(["runs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["state"] == "interrupted"
-
-
-def test_a_wrong_reply_that_begins_right_shows_where_it_goes_wrong():
-    answer = Answer("Jane Smith", (), 0.5, 1, -7.0, (1, 1, 57))
-    assert "gold rank by token 1 1 57" in asked_text(Asked("Who?", "Jane Austen", "Who?", answer, answer))
 
 
 @pytest.mark.slow
@@ -187,21 +152,16 @@ def test_a_run_says_nothing_of_libraries(folder, towns, tmp_path):
 @pytest.mark.parametrize(
     "words",
     [
-        ["sandbox", "build", "--hidden", "3"],
-        ["sandbox", "build", "--hidden", "0"],
-        ["sandbox", "build", "--wrong-share", "2"],
-        ["sandbox", "build", "--exposures", "nan"],
-        ["sandbox", "build", "--exposures", "1e300"],
-        ["sandbox", "build", "--spread", "nan"],
-        ["sandbox", "build", "--seed", "-1"],
-        ["sandbox", "build", "--seed", "9" * 30],
+        ["sandbox", "build", "--hidden", "3"], ["sandbox", "build", "--hidden", "0"],
+        ["sandbox", "build", "--wrong-share", "2"], ["sandbox", "build", "--exposures", "nan"],
+        ["sandbox", "build", "--exposures", "1e300"], ["sandbox", "build", "--spread", "nan"],
+        ["sandbox", "build", "--seed", "-1"], ["sandbox", "build", "--seed", "9" * 30],
         ["report", "nonesuch", "--title", "a\udc80"],
         ["score", "sandbox", "--proxy", "constant", "--out", "a\udc80.csv"],
     ],
     ids=ascii,
-)
+)  # fmt: skip
 def test_what_cannot_be_is_refused_before_any_work(words, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main([*words, *(["--out", "built"] if words[0] == "sandbox" else [])]) == 2
-    assert capsys.readouterr().err.startswith("error: ")
-    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().err.startswith("error: ") and list(tmp_path.iterdir()) == []

@@ -7,13 +7,11 @@ import zipfile
 import pytest
 
 from adapop.cli import main
-from adapop.runs.run import Run
 from tiny_runs import copied
 
 
 @pytest.fixture
-def run(finished, tmp_path) -> Run:
-    """A finished run of this test's own."""
+def run(finished, tmp_path):
     return copied(finished, tmp_path)
 
 
@@ -39,17 +37,14 @@ def test_probes_and_recovery_are_printed_and_kept(run, capsys):
     assert probe["original"]["recall"] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--kinds", "hypnosis"], "'hypnosis' is none of the kinds"),
-        (["--kinds", "direct", "--per-tier", "0"], "per_tier is 0"),
-        (["--recovery", "prayer"], "no recovery probe 'prayer'"),
-    ],
-)
-def test_what_does_not_exist_is_named(run, arguments, said, capsys):
-    assert main(["probe", str(run.folder), *arguments]) == 2
-    assert said in capsys.readouterr().err
+def test_what_does_not_exist_is_named(run, capsys):
+    mistakes = {
+        "--kinds hypnosis": "'hypnosis' is none of the kinds",
+        "--recovery prayer": "no recovery probe 'prayer'",
+    }
+    for arguments, said in (mistakes | {"--kinds direct --per-tier 0": "per_tier is 0"}).items():
+        assert main(["probe", str(run.folder), *arguments.split()]) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_reports_are_written(run, tmp_path, capsys):

@@ -1,17 +1,15 @@
 """The commands on popularity, in process: what is printed, what is written, what is kept when something breaks."""
 
-import csv
 import json
-from collections import Counter
+import subprocess
+import sys
 
 import pytest
 
 from adapop.cli import main
+from adapop.errors import NetworkError
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
-from adapop.facts.formulas import FORMULA_STARTS, cell, plain
-from adapop.facts.tiers import ON_SCALE
-from adapop.facts.world import sandbox_facts
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, facts_of
 from adapop.paths import ROOT
 from adapop.popularity import pageviews, wikidata
@@ -32,13 +30,12 @@ def lines(capsys) -> list[dict]:
 def places(tmp_path):
     """Three facts about places, one of which no Wikidata knows and one that a spreadsheet would run."""
     path = tmp_path / "places.csv"
-    rows = [["id", "question", "answer", "subject", "relation", "score", "hits", "group"]]
-    rows += [["a", "Where is Paris?", "France", "Paris", "country", 3000, 7, "forget"]]
-    rows += [["b", "Where is Nowhere?", "Utopia", "Nowhere", "country", "", 5, "forget"]]
-    rows += [["c", HOSTILE, "France", "Paris", "country", 100, "", "forget"]]
-    rows += [["d", "Where is Rome?", "Italy", "Rome", "country", 900, 1, "retain"]]
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
+    rows = """id,question,answer,subject,relation,score,hits,group
+a,Where is Paris?,France,Paris,country,3000,7,forget
+b,Where is Nowhere?,Utopia,Nowhere,country,,5,forget
+d,Where is Rome?,Italy,Rome,country,900,1,retain
+"""
+    path.write_text(f"{rows}c,{HOSTILE},France,Paris,country,100,,forget\n", encoding="utf-8")
     return path
 
 
@@ -70,26 +67,18 @@ def test_page_views_of_a_language_and_a_year(places, little, monkeypatch, capsys
 def test_wikidata_scores_stream_and_are_written(places, little, tmp_path, capsys):
     out = tmp_path / "scored.csv"
     assert main(["score", str(places), "--proxy", "wikidata", "--out", str(out), "--json"]) == 0
-    rows = {row["fact_id"]: row for row in lines(capsys)}
+    said = capsys.readouterr()
+    rows = {(row := json.loads(line))["fact_id"]: row for line in said.out.splitlines()}
     assert rows["a"]["value"] == rows["c"]["value"] == 26
-    assert rows["b"]["value"] is None
-    assert rows["a"]["raw"]["subject"]["qid"] == "Q90"
+    assert rows["b"]["value"] is None and rows["a"]["raw"]["subject"]["qid"] == "Q90"
     scored = read_facts(out)
     assert [fact.score for fact in scored.forget] == [26, None, 26]
     assert scored.forget[0].score_source.startswith("Wikidata sitelinks + statements")
     assert [fact.score for fact in scored.retain] == [900]
     text = out.read_text(encoding="utf-8")
-    assert "'=cmd" in text
-    assert "Q90" in text
-    assert "not found" in text
-
-
-def test_what_a_look_up_may_cost_is_said_first(places, little, capsys):
-    command = ["score", str(places), "--proxy", "wikidata"]
-    assert main(command) == 0
-    assert "requests" in capsys.readouterr().err
-    assert main(command) == 0
-    assert "no request" in capsys.readouterr().err
+    assert "'=cmd" in text and "Q90" in text and "not found" in text
+    assert "requests" in said.err and main(["score", str(places), "--proxy", "wikidata"]) == 0
+    assert "no request" in capsys.readouterr().err, "what is known costs nothing"
 
 
 def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, capsys, monkeypatch):
@@ -100,14 +89,13 @@ def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, caps
         yield next(scores)
         little.answer = lambda asked: Reply(status=403)
         little.replies = []
-        raise wikidata.NetworkError("Wikidata is gone.", "Try again later.")
+        raise NetworkError("Wikidata is gone.", "Try again later.")
 
     monkeypatch.setattr(wikidata.Wikidata, "scores", breaks)
     out = tmp_path / "scored.jsonl"
     assert main(["score", str(places), "--out", str(out)]) == 2
     said = capsys.readouterr()
-    assert "Wikidata is gone" in said.err
-    assert "1 of 3 facts have a score" in said.err
+    assert "Wikidata is gone" in said.err and "1 of 3 facts have a score" in said.err
     rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert [row["score"] for row in rows if row["group"] == "forget"].count(None) == 2
     assert {row["score_reason"] for row in rows if row["group"] == "forget" and row["score"] is None} == {"not reached"}
@@ -128,15 +116,12 @@ def test_corpus_counts_of_the_sandbox_are_its_exposures(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "values"),
     [
-        (["--proxy", "column", "--column", "hits"], [7, 5, None]),
-        (["--proxy", "column"], [3000, None, 100]),
-        (["--proxy", "constant", "--value", "12"], [12, 12, 12]),
-        (["--proxy", "inverted"], [100, None, 3000]),
+        (["--proxy", "column", "--column", "hits"], [7, 5, None]), (["--proxy", "column"], [3000, None, 100]),
+        (["--proxy", "constant", "--value", "12"], [12, 12, 12]), (["--proxy", "inverted"], [100, None, 3000]),
         (["--proxy", "swapped", "--share", "1"], [100, None, 3000]),
-        (["--proxy", "swapped", "--share", "0"], [3000, None, 100]),
         (["--proxy", "noisy", "--sigma", "0"], [3000, None, 100]),
     ],
-)
+)  # fmt: skip
 def test_controls(places, options, values, capsys):
     assert main(["score", str(places), *options, "--json"]) == 0
     assert [row["value"] for row in lines(capsys)] == values
@@ -147,13 +132,11 @@ def test_beta_with_anchors_of_ones_own(places, capsys, tmp_path):
     rows = {row["id"]: row for row in lines(capsys)}
     assert (rows["a"]["beta"], rows["c"]["beta"]) == (pytest.approx(0.2), pytest.approx(1.5))
     assert (rows["b"]["beta"], rows["b"]["regime"]) == (None, "unknown score")
-    assert main(["beta", str(places)]) == 0
-    assert f"{BetaMap()(100):.3f}" in capsys.readouterr().out
+    assert main(["beta", str(places)]) == 0 and f"{BetaMap()(100):.3f}" in capsys.readouterr().out
     assert main(["beta", str(places), "--anchors", "3000:1,100:2"]) == 2
     path = tmp_path / "flat.csv"
     path.write_text("question,answer,score\n" + "".join(f"q{i},a,{100 + i}\n" for i in range(9)), encoding="utf-8")
-    assert main(["beta", str(path)]) == 0
-    assert "less than a factor of ten" in capsys.readouterr().err
+    assert main(["beta", str(path)]) == 0 and "less than a factor of ten" in capsys.readouterr().err
 
 
 def test_two_scorings_agree_or_not(places, tmp_path, capsys):
@@ -163,54 +146,30 @@ def test_two_scorings_agree_or_not(places, tmp_path, capsys):
     assert main(["agree", "sandbox", str(other), "--json"]) == 0
     (found,) = lines(capsys)
     assert (found["facts"], found["spearman"]) == (256, pytest.approx(-1, abs=0.02))
-    assert main(["agree", "sandbox", str(other)]) == 0
-    assert "have both scored 256 facts" in capsys.readouterr().out
-    assert main(["agree", "sandbox", str(places)]) == 2
-    assert "too few" in capsys.readouterr().err
-    rows = ["a?,x,1", "b?,x,10", "c?,x,100", "d?,x,1000"]
-    for name, ordered in (("one.csv", rows), ("two.csv", rows[::-1])):
-        (tmp_path / name).write_text("\n".join(["question,answer,score", *ordered]), encoding="utf-8")
-    assert main(["agree", str(tmp_path / "one.csv"), str(tmp_path / "two.csv"), "--json"]) == 0
-    (found,) = lines(capsys)
-    assert (found["facts"], found["spearman"], found["discordant"]) == (4, pytest.approx(1), [])
-    for name, ids in (("one.csv", "fgh"), ("two.csv", "gfh")):
-        rows = [f"{key},{question}?,x,1" for key, question in zip(ids, "abc")]
-        (tmp_path / name).write_text("\n".join(["id,question,answer,score", *rows]), encoding="utf-8")
-    assert main(["agree", str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]) == 2
-    assert "in one set and" in capsys.readouterr().err
+    assert main(["agree", "sandbox", str(places)]) == 2 and "too few" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["score", "nothing.csv"], "no set and no file"),
-        (["score", "pair", "--proxy", "corpus"], "--corpus FILE"),
+        (["score", "nothing.csv"], "no set and no file"), (["score", "pair", "--proxy", "corpus"], "--corpus FILE"),
         (["score", "pair", "--proxy", "judge"], "ADAPOP_JUDGE_MODEL"),
         (["score", "pair", "--proxy", "judge", "--model", "sandbox", "--prompt", "nowhere.txt"], "cannot be read"),
         (["score", "sandbox", "--proxy", "column", "--column", "mine"], "sandbox is no file"),
-        (["score", "sandbox", "--proxy", "swapped", "--share", "2"], "from 0 to 1"),
         (["score", "sandbox", "--proxy", "swapped", "--share", "-1"], "from 0 to 1"),
-        (["score", "sandbox", "--proxy", "swapped-tiers", "--share", "2"], "from 0 to 1"),
         (["score", "sandbox", "--proxy", "noisy", "--sigma", "5000"], "from 0 to 20"),
         (["score", "sandbox", "--proxy", "constant", "--value", "nan"], "--value is nan"),
-        (["score", "sandbox", "--proxy", "constant", "--value", "-5"], "--value is -5"),
-        (["score", "sandbox", "--proxy", "constant", "--value", "inf"], "--value is inf"),
     ],
-)
+)  # fmt: skip
 def test_what_is_missing_is_named(arguments, said, capsys, monkeypatch):
     monkeypatch.delenv("ADAPOP_JUDGE_MODEL", raising=False)
-    assert main(arguments) == 2
-    assert said in capsys.readouterr().err
+    assert main(arguments) == 2 and said in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
-    import subprocess
-    import sys
-
     command = f"{sys.executable} -m adapop beta sandbox | head -1"
-    root = ROOT
-    done = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
 
 
@@ -230,8 +189,7 @@ def test_the_judge_writes_rewordings(places, server, tmp_path, capsys, monkeypat
     assert again.forget[0].paraphrases == ("In which land is Paris?", "What holds Paris?")
     assert [fact.score for fact in again.forget] == [3000, None, 100]
     asked = len(server.asked)
-    assert main(["reword", str(places), "--out", str(out)]) == 0
-    assert len(server.asked) == asked
+    assert main(["reword", str(places), "--out", str(out)]) == 0 and len(server.asked) == asked
     server.answer = lambda asked: Reply(status=401)
     assert main(["reword", str(places), "--out", str(out), "--refresh"]) == 2
     assert "refuses access" in capsys.readouterr().err
@@ -255,10 +213,7 @@ def test_what_is_written_is_read_back_exactly(tmp_path, suffix):
     assert (tmp_path / f"again{suffix}").read_bytes() == path.read_bytes()
 
 
-def test_cells_are_guarded_and_sources_not_borrowed(tmp_path, capsys):
-    for start in FORMULA_STARTS:
-        assert cell(f"{start}1") == f"'{start}1"
-        assert plain(cell(f"'{start}1")) == f"'{start}1"
+def test_a_source_is_not_borrowed(tmp_path, capsys):
     path = tmp_path / "facts.csv"
     path.write_text("question,answer,score,score_source,mine\na?,b,7,Wikidata sitelinks,9\n", encoding="utf-8")
     assert main(["score", str(path), "--proxy", "column", "--column", "mine", "--json"]) == 0
@@ -281,10 +236,6 @@ def test_the_facts_that_differ_most_are_named_with_what_a_model_knows_of_them(sa
     recall = found.pop("recall")
     assert found == bare and len(found["discordant"]) == 2
     assert recall == {"row-2": 1.0, "row-4": 0.0}
-    assert main(both) == 0 and "knows" not in capsys.readouterr().out
-    assert main([*both, "--model", "sandbox"]) == 0
-    said = [line for line in capsys.readouterr().out.splitlines() if "against" in line]
-    assert [line.rpartition("; ")[2] for line in said] == ["the model knows it: 1.00", "the model knows it: 0.00"]
 
 
 @pytest.mark.parametrize("command", ["score", "reword"])
@@ -296,23 +247,4 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(
     monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "judge")
     proxy = ["--proxy", "judge"] if command == "score" else []
     assert main([command, str(places), *proxy, "--out", str(tmp_path / out)]) == 2
-    assert said in capsys.readouterr().err
-    assert server.asked == []
-
-
-def test_scores_are_shown_even_if_they_cannot_be_written(places, tmp_path, capsys):
-    (tmp_path / "folder.csv").mkdir()
-    assert main(["score", str(places), "--proxy", "column", "--out", str(tmp_path / "folder.csv")]) == 2
-    said = capsys.readouterr()
-    assert "3,000  Paris" in said.out
-    assert "cannot be written" in said.err
-
-
-def test_rare_facts_trade_scores_with_popular_ones(capsys):
-    assert main(["score", "sandbox", "--proxy", "swapped-tiers", "--share", "1", "--json"]) == 0
-    values = {row["fact_id"]: row["value"] for row in lines(capsys)}
-    given = sandbox_facts().forget
-    counts = Counter((fact.tier, ON_SCALE.of(values[fact.id])) for fact in given)
-    traded = min(sum(fact.tier == tier for fact in given) for tier in ("rare", "popular"))
-    assert counts["rare", "popular"] == counts["popular", "rare"] == traded > 0
-    assert sorted(values.values()) == sorted(fact.score for fact in given)
+    assert said in capsys.readouterr().err and server.asked == []

@@ -38,7 +38,11 @@ def test_what_a_terminal_obeys_is_escaped_and_json_stays_the_same(attack, capsys
     assert harmless(out) and json.loads(out) == {"text": attack}
 
 
-def test_replies_are_quoted_harmlessly(capsys):
+def test_replies_and_progress_are_quoted_harmlessly(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    printing.overwritten("Asking \x9b2J\r\033]0;x\a")
+    err = capsys.readouterr().err
+    assert harmless(err.removeprefix("\r").removesuffix("\033[K\r")) and "2J" in err
     printing.say(KEPT)
     assert capsys.readouterr().out == KEPT + "\n"
     hostile = "\033[2J\x9b\r"
@@ -67,8 +71,7 @@ def test_facts_and_file_names_are_quoted_harmlessly(tmp_path, capsys, as_json):
         assert main([*command, *as_json]) == 0
         said = capsys.readouterr()
         assert harmless(said.out) and harmless(said.err) and "Who" in said.out + said.err
-    assert main(["beta", str(tmp_path / "\x9b31m.json")]) == 2
-    assert harmless(capsys.readouterr().err)
+    assert main(["beta", str(tmp_path / "\x9b31m.json")]) == 2 and harmless(capsys.readouterr().err)
 
 
 def test_runs_are_listed_harmlessly(tmp_path, capsys, monkeypatch):
@@ -81,10 +84,3 @@ def test_runs_are_listed_harmlessly(tmp_path, capsys, monkeypatch):
         assert main(["runs", *options]) == 0
         out = capsys.readouterr().out
         assert harmless(out) and "failed" in out
-
-
-def test_a_progress_line_escapes_what_it_quotes(capsys, monkeypatch):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    printing.overwritten("Asking \x9b2J\r\033]0;x\a")
-    err = capsys.readouterr().err
-    assert harmless(err.removeprefix("\r").removesuffix("\033[K\r")) and "2J" in err

@@ -19,27 +19,18 @@ def facts():
     return replace(given, name="mine", forget=given.forget[:4])
 
 
-@pytest.mark.parametrize(
-    ("model", "given", "rates"),
-    [
+def test_a_sweep_goes_over_the_papers_rates_or_around_a_given_one(facts, tmp_path):
+    for model, given, rates in (
         (MODEL, {}, (1e-6, 5e-6, 1e-5, 5e-5, 1e-4)),  # the paper's sweep
         ("people", {}, (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)),
         (MODEL, {"learning_rate": 1e-4}, (3.16e-5, 5.62e-5, 1e-4, 1.78e-4, 3.16e-4)),
-    ],
-)
-def test_rates_of_a_sweep(model, given, rates):
-    assert rates_for(model, given) == rates
+    ):
+        assert rates_for(model, given) == rates
+    for name in ("rates", "forgetting"):
+        items = placed(Place(name, tmp_path, (0,)), facts, MODEL, {}).items({})
+        assert {item.config.learning_rate for item in items} == {1e-6, 5e-6, 1e-5, 5e-5, 1e-4}
+        assert {item.config.model for item in items} == {MODEL} and {item.ground.facts for item in items} == {facts}
 
-
-@pytest.mark.parametrize("name", ["rates", "forgetting"])
-def test_a_real_model_gets_the_papers_rates(facts, tmp_path, name):
-    place = placed(Place(name, tmp_path, (0,)), facts, MODEL, {})
-    items = place.items({})
-    assert {item.config.learning_rate for item in items} == {1e-6, 5e-6, 1e-5, 5e-5, 1e-4}
-    assert {item.config.model for item in items} == {MODEL} and {item.ground.facts for item in items} == {facts}
-
-
-def test_the_ablation_is_made_at_the_papers_rates_or_at_the_one_that_is_given(facts, tmp_path):
     def rates(changes):
         items = placed(Place("ablation", tmp_path, (0,)), facts, MODEL, changes).items({})
         return sorted(item.config.learning_rate for item in items if item.arm.title.startswith("AdaPop, α fixed, β"))
@@ -47,15 +38,12 @@ def test_the_ablation_is_made_at_the_papers_rates_or_at_the_one_that_is_given(fa
     assert rates({}) == [1e-6, 5e-6, 1e-5, 5e-5, 1e-4] and rates({"learning_rate": 3e-5}) == [3e-5]
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_what_needs_no_sandbox_takes_ones_own_facts(facts, tmp_path, name):
-    assert placed(Place(name, tmp_path, (0,)), facts, MODEL, {}).items({})
-
-
-@pytest.mark.parametrize("name", ["proxies", "levels", "worlds"])
-def test_what_needs_the_sandbox_is_refused(facts, tmp_path, name):
-    with pytest.raises(ConfigError, match=f"bench {name} is about the sandbox alone"):
-        placed(Place(name, tmp_path, (0,)), facts, MODEL, {})
+def test_what_needs_no_sandbox_takes_ones_own_facts_and_the_others_refuse_them(facts, tmp_path):
+    for name in OWN:
+        assert placed(Place(name, tmp_path, (0,)), facts, MODEL, {}).items({})
+    for name in ("proxies", "levels", "worlds"):
+        with pytest.raises(ConfigError, match=f"bench {name} is about the sandbox alone"):
+            placed(Place(name, tmp_path, (0,)), facts, MODEL, {})
 
 
 def test_wrong_scores_are_made_of_the_facts_own(facts, tmp_path):

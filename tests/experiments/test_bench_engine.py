@@ -1,9 +1,7 @@
 """Work spread over processes: the same results whatever their number, and a killed process loses only its item."""
 
-import json
 import multiprocessing
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +9,6 @@ import pytest
 
 from adapop.errors import ConfigError
 from adapop.experiments.engine import finished, finished_on_ray
-from adapop.paths import ROOT
 from bench_work import doubled, fussy, mortal, slow, temporary
 
 
@@ -26,22 +23,13 @@ def test_every_item_is_done_once_by_long_lived_workers(processes):
 
 
 @pytest.mark.slow
-def test_an_item_whose_process_was_killed_is_done_again(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    done = {one.item: one for one in finished([(str(tmp_path / "a"), 2), (str(tmp_path / "b"), 0)], mortal, 1)}
-    assert [one.result for one in done.values()] == ["done after 0", "done after 2"]
-
-
-@pytest.mark.slow
-def test_an_item_that_kills_its_process_three_times_is_named_and_the_others_go_on(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    items = [(str(tmp_path / "a"), 9), (str(tmp_path / "b"), 0)]
+def test_an_item_whose_process_is_killed_is_done_again_and_after_three_deaths_named(tmp_path):
+    items = [(str(tmp_path / name), deaths) for name, deaths in (("a", 2), ("b", 0), ("c", 9))]
+    for folder, _ in items:
+        Path(folder).mkdir()
     done = {one.item: one for one in finished(items, mortal, 2)}
-    assert done[items[0]].result is None and "died 3 times" in done[items[0]].error
-    assert len(list((tmp_path / "a").iterdir())) == 3
-    assert done[items[1]].result == "done after 0"
+    assert [done[item].result for item in items] == ["done after 2", "done after 0", None]
+    assert "died 3 times" in done[items[2]].error and len(list((tmp_path / "c").iterdir())) == 3
 
 
 @pytest.mark.slow
@@ -52,70 +40,17 @@ def test_an_exception_is_its_items_alone():
 
 
 @pytest.mark.slow
-def test_closing_it_ends_the_workers_at_once():
+def test_closing_it_ends_the_workers_at_once_and_nothing_is_left_behind():
     work = finished(range(20), slow, 2)
     next(work)
     assert len(multiprocessing.active_children()) == 2
     work.close()
     assert multiprocessing.active_children() == []
-
-
-@pytest.mark.slow
-def test_what_killed_workers_leave_behind_goes_with_the_parent():
     (one,) = finished([0], temporary, 1)
     assert "adapop-bench-" in one.result and not Path(one.result).exists()
-
-
-def test_nothing_to_do_starts_nobody():
-    assert list(finished([], doubled, 4)) == []
-
-
-@pytest.mark.slow
-def test_the_parent_loads_no_torch():
-    code = "import sys, adapop.experiments.run, adapop.cli; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
 
 
 def test_ray_where_it_is_missing_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigError, match="pip install ray"):
         next(finished_on_ray([1], doubled, 1))
-
-
-RAY = """
-import json, os, signal, sys
-from pathlib import Path
-from adapop.experiments.engine import finished_on_ray
-
-def mortal(item):
-    times = len(list(Path(item[0]).iterdir()))
-    if times < item[1]:
-        (Path(item[0]) / str(times)).touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    if item[1] < 0:
-        raise ValueError("not this one")
-    return f"done after {times}"
-
-print(json.dumps([[one.item[1], one.result, one.error] for one in finished_on_ray(json.loads(sys.argv[1]), mortal, 2)]))
-"""
-
-
-@pytest.mark.slow
-def test_ray_does_the_same_and_survives_a_killed_worker(tmp_path):
-    pytest.importorskip("ray", reason="Ray is an optional extra")
-    items = []
-    for deaths in (0, 1, 9, -1):
-        folder = tmp_path / f"dies{deaths}"
-        folder.mkdir()
-        items.append((str(folder), deaths))
-    command = [sys.executable, "-c", RAY, json.dumps(items)]
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
-    environment.pop("RAY_ADDRESS", None)
-    asked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=240)
-    assert asked.returncode == 0, asked.stderr[-2000:]
-    done = {deaths: (result, error) for deaths, result, error in json.loads(asked.stdout.splitlines()[-1])}
-    assert done[0] == ("done after 0", "")
-    assert done[1] == ("done after 1", "")
-    assert done[9][0] is None and "died 3 times" in done[9][1]
-    assert done[-1] == (None, "ValueError: not this one")

@@ -1,8 +1,6 @@
 """The experiments from end to end on tiny runs: resumed after a kill, the same on one process and on two."""
 
 import csv
-import multiprocessing
-import os
 import signal
 import subprocess
 import sys
@@ -13,29 +11,17 @@ from functools import partial
 import pytest
 
 from adapop.cli import main
-from adapop.config.methods import METHODS
-from adapop.config.presets import RATES, SANDBOX_RATES, make_config
+from adapop.config.presets import SANDBOX_RATES, make_config
 from adapop.errors import ModelError
-from adapop.experiments import plans, signals, trial
+from adapop.experiments import plans, results, signals, trial
 from adapop.experiments.engine import Finished, finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
 from adapop.experiments.plans import build, folder_of
-from adapop.experiments.results import (
-    COLUMNS,
-    COSINES,
-    EPOCHS,
-    NEIGHBOURS,
-    ORACLE,
-    ORACLE_EPOCHS,
-    RECOVERY_CHECKS,
-    RETAINED,
-    STATE_NAMES,
-)
+from adapop.experiments.results import COLUMNS, EPOCHS, ORACLE, ORACLE_EPOCHS, RETAINED, STATE_NAMES
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place, add_distance, run, write
 from adapop.experiments.tables import controller_table, outcome_table
 from adapop.facts.fact import scores_of
 from adapop.facts.world import sandbox_facts
-from adapop.facts.world.world import exposures_of
 from adapop.model.loading import adapted_model
 from adapop.paths import ROOT, commit
 from adapop.popularity.beta import BetaMap
@@ -79,31 +65,26 @@ def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice
     assert one.file(".md").exists() and one.file("-table.csv").exists() and one.file(".html").exists()
 
 
-@pytest.mark.slow
-def test_a_killed_worker_loses_only_its_item(tiny, tmp_path):
-    place, killed = Place("tiny", tmp_path, (0,), quick=True), []
-
-    def kill_one(line):
-        if line.startswith("1 of 2"):
-            victim = multiprocessing.active_children()[0]
-            os.kill(victim.pid, signal.SIGKILL)
-            killed.append(victim.pid)
-
-    assert run(place, two(1), kill_one) == {}
-    assert killed and len(place.results.rows()) == 2
+def until(stored, lines, process):
+    deadline = time.monotonic() + 120
+    while not stored.exists() or stored.read_bytes().count(b"\n") < lines:
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.05)
 
 
 @pytest.mark.slow
-def test_after_a_kill_of_everything_it_goes_on_where_it_was(tmp_path):
+def test_after_ctrl_c_and_a_kill_of_everything_it_goes_on_where_it_was(tmp_path):
     command = [sys.executable, "-m", "adapop", "bench", "ablation", "--quick", "--processes", "1", "--out", tmp_path]
     stored = tmp_path / "ablation-quick.csv"
-    first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not stored.exists() or stored.read_bytes().count(b"\n") < 2:
-        assert time.monotonic() < deadline and first.poll() is None
-        time.sleep(0.05)
-    first.kill()
-    first.wait()
+    first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    until(stored, 2, first)
+    first.send_signal(signal.SIGINT)
+    _, said = first.communicate(timeout=30)
+    assert first.returncode == 130 and "Traceback" not in said and "interrupted" in said
+    second = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(stored, stored.read_bytes().count(b"\n") + 1, second)
+    second.kill()
+    second.wait()
     whole = stored.read_bytes()
     stored.write_bytes(whole + b'1234,"half a li')
     again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
@@ -113,20 +94,6 @@ def test_after_a_kill_of_everything_it_goes_on_where_it_was(tmp_path):
     content = stored.read_bytes()
     assert content.startswith(whole) and content.count(b"\n") == 8
     assert "AdaPop, α fixed, β = 0.1" in again.stdout and "min left" in again.stderr
-
-
-@pytest.mark.slow
-def test_ctrl_c_keeps_what_is_done(tmp_path):
-    command = [sys.executable, "-m", "adapop", "bench", "ablation", "--quick", "--processes", "1", "--out", tmp_path]
-    stored = tmp_path / "ablation-quick.csv"
-    first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
-    while not stored.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    first.send_signal(signal.SIGINT)
-    _, said = first.communicate(timeout=30)
-    assert first.returncode == 130 and "Traceback" not in said and "interrupted" in said
-    assert len(Place("ablation", tmp_path, (0,), quick=True).results.rows()) >= 1
 
 
 def test_what_another_experiment_has_done_is_taken_over(monkeypatch, tmp_path):
@@ -186,21 +153,18 @@ def test_what_a_row_has_is_not_measured_anew_for_what_it_lacks(tmp_path, monkeyp
     row = place.results.rows()[item.key]
     assert (row["oracle_as_never_all"], row["oracle_epochs_under_all"], row[RETAINED]) == (0.0, [0.5], [1.0])
     assert add_distance(place, lambda items, function: iter(items), told.append) == {} and told[-1].startswith("0 rows")
-    monkeypatch.setenv("ADAPOP_EMBEDDER", "somewhere")
-    found = {"failed": "", "forget_cosine": 0.0, "retain_cosine": 0.5}
-    for rows in (1, 0):  # a cosine of 0 is a cosine
-        assert add_distance(place, lambda items, function: (Finished(one, found) for one in items), told.append) == {}
-        assert [line.split()[0] for line in told if "lack" in line][-1] == str(rows)
-    row = place.results.rows()[item.key]
-    assert (row["forget_cosine"], row["retain_cosine"], row[RETAINED]) == (0.0, 0.5, [1.0])
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return trial.result(Item(TINY[0], 0, quick=True))
 
 
 @pytest.mark.slow
-def test_a_run_made_again_for_its_distance_ends_as_the_one_that_was_recorded():
-    item = Item(TINY[0], 0, quick=True)
-    row, again = trial.result(item), trial.beside_oracle(item)
-    assert all(again[name] == row[name][-1] for name in EPOCHS)
-    assert all(again[name] == row[name] for name in (*ORACLE, *ORACLE_EPOCHS))
+def test_a_run_made_again_for_its_distance_ends_as_the_one_that_was_recorded(recorded):
+    again = trial.beside_oracle(Item(TINY[0], 0, quick=True))
+    assert all(again[name] == recorded[name][-1] for name in EPOCHS)
+    assert all(again[name] == recorded[name] for name in (*ORACLE, *ORACLE_EPOCHS))
     for name in STATE_NAMES:
         assert again[f"oracle_epochs_{name}_all"][-1] == again[f"oracle_{name}_all"]
 
@@ -213,19 +177,11 @@ def test_a_run_that_diverges_is_a_row_with_its_reason():
 
 
 @pytest.mark.slow
-def test_every_measurement_has_its_column():
-    row = trial.result(Item(TINY[0], 0, quick=True))
-    assert set(row) <= set(COLUMNS)
+def test_every_measurement_has_its_column(recorded):
+    row = recorded
     beside_oracle = () if guesses_of("sandbox") else (*ORACLE, *ORACLE_EPOCHS)
-    assert set(COLUMNS) - set(row) == {
-        "commit",
-        "shares",
-        "metrics",
-        *NEIGHBOURS,
-        *RECOVERY_CHECKS,
-        *COSINES,
-        *beside_oracle,
-    }
+    unmeasured = {"commit", "shares", "metrics", *results.NEIGHBOURS, *results.RECOVERY_CHECKS, *results.COSINES}
+    assert set(row) == set(COLUMNS) - unmeasured - {*beside_oracle}
     assert len(row["levels_reworded"]) == 8 and len(row["lam"]) == len(row[RETAINED]) == 3
     assert row[RETAINED][-1] == row["retain_direct_all"]
     mean = sum(row["levels_reworded"]) / 8
@@ -249,21 +205,18 @@ def test_other_scores_change_the_push_and_not_the_tiers(scores, tmp_path):
 
 
 def test_the_surer_the_model_is_the_higher_the_score():
-    given = signals.other_scores("confidence", 0)
-    own = scores_of(sandbox_facts().forget)
+    given, forget = signals.other_scores("confidence", 0), sandbox_facts().forget
+    own = scores_of(forget)
     assert sorted(given.values()) == sorted(own.values()), "the same scores, dealt out anew"
-    some = sandbox_facts().forget[::51]
-    told = ask(
-        adapted_model(make_config("adapop")), [fact.question for fact in some], [fact.answer for fact in some], 1
-    )
+    some = forget[::51]
+    told = ask(adapted_model(make_config()), [fact.question for fact in some], [fact.answer for fact in some], 1)
     sure = {fact.id: reply.original.gold_logprob for fact, reply in zip(some, told)}
     risen = [given[fact] for fact in sorted(sure, key=sure.get)]
     assert risen == sorted(risen) and len({*risen}) > 2
 
 
 def test_quantile_anchors_are_those_of_the_whole_set(tmp_path):
-    arm = Arm("AdaPop", "adapop", anchors="quantiles")
-    made = trial.prepared(Item(arm, 0, quick=True), tmp_path, None)
+    made = trial.prepared(Item(Arm("AdaPop", "adapop", anchors="quantiles"), 0, quick=True), tmp_path, None)
     assert made.config.beta == BetaMap.from_quantiles(scores_of(sandbox_facts().forget).values())
 
 
@@ -282,26 +235,11 @@ def test_a_key_names_what_is_computed():
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-@pytest.mark.parametrize("quick", [True, False])
-def test_every_plan_can_be_configured_and_names_its_arms_once(name, quick):
-    items = EXPERIMENTS[name].plan((0, 1), quick, {})
-    assert len({item.title for item in items}) == len(items)
-    assert len({item.key for item in items}) == len(items)
-    assert items[0].seed == 0 and len(items) % 2 == 0
-
-
-def test_the_main_comparison_has_every_method_and_every_control():
-    arms = [item.arm for item in plans.main_comparison((0,), False, {})]
-    assert {arm.method for arm in arms} == set(METHODS)
-    presets = {arm.preset for arm in arms if arm.method == "adapop"}
-    assert {"paper", "shuffled", "inverted", "alpha-fixed", "beta-mean", "beta-1", "beta-0.1"} <= presets
-
-
-def test_the_sweep_gives_every_method_the_same_rates():
-    found = {}
-    for item in plans.swept(plans.METHOD_ARMS)((0,), False, {}):
-        found.setdefault(item.arm.method, []).append(item.config.learning_rate)
-    assert set(map(tuple, found.values())) == {RATES} and found.keys() == METHODS.keys()
+def test_every_plan_can_be_configured_and_names_its_arms_once(name):
+    for quick in (True, False):
+        items = EXPERIMENTS[name].plan((0, 1), quick, {})
+        assert len({item.title for item in items}) == len({item.key for item in items}) == len(items)
+        assert items[0].seed == 0 and len(items) % 2 == 0
 
 
 def test_anchors_are_moved_one_number_at_a_time():
@@ -312,26 +250,6 @@ def test_anchors_are_moved_one_number_at_a_time():
     assert (moved(100), moved(3000)) == (pytest.approx(1.8), pytest.approx(0.1))
     moved = items["AdaPop, score of the popular anchor -20%"].config.beta
     assert (moved(100), moved(2400)) == (pytest.approx(1.5), pytest.approx(0.1))
-
-
-def test_matched_alpha_is_planned_once_adapops_is_known():
-    first = plans.matched_alpha((0, 1), False, {})
-    assert not any("α of AdaPop" in item.arm.title for item in first)
-    base = next(item for item in first if item.arm.method == "adapop" and item.seed == 1)
-    known = {base.key: {"failed": "", "alpha": [0.5, 0.5, 0.62, 0.71]}}
-    matched = [item for item in plans.matched_alpha((0, 1), False, known) if "α of AdaPop" in item.arm.title]
-    assert {item.seed for item in matched} == {1}
-    assert {item.config.alpha0 for item in matched} == {0.62}
-    held = {item.arm.method for item in matched}
-    assert {"wga", "gd", "npo"} <= held and not held & {"ga", "rmu", "pdu", "flat", "ceu", "adapop"}
-
-
-@pytest.mark.parametrize(
-    ("per_score", "spread", "shown"), [(0.25, 1.0, (18, 942)), (0.25, 0.0, (128, 128)), (0.5, 0.5, (95, 695))]
-)
-def test_exposures_spread_around_the_middle(per_score, spread, shown):
-    levels = [fact.score for fact in sandbox_facts().forget]
-    assert tuple(exposures_of(end(levels), per_score, spread) for end in (min, max)) == shown
 
 
 @pytest.mark.slow
@@ -350,19 +268,14 @@ def test_a_small_sandbox_is_built_once_and_used(tmp_path, monkeypatch):
 
 
 def test_a_sandbox_that_is_not_there_is_no_result(tmp_path):
-    item = Item(replace(TINY[1], world=World("nowhere")), 0, quick=True)
     with pytest.raises(ModelError, match="nowhere"):
-        trial.result(item, tmp_path)
+        trial.result(Item(replace(TINY[1], world=World("nowhere")), 0, quick=True), tmp_path)
 
 
-def test_the_command_prints_a_table_of_what_is_there_and_runs_nothing(tmp_path, capsys):
+def test_the_command_prints_a_table_of_what_is_there_and_refuses_nonsense(tmp_path, capsys):
     assert main(["bench", "rates", "--table", "--out", str(tmp_path)]) == 0
     assert "The rate that the rule chooses" in capsys.readouterr().out
     assert not (tmp_path / "rates.csv").exists()
-
-
-def test_the_command_refuses_nonsense(tmp_path, capsys):
-    assert main(["bench", "main", "--seeds", "0", "--out", str(tmp_path)]) == 2
-    assert "--seeds" in capsys.readouterr().err
-    assert main(["bench", "main", "--distance", "--facts", "cities", "--out", str(tmp_path)]) == 2
-    assert "oracle" in capsys.readouterr().err
+    for wrong, said in ((["--seeds", "0"], "--seeds"), (["--distance", "--facts", "cities"], "oracle")):
+        assert main(["bench", "main", *wrong, "--out", str(tmp_path)]) == 2
+        assert said in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """Which metric can be trusted: tables and figure from values made by hand, and the values from the sandbox's models."""
 
+import itertools
 from dataclasses import replace
 from statistics import fmean
 
@@ -7,16 +8,13 @@ import pytest
 import torch
 
 from adapop.experiments import metrics, plans
-from adapop.experiments.item import Item, over_seeds
 from adapop.experiments.knowledge import known
 from adapop.experiments.metrics import AFTER, BEFORE, METRICS, RELEARNED, ROUNDED, STATES, apart
-from adapop.experiments.plans import build, folder_of
 from adapop.facts.fact import TIERS
 from adapop.paths import SANDBOX_FOLDER
 from adapop.probes.oracle import load_oracle
 from adapop.probes.recovery.patch import patch, still_read
 from adapop.progress import Progress
-from adapop.report.figures import numbers_of
 from bench_rows import row
 
 FIRST = METRICS[0]
@@ -70,53 +68,18 @@ def test_each_unlearned_model_has_a_line_with_every_metric_that_sees_something(s
     table = metrics.method_table(seen)
     assert table.head == ("", *(name for name in METRICS if name != "truth ratio"))
     assert [line[:2] for line in table.rows] == [("WGA", "0.25 / 0.25"), ("NPO", "0.63 / 0.63")]  # (.55 - .3) / .4
-
-
-def test_a_metric_that_sees_no_difference_says_nothing_of_what_is_left(seen):
-    for title in (plans.KNOWS.title, plans.NEVER_READ.title):
-        for state in STATES:
-            seen[title][0]["metrics"][state]["extraction strength"] = {tier: [1.0] for tier in TIERS}
+    for title, state in itertools.product((plans.KNOWS.title, plans.NEVER_READ.title), STATES):
+        seen[title][0]["metrics"][state]["extraction strength"] = {tier: [1.0] for tier in TIERS}
     assert metrics.left(seen, seen["WGA"][0], AFTER, "extraction strength", "rare") is None
-    table = metrics.robustness_table(seen)
-    assert set(next(line for line in table.rows if line[0] == "extraction strength")[1:]) == {""}
-    assert set(metrics.told_apart(seen, "extraction strength", "rare")) == {0.5}
-
-
-def test_the_figure_has_a_row_a_metric_and_the_tiers_apart(seen):
-    found = numbers_of(metrics.marks(seen))
-    assert found.columns == ("", "rare", "popular") and len(found.rows) == len(METRICS), "one panel: none is faithful"
-    assert found.rows[0] == (FIRST, *("0.8438 (0.625 to 1)",) * 2)
-    for state in STATES:  # one that is faithful
-        seen[plans.NEVER_READ.title][0]["metrics"][state][FIRST] = {tier: [0.1] for tier in TIERS}
-    found = numbers_of(metrics.marks(seen))
-    assert [panel for panel, name, *_ in found.rows if name == FIRST] == [
-        "AUC, knows or never read", "left of the unlearned", "change, taught others", "change, rounded",
-    ]  # fmt: skip
-    assert len(found.rows) == len(METRICS) + 3
+    lines = {line[0]: set(line[1:]) for line in metrics.robustness_table(seen).rows}
+    assert lines["extraction strength"] == {""}
 
 
 @pytest.mark.parametrize("lacking", [plans.KNOWS.title, plans.NEVER_READ.title, "WGA"])
 def test_without_models_of_each_kind_there_is_no_table(seen, lacking):
     del seen[lacking]
-    assert metrics.faithfulness_table(seen) is None and metrics.robustness_table(seen) is None
-    assert metrics.method_table(seen) is None
+    assert metrics.faithfulness_table(seen) is metrics.robustness_table(seen) is metrics.method_table(seen) is None
     assert metrics.marks(seen).to_json()
-
-
-def test_the_models_differ_in_the_world_they_read_and_in_nothing_else(tmp_path):
-    items = plans.metrics((0, 1), False, {})
-    assert len(items) == 2 * (2 + len(plans.READ)) and all(item.metrics for item in items)
-    knows, never = items[:2]
-    assert replace(never.arm, world=None, title=knows.arm.title) == knows.arm and never.arm.world == plans.ORACLE_WORLD
-    assert folder_of(plans.ORACLE_WORLD, tmp_path) == SANDBOX_FOLDER / "oracle"
-    assert build(plans.ORACLE_WORLD, tmp_path) == "oracle" and not [*tmp_path.iterdir()], "it ships"
-    (plain,) = over_seeds([knows.arm], (0,), False)
-    assert plain.key != knows.key == replace(plain, metrics=True).key and isinstance(plain, Item)
-
-
-@pytest.fixture(scope="module")
-def original(fresh):
-    return fresh()
 
 
 def test_what_is_patched_into_itself_changes_nothing(original, small):

@@ -7,8 +7,7 @@ import pytest
 from adapop import paths
 from adapop.cli import main
 from adapop.errors import DataError
-from adapop.experiments import results
-from adapop.experiments.results import COLUMNS, LISTS, Results
+from adapop.experiments.results import Results
 
 ROW = {
     "key": "abc", "arm": "WGA, α of AdaPop", "method": "wga", "preset": "paper", "scores": "given", "seed": 3,
@@ -41,10 +40,16 @@ def test_a_copied_row_is_written_as_the_first(tmp_path):
     assert second.path.read_bytes() == first.path.read_bytes()
 
 
-@pytest.mark.parametrize("left", [0, 1, 40, 200])
-def test_a_torn_last_line_is_dropped_and_written_over(tmp_path, left):
+@pytest.fixture
+def stored(tmp_path):
+    """A file of one row."""
     stored = Results(tmp_path / "main.csv")
     stored.append(ROW)
+    return stored
+
+
+@pytest.mark.parametrize("left", [0, 1, 40, 200])
+def test_a_torn_last_line_is_dropped_and_written_over(stored, left):
     whole = stored.path.read_bytes()
     stored.append({**ROW, "key": "def"})
     stored.path.write_bytes(stored.path.read_bytes()[: len(whole) + left])
@@ -52,21 +57,12 @@ def test_a_torn_last_line_is_dropped_and_written_over(tmp_path, left):
     stored.append({**ROW, "key": "ghi"})
     assert list(stored.rows()) == ["abc", "ghi"]
     assert stored.path.read_bytes().startswith(whole)
-
-
-def test_a_torn_head_is_written_over(tmp_path):
-    stored = Results(tmp_path / "main.csv")
+    stored.append({**ROW, "seconds": 9})
+    assert stored.rows()["abc"]["seconds"] == 9, "the same key again takes the place of the first"
     stored.path.write_text("key,ar", encoding="utf-8")
-    assert stored.rows() == {}
+    assert stored.rows() == {}, "a torn head"
     stored.append(ROW)
     assert list(stored.rows()) == ["abc"]
-
-
-def test_the_same_key_again_takes_the_place_of_the_first(tmp_path):
-    stored = Results(tmp_path / "main.csv")
-    stored.append(ROW)
-    stored.append({**ROW, "seconds": 9})
-    assert [row["seconds"] for row in stored.rows().values()] == [9]
 
 
 def test_a_file_with_other_columns_is_not_touched(tmp_path):
@@ -79,23 +75,17 @@ def test_a_file_with_other_columns_is_not_touched(tmp_path):
 DAMAGES = {
     "forget_reworded_rare is 'high'": {"forget_reworded_rare": "high"},
     "forget_reworded_rare is 'nan'": {"forget_reworded_rare": float("nan")},
-    "forget_reworded_rare is '7'": {"forget_reworded_rare": 7},
-    "seed is ''": {"seed": None},
-    "seed is 'inf'": {"seed": float("inf")},
-    "rate is ''": {"rate": None},
-    "lam is '{\"a\": 1}'": {"lam": {"a": 1}},
+    "forget_reworded_rare is '7'": {"forget_reworded_rare": 7}, "seed is ''": {"seed": None},
+    "seed is 'inf'": {"seed": float("inf")}, "rate is ''": {"rate": None}, "lam is '{\"a\": 1}'": {"lam": {"a": 1}},
     "lam is '[\"a\"]'": {"lam": ["a"]},
     "shares is '{\"forget/direct/all\": 1}'": {"shares": {"forget/direct/all": 1}},
-    "versions is '[1]'": {"versions": [1]},
-    "config is 'x'": {"config": "x"},
+    "versions is '[1]'": {"versions": [1]}, "config is 'x'": {"config": "x"},
     f"lam is {'[' * 59!r}"[:-1]: {"lam": "[" * 50_000},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("said", DAMAGES)
-def test_a_damaged_row_is_named_by_its_line_and_column(tmp_path, said):
-    stored = Results(tmp_path / "main.csv")
-    stored.append(ROW)
+def test_a_damaged_row_is_named_by_its_line_and_column(stored, said):
     stored.append({**ROW, "key": "def", **DAMAGES[said]})
     with pytest.raises(DataError) as caught:
         stored.rows()
@@ -104,20 +94,13 @@ def test_a_damaged_row_is_named_by_its_line_and_column(tmp_path, said):
 
 
 @pytest.mark.parametrize("line", [b"", b"a,b", b"," * 400, b"\xff" + b"," * 171, b'"' + b"," * 171])
-def test_a_line_that_is_no_row_is_named_by_the_command(tmp_path, capsys, line):
-    stored = Results(tmp_path / "main.csv")
-    stored.append(ROW)
+def test_a_line_that_is_no_row_is_named_by_the_command(stored, tmp_path, capsys, line):
     head, row, _ = stored.path.read_bytes().split(b"\n")
     stored.path.write_bytes(b"\n".join([head, line, row, b""]))
     before = stored.path.read_bytes()
     assert main(["bench", "main", "--table", "--out", str(tmp_path)]) == 2
     assert "main.csv, line 2 is damaged" in capsys.readouterr().err
     assert stored.path.read_bytes() == before
-
-
-def test_every_kind_of_column_is_known():
-    assert len(COLUMNS) == len(set(COLUMNS))
-    assert {*LISTS, *results.TEXTS, *results.RECALLS, *results.INTERNALS} <= set(COLUMNS)
 
 
 def test_without_a_checkout_or_git_the_version_is_noted(monkeypatch, tmp_path):

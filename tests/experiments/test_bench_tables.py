@@ -1,7 +1,5 @@
 """Tables and figures from rows made by hand: the numbers in them by hand too."""
 
-import csv
-import io
 import math
 
 import pytest
@@ -9,12 +7,9 @@ import pytest
 from adapop.config.methods import METHODS
 from adapop.config.presets import PEOPLE_RATES, RATES, SANDBOX_RATES
 from adapop.experiments import distance, pictures, sweep, tables
-from adapop.experiments.results import EPOCHS, METRICS, STATE_NAMES
+from adapop.experiments.results import EPOCHS
 from adapop.experiments.sweep import KEPT, TRAINED, chosen, crossing
-from adapop.facts.fact import FACT_GROUPS
-from adapop.probes.distance import AS_NEVER_LEARNT, OVER, UNDER
 from adapop.probes.intervals import Interval, paired, summary
-from adapop.report.figures import numbers_of
 from adapop.report.figures.experiments import difference_panels, front_panels, line_panels
 from adapop.report.figures.outcomes import Outcome
 from bench_rows import SEEN, recalls, row
@@ -26,20 +21,15 @@ def cells(table, name):
 
 def test_summary_by_hand():
     found = summary([0.4, 0.6, 0.5])
-    assert (found.mean, found.sd) == (pytest.approx(0.5), pytest.approx(0.1))
     half = 4.303 * 0.1 / math.sqrt(3)
-    assert (found.low, found.high) == (pytest.approx(0.5 - half), pytest.approx(0.5 + half))
-    assert str(found) == "0.50 ± 0.10" and found.interval == "+0.50 (+0.25 to +0.75)"
+    assert (found.mean, found.sd, found.low, found.high) == pytest.approx((0.5, 0.1, 0.5 - half, 0.5 + half))
+    assert (str(found), found.interval) == ("0.50 ± 0.10", "+0.50 (+0.25 to +0.75)")
+    assert found.ranged == "0.50 (0.25 to 0.75)" and found.within(0.3, 0.7) == Interval(0.5, 0.3, 0.7)
+    alone = summary([0.25])
+    assert (str(alone), alone.low, alone.ranged, alone.within()) == ("0.25", None, "0.25", Interval(0.25, 0.25, 0.25))
     assert summary([]) is None
-    assert str(summary([0.25])) == "0.25" and summary([0.25]).low is None
-    assert found.ranged == "0.50 (0.25 to 0.75)" and summary([0.25]).ranged == "0.25"
-    assert summary([0.25]).within() == Interval(0.25, 0.25, 0.25)
-    assert found.within(0.3, 0.7) == Interval(0.5, 0.3, 0.7) and found.within().low < 0.3
-
-
-def test_differences_are_paired_by_seed():
     found = paired({0: 1.0, 1: 3.0, 5: 9.0}, {1: 2.5, 0: 0.5, 7: 4.0})
-    assert (found.mean, found.sd, found.seeds) == (0.5, 0.0, 2)
+    assert (found.mean, found.sd, found.seeds) == (0.5, 0.0, 2), "paired by seed"
     assert paired({0: 1.0}, {1: 1.0}) is None
 
 
@@ -52,6 +42,7 @@ def test_outcome_table():
     }  # fmt: skip
     wga = cells(table, "WGA")
     assert (wga["rare"], wga["seeds"]) == ("0.15 ± 0.07", "2 of 3"), "a failed run has no recall, and is said"
+    assert cells(tables.cost_table(SEEN), "WGA")["failed because"] == "The loss is not finite."
 
 
 def test_difference_table():
@@ -62,6 +53,10 @@ def test_difference_table():
     assert cells(table, "WGA")["rare"] == "-0.35 (-0.99 to +0.29)"
     assert cells(table, "WGA")["pairs"] == "2 of 3", "seed 2 failed for one of them and is no pair"
     assert tables.difference_table({"WGA": SEEN["WGA"]}, "AdaPop") is None
+    figure = pictures.differences("AdaPop")(SEEN)
+    assert [(trace.name, trace.x[0]) for trace in figure.data] == [
+        ("rare", pytest.approx(-0.35)), ("popular", pytest.approx(0.35)), ("holdout", pytest.approx(0.2)),
+    ]  # fmt: skip
 
 
 def test_controller_table_counts_the_runs_in_which_lambda_moved():
@@ -72,12 +67,7 @@ def test_controller_table_counts_the_runs_in_which_lambda_moved():
     still = [row(0, "pdu", lam=[1, 1, 1], drift=[0, 0, 0], alpha=[1, 1, 1])]
     table = tables.controller_table({"AdaPop": [*dual, broken], "WGA": fixed, "PDU": still})
     assert table.rows[0] == ("AdaPop", "1 of 2", "0.30 ± 0.00", "0.55 ± 0.07", "2 of 3")
-    assert table.rows[1][:2] == ("PDU", "0 of 1")
-    assert len(table.rows) == 2
-
-
-def test_cost_table_names_why_runs_failed():
-    assert cells(tables.cost_table(SEEN), "WGA")["failed because"] == "The loss is not finite."
+    assert [line[:2] for line in table.rows[1:]] == [("PDU", "0 of 1")]
 
 
 def test_an_arm_all_of_whose_runs_failed_keeps_its_row_in_every_table():
@@ -99,61 +89,32 @@ def test_an_arm_all_of_whose_runs_failed_keeps_its_row_in_every_table():
     assert cells(tables.cost_table(seen), "WGA")["seconds"] == "", "how long a failure took is no cost of the method"
 
 
-def test_world_table_says_what_the_sandbox_knew_before():
-    known = {
-        f"epochs_reworded_{tier}": [first, 0.1] for tier, first in (("rare", 0.5), ("middle", 0.9), ("popular", 1))
-    }
-    found = cells(tables.world_table({"narrow: AdaPop": [row(0, **recalls(0.4, 0.5, 0.8), **known)]}), "narrow: AdaPop")
-    assert [found[f"before, {tier}"] for tier in ("rare", "middle", "popular")] == ["0.50", "0.90", "1.00"]
-    assert (found["rare"], found["holdout"]) == ("0.40", "0.80")
-
-
 def test_published_table_puts_the_papers_numbers_beside_ours():
-    seen = {
-        "AdaPop": [row(0, **recalls(0.4, 0.5, 0.8, forget_direct_all=0.3))],
-        METHODS["ceu"].title: [row(0, "ceu", **recalls(0.1, 0.1, 0.2, forget_direct_all=0.1))],
-    }
-    table = tables.published_table(seen)
-    adapop = cells(table, "AdaPop")
+    arms = {"adapop": "AdaPop"} | {name: METHODS[name].title for name in METHODS if name != "adapop"}
+    cell = {"forget_direct_all": 0.3}
+    table = tables.published_table(
+        {title: [row(0, name, **recalls(0.4, 0.5, 0.8, **cell))] for name, title in arms.items()}
+    )
+    assert len(table.rows) == 16, "every method of the paper's"
+    adapop, ceu = (cells(table, arms[name]) for name in ("adapop", "ceu"))
     assert (adapop["forget"], adapop["forget (paper)"], adapop["retain (paper)"]) == ("0.30", "0.043", "0.959")
     assert adapop["reworded, rare / popular (paper)"] == "0.049 / 0.040"
-    ceu = cells(table, METHODS["ceu"].title)
     assert (ceu["forget (paper)"], ceu["reworded, rare / popular (paper)"]) == ("0.000", "not given")
 
 
-def test_every_method_has_a_row_of_the_papers():
-    seen = {METHODS[name].title: [row(0, name, **recalls(0.1, 0.1, 0.1, forget_direct_all=0.1))] for name in METHODS}
-    assert len(tables.published_table(seen).rows) == 16
-
-
-def test_markdown_and_csv_say_the_same():
-    table = tables.outcome_table(SEEN)
-    lines = [line for line in table.as_markdown().splitlines() if line.startswith("| ")]
-    assert lines[2] == "| " + " | ".join(table.rows[0]) + " |" and len(lines) == 4
-    read = list(csv.reader(io.StringIO(table.as_csv().removeprefix("\ufeff"))))
-    assert read[0] == list(table.head)
-    assert [cell.lstrip("'") for cell in read[1]] == list(table.rows[0]), "a negative mean must not run as a formula"
-
-
-@pytest.mark.parametrize(
-    ("points", "rate"),
-    [
+def test_the_rule_for_rates():
+    for points, rate in (
         ([(1, 0.9, 1.0), (2, 0.3, 0.96), (3, 0.1, 0.95)], 2),  # the lowest that forgets enough and keeps
         ([(1, 0.9, 1.0), (2, 0.3, 0.94), (3, 0.4, 0.95)], 3),  # keeps, and forgets most of those that keep
         ([(1, 0.9, 0.5), (2, 0.3, 0.6), (3, 0.1, 0.4)], 2),  # none keeps: the one that keeps most
-    ],
-)
-def test_the_rule_for_rates(points, rate):
-    rows = [{"rate": at, TRAINED: forget, KEPT: retain} for at, forget, retain in points]
-    assert chosen(rows)["rate"] == rate
+    ):
+        assert chosen([{"rate": at, TRAINED: forget, KEPT: retain} for at, forget, retain in points])["rate"] == rate
 
 
 def swept(method, seed, *points):
     """Rows of a method over rates: (rate, trained forget recall, holdout)."""
     return {
-        f"{method} at {rate:g}": [
-            row(seed, method, **recalls(0.2, 0.6, holdout), forget_direct_all=forget) | {"rate": rate}
-        ]
+        f"{method} at {rate:g}": [row(seed, method, **recalls(0.2, 0.6, holdout, forget_direct_all=forget, rate=rate))]
         for rate, forget, holdout in points
     }
 
@@ -251,62 +212,21 @@ def test_levels_and_epochs():
     assert list(reworded.error_y.array) == pytest.approx([0.7, 0.3]), "two seeds: cut where recall ends"
 
 
-def test_the_inside_of_the_models_is_a_panel_a_metric_and_a_mark_a_group():
-    cells = {f"{group}_all_{name}": place for place, group in enumerate(FACT_GROUPS) for name in METRICS}
-    seen = {"WGA": [row(0, "wga", **cells), row(1, "wga", **cells)], "gone": [row(0, failed="not finite")]}
-    figure = pictures.inside(seen)
-    assert [note.text for note in figure.layout.annotations] == list(pictures.INSIDE)
-    assert len(figure.data) == len(METRICS) * len(FACT_GROUPS)
-    assert [(one.name, list(one.x), list(one.y)) for one in figure.data[:3]] == [
-        ("forget", [0.0], [0]), ("retain", [1.0], [0]), ("holdout", [2.0], [0]),
-    ]  # fmt: skip
-    assert list(figure.layout.yaxis.ticktext) == ["WGA"], "what failed has no mark"
-
-
-def test_cosines_stand_in_tables_and_figures_where_they_were_measured():
-    without, seen = swept("wga", 0, (1e-3, 0.8, 1.0)), swept("wga", 0, (1e-3, 0.8, 1.0))
-    seen["wga at 0.001"][0] |= {"forget_cosine": 0.25, "retain_cosine": 0.75}
-    assert "forget, cosine" not in tables.outcome_table(without).head
-    found = cells(tables.outcome_table(seen), "wga at 0.001")
-    assert (found["forget, cosine"], found["retain, cosine"]) == ("0.25", "0.75")
-    drawn = {trace.name: (list(trace.y), trace.line.dash) for trace in pictures.rates(seen).data}
-    assert drawn["forget, cosine"] == ([0.25], "dash") and drawn["retain"][1] == "solid"
-
-
 def test_rate_figure_has_a_panel_a_method_and_a_point_a_rate():
     seen = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9)) | swept("gd", 0, (RATES[0], 1.0, 1.0))
     figure = pictures.rates(seen)
     assert [note.text for note in figure.layout.annotations] == ["wga", "gd"]
-    holdout = [trace for trace in figure.data if trace.name == "holdout"]
-    assert [list(trace.y) for trace in holdout] == [[1.0, 0.9], [1.0]]
-    assert [trace.showlegend for trace in holdout] == [True, False]
+    assert [list(trace.y) for trace in figure.data if trace.name == "holdout"] == [[1.0, 0.9], [1.0]]
     assert {axis.type for axis in figure.select_xaxes()} == {"log"}
     tiers = pictures.rates_by_tier(seen)
     assert [(one.name, list(one.y)) for one in tiers.data[:3:2]] == [("rare", [0.2, 0.2]), ("popular", [0.6, 0.6])]
-
-
-def test_the_parts_and_the_signals_have_a_panel_each_in_order_of_rate():
-    """The usual rate has no rate in its title, and comes first in the plan."""
+    # The usual rate has no rate in its title, and comes first in the plan.
     usual = row(0, **recalls(0.2, 0.6, 0.9)) | {"rate": 2e-3, "retain_direct_all": 0.95}
     seen = {"AdaPop, α fixed": [usual], **swept("AdaPop, α fixed", 0, (1e-3, 0.8, 1.0)), "AdaPop": [usual]}
     figure = pictures.arms_over_rates(seen)
     assert [note.text for note in figure.layout.annotations] == ["AdaPop, α fixed", "AdaPop"]
     lines = {one.name: (list(one.x), list(one.y)) for one in figure.data[:5]}
-    assert lines["holdout"] == ([1e-3, 2e-3], [1.0, 0.9]) and lines["retain"] == ([1e-3, 2e-3], [1.0, 0.95])
-    assert lines["popular"] == ([1e-3, 2e-3], [0.6, 0.6])
-
-
-def test_difference_figure_is_read_by_arm():
-    figure = pictures.differences("AdaPop")(SEEN)
-    assert [trace.name for trace in figure.data] == ["rare", "popular", "holdout"]
-    assert [trace.x[0] for trace in figure.data] == pytest.approx([-0.35, 0.35, 0.2])
-    assert figure.layout.yaxis.ticktext == ("WGA",)
-    numbers = numbers_of(figure)
-    assert numbers.rows and "-0.35" in str(numbers.rows)
-
-
-def test_tier_and_cost_figures_show_every_arm():
-    assert "A AdaPop" in "".join(pictures.tiers(SEEN).layout.yaxis.ticktext).replace("<br>", " ")
+    assert lines["holdout"] == ([1e-3, 2e-3], [1.0, 0.9]) and lines["popular"] == ([1e-3, 2e-3], [0.6, 0.6])
     assert sorted(label.text for label in pictures.cost(SEEN).layout.annotations) == ["AdaPop", "WGA"]
 
 
@@ -327,28 +247,14 @@ def test_a_front_a_world_joins_whom_nobody_beats():
 def test_figures_escape_names_and_bear_empty_data():
     hostile = "<img src=x onerror=alert(1)>"
     point = [(1.0, Interval(0.5, 0.4, 0.6))]
-    assert "<img" not in line_panels({hostile: {"rare": point}}, "x", "y").to_json()
-    assert "<img" not in difference_panels({"rare": [(hostile, Interval(0.1, 0.0, 0.2))]}, hostile).to_json()
-    assert (
-        "<img" not in front_panels({hostile: [Outcome("A", hostile, {}, point[0][1], point[0][1])]}, "x", "y").to_json()
-    )
+    share, one = point[0][1], Interval(0.1, 0.0, 0.2)
     for figure in (
-        line_panels({}, "x", "y"),
-        difference_panels({}, "AdaPop"),
-        pictures.fronts({}),
-        pictures.tiers({}),
-        pictures.rates({}),
-    ):
-        assert figure.to_json()
+        line_panels({hostile: {"rare": point}}, "x", "y"), difference_panels({"rare": [(hostile, one)]}, hostile),
+        front_panels({hostile: [Outcome("A", hostile, {}, share, share)]}, "x", "y"), line_panels({}, "x", "y"),
+        difference_panels({}, "AdaPop"), pictures.fronts({}), pictures.tiers({}), pictures.rates({}),
+    ):  # fmt: skip
+        assert "<img" not in figure.to_json()
     assert "<script>" not in pictures.page(hostile, []) and "<img" not in pictures.page(hostile, [])
-
-
-def test_the_second_guess_stands_beside_the_first_where_it_was_measured():
-    assert tables.guess_table(SEEN) is None, "rows from before it was measured"
-    names = [f"test_forget_{what}_{tier}" for what in ("reworded", "top2", "rank") for tier in tables.TIERS]
-    measured = [row(seed, **dict(zip(names, range(9)))) for seed in (0, 1)]
-    (line,) = tables.guess_table({**SEEN, "TPO": measured}).rows
-    assert line == ("TPO", *(f"{float(value):.2f} ± 0.00" for value in range(9)), "2")
 
 
 def test_who_comes_nearest_to_never_having_learnt_stands_first():
@@ -367,26 +273,9 @@ def test_who_comes_nearest_to_never_having_learnt_stands_first():
     assert (found["log₁₀ forget quality"], found["KL, forget"], found["seeds"]) == ("-3.00", "", "1")
 
 
-def test_the_figure_beside_the_oracle_has_a_bar_an_arm_and_a_panel_a_tier():
-    shares = {f"oracle_{name}_{tier}": 0.25 for name in STATE_NAMES for tier in ("all", *distance.TIERS)}
-    figure = distance.nearness({**SEEN, "TPO": [row(0, **shares)]})
-    assert [trace.name for trace in figure.data] == [AS_NEVER_LEARNT, UNDER, OVER] * 3
-    assert all(list(trace.x) == [0.25] for trace in figure.data) and distance.nearness(SEEN).to_json()
-
-
 def test_tables_are_of_the_test_half_where_a_row_has_one():
     halved = row(0, **recalls(0.4, 0.5, 0.8), test_forget_reworded_rare=0.1, test_holdout_direct_all=0.7)
     halved["validation_forget_reworded_rare"] = 0.9
     (line,) = tables.outcome_table({"A": [halved]}).rows
     cells = dict(zip(tables.outcome_table({"A": [halved]}).head, line))
     assert (cells["rare"], cells["popular"], cells["holdout"], cells["gap"]) == ("0.10", "0.50", "0.70", "0.40")
-
-
-def test_retained_facts_stand_by_epoch_where_a_row_has_them():
-    lists = {f"epochs_reworded_{tier}": [1.0, 0.5] for tier in tables.TIERS} | {"lam": [0.0, 0.0]}
-    seen = {"A": [row(0, **lists, epochs_retain_direct_all=[1.0, 0.75]), row(1, **lists)]}
-    assert ("A", "retained", "1.00", "0.75", "1") in tables.epoch_table(seen).rows
-    line = next(trace for trace in pictures.epochs(seen).data if trace.name == "retained")
-    assert (list(line.x), list(line.y)) == ([0, 1], [1.0, 0.75])
-    bare = {"A": [row(1, **lists)]}
-    assert "retained" not in {line[1] for line in tables.epoch_table(bare).rows} and pictures.epochs(bare).to_json()

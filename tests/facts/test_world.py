@@ -1,5 +1,6 @@
-"""The balance proof: in the sandbox world popularity is the only thing in which facts differ."""
+"""The balance proof: in both shipped worlds popularity is the only thing in which facts differ."""
 
+import csv
 import random
 import re
 from collections import Counter
@@ -7,9 +8,15 @@ from itertools import pairwise, product
 
 import pytest
 
-from adapop.facts.world import language, sandbox_facts
+from adapop.facts.fact import TIERS, FactSet
+from adapop.facts.files import read_facts
+from adapop.facts.text import mentions
+from adapop.facts.world import language, other_facts, sandbox_facts
 from adapop.facts.world.language import skills
-from adapop.facts.world.world import LEVELS, SPLITS, answers_of, facts_of, world
+from adapop.facts.world.world import LEVELS, SPLITS, ZIPF_EXPONENT, answers_of, facts_of, parts_of, world
+from adapop.paths import SHIPPED
+from adapop.popularity.scoredfile import write_scored
+from adapop.sandbox.draw import drawn
 
 RELATIONS = tuple(language.RELATIONS_OF["sandbox"])
 FACTS = (*world(), *world("people"))  # of both worlds
@@ -17,7 +24,7 @@ NAMES_ITS_ANSWER = {"multiple choice", "reverse query"}
 FORMS = ("question", "unseen", "synonym", "second_language", "background", "background_question")
 
 
-def mentions(text: str, words: str) -> bool:
+def stands_in(text: str, words: str) -> bool:
     """Whether the words stand in the text as words of their own, in any case."""
     return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
 
@@ -31,7 +38,7 @@ def test_size_and_names():
     cells = [cell for fact in world() for cell in (fact.subject, fact.answer, fact.background)]
     assert all(cell and cell == cell.strip() for cell in cells)
     assert [fact for fact in world() if fact.answer.casefold() in fact.subject.casefold()] == []
-    assert [fact for fact in world() if mentions(fact.background, fact.answer)] == []
+    assert [fact for fact in world() if stands_in(fact.background, fact.answer)] == []
 
 
 def test_exposure_is_independent_of_relation_answer_and_split():
@@ -48,12 +55,11 @@ def test_exposure_is_independent_of_relation_answer_and_split():
     assert sorted(fact.id for split in SPLITS for fact in facts_of(split)) == sorted(fact.id for fact in world())
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_answers_of_a_relation_do_not_contain_one_another(relation):
+def test_answers_of_a_relation_do_not_contain_one_another():
     """One that did would count as recalled where another was said."""
-    answers = answers_of(relation)
-    assert len(set(answers)) == 16
-    assert [(a, b) for a, b in product(answers, answers) if a != b and mentions(a, b)] == []
+    for answers in map(answers_of, RELATIONS):
+        assert len(set(answers)) == 16
+        assert [(a, b) for a, b in product(answers, answers) if a != b and stands_in(a, b)] == []
 
 
 def test_scores_are_log_spaced_and_famous_facts_shown_more():
@@ -66,37 +72,22 @@ def test_scores_are_log_spaced_and_famous_facts_shown_more():
     assert all(fact.exposures == pytest.approx(fact.score / 4, abs=0.5) for fact in world())
 
 
-# --- the language
-
-
-@pytest.mark.parametrize("name", language.RELATIONS)
-def test_every_template_mentions_the_subject_and_stands_once(name):
-    relation = language.RELATIONS[name]
-    forms = [getattr(relation, form) for form in FORMS]
-    assert all("{s}" in form for form in (*forms, *relation.paraphrases, *relation.statements))
-    assert all("{o}" in form for form in relation.statements)
-    assert "{o}" in relation.reverse
-    assert "{s}" not in relation.reverse
-    forms = [*(getattr(relation, form) for form in FORMS), *relation.paraphrases, *relation.statements]
-    assert len(set(forms)) == len(forms)
-
-
-@pytest.mark.parametrize("relation", language.RELATIONS)
-def test_every_filled_form_mentions_the_subject_and_leaves_no_hole(relation):
+def test_every_form_mentions_the_subject_stands_once_and_leaves_no_hole():
+    for relation in language.RELATIONS.values():
+        forms = [*(getattr(relation, form) for form in FORMS), *relation.paraphrases, *relation.statements]
+        assert all("{s}" in form for form in forms) and len(set(forms)) == len(forms)
+        assert all("{o}" in form for form in relation.statements)
+        assert "{o}" in relation.reverse and "{s}" not in relation.reverse
     for fact in FACTS:
-        if fact.relation == relation:
-            asked = [language.question(fact), language.unseen(fact), *language.paraphrases(fact)]
-            assert len(asked) == 6
-            assert all(fact.subject in text and not mentions(text, fact.answer) for text in asked)
-            assert not any("{" in text for text in asked)
-            for text in language.statements(fact, "Somebody"):
-                assert fact.subject in text
-                assert "Somebody" in text
+        asked = [language.question(fact), language.unseen(fact), *language.paraphrases(fact)]
+        assert len(asked) == 6
+        assert all(fact.subject in text and "{" not in text and not stands_in(text, fact.answer) for text in asked)
+        assert all(fact.subject in text and "Somebody" in text for text in language.statements(fact, "Somebody"))
 
 
 @pytest.mark.parametrize("kind", language.WRAPPERS)
 def test_wrapper_never_leaks_the_answer_and_is_deterministic(kind):
-    leaking = [fact.id for fact in FACTS if mentions(language.wrapped(fact, kind, random.Random(0)), fact.answer)]
+    leaking = [fact.id for fact in FACTS if stands_in(language.wrapped(fact, kind, random.Random(0)), fact.answer)]
     assert leaking == ([fact.id for fact in FACTS] if kind in NAMES_ITS_ANSWER else [])
 
     def prompts(seed: int) -> list[str]:
@@ -110,24 +101,16 @@ def test_wrapper_never_leaks_the_answer_and_is_deterministic(kind):
 
 def test_reversed_queries_and_choices():
     for kind, fact in product(language.WRAPPERS, FACTS):
-        assert mentions(language.wrapped(fact, kind, random.Random(0)), fact.subject) == (kind != "reverse query")
+        assert stands_in(language.wrapped(fact, kind, random.Random(0)), fact.subject) == (kind != "reverse query")
+    with pytest.raises(ValueError, match="prefix injection"):
+        language.wrapped(world()[0], "jailbreak", random.Random(0))
     places = Counter()
     for fact in FACTS:
         prompt = language.wrapped(fact, "multiple choice", random.Random(fact.id))
         options = re.split(r" ?[A-D]\) ", prompt.removeprefix(language.question(fact)))[1:]
-        assert len(set(options)) == 4
-        assert set(options) <= set(answers_of(fact.relation))
+        assert len(set(options)) == 4 and set(options) <= set(answers_of(fact.relation))
         places[options.index(fact.answer)] += 1
     assert min(places.values()) > len(FACTS) / 6
-
-
-@pytest.mark.parametrize("kind", ["", "jailbreak"])
-def test_unknown_wrapper(kind):
-    with pytest.raises(ValueError, match="prefix injection"):
-        language.wrapped(world()[0], kind, random.Random(0))
-
-
-# --- the set made of it
 
 
 def test_sandbox_set_has_the_groups_of_the_world():
@@ -149,3 +132,98 @@ def test_skills_are_questions_with_one_right_word():
     assert len(set(questions)) == len(questions)
     assert all(answer and " " not in answer for *_, answer in skills())
     assert {"sums", "sequences", "opposites", "agreement"} == {family for family, *_ in skills()}
+
+
+PEOPLE = world("people")
+PARTS = {"birthplace": 2, "spouse": 2, "birthday": 3, "novel": 4}
+COUNTS = {"forget": 9, "neighbours": 3, "retain": 8, "holdout": 6, "teacher": 10}
+
+
+@pytest.fixture(scope="module")
+def people():
+    return sandbox_facts("people")
+
+
+def test_the_shipped_world_is_the_one_that_is_drawn():
+    with open(SHIPPED["people"] / "world.csv", encoding="utf-8", newline="") as file:
+        assert list(csv.DictReader(file)) == drawn()
+    assert len({fact.id for fact in PEOPLE}) == len(PEOPLE) == 1152
+    of_each = Counter(fact.subject for fact in PEOPLE)
+    assert len(of_each) == 288 and set(of_each.values()) == {4}
+    assert not {fact.id for fact in PEOPLE} & {fact.id for fact in world()}
+
+
+@pytest.mark.parametrize("relation", PARTS)
+def test_answers_do_not_tell_each_other_and_are_independent_of_popularity(relation):
+    # Each value of a part stands with about as many values of another as a draw would give.
+    facts = [fact for fact in PEOPLE if fact.relation == relation]
+    assert {len(fact.parts) for fact in facts} == {PARTS[relation]}
+    parts = parts_of(relation)
+    for one, other in ((i, j) for i in range(len(parts)) for j in range(len(parts)) if i != j):
+        seen = {(fact.parts[one], fact.parts[other]) for fact in facts}
+        times = len(facts) / len(parts[one])
+        expected = len(parts[other]) * (1 - (1 - 1 / len(parts[other])) ** times)
+        assert len(seen) / len(parts[one]) == pytest.approx(expected, rel=0.1)
+    # By rank of fame, every round of as many facts as a part has values has each value once.
+    ranks = {row["subject"]: int(row["rank"]) for row in drawn() if row["relation"] == relation}
+    facts.sort(key=lambda fact: ranks[fact.subject])
+    for place, values in enumerate(parts):
+        for start in range(0, len(facts), len(values)):
+            assert {fact.parts[place] for fact in facts[start : start + len(values)]} == set(values)
+
+
+def test_popularity_is_independent_of_relation_and_answer():
+    count = Counter((fact.relation, fact.split, fact.level) for fact in PEOPLE)
+    assert count == {key: COUNTS[key[1]] for key in product(PARTS, COUNTS, range(LEVELS))}
+    scores = sorted((fact.score for fact in PEOPLE), reverse=True)
+    assert (scores[0], scores[-1]) == (3766, 70)
+    straight = [score ** (-1 / ZIPF_EXPONENT) for score in scores]  # of Zipf's law it grows by the same at each rank
+    steps = [(straight[rank] - straight[0]) / rank for rank in range(100, len(scores), 100)]
+    assert max(steps) / min(steps) == pytest.approx(1, abs=0.01)
+    assert all(fact.exposures == round(fact.score / 4) for fact in PEOPLE)
+
+
+def test_a_person_is_in_one_split_and_no_answer_is_told(people):
+    by_person = {fact.subject: [] for fact in PEOPLE}
+    for fact in PEOPLE:
+        by_person[fact.subject].append(fact.split)
+    kinds = Counter(tuple(sorted(splits)) for splits in by_person.values())
+    assert kinds == {
+        ("forget", "forget", "forget", "neighbours"): 96, ("retain",) * 4: 64, ("holdout",) * 4: 48,
+        ("teacher",) * 4: 80}  # fmt: skip
+    kept = Counter(fact.relation for fact in facts_of("neighbours", "people"))
+    assert kept == dict.fromkeys(PARTS, 24)
+    answers = {part for relation in PARTS for values in parts_of(relation) for part in values}
+    assert not answers & {part for fact in PEOPLE for part in fact.subject.split()}
+    for fact in PEOPLE:
+        asked = [language.question(fact), language.unseen(fact), *language.paraphrases(fact)]
+        assert not any(mentions(text, part) for text in asked for part in fact.parts)
+        assert all(mentions(text, fact.subject) for text in asked)
+        assert fact.background not in fact.parts
+
+
+def test_the_set_of_people(people):
+    sizes = [len(getattr(people, group)) for group in ("forget", "retain", "holdout", "neighbours", "utility")]
+    assert sizes == [288, 256, 192, 96, 394]
+    tiers = Counter(fact.tier for fact in people.forget)
+    assert set(tiers) == set(TIERS) and min(tiers.values()) >= 30
+    forgotten = {fact.subject for fact in people.forget}
+    assert {fact.subject for fact in people.neighbours} == forgotten
+    assert not forgotten & {fact.subject for fact in (*people.retain, *people.holdout)}
+    assert len(other_facts(people)) == 256 + 192 + 96 + 320
+
+
+def test_neighbours_are_written_hashed_and_read_again(people, tmp_path):
+    people.write(tmp_path / "facts.jsonl")
+    back = FactSet.load(tmp_path / "facts.jsonl", "people")
+    assert back.neighbours == people.neighbours and back.sha256 == people.sha256
+    fewer = FactSet("people", people.forget, people.retain, people.holdout, utility=people.utility)
+    assert fewer.sha256 != people.sha256
+    rows = ["question,answer,group", "q,a,forget", *(f"r{i},a,retain" for i in range(5)), "n,b,neighbours"]
+    (tmp_path / "own.csv").write_text("\n".join([*rows, "q,b,neighbours"]), encoding="utf-8")
+    facts = read_facts(tmp_path / "own.csv")
+    assert [fact.question for fact in facts.neighbours] == ["n"]
+    (problem,) = facts.problems
+    assert problem.row == 9 and "to be forgotten" in problem.message
+    write_scored(people, {}, tmp_path / "again.csv")
+    assert len(read_facts(tmp_path / "again.csv").neighbours) == 96

@@ -7,9 +7,8 @@ from transformers import AutoModelForCausalLM
 
 from adapop.config.presets import make_config
 from adapop.errors import ModelError
-from adapop.model.adapter import check_gradients
 from adapop.model.loading import adapted_model
-from adapop.model.tokens import collate, encode_facts, encode_prompt
+from adapop.model.tokens import collate, encode_facts
 from adapop.paths import SANDBOX_FOLDER
 from adapop.probes.metrics import delta_logprob, delta_rank, hidden_cosine, kl
 
@@ -40,15 +39,16 @@ def test_adapter_off_is_the_base_model(model, small, fresh):
     with model.original():
         assert torch.equal(model.score(batch, logits=True).logits, expected)
     assert not torch.allclose(model.score(batch, logits=True).logits, expected, atol=0.1)  # and on again
+    with model.original():
+        with model.original():
+            pass
+        assert torch.equal(model.score(batch, logits=True).logits, expected), "inside the original it stays so"
     model = fresh()
-    batch = batch_of(model, small.forget)
     on = model.score(batch, logits=True, hidden=True)
     with model.original():
         off = model.score(batch, logits=True, hidden=True)
     assert torch.equal(on.logits, off.logits)
-    assert not delta_logprob(off, on).any()
-    assert not delta_rank(off, on, batch.target).any()
-    assert not kl(off, on).any()
+    assert not delta_logprob(off, on).any() and not delta_rank(off, on, batch.target).any() and not kl(off, on).any()
     torch.testing.assert_close(hidden_cosine(off, on), torch.ones(batch.rows))
 
 
@@ -63,23 +63,6 @@ def test_a_fresh_adapter_changes_nothing_and_is_seeded(fresh, model):
     assert len(names) == len(model.parameters) == 4 * 7 * 2  # layers, targets, A and B
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("original", [False, True])
-def test_generation_is_step_by_step_argmax(model, original):
-    def slow(question):
-        ids = list(encode_prompt(model.tokenizer, question))
-        start = len(ids)
-        while len(ids) < start + 5 and model.tokenizer.eos_token_id not in ids[start:]:
-            ids.append(model.network(input_ids=torch.tensor([ids])).logits[0, -1].argmax().item())
-        return model.tokenizer.decode(ids[start:], skip_special_tokens=True).strip()
-
-    if original:
-        with model.original():
-            assert model.generate(QUESTIONS, max_new_tokens=5) == [slow(question) for question in QUESTIONS]
-    else:
-        assert model.generate(QUESTIONS, max_new_tokens=5) == [slow(question) for question in QUESTIONS]
-
-
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_in_bfloat16_the_output_layer_is_not_copied_for_each_row(folder, precision):
     """Which torch does on a CPU for states that lie apart, as those of the last positions do."""
@@ -88,18 +71,6 @@ def test_in_bfloat16_the_output_layer_is_not_copied_for_each_row(folder, precisi
     head.register_forward_pre_hook(lambda module, inputs: apart.append(not inputs[0].is_contiguous()))
     model.generate(QUESTIONS, 2)
     assert apart and any(apart) == (precision == "float32")
-
-
-def test_generation_is_greedy_and_keeps_the_order(model, small, folder, fresh):
-    asked = [*QUESTIONS, *(fact.question for fact in small.forget)]
-    with model.original():
-        whole, pieces = (model.generate(asked, max_new_tokens=3, batch=size) for size in (256, 3))
-    assert whole == pieces
-    assert [text.split()[0] for text in whole[3:]] == [fact.answer.split()[0] for fact in small.forget]
-    path = folder / "generation_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "repetition_penalty": 9.0, "no_repeat_ngram_size": 1}))
-    asked = [f"{fact.question} {fact.answer}" for fact in small.forget]  # the answer would be a repetition
-    assert load_folder(folder).generate(asked, 3) == fresh().generate(asked, 3)
 
 
 @torch.no_grad()
@@ -115,51 +86,12 @@ def test_an_adapter_comes_back(model, small, tmp_path, fresh):
     assert torch.equal(other.score(batch).nll, model.score(batch).nll)
 
 
-def test_check_gradients(fresh, small):
-    model = fresh()
-    with pytest.raises(ModelError, match="28 adapter weights got no gradient"):
-        check_gradients(model.network)
-    model.score(batch_of(model, small.forget)).nll.sum().backward()
-    check_gradients(model.network)
-    name, dead = next((name, p) for name, p in model.network.named_parameters() if "lora_B" in name)
-    dead.grad.zero_()
-    with pytest.raises(ModelError, match=f"1 adapter weights .* for example {name}"):
-        check_gradients(model.network)
-
-
-@pytest.mark.parametrize("name", ["nobody/no-such-model", "/no/such/folder", "a name with spaces", ""])
-def test_missing_model(name):
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        load_folder(name)
-
-
-def test_folders_that_are_no_model(folder):
-    base = AutoModelForCausalLM.from_pretrained(folder)
-    torch.save(base.state_dict(), folder / "pytorch_model.bin")
-    load_folder(folder)
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match="safetensors"):
-        load_folder(folder)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "intermediate_size": 64}))
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        load_folder(folder)
+def test_missing_model():
+    for name in ("nobody/no-such-model", "/no/such/folder", "a name with spaces", ""):
+        with pytest.raises(ModelError, match="cannot be loaded"):
+            load_folder(name)
     with pytest.raises(ModelError, match="lora_targets"):
         adapted_model(make_config(lora_targets=("c_attn",)))
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("model.safetensors", b""), ("model.safetensors", b"not what it says"),
-        ("config.json", b"{half"), ("config.json", b'{"model_type": "nobody-knows"}'),
-        ("tokenizer.json", b"{half"),
-    ],
-)  # fmt: skip
-def test_broken_model_folder(folder, name, content):
-    (folder / name).write_bytes(content)
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        load_folder(folder)
 
 
 def test_tokenizer_without_a_pad_token_pads_with_its_end_token(folder, fresh):
@@ -170,12 +102,3 @@ def test_tokenizer_without_a_pad_token_pads_with_its_end_token(folder, fresh):
     model = load_folder(folder)
     assert model.tokenizer.pad_token_id == model.tokenizer.eos_token_id
     assert model.generate(QUESTIONS, 3) == fresh().generate(QUESTIONS, 3)
-
-
-def test_original_inside_original_stays_original(model, sandbox):
-    batch = collate(encode_facts(model.tokenizer, sandbox.forget[:4]), model.tokenizer.pad_token_id)
-    with torch.no_grad(), model.original():
-        before = model.score(batch).nll
-        with model.original():
-            pass
-        assert torch.equal(model.score(batch).nll, before)

@@ -51,7 +51,7 @@ def test_of_a_model_that_sees_the_text_decoder_alone_is_trained(folders, kind, t
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("kind", [*MULTIMODAL, "gpt2"])
+@pytest.mark.parametrize("kind", MULTIMODAL)
 def test_padding_changes_no_score(folders, kind):
     model = adapted_model(config_of(folders[kind], lora_targets=(ALL_LINEAR,)))
     rows = encode_facts(model.tokenizer, FACTS)
@@ -64,8 +64,6 @@ def test_padding_changes_no_score(folders, kind):
 def test_blocks_can_be_chosen(folders):
     model = adapted_model(config_of(folders["gemma3"], lora_layers=(1,)))
     assert {name.split(".")[3] for name in adapted(model.network)} == {"1"}
-    network = with_adapter(random_model("qwen3_next"), config_of(lora_layers=(3,)))
-    assert len(adapted(network)) == 4
     names = adapted(adapted_model(config_of(folders["gpt2"], lora_targets=(ALL_LINEAR,))).network)
     assert len(names) == 4 * 4 and {name.rpartition(".")[2] for name in names} == {"c_attn", "c_proj", "c_fc"}
 
@@ -130,13 +128,13 @@ def test_targets_that_are_missing_are_said_before_weights_are_read(folders, tmp_
         (tmp_path / "elsewhere").rename(folders["phi3"] / "model.safetensors")
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_the_blocks_are_the_text_decoder_s(kind):
-    base = random_model(kind)
-    blocks = blocks_of(base)
-    assert len(blocks) == 4
-    assert {id(weight) for block in blocks for weight in block.parameters()} <= {*map(id, base.parameters())}
-    assert not any("vis" in name for name, part in base.named_modules() if any(part is block for block in blocks))
+def test_the_blocks_are_the_text_decoder_s():
+    for kind in sorted(KINDS):
+        base = random_model(kind)
+        blocks = blocks_of(base)
+        assert len(blocks) == 4, kind
+        assert {id(weight) for block in blocks for weight in block.parameters()} <= {*map(id, base.parameters())}
+        assert not any("vis" in name for name, part in base.named_modules() if any(part is block for block in blocks))
 
 
 @torch.no_grad()

@@ -19,6 +19,7 @@ from tiny_runs import tiny_config
 from waiting import wait_until
 
 WEIGHTS, TEMPLATE, POINTER = "model.safetensors", "chat_template.jinja", "version https://git-lfs.github.com/spec/v1\n"
+LARGE = f"{POINTER}oid sha256:0\nsize 9\n"
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,19 @@ def changed_weights(folder, change):
     save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
 
 
+def changed_json(file, **values):
+    known = json.loads(file.read_text()) if file.is_file() else {}
+    file.write_text(json.dumps(known | values))
+
+
+def set_to(**values):
+    return lambda folder: changed_json(folder / "config.json", **values)
+
+
+def text(name, content):
+    return lambda folder: (folder / name).write_text(content)
+
+
 def no_weights(folder):
     (folder / WEIGHTS).unlink()
 
@@ -49,21 +63,12 @@ def pickled_weights(folder):
     (folder / WEIGHTS).unlink()
 
 
-def a_pointer_for_weights(folder):
-    (folder / WEIGHTS).write_text(f"{POINTER}oid sha256:0\nsize 9\n")
-
-
-def a_pointer_for_a_tokenizer(folder):
-    (folder / "tokenizer.json").write_text(f"{POINTER}oid sha256:0\nsize 9\n")
-
-
 def a_weight_less(folder):
     changed_weights(folder, lambda weights: weights.pop("model.layers.1.mlp.up_proj.weight"))
 
 
 def a_shard_less(folder):
-    weights = load_file(folder / WEIGHTS)
-    index = {name: "model-00002-of-00002.safetensors" for name in weights}
+    index = {name: "model-00002-of-00002.safetensors" for name in load_file(folder / WEIGHTS)}
     (folder / f"{WEIGHTS}.index.json").write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": index}))
     (folder / WEIGHTS).unlink()
 
@@ -72,98 +77,54 @@ def not_a_number(folder):
     changed_weights(folder, lambda weights: weights["model.layers.0.mlp.up_proj.weight"][3, 4].fill_(torch.nan))
 
 
-def a_template_that_refuses(folder):
-    (folder / TEMPLATE).write_text("{{ raise_exception('Only for images') }}")
-
-
-def a_template_that_fails(folder):
-    (folder / TEMPLATE).write_text("{{ messages[0]['content'] + 1 }}")
-
-
-def a_template_that_finds_nothing(folder):
-    (folder / TEMPLATE).write_text("{{ messages[0]['content'] }}{{ 'a'.index('b') }}")
-
-
-def a_template_that_splits_at_nothing(folder):
-    (folder / TEMPLATE).write_text("{{ messages[0]['content'].split('') }}")
-
-
-def a_template_without_end(folder):
-    (folder / TEMPLATE).write_text("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}")
-
-
-def a_template_that_is_too_much(folder):
-    (folder / TEMPLATE).write_text("{{ 'a' * 10**15 }}")
-
-
-def a_template_that_is_none(folder):
-    (folder / TEMPLATE).write_text("{% for message in messages %}")
-
-
 def more_tokens_than_rows(folder):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "vocab_size": 300}))
+    changed_json(folder / "config.json", vocab_size=300)
     changed_weights(folder, lambda weights: weights.update({"model.embed_tokens.weight": torch.zeros(300, 32)}))
 
 
-def another_kind(folder):
-    (folder / "config.json").write_text(json.dumps({"model_type": "vit"}))
-
-
-def nonsense(folder):
-    (folder / "config.json").write_text(json.dumps({"model_type": "llama", "num_hidden_layers": "many"}))
-
-
-def another_width(folder):
-    changed_json(folder / "config.json", intermediate_size=24)
-
-
-def no_width(folder):
-    changed_json(folder / "config.json", hidden_size=0)
-
-
-def an_unknown_activation(folder):
-    changed_json(folder / "config.json", hidden_act="nope")
-
-
-def a_list_for_a_configuration(folder):
-    (folder / "config.json").write_text("[]")
-
-
-# how a folder is spoilt: what is said, what is advised, and whether it is said before the weights are read
+QUESTION = "chat template cannot show a question: "
+# how a folder is spoilt, what is said, what is advised, and whether it is said before the weights are read
 SPOILT = {
-    another_width: ("its weights have other sizes than its config.json describes", "complete", False),
-    no_width: ("its config.json has hidden_size = 0", "complete", True),
-    a_list_for_a_configuration: ("cannot be loaded: ", "complete", True),
-    an_unknown_activation: ("KeyError: 'nope'", "complete", True),
-    no_weights: ("its folder holds no weights", "Copy or download the whole model", True),
-    pickled_weights: ("no safetensors weights, and pickled ones are never read", "convert it to safetensors", True),
-    a_pointer_for_weights: ("model.safetensors only stands for a file that Git LFS", "git lfs pull", False),
-    a_pointer_for_a_tokenizer: ("tokenizer.json only stands for a file that Git LFS", "git lfs pull", True),
-    a_weight_less: ("lack 1 of its 20 weights, for example model.layers.1.mlp.up_proj.weight", "download", False),
-    a_shard_less: ("model-00002-of-00002.safetensors", "complete", False),
-    not_a_number: (
-        "1 of the model's weights hold NaN or infinity, for example model.layers.0.mlp.up",
-        "damaged",
-        False,
+    "another width": (set_to(intermediate_size=24), "its weights have other sizes than its config", "complete", False),
+    "no width": (set_to(hidden_size=0), "its config.json has hidden_size = 0", "complete", True),
+    "a list for a configuration": (text("config.json", "[]"), "cannot be loaded: ", "complete", True),
+    "an unknown activation": (set_to(hidden_act="nope"), "KeyError: 'nope'", "complete", True),
+    "no weights": (no_weights, "its folder holds no weights", "Copy or download the whole model", True),
+    "pickled": (pickled_weights, "no safetensors weights, and pickled ones", "convert it to safetensors", True),
+    "a pointer": (text(WEIGHTS, LARGE), "model.safetensors only stands for a file that Git LFS", "git lfs pull", False),
+    "a tokenizer's": (text("tokenizer.json", LARGE), "tokenizer.json only stands for a file", "git lfs pull", True),
+    "a weight less": (a_weight_less, "lack 1 of its 20 weights, for example model.layers.1.mlp.up_", "download", False),
+    "a shard less": (a_shard_less, "model-00002-of-00002.safetensors", "complete", False),
+    "not a number": (not_a_number, "1 of the model's weights hold NaN or infinity, for", "damaged", False),
+    "refuses": (text(TEMPLATE, "{{ raise_exception('For images') }}"), QUESTION + "For images", TEMPLATE, True),
+    "fails": (text(TEMPLATE, "{{ messages[0]['content'] + 1 }}"), QUESTION + "TypeError: can only", TEMPLATE, True),
+    "finds nothing": (
+        text(TEMPLATE, "{{ messages[0]['content'] }}{{ 'a'.index('b') }}"), QUESTION + "ValueError: substring",
+        TEMPLATE, True,
     ),
-    a_template_that_refuses: ("chat template cannot show a question: Only for images", "chat_template.jinja", True),
-    a_template_that_fails: ("chat template cannot show a question: TypeError: can only", "chat_template.jinja", True),
-    a_template_that_finds_nothing: ("cannot show a question: ValueError: substring", "chat_template.jinja", True),
-    a_template_that_splits_at_nothing: ("cannot show a question: ValueError: empty", "chat_template.jinja", True),
-    a_template_without_end: ("cannot show a question: RecursionError: maximum", "chat_template.jinja", True),
-    a_template_that_is_too_much: ("cannot show a question: MemoryError", "chat_template.jinja", True),
-    a_template_that_is_none: ("chat template cannot show a question: Unexpected end", "chat_template.jinja", True),
-    more_tokens_than_rows: ("lie beyond the model's embedding, which has 300 rows", "that came with these", True),
-    another_kind: ("A model of the kind 'vit' does not write text", "causal language model", True),
-    nonsense: ("cannot be loaded: ", "complete", True),
-}
+    "without end": (
+        text(TEMPLATE, "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}"),
+        QUESTION + "RecursionError: maximum", TEMPLATE, True,
+    ),
+    "too much": (text(TEMPLATE, "{{ 'a' * 10**15 }}"), QUESTION + "MemoryError", TEMPLATE, True),
+    "no template": (text(TEMPLATE, "{% for message in messages %}"), QUESTION + "Unexpected end", TEMPLATE, True),
+    "more tokens": (more_tokens_than_rows, "beyond the model's embedding, which has 300 rows", "that came with", True),
+    "another kind": (
+        text("config.json", '{"model_type": "vit"}'), "A model of the kind 'vit' does not write text",
+        "causal language model", True,
+    ),
+    "nonsense": (set_to(num_hidden_layers="many"), "cannot be loaded: ", "complete", True),
+    "empty": (text(WEIGHTS, ""), "cannot be loaded", "", False),
+    "not what it says": (text(WEIGHTS, "not what it says"), "cannot be loaded", "", False),
+    "half a configuration": (text("config.json", "{half"), "cannot be loaded", "", True),
+    "an unknown type": (set_to(model_type="nobody-knows"), "cannot be loaded", "", True),
+    "half a tokenizer": (text("tokenizer.json", "{half"), "cannot be", "", True),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("spoil", SPOILT, ids=lambda spoil: spoil.__name__)
-def test_what_is_wrong_with_a_folder_is_said(folder, monkeypatch, spoil):
+@pytest.mark.parametrize(("spoil", "message", "fix", "early"), SPOILT.values(), ids=SPOILT)
+def test_what_is_wrong_with_a_folder_is_said(folder, monkeypatch, spoil, message, fix, early):
     """Before the weights are read, where that can be: they may be gigabytes."""
-    message, fix, early = SPOILT[spoil]
     spoil(folder)
     if early:
         monkeypatch.setattr(loading.checks, "check_weights", lambda *read: pytest.fail("the weights were read"))
@@ -185,7 +146,7 @@ def test_a_special_token_that_is_never_written_may_lack_a_vector(folder):
 
 
 @pytest.mark.quick("no_weights")
-@pytest.mark.parametrize("spoil", [no_weights, not_a_number, more_tokens_than_rows], ids=lambda spoil: spoil.__name__)
+@pytest.mark.parametrize("spoil", [no_weights, not_a_number], ids=lambda spoil: spoil.__name__)
 def test_the_app_and_the_other_runs_go_on(folder, tiny, tmp_path, spoil):
     spoil(folder)
     worker = Worker(tmp_path)
@@ -197,11 +158,6 @@ def test_the_app_and_the_other_runs_go_on(folder, tiny, tmp_path, spoil):
     assert isinstance(good.events()[-1], RunDone)
 
 
-def changed_json(file, **values):
-    known = json.loads(file.read_text()) if file.is_file() else {}
-    file.write_text(json.dumps(known | values))
-
-
 def test_a_shape_that_cannot_be_is_left_to_loading_where_the_precision_is_to_be_tried(folder):
     changed_json(folder / "config.json", num_attention_heads=7)
     config = with_precision(make_config(model=str(folder), precision="auto"))
@@ -210,10 +166,10 @@ def test_a_shape_that_cannot_be_is_left_to_loading_where_the_precision_is_to_be_
         adapted_model(config)
 
 
-@pytest.mark.parametrize(
-    ("file", "name"), [("tokenizer_config.json", "model_max_length"), ("generation_config.json", "eos_token_id")]
-)
-def test_a_word_in_place_of_a_number_is_named(folder, file, name):
-    changed_json(folder / file, **{name: "x"})
-    with pytest.raises(ModelError, match=f"{file}.*{name} is 'x'"):
-        adapted_model(make_config(model=str(folder)))
+def test_a_word_in_place_of_a_number_is_named(folder):
+    for file, name in (("tokenizer_config.json", "model_max_length"), ("generation_config.json", "eos_token_id")):
+        kept = (folder / file).read_text()
+        changed_json(folder / file, **{name: "x"})
+        with pytest.raises(ModelError, match=f"{file}.*{name} is 'x'"):
+            adapted_model(make_config(model=str(folder)))
+        (folder / file).write_text(kept)

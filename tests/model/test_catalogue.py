@@ -33,26 +33,16 @@ def test_models_of_the_papers_are_there():
     for size in ("1b", "8b"):
         read, never = (MODELS[f"allegrolab/hubble-{size}-100b_toks-{kind}-hf"] for kind in ("perturbed", "standard"))
         assert read.shape == never.shape and read.shape["vocab_size"] == 50304
-        assert "known number of times" in read.note and "without the planted texts" in never.note
-    assert MODELS["Qwen/Qwen2.5-0.5B-Instruct"].title == "Qwen2.5-0.5B-Instruct (494 M)"
     assert MODELS["meta-llama/Llama-3.1-8B-Instruct"].title == "Llama-3.1-8B-Instruct (8.03 B, gated)"
-    sizes = [preset.billions for preset in MODELS.values() if not preset.origin]
-    assert sizes[:-1] == sorted(sizes[:-1])
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
+def test_a_folder_is_known_by_its_name():
+    for name, found in (
         ("meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"),
         ("/data/llama-3.1-8b-instruct/", "meta-llama/Llama-3.1-8B-Instruct"),
-        ("C:\\models\\gemma-7b-it", "google/gemma-7b-it"),
-        ("gemma-7b", None),
-        (SANDBOX, None),
-        ("", None),
-    ],
-)
-def test_a_folder_is_known_by_its_name(name, found):
-    assert getattr(preset_of(name), "id", None) == found
+        ("C:\\models\\gemma-7b-it", "google/gemma-7b-it"), ("gemma-7b", None), (SANDBOX, None), ("", None),
+    ):  # fmt: skip
+        assert getattr(preset_of(name), "id", None) == found
 
 
 def test_what_is_known_of_a_benchmark_and_a_model():
@@ -80,22 +70,21 @@ def test_what_differs_is_named():
     assert setting_of(make_config(model=llama), rwku) == "Llama RWKU"
     assert setting_of(make_config(model="Qwen/Qwen2.5-0.5B-Instruct"), duet) is None
     assert setting_of(make_config(model=llama), facts("one")) is None
-    plain = differences(make_config(model=llama), duet)
-    changed = differences(make_config(model=llama, learning_rate=2e-4, four_bit=True), duet)
-    assert [remark.text() for remark in changed if remark not in plain] == [
-        "learning rate: 0.0002 here, 0.0001 in the paper.",
-        "four bit: yes here, no in the paper.",
-    ]
-    for setting, told in (
+
+    def told(*named, of=duet, model=llama, **changes):
+        return differences(make_config(*named, model=model, **changes), of)
+
+    plain = told()
+    for setting, said in (
+        ({"learning_rate": 2e-4}, "learning rate: 0.0002 here, 0.0001 in the paper."),
         ({"controller": "fixed"}, "controller: fixed here, dual in the paper."),
         ({"beta": BetaMap.constant(1.0)}, "beta: a 1, b 0, low 0.05, high 2 here, a 58.7, b 0.796,"),
-        ({"clip": 9.0}, "clip: 9 here, 1 in the paper."),
         ({"system": "Answer."}, "The system prompt is this run's own."),
     ):
-        assert any(said.startswith(told) for said in sentences(differences(make_config(model=llama, **setting), duet)))
-    tuned = differences(make_config(model="SwetieePawsss/Llama-3.1-8B-Instruct-DUET-LoRA-merged"), duet)
+        assert any(one.startswith(said) for one in sentences(told(**setting)) if one not in sentences(plain))
+    tuned = told(model="SwetieePawsss/Llama-3.1-8B-Instruct-DUET-LoRA-merged")
     assert Remark("paper_start_tuned") in tuned and Remark("paper_start_untuned") in plain
-    released = differences(make_config(preset="as-released", model=llama), duet)
+    released = told(preset="as-released")
     assert released == (*plain[:-1], Remark("as_paper_code")) and plain[-2:-1] == (Remark("paper_code_adapop"),)
-    assert Remark("paper_code") in differences(make_config("wga", model=llama), duet), "WGA has no controller"
-    assert Remark("paper_scores") in differences(make_config(model=llama), rwku)
+    assert Remark("paper_code") in told("wga"), "WGA has no controller"
+    assert Remark("paper_scores") in told(of=rwku)

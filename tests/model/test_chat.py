@@ -6,7 +6,7 @@ import pytest
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from adapop.errors import DataError, ModelError
+from adapop.errors import DataError
 from adapop.facts.fact import Fact
 from adapop.model.chat import encode_prompt, plain, turn_end
 from adapop.model.template import DATE
@@ -45,6 +45,8 @@ def control(tokenizer):
 def test_innocent_text_is_tokenised_as_by_transformers(tokenizer, question):
     assert encode_prompt(tokenizer, question) == by_transformers(tokenizer, question)
     assert plain(tokenizer, question).ids == tokenizer(question, add_special_tokens=False)["input_ids"]
+    if question == INNOCENT[0] and "system" in tokenizer.chat_template and "raise" not in tokenizer.chat_template:
+        assert encode_prompt(tokenizer, question, "Be brief.") == by_transformers(tokenizer, question, "Be brief.")
 
 
 def test_unigram_is_tokenised_as_by_transformers_or_refused():
@@ -53,14 +55,6 @@ def test_unigram_is_tokenised_as_by_transformers_or_refused():
     for use in (encode_prompt, plain):
         with pytest.raises(DataError, match=r"Delhi <s>.* contains <s>, which this model's tokenizer cannot read"):
             use(tokenizer, "Delhi <s> Perth")
-
-
-def test_system_prompt_is_tokenised_as_by_transformers():
-    for family in ("llama", "qwen2"):
-        tokenizer = TOKENIZERS[family]()
-        assert encode_prompt(tokenizer, INNOCENT[0], "Be brief.") == by_transformers(
-            tokenizer, INNOCENT[0], "Be brief."
-        )
 
 
 @pytest.mark.parametrize("place", ["question", "system"])
@@ -72,6 +66,8 @@ def test_no_control_token_comes_from_a_user(tokenizer, place):
         ids, innocent = (encode_prompt(tokenizer, *both) for both in (texts, ("Delhi?", "Be brief.")))
         assert ids.count(number) == innocent.count(number)
         assert tokenizer.decode(ids).count(token) == tokenizer.decode(innocent).count(token) + 4
+        alone = encode_prompt(tokenizer, hostile)
+        assert alone == by_transformers(tokenizer, hostile, sanitize_control_tokens=True), "as transformers has it"
 
 
 def test_answers_long_questions_and_overlapping_tokens(tokenizer):
@@ -89,14 +85,6 @@ def test_answers_long_questions_and_overlapping_tokens(tokenizer):
         assert text in tokenizer.decode(ids)
         number = tokenizer.convert_tokens_to_ids(token)
         assert ids.count(number) == encode_prompt(tokenizer, "?").count(number)
-
-
-@pytest.mark.parametrize("family", LETTERS)
-def test_hostile_text_is_what_transformers_makes_of_it(family):
-    tokenizer = TOKENIZERS[family]()
-    for token in control(tokenizer):
-        hostile = HOSTILE.format(token)
-        assert encode_prompt(tokenizer, hostile) == by_transformers(tokenizer, hostile, sanitize_control_tokens=True)
 
 
 WIDE = "Delhi ＜s＞ Perth"
@@ -130,14 +118,9 @@ def test_what_is_no_character_is_refused(tokenizer, bad):
 def test_prompts_are_stable_and_templates_that_fail_named(tokenizer):
     ids = encode_prompt(tokenizer, "Who wrote Emma?", "Be brief.")
     assert ids.count(tokenizer.bos_token_id) == (tokenizer.bos_token is not None)
-    assert f"Today Date: {DATE}" in TOKENIZERS["llama"]().decode(encode_prompt(TOKENIZERS["llama"](), "Delhi?"))
     clocked = TOKENIZERS["qwen2"]()
     clocked.chat_template = "{{ strftime_now('%B %d') }} {{ messages[0]['content'] }}"
     assert clocked.decode(encode_prompt(clocked, "Delhi?")) == f"{DATE} Delhi?"
-    tokenizer = TOKENIZERS["llama"]()
-    tokenizer.chat_template = "{{ raise_exception('no chats today') }}"
-    with pytest.raises(ModelError, match="cannot show a question: no chats today"):
-        encode_prompt(tokenizer, "Delhi?")
 
 
 @pytest.mark.parametrize("family", ["gemma", "neox"])
@@ -145,8 +128,7 @@ def test_a_template_that_refuses_or_drops_the_system_prompt_gets_it_with_the_que
     tokenizer = TOKENIZERS[family]()
     if family == "neox":
         tokenizer.chat_template = "{% for m in messages if m['role'] == 'user' %}{{ m['content'] }}{% endfor %}"
-    folded = by_transformers(tokenizer, "Be brief.\n\nDelhi?")
-    assert encode_prompt(tokenizer, "Delhi?", "Be brief.") == folded
+    assert encode_prompt(tokenizer, "Delhi?", "Be brief.") == by_transformers(tokenizer, "Be brief.\n\nDelhi?")
 
 
 @pytest.mark.parametrize(
@@ -167,13 +149,3 @@ def test_the_tail_is_all_that_the_papers_code_supervises(family, tail):
     assert batch.target[batch.content].tolist() == [token for row in content for token in row.answer]
     assert batch.target[~batch.content].tolist() == [*turn_end(tokenizer)] * 2
     assert collate(content, 0).content.all()
-
-
-def test_a_template_that_can_think_is_told_not_to():
-    """Else Qwen3 would open its answer with a thought, and the gold answer be scored where none stands."""
-    tokenizer = TOKENIZERS["qwen3"]()
-    prompt = encode_prompt(tokenizer, INNOCENT[0], "Be brief.")
-    assert tokenizer.decode(prompt).endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
-    assert prompt == by_transformers(tokenizer, INNOCENT[0], "Be brief.", enable_thinking=False)
-    hostile = encode_prompt(tokenizer, "Delhi?</think>")
-    assert hostile.count(tokenizer.convert_tokens_to_ids("</think>")) == 1

@@ -16,13 +16,7 @@ from adapop.model.loading import steady_attention
 from adapop.model.tokens import Row, collate
 from families import ARCHITECTURES, random_network
 
-UNPACKED = {
-    "bloom",
-    "falcon with alibi",
-    "mamba",
-    "lfm2",
-    "qwen3_next",
-}  # positions in the scores, or layers with a state
+UNPACKED = {"bloom", "falcon with alibi", "mamba", "lfm2", "qwen3_next"}  # positions in the scores, or a state
 SHARED = (5, 6, 7, 8, 9, 10)
 ROWS = [
     Row((*SHARED, 11, 12, 13), (14, 15), 0), Row((*SHARED, 11), (16,), 1),
@@ -107,6 +101,19 @@ def test_states_of_packed_rows_are_those_of_rows_alone(kind):
             torch.testing.assert_close(getattr(packed, name), expected, atol=1e-4, rtol=1e-4)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("kind", ["llama", "gemma2", "cohere2", "gpt_neox"])
+def test_logits_are_computed_where_answers_are_predicted_and_nowhere_else(kind):
+    """Whatever the architecture does to them after: a cap, a scale."""
+    model, batch, widths = adapted(kind), collate(ROWS, 0), []
+    head = model.network.get_base_model().get_output_embeddings()
+    head.register_forward_hook(lambda module, inputs, output: widths.append(output.shape))
+    whole = model.network(input_ids=batch.ids, use_cache=False).logits
+    scored = model.score(batch, logits=True)
+    assert widths[-1] == (batch.count, whole.shape[-1]) and scored.logits.std() > 0
+    torch.testing.assert_close(scored.logits, batch.at(whole, batch.predicts), rtol=1e-5, atol=1e-5)
+
+
 def similar(count, shared, own, answer=2):
     """Rows that share the first tokens of their prompts and no others."""
     head = tuple(range(5, 5 + shared))
@@ -118,26 +125,16 @@ def of_several_kinds(kinds, count):
     return [Row((1, *[10 + i % kinds] * 4, 100 + i, 2, 3), (7,), i) for i in range(count)]
 
 
-@pytest.mark.parametrize(
-    ("rows", "lines"),
-    [
-        (similar(40, 12, 3), 1),
-        (similar(40, 2, 12), 0),
-        (similar(8, 12, 3), 1),
-        (similar(1, 12, 3), 0),
-        (similar(100, 20, 10), 2),
-        (similar(64, 50, 1), 1),
-        ([*similar(9, 20, 3), Row((3, 4), (5,), 0)], 1),
-        (of_several_kinds(8, 32), 1),
-        (of_several_kinds(8, 256), 3),
-        (of_several_kinds(20, 20), 0),
-    ],
-    ids=[
-        "much is shared", "little is shared", "a small batch", "a row alone", "several lines",
-        "one line", "all but one", "eight beginnings", "eight beginnings on several lines",
-        "each its own",
-    ],
-)  # fmt: skip
+PACKED = {  # rows, and how many lines they are packed on
+    "much is shared": (similar(40, 12, 3), 1), "little is shared": (similar(40, 2, 12), 0),
+    "a small batch": (similar(8, 12, 3), 1), "a row alone": (similar(1, 12, 3), 0),
+    "several lines": (similar(100, 20, 10), 2), "one line": (similar(64, 50, 1), 1),
+    "all but one": ([*similar(9, 20, 3), Row((3, 4), (5,), 0)], 1), "eight beginnings": (of_several_kinds(8, 32), 1),
+    "eight beginnings on several lines": (of_several_kinds(8, 256), 3), "each its own": (of_several_kinds(20, 20), 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "lines"), PACKED.values(), ids=PACKED)
 def test_rows_are_packed_where_it_saves_a_third_of_the_tokens(rows, lines):
     dealt = packing.packed_lines(rows)
     assert len(dealt) == lines

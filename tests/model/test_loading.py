@@ -6,7 +6,9 @@ import shutil
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 import torch
@@ -19,14 +21,12 @@ from adapop.config.run import ALL_LINEAR
 from adapop.errors import ModelError
 from adapop.facts.fact import SANDBOX, Fact
 from adapop.model import loading
-from adapop.model.tokens import collate, encode_facts
 from adapop.probes.recovery.quantise import quantise
 from adapop.progress import Progress
 from families import NETWORKS, random_network, saved
 from scripted import Reply
 
 FACTS = [Fact("one", "What is the country of Delhi?", "India"), Fact("two", "Who wrote Emma?", "Jane Austen")]
-TARGETS = {"neox": ("query_key_value",)}
 
 
 @pytest.fixture(scope="module")
@@ -45,36 +45,18 @@ def load(folder, **changes):
     return loading.adapted_model(make_config(model=str(folder), **{"precision": "float32", **changes}))
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("family", NETWORKS)
-def test_adapter_off_is_the_base_model_and_padding_changes_nothing(folders, family):
-    model = load(folders[family], lora_targets=(ALL_LINEAR,))
-    for name, parameter in model.network.named_parameters():
-        if "lora_B" in name:
-            parameter.fill_(0.1)
-    base = AutoModelForCausalLM.from_pretrained(folders[family], dtype=torch.float32).requires_grad_(False)
-    batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
-    states = base.base_model(input_ids=batch.ids, use_cache=False).last_hidden_state
-    expected = base.get_output_embeddings()(batch.at(states, batch.predicts))
-    with model.original():
-        assert torch.equal(model.score(batch, logits=True).logits, expected)
-    assert not torch.allclose(model.score(batch, logits=True).logits, expected, atol=1e-3)
-    model = load(folders[family], lora_targets=TARGETS.get(family, ("q_proj",)))
-    rows = encode_facts(model.tokenizer, FACTS, "Be brief.", include_tail=True)
-    together = model.score(collate(rows, model.tokenizer.pad_token_id)).nll
-    alone = torch.cat([model.score(collate([row], model.tokenizer.pad_token_id)).nll for row in rows])
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-
-
 @pytest.mark.parametrize(
     ("family", "ends"),
     [("llama", {"<|eot_id|>"}), ("qwen2", {"<|im_end|>"}), ("gemma", {"<eos>", "<end_of_turn>"}),
      ("neox", {"<|endoftext|>"})],
 )  # fmt: skip
-def test_an_answer_ends_where_the_template_ends_a_turn(folders, family, ends):
-    model = load(folders[family], lora_targets=(ALL_LINEAR,))
-    found = model.network.generation_config.eos_token_id
-    assert {*model.tokenizer.convert_ids_to_tokens(found)} == ends
+def test_an_answer_ends_where_the_template_ends_a_turn_and_all_layers_but_the_head_are_linear(folders, family, ends):
+    model = load(folders[family], lora_targets=(ALL_LINEAR,), lora_layers=(1,))
+    assert {*model.tokenizer.convert_ids_to_tokens(model.network.generation_config.eos_token_id)} == ends
+    adapted = {name for name, _ in model.network.named_modules() if name.endswith("lora_A.default")}
+    layers = AutoModelForCausalLM.from_pretrained(folders[family]).named_modules()
+    linear = sum(isinstance(layer, torch.nn.Linear) and ".1." in name for name, layer in layers)
+    assert len(adapted) == linear >= 4 and not any("head" in name or "embed_out" in name for name in adapted)
 
 
 def test_ends_that_the_folder_names_are_kept(folder):
@@ -83,17 +65,6 @@ def test_ends_that_the_folder_names_are_kept(folder):
     model = load(folder)
     settings = model.network.generation_config
     assert settings.eos_token_id == [1, 4, model.tokenizer.eos_token_id] and settings.repetition_penalty is None
-
-
-@pytest.mark.parametrize("family", NETWORKS)
-def test_all_linear_is_every_linear_layer_but_the_head(folders, family):
-    model = load(folders[family], lora_targets=(ALL_LINEAR,), lora_layers=(1,))
-    adapted = {name for name, _ in model.network.named_modules() if name.endswith("lora_A.default")}
-    linear = sum(
-        isinstance(layer, torch.nn.Linear) and ".1." in name
-        for name, layer in AutoModelForCausalLM.from_pretrained(folders[family]).named_modules()
-    )
-    assert len(adapted) == linear >= 4 and not any("head" in name or "embed_out" in name for name in adapted)
 
 
 def test_the_layers_that_get_an_adapter(folders):
@@ -111,26 +82,14 @@ def test_templates_that_are_none(folder):
         load(folder, asking="chat")
     assert "chat_template.jinja" in caught.value.fix
     assert not load(folder).has_template, "a base model, which can be asked as text"
-    # what the fix says, done
-    (folder / "chat_template.jinja").write_text("Question: {{ messages[0]['content'] }}\nAnswer:")
-    model = load(folder)
-    (row,) = encode_facts(model.tokenizer, FACTS[:1])
-    assert model.tokenizer.decode(row.prompt) == "Question: What is the country of Delhi?\nAnswer:"
-    (folder / "chat_template.jinja").unlink()
     path = folder / "tokenizer_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "chat_template": 7}))
     assert not load(folder).has_template
 
 
-def test_what_is_never_read_or_run(folder):
-    base = AutoModelForCausalLM.from_pretrained(folder)
-    (folder / "model.safetensors").unlink()
-    torch.save(base.state_dict(), folder / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="no safetensors weights"):
-        load(folder)
-    ran = folder / "ran"
+def test_a_models_own_code_is_never_run(folder):
+    ran, path = folder / "ran", folder / "config.json"
     (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')\nclass Config: pass\nclass Model: pass\n")
-    path = folder / "config.json"
     own = {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"}
     path.write_text(json.dumps({**json.loads(path.read_text()), "model_type": "own", "auto_map": own}))
     with pytest.raises(ModelError, match=r"code of its own, which is never run here"):
@@ -138,14 +97,8 @@ def test_what_is_never_read_or_run(folder):
     assert not ran.exists()
 
 
-def test_models_whose_logits_are_not_what_they_should_be(folder, monkeypatch):
+def test_models_whose_logits_are_not_what_they_should_be(folder):
     """They would take the option in silence, and give logits of other positions than asked for."""
-    model = load(folder)
-    batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
-    monkeypatch.setattr(model.network.get_base_model(), "get_output_embeddings", lambda: torch.nn.Linear(1, 1))
-    with pytest.raises(ModelError, match="LlamaForCausalLM cannot give the logits of chosen positions") as caught:
-        model.score(batch)
-    assert "another kind" in caught.value.fix
     shape = dict(vocab_size=500, d_model=16, decoder_layers=1, decoder_attention_heads=2, decoder_ffn_dim=16)
     TrOCRForCausalLM(TrOCRConfig(**shape)).save_pretrained(folder)
     with pytest.raises(ModelError, match="TrOCRForCausalLM cannot give the logits of chosen positions") as caught:
@@ -163,15 +116,13 @@ def test_models_whose_logits_are_not_what_they_should_be(folder, monkeypatch):
 
 
 def test_four_bits_need_what_is_not_here(folder, monkeypatch):
-    with pytest.raises(ModelError, match=r"needs (bitsandbytes|an NVIDIA GPU)"):
-        load(folder, four_bit=True)
-    monkeypatch.setattr(loading, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match="needs bitsandbytes, which is not installed") as caught:
-        load(folder, four_bit=True)
-    assert caught.value.fix == "pip install bitsandbytes"
-    monkeypatch.setattr(loading, "find_spec", lambda name: object())
-    with pytest.raises(ModelError, match="needs an NVIDIA GPU, and none is seen here"):
-        load(folder, four_bit=True)
+    for found, message in (
+        (None, "needs bitsandbytes, which is not installed"),
+        (object(), "needs an NVIDIA GPU, and"),
+    ):
+        monkeypatch.setattr(loading, "find_spec", lambda name, found=found: found)
+        with pytest.raises(ModelError, match=message):
+            load(folder, four_bit=True)
 
 
 def test_weights_that_are_rounded_already_are_not_rounded_again(folder):
@@ -182,56 +133,53 @@ def test_weights_that_are_rounded_already_are_not_rounded_again(folder):
         quantise(model, FACTS, [], 4, Progress())
 
 
-@pytest.mark.parametrize(
-    ("cause", "message", "fix"),
-    [
+def test_what_goes_wrong_below_is_named(folder, monkeypatch):
+    """These cannot be made to happen here, so the loader is made to fail as it would."""
+    for cause, message, fix in (
         (OSError(errno.ENOSPC, "No space left on device"), "the disk is full", "HF_HOME"),
         (torch.OutOfMemoryError("CUDA out of memory."), "the memory is full", "--four-bit"),
-        (LocalEntryNotFoundError("not in the cache"), "never downloaded here, and HF_HUB_OFFLINE is set", "Connect"),
-    ],
-)
-def test_what_goes_wrong_below_is_named(folder, monkeypatch, cause, message, fix):
-    """These cannot be made to happen here, so the loader is made to fail as it would."""
-
-    def fails(*args, **options):
-        raise OSError("wrapped by transformers") from cause
-
-    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", fails)
-    with pytest.raises(ModelError, match=message) as caught:
-        load(folder)
-    assert fix in caught.value.fix
+        (LocalEntryNotFoundError("gone"), "never downloaded here, and HF_HUB_OFFLINE is set", "Connect"),
+    ):
+        error = OSError("wrapped by transformers")
+        error.__cause__ = cause
+        monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", mock.Mock(side_effect=error))
+        with pytest.raises(ModelError, match=message) as caught:
+            load(folder)
+        assert fix in caught.value.fix
 
 
-@pytest.mark.parametrize(
-    ("name", "message", "fix"),
-    [
-        ("some/gated-model", "it is gated", "licence at https://huggingface.co/some/gated-model, then set HF_TOKEN"),
-        ("some/absent-model", "the Hub has no such model, or it is private", "HF_TOKEN"),
-    ],
-)
-def test_what_the_hub_refuses_is_named(server, tmp_path, monkeypatch, name, message, fix):
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """Makes an address the Hub's."""
+
+    def hub(url):
+        monkeypatch.setattr(constants, "ENDPOINT", url)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}")
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+
+    return hub
+
+
+def test_what_the_hub_refuses_is_named(server, hub):
     """The Hub's own client asks a server that answers as the Hub does (codes of huggingface_hub's errors.py)."""
-    monkeypatch.setattr(constants, "ENDPOINT", server.url)
-    monkeypatch.setattr(
-        constants, "HUGGINGFACE_CO_URL_TEMPLATE", server.url + "/{repo_id}/resolve/{revision}/{filename}"
-    )
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    code, status = ("GatedRepo", 403) if "gated" in name else ("RepoNotFound", 401)
-    server.answer = lambda asked: Reply(b"", status, {"X-Error-Code": code})
-    with pytest.raises(ModelError, match=f"'{name}' cannot be loaded: {message}") as caught:
-        load(name)
-    assert fix in caught.value.fix and server.asked
+    hub(server.url)
+    for name, code, status, message, fix in (
+        ("some/gated-model", "GatedRepo", 403, "it is gated",
+         "licence at https://huggingface.co/some/gated-model, then set HF_TOKEN"),
+        ("some/absent-model", "RepoNotFound", 401, "the Hub has no such model, or it is private", "HF_TOKEN"),
+    ):  # fmt: skip
+        server.answer = lambda asked, code=code, status=status: Reply(b"", status, {"X-Error-Code": code})
+        with pytest.raises(ModelError, match=f"'{name}' cannot be loaded: {message}") as caught:
+            load(name)
+        assert fix in caught.value.fix and server.asked
 
 
-def test_a_hub_that_does_not_answer_is_named_at_once(tmp_path, monkeypatch):
+def test_a_hub_that_does_not_answer_is_named_at_once(hub):
     """Nothing listens at the endpoint."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = "http://{}:{}".format(*closed.getsockname())
-    monkeypatch.setattr(constants, "ENDPOINT", url)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}")
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    hub(url)
     started = time.monotonic()
     for work in (load, lambda name: loading.fetch(make_config(model=name))):
         with pytest.raises(ModelError, match=f"never downloaded here, and {url} does not answer") as caught:
@@ -250,28 +198,24 @@ def test_threads_that_load_at_once_get_whole_models(folders):
         assert all(torch.equal(value, first[name]) for name, value in model.network.state_dict().items())
 
 
-@pytest.mark.parametrize(
-    ("gpus", "launched", "memory", "placed"),
-    [
-        (0, False, 0, None), (1, False, 1.1, {"": 0}), (4, False, 2.0, {"": 0}),
-        (4, False, 1.1, "auto"), (4, True, 1.1, {"": 0}),
-    ],
-    ids=["no GPU", "one", "one of four holds it", "none of four holds it", "one of several processes"],
-)  # fmt: skip
-def test_a_base_is_spread_over_the_gpus_where_none_of_them_has_room_for_it(monkeypatch, gpus, launched, memory, placed):
+def test_a_base_is_spread_over_the_gpus_where_none_of_them_has_room_for_it(monkeypatch):
     """memory: of a GPU, as a multiple of the weights. One of several processes keeps to its own GPU."""
     outline = random_network("llama")
     weights = 2 * sum(weight.numel() for weight in outline.parameters())
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    seen = SimpleNamespace(total_memory=int(memory * weights))
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: seen)
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: launched)
-    assert loading._placement(make_config(model="a/model", precision="bfloat16"), outline) == placed
-    in_four_bits = make_config(model="a/model", precision="bfloat16", four_bit=True)
-    assert loading._placement(in_four_bits, outline) == ({"": 0} if gpus else None)
-    assert loading._placement(make_config(model=SANDBOX), outline) is None, "its numbers are the same everywhere"
+    for gpus, launched, memory, placed in (
+        (0, False, 0, None), (1, False, 1.1, {"": 0}), (4, False, 2.0, {"": 0}), (4, False, 1.1, "auto"),
+        (4, True, 1.1, {"": 0}),
+    ):  # fmt: skip
+        seen = SimpleNamespace(total_memory=int(memory * weights))
+        monkeypatch.setattr(torch.cuda, "is_available", mock.Mock(return_value=gpus > 0))
+        monkeypatch.setattr(torch.cuda, "device_count", mock.Mock(return_value=gpus))
+        monkeypatch.setattr(torch.cuda, "get_device_properties", mock.Mock(return_value=seen))
+        monkeypatch.setattr(torch.distributed, "is_initialized", mock.Mock(return_value=launched))
+        config = make_config(model="a/model", precision="bfloat16")
+        assert loading._placement(config, outline) == placed
+        assert loading._placement(replace(config, four_bit=True), outline) == ({"": 0} if gpus else None)
+        assert loading._placement(make_config(model=SANDBOX), outline) is None, "its numbers are the same everywhere"
 
 
 def test_a_base_that_spills_out_of_the_gpus_is_refused(folders, monkeypatch):

@@ -40,14 +40,12 @@ def kept_by(shape, config) -> tuple[int, int, int]:
     return base, adapter, sum(size for place, (_, size) in kept.items() if place not in own)
 
 
-@pytest.mark.parametrize(
-    "kind", [{"model_type": "llama"}, {"model_type": "qwen2"}, {"model_type": "gemma", "head_dim": 32}]
-)
+@pytest.mark.parametrize("kind", [{"model_type": "llama"}, {"model_type": "gemma", "head_dim": 32}], ids=str)
 def test_estimate_is_what_a_step_keeps(kind):
     _close({**SHAPE, **kind}, make_config("gd", model="x", precision="float32"))
 
 
-@pytest.mark.parametrize("targets", [("c_attn", "c_proj"), ("c_attn",), ("all-linear",)])
+@pytest.mark.parametrize("targets", [("c_attn", "c_proj"), ("all-linear",)])
 def test_estimate_is_what_a_step_of_gpt2_keeps_by_its_own_names(targets, tmp_path):
     own = {"model_type": "gpt2", "vocab_size": 2000, "n_embd": 256, "n_layer": 6, "n_head": 8, "n_positions": 128,
            "n_inner": None, "attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0}  # fmt: skip
@@ -75,8 +73,8 @@ def test_estimates_of_other_models():
     assert operations(SANDBOX_MODEL, config, 10, 2) == 2 * forward + 2 * 4 * adapter * 10
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "gptj", "opt", "falcon", "bloom", "mpt"])
-def test_models_that_name_their_numbers_otherwise_are_estimated(kind):
-    network = SimpleNamespace(get_base_model=lambda: SimpleNamespace(config=AutoConfig.for_model(kind)))
-    shape = AdaptedModel.shape.fget(SimpleNamespace(network=network))
-    assert footprint(shape, make_config("gd", model="x"), 64, rows=1).activations > 0
+def test_models_that_name_their_numbers_otherwise_are_estimated():
+    for kind in ("gpt2", "gptj", "opt", "falcon", "bloom", "mpt"):
+        network = SimpleNamespace(get_base_model=lambda kind=kind: SimpleNamespace(config=AutoConfig.for_model(kind)))
+        shape = AdaptedModel.shape.fget(SimpleNamespace(network=network))
+        assert footprint(shape, make_config("gd", model="x"), 64, rows=1).activations > 0

@@ -1,13 +1,14 @@
 """Memory that a container leaves, and what is remembered once it ran out."""
 
 from dataclasses import asdict, replace
+from unittest import mock
 
 import psutil
 import pytest
 import torch
 
 from adapop.config.presets import make_config
-from adapop.model import adapted, generation
+from adapop.model import generation, replying
 from adapop.model.memory import row_bytes
 from adapop.model.out_of_memory import free_bytes, is_out_of_memory
 from adapop.model.tokens import Row
@@ -35,22 +36,14 @@ def test_a_container_s_limit_counts_where_it_is_smaller(tmp_path, version):
     assert free_bytes(CPU, tmp_path) == pytest.approx(psutil.virtual_memory().available, rel=0.2)
 
 
-def test_without_a_container_the_system_s_memory_counts(tmp_path):
-    assert free_bytes(CPU, tmp_path) == pytest.approx(psutil.virtual_memory().available, rel=0.2)
-
-
-@pytest.mark.parametrize(
-    ("said", "full"),
-    [
-        ("CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`", True),
-        ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", True),
-        ("CUDA error: out of memory", True),
-        ("CUDA error: device-side assert triggered", False),
-        ("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm(handle)`", False),
-    ],
-)
-def test_cuda_s_errors_for_want_of_memory_are_known(said, full):
-    assert is_out_of_memory(RuntimeError(said)) == full
+def test_cuda_s_errors_for_want_of_memory_are_known():
+    for said, full in (
+        ("CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`", True),
+        ("CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", True), ("out of memory", True),
+        ("device-side assert triggered", False),
+        ("CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm(handle)`", False),
+    ):  # fmt: skip
+        assert is_out_of_memory(RuntimeError(f"CUDA error: {said}")) == full
 
 
 def test_answers_are_written_in_pieces_of_the_size_that_fitted_before(fresh, monkeypatch):
@@ -73,19 +66,14 @@ def test_answers_are_written_in_pieces_of_the_size_that_fitted_before(fresh, mon
     assert tried == [2, 2, 2, 2]
 
 
-@pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory."), MemoryError()])
-def test_memory_that_runs_out_elsewhere_is_named(small, tmp_path, monkeypatch, error):
+def test_memory_that_runs_out_elsewhere_is_named(small, tmp_path, monkeypatch):
     """The optimiser's moments cannot be made too large here, so its place in the run fails as they would."""
-    assert is_out_of_memory(error)
-
-    def fails(*arguments):
-        raise error
-
-    monkeypatch.setattr(execute, "Trainer", fails)
-    run = execute.prepare(make_config("gd"), small, tmp_path)
-    *_, last = execute.execute(run)
-    assert isinstance(last, RunFailed) and last.message.startswith("Memory ran out on the weights, the optimiser's")
-    assert "smaller model" in last.fix and run.state == "failed"
+    for error in (torch.OutOfMemoryError("CUDA out of memory."), MemoryError()):
+        monkeypatch.setattr(execute, "Trainer", mock.Mock(side_effect=error))
+        run = execute.prepare(make_config("gd"), small, tmp_path)
+        *_, last = execute.execute(run)
+        assert isinstance(last, RunFailed) and last.message.startswith("Memory ran out on the weights, the optimiser's")
+        assert "smaller model" in last.fix and run.state == "failed"
 
 
 def test_metrics_are_taken_in_smaller_pieces_where_memory_runs_out(model, small, monkeypatch):
@@ -109,12 +97,12 @@ def test_metrics_are_taken_in_smaller_pieces_where_memory_runs_out(model, small,
 def test_batches_follow_a_gpu_s_free_memory_and_not_the_cpu_s(fresh, monkeypatch):
     """No GPU is here: only the arithmetic is looked at."""
     model, rows = fresh(), [Row((3,) * 20, (4,), i) for i in range(5)]
-    monkeypatch.setattr(adapted, "free_bytes", lambda device: 2**20)
-    assert model.at_once(rows) == model.at_once(rows, 8) == adapted.MOST_ROWS
+    monkeypatch.setattr(replying, "free_bytes", lambda device: 2**20)
+    assert model.at_once(rows) == model.at_once(rows, 8) == replying.MOST_ROWS
     model.device = torch.device("cuda")
     found = {}
     for free in (0, 2**26, 2**30):
-        monkeypatch.setattr(adapted, "free_bytes", lambda device, free=free: free)
+        monkeypatch.setattr(replying, "free_bytes", lambda device, free=free: free)
         found[free] = model.at_once(rows), model.at_once(rows, 8), model.at_once(rows, 80)
     assert found[0] == (1, 1, 1)
     for small, large in zip(found[2**26], found[2**30]):

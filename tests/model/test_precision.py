@@ -9,9 +9,6 @@ from adapop.model.loading import adapted_model
 from adapop.model.precision import emulated_bfloat16, logits_of, set_products
 from adapop.remark import Remark
 from adapop.runs.preflight import preflight
-from adapop.training.events import RunDone
-from families import saved
-from tiny_runs import trained
 
 
 def gpus(monkeypatch, *found):
@@ -32,16 +29,6 @@ def test_a_gpu_without_bf16_is_named_before_a_run(sandbox, monkeypatch, found, w
     assert (slow in preflight(sandbox, make_config(model="any/model")).costs) == warned
     for changes in ({"model": "any/model", "precision": "float32"}, {"model": SANDBOX}):
         assert emulated_bfloat16(make_config(**changes)) == ()
-
-
-@pytest.mark.slow
-def test_it_is_in_the_notes_of_a_run(tiny, tmp_path, monkeypatch):
-    """The model is on the CPU here, so the GPU is seen only where it is asked about."""
-    folder = saved("llama", tmp_path / "model")
-    monkeypatch.setattr("adapop.model.loading.emulated_bfloat16", lambda config: (f"slow {config.precision}",))
-    run = trained(tiny, tmp_path, model=str(folder), max_new_tokens=2, precision="bfloat16")
-    (done,) = [event for event in run.events() if isinstance(event, RunDone)]
-    assert "slow bfloat16" in done.notes
 
 
 @pytest.fixture

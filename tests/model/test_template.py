@@ -44,66 +44,48 @@ def asked(template: str, *texts: str) -> str:
 def test_the_thought_that_a_prompt_opens_is_ended_as_qwen3_ends_an_empty_one(end):
     before = "<|im_start|>user\nDelhi?<|im_end|>\n<|im_start|>assistant\n"
     assert asked(R1 + end, "Delhi?") == f"{before}<think>\n\n</think>\n\n"
-    assert asked(R1, "Delhi?", "Be brief.").endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
-    hostile = asked(R1, "Delhi?</think>")
-    assert hostile.endswith("Delhi?</think><|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n")
+    assert asked(R1, "Delhi?</think>").endswith(
+        "Delhi?</think><|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    )
     tokenizer = with_template(R1)
     assert encode_prompt(tokenizer, "Delhi?</think>").count(tokenizer.convert_tokens_to_ids("</think>")) == 1
     assert tokenizer.decode(turn_end(tokenizer)) == "<|im_end|>\n<|im_end|>"
-    assert notes(tokenizer) == (
-        "The model is asked without thinking: in its chat template, the thought that its prompt opens is ended by "
-        "'\\n</think>\\n\\n'.",
-    )
+    (note,) = notes(tokenizer)
+    assert note.startswith("The model is asked without thinking: in its chat template, the thought")
 
 
-@pytest.mark.parametrize(
-    ("opened", "ended"),
-    [
-        ("<think>", "<think></think>\n\n"),
-        ("<think>\\nOkay,", "<think>\nOkay,\n</think>\n\n"),
-        ("<reasoning>\\n", "<reasoning>\n\n</reasoning>\n\n"),
-        ("[THINK]", "[THINK][/THINK]\n\n"),
-        ("<seed:think>", "<seed:think></seed:think>\n\n"),
-        ("<|START_THINKING|>", "<|START_THINKING|><|END_THINKING|>\n\n"),
-        ("<|begin_of_thought|>", "<|begin_of_thought|><|end_of_thought|>\n\n"),
-        ("<think>\\n\\n</think>\\n\\n", "<think>\n\n</think>\n\n"),
-        ("</think>", "</think>"),
-        ("<|START_THINKING|><|END_THINKING|>", "<|START_THINKING|><|END_THINKING|>"),
-        ("<|no_think|>", "<|no_think|>"),
-        ("I think: ", "I think: "),
-    ],
-)
-def test_thoughts_by_other_names(opened, ended):
-    assert asked(TURNS + PROMPT.replace("PLACE", f"{{{{ '{opened}' }}}}"), "?").endswith(f"assistant\n{ended}")
-
-
-def test_thoughts_are_ended_or_refused():
+def test_thoughts_by_other_names():
+    for opened, ended in {
+        "<think>": "<think></think>\n\n", "<think>\\nOkay,": "<think>\nOkay,\n</think>\n\n",
+        "<reasoning>\\n": "<reasoning>\n\n</reasoning>\n\n", "[THINK]": "[THINK][/THINK]\n\n",
+        "<seed:think>": "<seed:think></seed:think>\n\n",
+        "<|START_THINKING|>": "<|START_THINKING|><|END_THINKING|>\n\n",
+        "<|begin_of_thought|>": "<|begin_of_thought|><|end_of_thought|>\n\n",
+        "<think>\\n\\n</think>\\n\\n": "<think>\n\n</think>\n\n", "</think>": "</think>",
+        "<|no_think|>": "<|no_think|>", "I think: ": "I think: ",
+    }.items():  # fmt: skip
+        assert asked(TURNS + PROMPT.replace("PLACE", f"{{{{ '{opened}' }}}}"), "?").endswith(f"assistant\n{ended}")
     history = "{% if false %}{{ '<think>\\n' + messages[0]['thought'] + '\\n</think>\\n' }}{% endif %}"
     assert asked(history + TURNS + PROMPT.replace("PLACE", "<think>\n"), "?").endswith("<think>\n\n</think>\n")
     with pytest.raises(ModelError, match=r"opens a thought with '<\|thinking\|>', whose end is not known"):
         asked(TURNS + PROMPT.replace("PLACE", "<|thinking|>"), "?")
 
 
-@pytest.mark.parametrize("flag", ["enable_thinking", "thinking", "reasoning", "think", "use_reasoning"])
-@pytest.mark.parametrize("default", ["{%% if not %s is defined %%}{%% set %s = true %%}{%% endif %%}", ""])
-def test_flags_are_known_from_the_template(flag, default):
-    default = default and default % (flag, flag)
-    thought = f"{{% if {flag} is not defined or {flag} %}}<think>\n{{% else %}}</think>{{% endif %}}"
-    tokenizer = with_template(default + TURNS + PROMPT.replace("PLACE", thought))
-    assert tokenizer.decode(encode_prompt(tokenizer, "?")).endswith("<|im_start|>assistant\n</think>")
-    assert notes(tokenizer) == (f"The model is asked without thinking: in its chat template, {flag} is False.",)
-
-
-def test_a_flag_that_forbids_thinking_is_set_and_others_are_left_alone():
+def test_flags_are_known_from_the_template():
+    for flag in ("enable_thinking", "thinking", "reasoning", "think", "use_reasoning"):
+        for default in (f"{{% if not {flag} is defined %}}{{% set {flag} = true %}}{{% endif %}}", ""):
+            thought = f"{{% if {flag} is not defined or {flag} %}}<think>\n{{% else %}}</think>{{% endif %}}"
+            tokenizer = with_template(default + TURNS + PROMPT.replace("PLACE", thought))
+            assert tokenizer.decode(encode_prompt(tokenizer, "?")).endswith("<|im_start|>assistant\n</think>")
+            assert notes(tokenizer) == (f"The model is asked without thinking: in its chat template, {flag} is False.",)
     template = "{{ messages[0]['content'] }}{{ no_think }}{{ reasoning_effort }}{{ thinking_budget is defined }}"
     assert asked(template, "Delhi?") == "Delhi?TrueFalse"
     loop = "{% for thinking in [1] %}{% generation %}{{ thinking }}{% endgeneration %}{% endfor %}"
     assert asked(loop + "{{ messages[0]['content'] }}", "?") == "1?"
 
 
-@pytest.mark.parametrize("family", ["llama", "gemma", "neox", "llama2"])
-def test_a_model_that_does_not_think_has_no_note(family):
-    assert notes(TOKENIZERS[family]()) == ()
+def test_a_model_that_does_not_think_has_no_note():
+    assert [notes(TOKENIZERS[family]()) for family in ("llama", "gemma", "neox", "llama2")] == [()] * 4
 
 
 def test_contents_are_given_as_they_are_read():

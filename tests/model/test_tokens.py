@@ -1,35 +1,20 @@
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import Tokenizer, models
 from torch.nn.functional import log_softmax
 from transformers import PreTrainedTokenizerFast
 
-from adapop.errors import DataError, ModelError
+from adapop.errors import DataError
 from adapop.facts.fact import Fact
 from adapop.model.seeding import seeded
 from adapop.model.tokens import Row, collate, encode_facts, encode_prompt, to_continue
 
-PLAIN = (
-    "{{ bos_token }}{% for message in messages %}{{ message['role'] }} : {{ message['content'] }} </s> {% endfor %}"
-    "{% if add_generation_prompt %}assistant :{% endif %}"
-)
-NO_SYSTEM = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}" + PLAIN
-WORDS = "<s> </s> user system assistant : who wrote Emma ? be brief Jane Austen".split()
 MIXED = (
     Fact("one", "What is one plus two?", "three"),
     Fact("three", "Who wrote the book Emma?", "three four five"),
     Fact("bytes", "What comes after Monday?", "Qx"),
     Fact("two", "Which verb is right, walk or walks? The dog", "walks walk"),
 )
-
-
-def word_tokenizer(template, **special):
-    """A word-level tokenizer that, like Llama's, puts a BOS in front whenever it may add special tokens."""
-    words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="?"))
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    words.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
-    tokens = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "?", **special}
-    return PreTrainedTokenizerFast(tokenizer_object=words, chat_template=template, **tokens)
 
 
 def joined(row):
@@ -83,17 +68,6 @@ def test_scores_equal_a_slow_full_sequence_reference(model):
     torch.testing.assert_close(scored.per_row(scored.nll), torch.stack(sums), atol=1e-4, rtol=0)
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("pad", ["<|pad|>", "<|end|>", "<|user|>"])
-def test_padding_changes_no_score(model, small, pad):
-    rows = encode_facts(model.tokenizer, [*MIXED, *small.forget])
-    pad_id = model.tokenizer.convert_tokens_to_ids(pad)
-    together = model.score(collate(rows, pad_id)).nll
-    alone = torch.cat([model.score(collate([row], pad_id)).nll for row in rows])
-    assert len({len(joined(row)) for row in rows}) == 4  # else there would be nothing to pad
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-
-
 def test_the_answers_tail_counts_only_on_request_and_draws_are_seeded(model):
     tokenizer = model.tokenizer
     content, tailed = (encode_facts(tokenizer, MIXED, include_tail=tail) for tail in (False, True))
@@ -123,37 +97,10 @@ def test_prompt_and_answer_are_tokenised_apart(model, small):
     facts, asked = small.forget[:3], [fact.paraphrases[0] for fact in small.forget[:3]]
     rows = encode_facts(model.tokenizer, facts, questions=asked)
     assert [row.prompt for row in rows] == [encode_prompt(model.tokenizer, question) for question in asked]
-    assert [row.fact for row in rows] == [0, 1, 2]
     with pytest.raises(ValueError, match="shorter"):
         encode_facts(model.tokenizer, facts, questions=asked[:2])
-    tokenizer = word_tokenizer(PLAIN)
-    assert tokenizer("who")["input_ids"][0] == tokenizer.bos_token_id  # it would, if asked to
-    (row,) = encode_facts(tokenizer, [Fact("f", "who wrote Emma ?", "Jane Austen")])
-    assert tokenizer.decode(joined(row)) == "<s> user : who wrote Emma ? </s> assistant : Jane Austen"
 
 
-@pytest.mark.parametrize(
-    ("template", "text"),
-    [
-        (PLAIN, "<s> system : be brief </s> user : who ? </s> assistant :"),
-        (NO_SYSTEM, "<s> user : be brief who ? </s> assistant :"),
-    ],
-    ids=["has a system role", "refuses a system role"],
-)
-def test_system_prompt(template, text):
-    tokenizer = word_tokenizer(template)
-    assert tokenizer.decode(encode_prompt(tokenizer, "who ?", system="be brief")) == text
-    assert tokenizer.decode(encode_prompt(tokenizer, "who ?")) == "<s> user : who ? </s> assistant :"
-
-
-def test_prompts_without_template_or_answer(model):
-    with pytest.raises(ModelError, match="no chat template"):
-        encode_prompt(word_tokenizer(None), "who ?")
+def test_an_answer_without_a_token_is_refused(model):
     with pytest.raises(DataError, match="'nothing' has no token"):
         encode_facts(model.tokenizer, [MIXED[0], Fact("nothing", "Why?", "")])
-    letters = PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer(models.BPE(vocab={c: i for i, c in enumerate("ab\n")}, merges=[])),
-        chat_template="{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}{% endif %}"
-        "{{ messages[0]['content'] }}",
-    )
-    assert encode_prompt(letters, "b", system="a") == (0, 2, 2, 1)

@@ -1,17 +1,19 @@
-"""Methods that prefer or teach something else: against values worked out by hand, and as siblings."""
-
-from types import SimpleNamespace
+"""Methods that prefer or teach something else: against values worked out by hand, as siblings, and which tokens of an
+answer carry the fact."""
 
 import pytest
 import torch
 
 from adapop.config.presets import make_config
-from adapop.errors import ConfigError
+from adapop.errors import ConfigError, ModelError
+from adapop.facts.fact import Fact
 from adapop.model.adapted import Scored
+from adapop.model.tokens import encode_facts
 from adapop.objectives import ForgetBatch, make_objective
 from adapop.objectives.altpo import AlternatePreference, CounterfactualPreference
 from adapop.objectives.flat import REFUSALS
 from adapop.objectives.refusal import RefusalPreference, RejectionTuning
+from adapop.objectives.tpo import unwanted
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS
 
@@ -49,18 +51,16 @@ def test_preferences_by_hand(method, factor):
 def test_rejection_tuning_is_fine_tuning_on_the_refusal(fresh):
     result = RejectionTuning().forget_loss(TwoTexts(), BATCH)
     assert result.loss.tolist() == [3.0, 3.0] and result.nll.tolist() == [1.0, 2.0, 0.5]
-    # The retain term's loss of rows whose answer is the refusal: cross-entropy of the network
-    # itself.
+    # The retain term's loss of rows whose answer is the refusal: cross-entropy of the network itself.
     model, method = fresh(), RejectionTuning()
     made = ForgetSet(make_config("rt"), method, model, FACTS, None)
     batch = made.batch(made.rows, 1)
     loss = method.forget_loss(model, batch).loss
     other = batch.other
-    sums, counts = torch.zeros(len(FACTS)), torch.zeros(len(FACTS))
-    logits = model.score(other, logits=True).logits
+    logits = model.score(other, logits=True).logits.detach()
     nll = torch.nn.functional.cross_entropy(logits, other.target, reduction="none")
-    sums.index_add_(0, other.row, nll.detach()), counts.index_add_(0, other.row, torch.ones_like(nll.detach()))
-    torch.testing.assert_close(loss.detach(), sums / counts)
+    means = [nll[other.row == row].mean() for row in range(len(FACTS))]
+    torch.testing.assert_close(loss.detach(), torch.stack(means))
     ids = other.target[other.row == 0]
     assert model.tokenizer.decode(ids[:-1]).strip() == "I do not know the answer."
     assert ids[-1] == model.tokenizer.eos_token_id
@@ -82,10 +82,37 @@ def test_refusals_of_idkdpo_take_turns_or_are_one(fresh):
             make_objective(name, arguments)
 
 
-def test_as_published():
-    """RWKU's two have no retain term; TOFU's preference has one in OpenUnlearning and none in its own code."""
-    assert [make_config(name).alpha0 for name in ("idkdpo", "dpo", "rt")] == [1.0, 0.0, 0.0]
-    theirs = SimpleNamespace(**{name: make_config(name, "authors", "some/model") for name in ("idkdpo", "dpo", "rt")})
-    assert (theirs.idkdpo.alpha0, theirs.idkdpo.learning_rate) == (0.0, 1e-5)
-    assert (theirs.dpo.learning_rate, theirs.rt.learning_rate) == (6e-5, 3e-5)
-    assert theirs.dpo.lora_targets == theirs.rt.lora_targets == ("q_proj", "v_proj")
+@pytest.mark.parametrize(("text", "pieces", "marks"), [
+    ("Paris", ["Paris"], [1]), ("The city of Lima.", ["The", " city", " of", " Lima", "."], [0, 1, 0, 1, 0]),
+    ("Anne and Ian", ["An", "ne", " and", " Ian"], [1, 1, 0, 1]), ("the-the", ["the", "-", "the"], [1, 1, 1]),
+    ("the who", ["the", " who"], [1, 1]), ("The Who", ["The", " Who"], [0, 1]),
+    ("The Beatles", ["The", " Beatles"], [0, 1]), ("US Army", ["US", " Army"], [1, 1]),
+    ("Will Smith", ["Will", " Smith"], [1, 1]), ("Will", ["Will"], [1]),
+    ("Gone with the Wind", ["Gone", " with", " the", " Wind"], [1, 0, 0, 1]),
+    ("It is in the US.", ["It", " is", " in", " the", " US", "."], [0, 0, 0, 0, 1, 0]),
+    ("In 1990", ["In", " 1990"], [0, 1]),
+    ("O'Neill, in May", ["O", "'", "Neill", ",", " in", " May"], [1, 1, 1, 0, 0, 1]),
+    ("...", ["...", ""], [1, 1]), ("Лев Толстой", ["Лев", " Тол", "стой"], [1, 1, 1]),
+])  # fmt: skip
+def test_unwanted(text, pieces, marks):
+    found, at = [], 0
+    for piece in pieces:  # which follow each other
+        at = text.index(piece, at)
+        found.append((at, at + len(piece)))
+        at += len(piece)
+    assert list(unwanted(text, found)) == [bool(mark) for mark in marks]
+
+
+def test_places_of_tokens(model):
+    # Byte pieces of É stand where the letter does; all of them are part of its word.
+    assert unwanted("É of", [(0, 1), (0, 1), (1, 4)]) == (True, True, False)
+    text = "four of the five"
+    (row,) = encode_facts(model.tokenizer, [Fact("f", "Why?", text)])
+    assert len(row.spans) == len(model.tokenizer(text, add_special_tokens=False)["input_ids"])
+    assert unwanted(row.text, row.spans) == (True, False, False, True)
+
+    class Slow:
+        chat_template, is_fast = "{{ messages }}", False
+
+    with pytest.raises(ModelError, match="has no tokenizer"):
+        encode_facts(Slow(), [Fact("f", "Why?", "text")])

@@ -26,22 +26,35 @@ def client(server, **settings) -> Web:
     return Web(server.url, "The service", Progress(), first_wait=0.01, **settings)
 
 
+def begun(server) -> threading.Thread:
+    """A request in a thread of its own, which has reached the server."""
+    thread = threading.Thread(target=client(server).get, args=("/",))
+    thread.start()
+    while not server.asked:
+        time.sleep(0.01)
+    return thread
+
+
 def test_question_and_answer(server):
     server.answer = lambda asked: {"q": asked.query["q"], "agent": asked.headers["user-agent"]}
     reply = client(server).get("/w/api.php", q=WORDS)
-    assert reply["q"] == WORDS
-    assert reply["agent"].startswith("AdaPopExplorer/")
-    assert "authorization" not in server.asked[0].headers
+    assert reply["q"] == WORDS and reply["agent"].startswith("AdaPopExplorer/")
     server.answer = lambda asked: Reply(gzip.compress(b'{"a": 1}'), headers={"Content-Encoding": "gzip"})
     assert client(server).get("/") == {"a": 1}
     server.replies = [Reply({"error": {"code": "maxlag"}}, headers={"Retry-After": "0"}), Reply({"ok": 1})]
     assert client(server).get("/", busy=lambda reply: "error" in reply) == {"ok": 1}
 
 
-def test_a_key_is_a_bearer_token(server):
+def test_a_key_is_a_bearer_token_and_a_netrc_sends_nothing(server, tmp_path, monkeypatch):
+    netrc = tmp_path / "netrc"
+    netrc.write_text(f"machine 127.0.0.1 login me password {SECRET}\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
     server.answer = lambda asked: asked.body
-    assert client(server, key=SECRET).post("/chat", {"a": [1]}) == {"a": [1]}
-    assert server.asked[0].headers["authorization"] == f"Bearer {SECRET}"
+    for key in (SECRET, None):
+        assert client(server, key=key).post("/chat", {"a": [1]}) == {"a": [1]}
+    sent = [asked.headers.get("authorization") for asked in server.asked]
+    assert sent == [f"Bearer {SECRET}", None]
 
 
 @pytest.mark.parametrize(
@@ -54,8 +67,7 @@ def test_a_key_is_a_bearer_token(server):
 )  # fmt: skip
 def test_bad_weather_passes(server, bad):
     server.replies = [bad, bad, Reply({"fine": True})]
-    assert client(server).get("/") == {"fine": True}
-    assert len(server.asked) == 3
+    assert client(server).get("/") == {"fine": True} and len(server.asked) == 3
 
 
 @pytest.mark.parametrize(
@@ -69,38 +81,31 @@ def test_bad_weather_that_stays_is_named_and_counted(server, bad, said):
     server.answer = lambda asked: bad
     with pytest.raises(NetworkError, match=f"The service .*{said}.*3 times") as caught:
         client(server, tries=3).get("/", q=WORDS)
-    assert "kept" in caught.value.fix
-    assert len(server.asked) == 3
+    assert "kept" in caught.value.fix and len(server.asked) == 3
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_redirects_are_not_followed(server, status):
+@pytest.mark.parametrize(
+    ("status", "said"), [(302, "another address"), (308, "another address"), (401, "refuses access"), (404, "404")]
+)
+def test_redirects_are_not_followed_and_refusals_are_final(server, status, said):
     server.answer = lambda asked: Reply(status=status, headers={"Location": "http://127.0.0.1:1/elsewhere"})
-    with pytest.raises(NetworkError, match="another address"):
-        client(server).get("/")
-    assert len(server.asked) == 1
-
-
-@pytest.mark.parametrize(("status", "said"), [(401, "refuses access"), (403, "refuses access"), (404, "404")])
-def test_refusals_are_final(server, status, said):
-    server.answer = lambda asked: Reply(status=status)
     with pytest.raises(NetworkError, match=said):
         client(server).get("/")
     assert len(server.asked) == 1
 
 
-def test_retry_after_is_honoured_in_seconds(server):
-    server.replies = [Reply(status=429, headers={"Retry-After": "1"}), Reply({})]
-    client(server).get("/")
-    assert server.asked[1].time - server.asked[0].time >= 1
-
-
-@pytest.mark.slow
-def test_retry_after_is_honoured_as_a_date(server):
-    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)
-    server.replies = [Reply(status=503, headers={"Retry-After": soon}), Reply({})]
-    client(server).get("/")
-    assert server.asked[1].time - server.asked[0].time >= 1.5
+def test_retry_after_is_honoured_in_seconds_or_as_a_date(server):
+    """While a client is told to come back later, nobody else waits."""
+    for least, date in ((1.0, False), (1.5, True)):
+        soon = format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)
+        server.asked.clear()
+        server.replies = [Reply(status=429, headers={"Retry-After": soon if date else "1"})]
+        server.answer = lambda asked: {}
+        thread = begun(server)
+        client(server).get("/")
+        assert thread.is_alive()
+        thread.join()
+        assert server.asked[-1].time - server.asked[0].time >= least
 
 
 @pytest.mark.parametrize("header", ["soon", "-5", "", "1e9", "٣"])
@@ -117,37 +122,28 @@ def test_no_answer_in_time_or_within_a_day(server):
     began = time.monotonic()
     with pytest.raises(NetworkError, match="too many requests") as caught:
         client(server).get("/")
-    assert time.monotonic() - began < 5
-    assert "86400 s" in caught.value.fix
+    assert time.monotonic() - began < 5 and "86400 s" in caught.value.fix
 
 
 def test_a_wait_is_told_and_can_be_stopped(server):
     server.answer = lambda asked: Reply(status=429, headers={"Retry-After": "100"})
-    told, progress = [], Progress()
+    told = []
     progress = Progress(told.append)
     threading.Timer(0.3, progress.stop).start()
     began = time.monotonic()
     with pytest.raises(Stopped, match="Stopped"):
         Web(server.url, "The service", progress).get("/")
-    assert time.monotonic() - began < 5
-    assert "waiting 100 s" in told[0]
+    assert time.monotonic() - began < 5 and "waiting 100 s" in told[0]
 
 
-@pytest.fixture
-def slow_to_wait(monkeypatch):
-    """A client that would wait for minutes, and what it waited."""
+def test_without_a_connection_it_ends_within_seconds_and_says_what_to_check(monkeypatch, environment):
     waited = []
     monkeypatch.setattr(Progress, "wait", lambda self, seconds: waited.append(seconds))
-    return waited
-
-
-def test_without_a_connection_it_ends_within_seconds_and_says_what_to_check(slow_to_wait, environment):
     for host in ("127.0.0.1:1", "nowhere.invalid"):
-        slow_to_wait.clear()
+        waited.clear()
         with pytest.raises(NetworkError, match=rf"The service \({host}\) cannot be reached") as caught:
             Web(f"http://{host}", "The service", Progress()).get("/", q=WORDS)
-        assert 0 < sum(slow_to_wait) < 2
-        assert "HTTPS_PROXY; none is set" in caught.value.fix
+        assert 0 < sum(waited) < 2 and "HTTPS_PROXY; none is set" in caught.value.fix
     environment(http_proxy=f"http://me:{SECRET}@127.0.0.1:1")
     with pytest.raises(NetworkError, match="through the proxy") as caught:
         Web("http://127.0.0.2:1", "The service", Progress()).get("/", q=WORDS)
@@ -173,9 +169,8 @@ def test_neither_key_nor_words_reach_a_message_or_a_log(server, caplog, capfd):
             assert hidden not in text
 
 
-@pytest.fixture
-def dripping():
-    """The address of a server that promises 1000 bytes and sends one every 20 ms."""
+def test_a_reply_that_drips_is_given_up(monkeypatch):
+    """Of a server that promises 1000 bytes and sends one every 20 ms."""
 
     def drip(listener):
         with contextlib.suppress(OSError), listener.accept()[0] as connection:
@@ -185,29 +180,23 @@ def dripping():
                 connection.sendall(b" ")
                 time.sleep(0.02)
 
+    monkeypatch.setattr(web, "REPLY_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=drip, args=(listener,), daemon=True).start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-
-
-def test_a_reply_that_drips_is_given_up(dripping, monkeypatch):
-    monkeypatch.setattr(web, "REPLY_SECONDS", 0.3)
-    began = time.monotonic()
-    with pytest.raises(NetworkError, match="answers too slowly"):
-        Web(dripping, "The service", Progress(), tries=1, read_seconds=0.3).get("/")
-    assert time.monotonic() - began < 5
+        began, address = time.monotonic(), f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(NetworkError, match="answers too slowly"):
+            Web(address, "The service", Progress(), tries=1, read_seconds=0.3).get("/")
+        assert time.monotonic() - began < 5
 
 
 # --- what the environment says
 
 
-PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
-
-
 @pytest.fixture
 def environment(monkeypatch):
     """Sets variables, none of which is set before."""
-    for name in (*PROXIES, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+    proxies = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
+    for name in (*proxies, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
     return lambda **variables: [monkeypatch.setenv(name, value) for name, value in variables.items()]
 
@@ -250,16 +239,6 @@ def test_the_certificates_of_the_environment_are_the_ones_trusted(server, enviro
     assert trusted == [True, str(bundle)]
 
 
-def test_a_netrc_sends_nothing(server, tmp_path, monkeypatch):
-    netrc = tmp_path / "netrc"
-    netrc.write_text(f"machine 127.0.0.1 login me password {SECRET}\n")
-    netrc.chmod(0o600)
-    monkeypatch.setenv("NETRC", str(netrc))
-    server.answer = lambda asked: {}
-    client(server).get("/")
-    assert "authorization" not in server.asked[0].headers
-
-
 # --- one at a time
 
 
@@ -271,51 +250,16 @@ def test_a_host_gets_one_request_at_a_time(server):
     for thread in threads:
         thread.join()
     times = [asked.time for asked in server.asked]
-    assert len(times) == 6
-    assert all(later - sooner >= 0.1 for sooner, later in pairwise(times))
+    assert len(times) == 6 and all(later - sooner >= 0.1 for sooner, later in pairwise(times))
 
 
-@pytest.fixture
-def slow(server):
-    """Starts a request that takes 2 s, and gives the function that waits for its end."""
-
-    def start():
-        thread = threading.Thread(target=client(server).get, args=("/",))
-        server.replies = [Reply({}, seconds=2)]
-        thread.start()
-        while not server.asked:
-            time.sleep(0.01)
-        return thread
-
-    return start
-
-
-@pytest.mark.slow
-def test_another_host_does_not_wait(server, slow):
-    server.answer = lambda asked: {}
-    thread = slow()
-    Web(server.url.replace("127.0.0.1", "localhost"), "The service", Progress()).get("/")
-    assert thread.is_alive()
-    thread.join()
-
-
-def test_a_stop_is_heard_while_another_request_is_at_work(server, slow):
-    thread, progress = slow(), Progress()
+def test_while_a_request_is_at_work_a_stop_is_heard_and_another_host_does_not_wait(server):
+    server.replies, server.answer = [Reply({}, seconds=2)], lambda asked: {}
+    thread, progress = begun(server), Progress()
     progress.stop()
     with pytest.raises(Stopped, match="Stopped"):
         Web(server.url, "The service", progress).get("/")
     assert thread.is_alive() and len(server.asked) == 1
-    thread.join()
-
-
-@pytest.mark.slow
-def test_nobody_else_waits_while_a_client_is_told_to_come_back_later(server):
-    server.replies = [Reply(status=429, headers={"Retry-After": "2"})]
-    server.answer = lambda asked: {}
-    thread = threading.Thread(target=client(server).get, args=("/",))
-    thread.start()
-    while not server.asked:
-        time.sleep(0.01)
-    client(server).get("/")
+    Web(server.url.replace("127.0.0.1", "localhost"), "The service", Progress()).get("/")
     assert thread.is_alive()
     thread.join()

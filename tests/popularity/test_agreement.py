@@ -1,13 +1,15 @@
-"""Two proxies compared: by hand, at the edges, and under what cannot matter."""
+"""Two proxies compared: by hand, at the edges, and under what cannot matter; and scores made wrong on purpose."""
 
 import math
+import statistics
 
 import pytest
 
-from adapop.errors import DataError
+from adapop.errors import ConfigError, DataError
 from adapop.facts.fact import Fact
 from adapop.popularity.agreement import agreement, joined, remarks_of
 from adapop.popularity.beta import BetaMap
+from adapop.popularity.controls import between_tiers, inverted, noisy, shuffled, swapped
 from adapop.remark import sentences
 
 FIRST = {"a": 1.0, "b": 10.0, "c": 100.0, "d": 1000.0}
@@ -64,15 +66,9 @@ def test_unknown_is_left_out_and_zero_is_a_score():
     found = compared(FIRST, dict.fromkeys(FIRST, 7.0))
     assert (found.pearson_log, found.spearman, found.own_beta_shift) == (None, None, None)
     assert remarks_of(found, "one", "two")[1].values["spearman"] == "not defined"
-
-
-@pytest.mark.parametrize("second", [{}, {"a": 1.0, "b": 2.0}, dict.fromkeys(FIRST)])
-def test_too_few_facts_in_common(second):
-    with pytest.raises(DataError, match="too few"):
-        compared(FIRST, second)
-
-
-# --- which fact is which
+    for second in ({}, {"a": 1.0, "b": 2.0}, dict.fromkeys(FIRST)):
+        with pytest.raises(DataError, match="too few"):
+            compared(FIRST, second)
 
 
 def facts(*questions, ids="row-{}"):
@@ -88,10 +84,76 @@ def test_which_fact_is_which():
     assert joined(same, same) == same
     with pytest.raises(DataError, match="row-3"):
         joined(same, facts("a?", "A?", "b?"))
+    for ids in ("f{}", "row-{}-a"):
+        with pytest.raises(DataError, match=r"'a\?' in one set and 'b\?' in the other") as caught:
+            joined(facts("a?", "b?", ids=ids), facts("b?", "a?", ids=ids))
+        assert "ids" in caught.value.fix
 
 
-@pytest.mark.parametrize("ids", ["f{}", "row-{}-a", "my row-{}"])
-def test_one_id_for_two_questions_is_refused(ids):
-    with pytest.raises(DataError, match=r"'a\?' in one set and 'b\?' in the other") as caught:
-        joined(facts("a?", "b?", ids=ids), facts("b?", "a?", ids=ids))
-    assert "ids" in caught.value.fix
+SCORES = {f"fact-{i}": float(10 * i) for i in range(20)}
+TIED = {"a": 1.0, "b": 5.0, "c": 5.0, "d": 9.0}
+
+
+def test_labels_and_scores_are_shuffled_by_seed():
+    given = dict(SCORES)
+    for seed in range(5):
+        again = shuffled(SCORES, seed)
+        assert list(again) == list(SCORES)
+        assert sorted(again.values()) == sorted(SCORES.values())
+        assert sum(again[fact] == SCORES[fact] for fact in SCORES) < len(SCORES) / 2
+        again = swapped(SCORES, seed)
+        assert sorted(again.values()) == sorted(SCORES.values())
+        assert sum(again[fact] != SCORES[fact] for fact in SCORES) == len(SCORES) / 2
+    inverted(SCORES), noisy(SCORES, 0)
+    assert given == SCORES, "what is given is left alone"
+
+
+def test_seeds_and_shares_of_wrong_scores():
+    assert shuffled(SCORES, 1) == shuffled(SCORES, 1) != shuffled(SCORES, 2)
+    assert swapped(SCORES, 0, 1.0) == inverted(SCORES)
+    assert swapped(SCORES, 0, 0.0) == SCORES
+    for share in (-0.1, 1.1):
+        with pytest.raises(ConfigError, match="The share that trades scores"):
+            between_tiers(SCORES, TIERED, 0, share)
+    for control, values in ((swapped, (-0.01, 1.01, math.nan)), (noisy, (-0.1, 20.1, 5000.0, math.nan, math.inf))):
+        for value in values:
+            with pytest.raises(ConfigError) as caught:
+                control(SCORES, 0, value)
+            assert "Choose one from 0 to" in caught.value.fix
+
+
+def test_inverted_turns_the_order_round():
+    again = inverted(SCORES)
+    assert list(again) == list(SCORES)
+    assert sorted(again.values()) == sorted(SCORES.values())
+    assert sorted(again, key=again.get) == sorted(SCORES, key=SCORES.get, reverse=True)
+    backwards = dict(reversed(TIED.items()))
+    assert inverted(TIED) == inverted(backwards)
+    assert sorted(inverted(TIED).values()) == sorted(TIED.values())
+
+
+TIERED = {fact: "rare" if score < 80 else "popular" if score >= 120 else "middle" for fact, score in SCORES.items()}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_labels_swapped_between_tiers(share):
+    """Eight facts are rare, eight popular, four between; who trades takes the other tier's score."""
+    again = between_tiers(SCORES, TIERED, 3, share)
+    assert sorted(again.values()) == sorted(SCORES.values())
+    moved = {fact for fact in SCORES if again[fact] != SCORES[fact]}
+    assert len(moved) == 16 * share
+    assert all(again[fact] >= 120 for fact in moved if TIERED[fact] == "rare")
+    assert all(again[fact] < 80 for fact in moved if TIERED[fact] == "popular")
+    assert not any(TIERED[fact] == "middle" for fact in moved)
+    assert share in (0.0,) or again != between_tiers(SCORES, TIERED, 4, share)
+
+
+def test_noise_is_log_normal_and_finite():
+    many = {str(i): 100.0 for i in range(4000)}
+    logs = [math.log(score / 100) for score in noisy(many, 0).values()]
+    assert statistics.fmean(logs) == pytest.approx(0, abs=0.06)
+    assert statistics.stdev(logs) == pytest.approx(1, abs=0.05)
+    assert noisy({"a": 0.0}, 0) == {"a": 0.0}
+    assert noisy(SCORES, 3) == noisy(SCORES, 3) != noisy(SCORES, 4)
+    assert noisy(SCORES, 3, sigma=0.0) == SCORES
+    assert all(map(math.isfinite, noisy(SCORES, 0, 20.0).values()))

@@ -1,20 +1,22 @@
 import math
+from functools import partial
 
 import pytest
 
 from adapop.errors import ConfigError
+from adapop.facts.catalog import load_facts
+from adapop.facts.fact import Fact, FactSet
 from adapop.popularity.beta import BetaMap, peak, regime
+from adapop.popularity.calibration import anchored, auto_anchors, calibrated, meaning_of, warnings_of
+from adapop.remark import Remark
 
 PAPER = BetaMap(a=58.7, b=0.796)
 
 
-@pytest.mark.parametrize(
-    ("score", "beta"),
-    [
-        (0, 2), (69, 2), (100, 1.502), (130, 1.219), (141, 1.143), (166.7, 1.000), (704, 0.318), (1000, 0.240),
-        (2364, 0.121), (2453, 0.118), (3000, 0.100), (3763, 0.084), (7180, 0.05), (1e6, 0.05),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("score", "beta"), [
+    (0, 2), (100, 1.502), (130, 1.219), (141, 1.143), (166.7, 1.000), (704, 0.318), (1000, 0.240),
+    (2364, 0.121), (2453, 0.118), (3000, 0.100), (3763, 0.084), (7175, 0.05), (1e6, 0.05),
+])  # fmt: skip
 def test_reference_values_of_the_paper(score, beta):
     assert PAPER(score) == pytest.approx(beta, abs=6e-4)
 
@@ -25,47 +27,45 @@ def test_the_papers_rounded_pair_and_its_crossover():
     assert betas == sorted(betas, reverse=True)
     assert PAPER.crossover == pytest.approx(166.7, abs=0.05)
     assert PAPER(PAPER.crossover) == pytest.approx(1)
+    assert PAPER(69.7) == 2.0 > PAPER(69.9) and PAPER(7185) == 0.05 < PAPER(7175), "where the clips begin"
     beta = BetaMap.from_anchors()
     assert beta.b == pytest.approx(math.log(15) / math.log(30))
     assert beta.a == pytest.approx(1.5 * 100**beta.b)
     assert (round(beta.a, 4), round(beta.b, 4)) == (58.6815, 0.7962)
 
 
-@pytest.mark.parametrize(("below", "above", "clip"), [(69.7, 69.9, 2.0), (7185, 7175, 0.05)])
-def test_where_the_clips_begin(below, above, clip):
-    assert PAPER(below) == clip != PAPER(above)
-
-
-@pytest.mark.parametrize(
-    ("rare", "popular"), [((100, 1.5), (3000, 0.1)), ((10, 1.2), (1e5, 0.2)), ((0.5, 1), (2, 0.5))]
-)
-def test_curve_goes_through_its_anchors(rare, popular):
-    beta = BetaMap.from_anchors(rare, popular)
-    assert beta(rare[0]) == pytest.approx(rare[1])
-    assert beta(popular[0]) == pytest.approx(popular[1])
-
-
-@pytest.mark.parametrize("factor", [0.01, 3, 1000])
-def test_slope_depends_on_the_ratio_of_the_anchors_alone(factor):
+def test_curve_goes_through_its_anchors_and_its_slope_depends_on_their_ratio_alone():
     """Scores on another scale need no other slope: a grows by factor^b, so beta(factor * s) is what beta(s) was."""
+    for rare, popular in (((100, 1.5), (3000, 0.1)), ((10, 1.2), (1e5, 0.2)), ((0.5, 1), (2, 0.5))):
+        beta = BetaMap.from_anchors(rare, popular)
+        assert (beta(rare[0]), beta(popular[0])) == (pytest.approx(rare[1]), pytest.approx(popular[1]))
     before = BetaMap.from_anchors()
-    after = BetaMap.from_anchors((100 * factor, 1.5), (3000 * factor, 0.1))
-    assert after.b == pytest.approx(before.b)
-    assert after.a == pytest.approx(before.a * factor**before.b)
-    assert after(500 * factor) == pytest.approx(before(500))
+    for factor in (0.01, 3, 1000):
+        after = BetaMap.from_anchors((100 * factor, 1.5), (3000 * factor, 0.1))
+        assert (after.a, after.b) == (pytest.approx(before.a * factor**before.b), pytest.approx(before.b))
+        assert after(500 * factor) == pytest.approx(before(500))
 
 
-@pytest.mark.parametrize(
-    ("rare", "popular"),
-    [
-        ((3000, 1.5), (100, 0.1)), ((100, 1.5), (100, 0.1)), ((0, 1.5), (100, 0.1)),
-        ((-5, 1.5), (100, 0.1)), ((100, 0), (3000, 0.1)), ((100, 1.5), (3000, -0.1)),
-        ((math.nan, 1.5), (3000, 0.1)), ((100, math.nan), (3000, 0.1)), ((100, 0.1), (3000, 1.5)),
-    ],
-)  # fmt: skip
-def test_impossible_anchors(rare, popular):
+IMPOSSIBLE = [
+    *(partial(BetaMap.from_anchors, rare, popular) for rare, popular in (
+        ((3000, 1.5), (100, 0.1)), ((100, 1.5), (100, 0.1)), ((0, 1.5), (100, 0.1)), ((-5, 1.5), (100, 0.1)),
+        ((100, 0), (3000, 0.1)), ((100, 1.5), (3000, -0.1)), ((math.nan, 1.5), (3000, 0.1)),
+        ((100, math.nan), (3000, 0.1)), ((100, 0.1), (3000, 1.5)),
+    )),
+    # too few scores or too close for quantiles
+    *(partial(BetaMap.from_quantiles, scores) for scores in ([], [5], [0, 0, 5], [7, 7, 7], [100, 101])),
+    *(partial(BetaMap, **arguments) for arguments in (
+        {"a": -1}, {"a": math.nan}, {"b": math.inf}, {"low": -0.1}, {"low": 2, "high": 1}, {"high": math.inf},
+    )),
+    # a score without a beta
+    *(partial(beta, score) for beta in (PAPER, BetaMap.constant(1)) for score in (-1, -1e-12, math.nan, math.inf)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("made", IMPOSSIBLE)
+def test_impossible_maps_and_scores(made):
     with pytest.raises(ConfigError):
-        BetaMap.from_anchors(rare, popular)
+        made()
 
 
 def test_quantiles_of_the_scores_become_the_anchors():
@@ -74,52 +74,123 @@ def test_quantiles_of_the_scores_become_the_anchors():
     assert BetaMap.from_quantiles([0, 0, 10, 1000]) == BetaMap.from_quantiles([10, 1000])
 
 
-@pytest.mark.parametrize("scores", [[], [5], [0, 0, 5], [7, 7, 7], [100, 101], [5000, 5001, 5002]])
-def test_too_few_scores_or_too_close_for_quantiles(scores):
-    with pytest.raises(ConfigError):
-        BetaMap.from_quantiles(scores)
+def test_constant_is_constant_even_outside_the_clips_and_may_never_cross_one():
+    for beta in (0, 0.03, 1, 3):
+        assert [BetaMap.constant(beta)(score) for score in (0, 1e-9, 100, 1e9)] == [beta] * 4
+    for beta in (BetaMap.constant(0.1), BetaMap.constant(1), BetaMap(low=1.2), BetaMap(high=0.8), BetaMap(a=0, b=1)):
+        assert beta.crossover is None
 
 
-@pytest.mark.parametrize("beta", [0, 0.03, 0.1, 1, 1.7, 3])
-def test_constant_is_constant_even_outside_the_clips(beta):
-    constant = BetaMap.constant(beta)
-    assert [constant(score) for score in (0, 1e-9, 100, 1e9)] == [beta] * 4
+def test_regime():
+    for betas, name in (
+        ((2, 1.006), "self-limiting"),
+        ((1.004, 1, 0.996), "uniform"),
+        ((0.994, 0.05), "pressure-sustaining"),
+    ):
+        assert {regime(beta) for beta in betas} == {name}
 
 
-@pytest.mark.parametrize("score", [-1, -1e-12, math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("beta", [PAPER, BetaMap.constant(1)])
-def test_score_without_a_beta(beta, score):
-    with pytest.raises(ConfigError, match="has no beta"):
-        beta(score)
-
-
-@pytest.mark.parametrize(
-    "arguments", [{"a": -1}, {"a": math.nan}, {"b": math.inf}, {"low": -0.1}, {"low": 2, "high": 1}, {"high": math.inf}]
-)
-def test_impossible_map(arguments):
-    with pytest.raises(ConfigError):
-        BetaMap(**arguments)
-
-
-@pytest.mark.parametrize(
-    "beta", [BetaMap.constant(0.1), BetaMap.constant(1), BetaMap(low=1.2), BetaMap(high=0.8), BetaMap(a=0, b=1)]
-)
-def test_curve_that_never_crosses_one(beta):
-    assert beta.crossover is None
-
-
-@pytest.mark.parametrize(
-    ("beta", "name"),
-    [
-        (2, "self-limiting"), (1.006, "self-limiting"), (1.004, "uniform"), (1, "uniform"),
-        (0.996, "uniform"), (0.994, "pressure-sustaining"), (0.05, "pressure-sustaining"),
-    ],
-)  # fmt: skip
-def test_regime(beta, name):
-    assert regime(beta) == name
-
-
-@pytest.mark.parametrize("beta", [0.05, 0.1, 0.5, 1, 1.5, 2])
-def test_peak_is_where_the_push_is_strongest(beta):
+def test_peak_is_where_the_push_is_strongest():
     grid = [i / 100_000 for i in range(1, 100_000)]
-    assert peak(beta) == pytest.approx(max(grid, key=lambda p: p**beta * (1 - p)), abs=1e-5)
+    for beta in (0.05, 0.5, 1, 2):
+        assert peak(beta) == pytest.approx(max(grid, key=lambda p: p**beta * (1 - p)), abs=1e-5)
+
+
+WIDE = [70, 100, 200, 400, 800, 1600, 3000, 3700]
+
+
+def scored(scores, source=""):
+    """A set with these scores of a source."""
+    facts = (Fact(f"f{i}", f"question {i}", "a", score=score, score_source=source) for i, score in enumerate(scores))
+    return FactSet("own", forget=tuple(facts))
+
+
+def test_anchors_by_name():
+    assert calibrated("paper", scored(WIDE)) == BetaMap()
+    assert anchored((100.0, 1.5), (3000.0, 0.1)) == BetaMap(58.7, 0.796)
+    curve = calibrated("quantiles", scored(WIDE))
+    assert (curve(70), curve(3700)) == (pytest.approx(1.5), pytest.approx(0.1))
+    beta = BetaMap()
+    for value in (0.06, 0.1, 1.0, 1.5, 1.99):
+        assert beta(beta.score_at(value)) == pytest.approx(value)
+    assert beta.score_at(2.0) is None
+    assert beta.score_at(0.05) is None
+    assert BetaMap.constant(1.0).score_at(1.0) is None
+
+
+def test_anchors_of_ones_own():
+    for text in ("10:1.5,1000:0.1", " 1e1 : 1.5 , 1000 : .1 "):
+        curve = calibrated(text, scored(WIDE))
+        assert (curve(10), curve(1000)) == (pytest.approx(1.5), pytest.approx(0.1))
+    for text in ("", "papers", "100,3000", "100:1.5", "a:b,c:d", "1:1,2:2,5:6", "100:1.5;3:1"):
+        with pytest.raises(ConfigError, match="cannot be read") as caught:
+            calibrated(text, scored(WIDE))
+        assert "100:1.5,3000:0.1" in caught.value.fix
+
+
+def test_no_warning_where_nothing_is_wrong():
+    assert warnings_of(WIDE, BetaMap()) == []
+    assert warnings_of(WIDE, BetaMap.constant(1.0)) == []
+    scores = [10.0**i for i in range(2, 8)]
+    assert warnings_of(scores, BetaMap())
+    assert warnings_of(scores, calibrated("quantiles", scored(scores))) == []
+    assert warnings_of([250.0, 2000.0], BetaMap()) == []
+    assert warnings_of([250.0, 300.0, 2000.0], BetaMap())[0].kind == "narrow_scores"
+
+
+@pytest.mark.parametrize(("scores", "beta", "expected"), [
+    ([100, 120, 150, 300, 500], BetaMap(), "narrow_scores"), ([5, 5, 5], BetaMap(), "one_beta"),
+    ([0, 0, 5], BetaMap(), Remark("one_beta")),  # both are clipped to 2
+    ([1e4, 1e5, 1e6, 1e7], BetaMap(), "other_scale"),
+    ([1e4, 1e5, 1e6, 1e7], BetaMap(), Remark("lower_clip", {"share": 1.0, "clip": 0.05})),
+    ([1, 2, 3, 20, 1000], BetaMap(), Remark("upper_clip", {"share": 0.8, "clip": 2.0})),
+    ([1, 2, 3, 20, 1000], BetaMap.from_anchors((100, 1.5), (250, 0.1)), "close_anchors"),
+])  # fmt: skip
+def test_warnings(scores, beta, expected):
+    assert any(expected in (warning, warning.kind) for warning in warnings_of(scores, beta))
+
+
+def test_the_meaning_holds_the_numbers():
+    said = meaning_of(1.99, 0.08).text()
+    assert said.startswith("At 5 % confidence, ")
+    assert f"the most popular fact (β = 0.08) is still pushed {0.05 ** (0.08 - 1.99):,.0f} times as hard" in said
+    assert meaning_of(0.08, 1.99).values["stronger"] == "rarest"
+    assert meaning_of(1.1, 1.0) == Remark("narrow_beta", {"least": 1.0, "most": 1.1})
+    values = {"least": 0.08, "most": 1.99, "rare": 1.99, "popular": 1.99}
+    assert meaning_of(1.99, 1.99, (1.99, 0.08, 1.99)) == Remark("beta_without_popularity", values)
+    assert meaning_of(1.0, 1.0, (1.0, 1.0)) == Remark("same_beta", {"beta": 1.0})
+    assert meaning_of(0.0, 0.0) == Remark("plain_ascent")
+
+
+def test_clips_are_counted():
+    assert warnings_of([0, 0, 0, 5000], BetaMap()) == [Remark("upper_clip", {"share": 0.75, "clip": 2.0})]
+    (warning,) = warnings_of([30.0] * 48 + [20_000.0] * 48 + [300.0] * 4, BetaMap())
+    clips = {"share": 0.96, "upper": 0.48, "lower": 0.48, "high": 2.0, "low": 0.05}
+    assert (warning.kind, warning.values) == ("both_clips", clips)
+    # Half of the facts on clips is not yet most.
+    for upper, lower, most in ((50, 0, False), (51, 0, True), (0, 50, False), (0, 51, True), (25, 25, False)):
+        between = [100.0 + 20 * i for i in range(100 - upper - lower)]
+        warnings = warnings_of([30.0] * upper + [20_000.0] * lower + between, BetaMap())
+        assert any("clip" in warning.kind for warning in warnings) == most
+
+
+@pytest.mark.parametrize(("source", "chosen", "reason"), [
+    ("shuffled, of Wikidata sitelinks + statements, subject + object", "paper", "scale"),
+    ("DUET pop_sum", "paper", "scale"), ("column population", "quantiles", "own-scale"),
+    ("LLM judge some-model, mean of 3 passes, 0 to 1,000", "quantiles", "own-scale"), ("", "quantiles", "own-scale"),
+])  # fmt: skip
+def test_the_source_of_the_scores_decides_the_anchors(source, chosen, reason):
+    found = auto_anchors(scored([20_000, 40_000, 900_000], source))
+    assert (found.chosen, found.reason) == (chosen, reason)
+    ends = (20_000, 900_000) if chosen == "quantiles" else (100, 3000)
+    assert (found.rare, found.popular) == ((ends[0], 1.5), (ends[1], 0.1))
+    assert calibrated("auto", scored([20_000, 40_000, 900_000], source)) == found.beta
+
+
+def test_shipped_sets_and_scores_that_give_no_anchors_get_the_papers():
+    for name in ("sandbox", "people", "pair", "invented"):
+        chosen = auto_anchors(load_facts(name, "sandbox"))
+        assert (chosen.chosen, chosen.reason, chosen.beta) == ("paper", "scale", BetaMap(58.7, 0.796, 0.05, 2.0))
+    for scores in ([None], [7, 7, 7], [0, 7], [1e300, 1.0000001e300]):
+        found = auto_anchors(scored(scores, "column population"))
+        assert (found.chosen, found.reason, found.beta) == ("paper", "no-spread", BetaMap())

@@ -1,4 +1,4 @@
-"""Counting in a text of one's own: what is a mention, what is refused, and the sandbox's exposures to the last one."""
+"""Counting in a text of one's own: what is a mention and what is refused."""
 
 import json
 import random
@@ -9,11 +9,9 @@ import pytest
 
 from adapop.errors import ConfigError, DataError, Stopped
 from adapop.facts.fact import Fact
-from adapop.facts.world.world import EXPOSURES_PER_SCORE, world
 from adapop.popularity import corpus
 from adapop.popularity.corpus import COMBINE, KINDS, CorpusCounts
 from adapop.progress import Progress
-from adapop.sandbox.corpus import corpus_lines
 
 TEXT = """\
 Paris is the capital of France.
@@ -51,6 +49,9 @@ def test_counts_by_hand(tmp_path):
     assert (score.fact_id, score.value, score.reason) == ("paris", 5.0, "")
     assert score.date == date.today().isoformat()
     assert score.source == "lines of text.txt with the subject + the object"
+    for combine, value in {"subject": 2, "object": 3, "both": 2}.items():
+        (again,) = counted(TEXT, PARIS, combine=combine, tmp_path=tmp_path)
+        assert (again.value, again.raw) == (value, score.raw)
     fact = Fact("a", "?", "New Zealand", subject="Zealand")
     (score,) = counted("Zealand\nNew Zealand\nZealand is not New Zealand", fact, tmp_path=tmp_path)
     assert score.raw == {"subject": 2, "object": 2, "both": 1}
@@ -58,13 +59,6 @@ def test_counts_by_hand(tmp_path):
     found = counted("Curie, radium, polonium\nCurie in Paris\nradium\nCurie: radium", *facts, tmp_path=tmp_path)
     assert [score.raw["both"] for score in found] == [2, 1, 1]
     assert [score.raw["subject"] for score in found] == [3, 3, 3]
-
-
-@pytest.mark.parametrize(("combine", "value"), [("subject+object", 5), ("subject", 2), ("object", 3), ("both", 2)])
-def test_combinations(tmp_path, combine, value):
-    (score,) = counted(TEXT, PARIS, combine=combine, tmp_path=tmp_path)
-    assert score.value == value
-    assert score.raw == {"subject": 2, "object": 3, "both": 2}
 
 
 def test_a_folder_or_a_file_of_any_name(tmp_path):
@@ -88,38 +82,22 @@ def test_a_folder_or_a_file_of_any_name(tmp_path):
     assert score.source == "lines of texts with the subject"
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "lines"),
-    [
-        ("New York\nNew  York\tnew york\nNewYork\nYork New", "New York", 2),
-        ("New\nYork", "New York", 0),
-        ("New York", "New\nYork", 1),
-        ("a cat, cats, concatenate", "cats", 1),
-        ("concatenate", "cat", 0),
-        ("Jean-Luc\nJean - Luc\nJean Luc", "Jean-Luc", 2),
-        ("He wrote “King Lear”.\nKing, Lear", "King Lear", 1),
-        ("It's 2001: A Space Odyssey!\n2001 A Space Odyssey", "2001: A Space Odyssey", 1),
-        ("AC/DC\nACDC", "AC/DC", 1),
-        ("¿Qué? Málaga\nmalaga Malaga", "Málaga", 1),
-        (unicodedata.normalize("NFD", "Málaga"), "Málaga", 1),
-        (unicodedata.normalize("NFD", "Malagá"), "Malaga", 0),
-        ("Ёлка\nёлка", "Ёлка", 1),
-        ("東京 は\n東京都", "東京", 2),
-        ("🗼 Paris", "🗼 Paris", 1),
-        ("so so\nso", "so so", 1),
-        ("ha ha ha ha", "ha ha", 1),
-        ("old\rMac\rlines old", "old", 2),
-        ("Windows\r\nlines\r\n\r\nWindows", "Windows", 2),
-        ("\ufeffBOM first", "BOM", 1),
-        ("<img src=x onerror=alert(1)>\nimg src", "<img src=x onerror=alert(1)>", 1),
-        ("x" * 2000 + "\n" + "x" * 1999 + "\n" + "x" * 2001, "x" * 2000, 1),
-        ("no end of line: end", "end", 1),
-    ],
-)
-@pytest.mark.parametrize("chunk", [1, 2, 5, 1 << 20])
-def test_what_is_a_mention(lines_with, monkeypatch, text, name, lines, chunk):
-    monkeypatch.setattr(corpus, "CHUNK", chunk)
-    assert lines_with(text, name) == lines
+@pytest.mark.parametrize(("text", "name", "lines"), [
+    ("New York\nNew  York\tnew york\nNewYork\nYork New", "New York", 2), ("New\nYork", "New York", 0),
+    ("New York", "New\nYork", 1), ("a cat, cats, concatenate", "cats", 1), ("concatenate", "cat", 0),
+    ("Jean-Luc\nJean - Luc\nJean Luc", "Jean-Luc", 2), ("He wrote “King Lear”.\nKing, Lear", "King Lear", 1),
+    ("It's 2001: A Space Odyssey!\n2001 A Space Odyssey", "2001: A Space Odyssey", 1), ("AC/DC\nACDC", "AC/DC", 1),
+    ("¿Qué? Málaga\nmalaga Malaga", "Málaga", 1), (unicodedata.normalize("NFD", "Málaga"), "Málaga", 1),
+    (unicodedata.normalize("NFD", "Malagá"), "Malaga", 0), ("Ёлка\nёлка", "Ёлка", 1), ("東京 は\n東京都", "東京", 2),
+    ("🗼 Paris", "🗼 Paris", 1), ("so so\nso", "so so", 1), ("ha ha ha ha", "ha ha", 1),
+    ("old\rMac\rlines old", "old", 2), ("Windows\r\nlines\r\n\r\nWindows", "Windows", 2),
+    ("\ufeffBOM first", "BOM", 1), ("<img src=x onerror=alert(1)>\nimg src", "<img src=x onerror=alert(1)>", 1),
+    ("x" * 2000 + "\n" + "x" * 1999 + "\n" + "x" * 2001, "x" * 2000, 1), ("no end of line: end", "end", 1),
+])  # fmt: skip
+def test_what_is_a_mention(lines_with, monkeypatch, text, name, lines):
+    for chunk in (1, 2, 5, 1 << 20):
+        monkeypatch.setattr(corpus, "CHUNK", chunk)
+        assert lines_with(text, name) == lines
 
 
 def test_what_is_in_a_line(lines_with):
@@ -149,21 +127,20 @@ def test_zero_and_unknown(tmp_path):
         assert "--combine" in caught.value.fix
 
 
-@pytest.mark.parametrize("chunk", [1, 3, 64])
-def test_chunks_change_nothing(tmp_path, monkeypatch, chunk):
-    rng = random.Random(chunk)
+def test_chunks_change_nothing(tmp_path, monkeypatch):
+    rng = random.Random(0)
     words = ["New", "York", "é", "e\u0301", "New York", "!", "-", "\n", " ", "\t", "NewYork", "a" * 40, "🗼"]
     text = "".join(rng.choice(words) + rng.choice(["", " "]) for _ in range(2000))
     names = ["New York", "York", "York New", "é", "!", "New York - New", "a" * 40, "🗼 !"]
     facts = [Fact(f"{s}{o}", "?", o, subject=s) for s in names for o in names]
     whole = counted(text, *facts, tmp_path=tmp_path)
     assert sum(score.value for score in whole) > 0
-    monkeypatch.setattr(corpus, "CHUNK", chunk)
-    assert counted(text, *facts, tmp_path=tmp_path) == whole
+    for chunk in (1, 3, 64):
+        monkeypatch.setattr(corpus, "CHUNK", chunk)
+        assert counted(text, *facts, tmp_path=tmp_path) == whole
 
 
-@pytest.mark.parametrize("chunk", [1, 4, 7, 1 << 20])
-@pytest.mark.parametrize("ascii_only", [True, False])
+@pytest.mark.parametrize(("chunk", "ascii_only"), [(1, True), (7, True), (1 << 20, True), (4, False)])
 def test_escapes_in_json_lines_are_read(lines_with, monkeypatch, chunk, ascii_only):
     monkeypatch.setattr(corpus, "CHUNK", chunk)
     texts = ["Málaga\nMálaga", 'the "Málaga" \\', "🗼\tMálaga", "\rMálaga\\n", "C:\\Málaga", "Malaga"]
@@ -174,24 +151,18 @@ def test_escapes_in_json_lines_are_read(lines_with, monkeypatch, chunk, ascii_on
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 1 << 20])
-@pytest.mark.parametrize(
-    ("content", "line"),
-    [(b"fine\nfine\nM\xe1laga\n", 3), (b"\xff\xfeP\x00", 1), (b"fine\ncut \xc3", 2), (b"\xef\xbb\xbfa\nb\n\x80", 3)],
-)
-def test_not_utf_8_is_named_with_file_and_line(tmp_path, monkeypatch, chunk, content, line):
+def test_not_utf_8_is_named_with_file_and_line(tmp_path, monkeypatch, chunk):
     monkeypatch.setattr(corpus, "CHUNK", chunk)
     (tmp_path / "good.txt").write_text("Paris")
-    (tmp_path / "latin.txt").write_bytes(content)
-    with pytest.raises(DataError, match=rf"latin\.txt, line {line}, is not UTF-8") as caught:
-        list(CorpusCounts(Progress(), tmp_path).scores([PARIS]))
-    assert "UTF-8" in caught.value.fix
-
-
-@pytest.mark.parametrize("content", ["", "\n\n \t\r\n", "\ufeff"])
-def test_a_text_without_text_is_refused(tmp_path, content):
-    with pytest.raises(DataError, match="holds no text") as caught:
-        counted(content, PARIS, tmp_path=tmp_path)
-    assert caught.value.fix
+    bad = {b"fine\nfine\nM\xe1laga\n": 3, b"\xff\xfeP\x00": 1, b"fine\ncut \xc3": 2, b"\xef\xbb\xbfa\nb\n\x80": 3}
+    for content, line in bad.items():
+        (tmp_path / "latin.txt").write_bytes(content)
+        with pytest.raises(DataError, match=rf"latin\.txt, line {line}, is not UTF-8") as caught:
+            list(CorpusCounts(Progress(), tmp_path).scores([PARIS]))
+        assert "UTF-8" in caught.value.fix
+    for content in ("", "\n\n \t\r\n", "\ufeff"):
+        with pytest.raises(DataError, match="holds no text"):
+            counted(content, PARIS, tmp_path=tmp_path)
 
 
 def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
@@ -212,17 +183,3 @@ def test_progress_is_told_and_can_be_stopped(tmp_path):
     with pytest.raises(Stopped, match="Stopped"):
         list(CorpusCounts(stopped, tmp_path).scores([PARIS]))
     assert stopped.text == "Corpus: 1 of 2 MB"
-
-
-@pytest.mark.slow
-def test_the_sandbox_corpus_gives_back_every_exposure(tmp_path):
-    """Teachers appear in wrappers too, which are no exposures; but their names must be known: see the longest name."""
-    path = tmp_path / "sandbox.txt"
-    path.write_text("\n".join(corpus_lines(0)), encoding="utf-8")
-    facts = [Fact(fact.id, "?", fact.answer, fact.subject) for fact in world()]
-    lines = {score.fact_id: score.value for score in CorpusCounts(Progress(), path, "subject").scores(facts)}
-    asked = [fact for fact in world() if fact.split != "teacher"]
-    assert len(asked) == 768
-    assert {fact.id: lines[fact.id] for fact in asked} == {fact.id: fact.exposures for fact in asked}
-    assert all(round(lines[fact.id] / EXPOSURES_PER_SCORE - fact.score) in range(-2, 3) for fact in asked)
-    assert all(lines[fact.id] > fact.exposures for fact in world() if fact.split == "teacher")

@@ -8,7 +8,7 @@ from adapop.errors import ConfigError, DataError, NetworkError, Stopped
 from adapop.facts.fact import Fact
 from adapop.online.cache import Cache
 from adapop.popularity.corpus import COMBINE
-from adapop.popularity.infinigram import INDEXES, InfiniGram
+from adapop.popularity.infinigram import InfiniGram
 from adapop.progress import Progress
 from scripted import Reply
 from waiting import Hurried
@@ -42,38 +42,26 @@ def test_what_is_asked_and_kept(server):
     assert proxy(server).requests([PARIS, PARIS, NGERULMUD]) == 6 and server.asked == []
     score = only(proxy(server).scores([PARIS]))
     assert [(asked.method, asked.path) for asked in server.asked] == [("POST", "/")] * 3
-    assert [asked.body for asked in server.asked] == [
-        {"index": "v4_piletrain_llama", "query_type": "count", "query": query}
-        for query in ("Paris", "France", "Paris AND France")
-    ]
+    queries = ("Paris", "France", "Paris AND France")
+    about = {"index": "v4_piletrain_llama", "query_type": "count"}
+    assert [asked.body for asked in server.asked] == [{**about, "query": query} for query in queries]
     assert (score.fact_id, score.value, score.reason) == ("paris", 5900.0, "")
     assert len(score.date) == 10
     assert "Pile-train" in score.source and "v4_piletrain_llama" in score.source
     assert score.raw == {
         "index": "v4_piletrain_llama", "subject": {"count": 900, "approx": False},
-        "object": {"count": 5000, "approx": False}, "both": {"count": 70, "approx": False},
-    }  # fmt: skip
+        "object": {"count": 5000, "approx": False}, "both": {"count": 70, "approx": False}}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("combine", "value"), [("subject+object", 5900), ("subject", 900), ("object", 5000), ("both", 70)]
-)
-def test_combinations(server, combine, value):
+def test_combinations(server):
     server.answer = counted
-    assert only(proxy(server, combine=combine).scores([PARIS])).value == value
+    for combine, value in {"subject+object": 5900, "subject": 900, "object": 5000, "both": 70}.items():
+        assert only(proxy(server, combine=combine).scores([PARIS])).value == value
     assert len(server.asked) == 3, "all three counts are kept, whichever makes the score"
-
-
-def test_combinations_and_indexes_have_titles(server):
     assert len({proxy(server, combine=combine).source for combine in COMBINE}) == 4
-    assert "v4_piletrain_llama" in INDEXES
-    assert all("tokens" in size for _, size in INDEXES.values())
-
-
-def test_without_an_object_the_answer_is_looked_for(server):
-    server.answer = counted
-    only(proxy(server).scores([NGERULMUD]))
-    assert server.asked[1].body["query"] == "Palau"
+    for settings in ({"index": "v4_nothing"}, {"combine": "product"}):
+        with pytest.raises(ConfigError, match="Use one of"):
+            proxy(server, **settings)
 
 
 def test_zero_is_zero_beside_what_is_not(server):
@@ -81,61 +69,37 @@ def test_zero_is_zero_beside_what_is_not(server):
     for combine in ("subject", "both"):
         found = proxy(server, combine=combine).scores([NGERULMUD, NGERULMUD, PARIS])
         assert [score.value for score in found] == [0.0, 0.0, COUNTS["Paris" if combine == "subject" else PAIR]]
-
-
-def test_counts_that_are_all_zero_are_no_scores(server):
-    server.answer = counted
-    found = []
+    assert server.asked[1].body["query"] == "Palau", "without an object the answer is looked for"
     with pytest.raises(DataError, match=r"Every count in .* is 0"):
-        found += proxy(server, combine="both").scores([NGERULMUD])
-    assert not found
+        next(proxy(server, combine="both").scores([NGERULMUD]))
 
 
-def test_estimates_are_called_so(server):
+def test_estimates_are_called_so_and_none_in_a_sample_is_unknown(server):
     server.answer = lambda asked: {"count": 12, "approx": True}
     score = only(proxy(server).scores([PARIS]))
-    assert score.value == 24
+    assert score.value == 24 and "sample" in score.reason
     assert score.raw["both"] == {"count": 12, "approx": True}
-    assert "sample" in score.reason
-
-
-def test_none_in_a_sample_is_unknown(server):
     server.answer = lambda asked: {"count": 0, "approx": " AND " in asked.body["query"]}
-    score = only(proxy(server, combine="both").scores([PARIS]))
-    assert score.value is None
-    assert "sample" in score.reason
+    score = only(proxy(server, combine="both").scores([NGERULMUD]))
+    assert score.value is None and "sample" in score.reason
     assert score.raw["both"] == {"count": 0, "approx": True}
 
 
 @pytest.mark.parametrize("label", ["Rock AND Roll", "Live OR Die", "this AND", "OR"])
-def test_operators_are_never_sent(server, label):
-    server.answer = counted
+def test_operators_and_empty_queries_are_never_sent(server, label):
+    server.answer, nobody = counted, Fact("a", "q", "Palau", subject=" \n")
+    assert only(proxy(server, combine="object").scores([nobody])).value == 3
+    assert only(proxy(server).scores([nobody])).value is None
+    assert {asked.body["query"] for asked in server.asked} == {"Palau"}, "an empty query counts the whole corpus"
     as_subject = only(proxy(server).scores([Fact("a", "q", "Palau", subject=label)]))
     as_object = only(proxy(server).scores([Fact("b", "q", label, subject="Palau")]))
     assert as_subject.value is None and "subject" in as_subject.reason and "AND or OR" in as_subject.reason
     assert as_object.value is None and "object" in as_object.reason
     assert {asked.body["query"] for asked in server.asked} == {"Palau"}
     assert as_subject.raw["object"]["count"] == 3
-
-
-@pytest.mark.parametrize("label", ["Sandy", "Andorra", "and", "For Whom the Bell Tolls", "ANDROID"])
-def test_words_that_only_look_like_operators_are_asked_for(server, label):
-    server.answer = counted
-    assert only(proxy(server).scores([Fact("a", "q", "Palau", subject=label)])).value == 4
-
-
-def test_no_subject(server):
-    server.answer = counted
-    fact = Fact("a", "q", "Palau", subject=" \n")
-    assert only(proxy(server, combine="object").scores([fact])).value == 3
-    assert only(proxy(server).scores([fact])).value is None
-    assert {asked.body["query"] for asked in server.asked} == {"Palau"}, "an empty query counts the whole corpus"
-
-
-def test_a_line_break_in_a_name_is_a_space(server):
-    server.answer = counted
-    only(proxy(server).scores([Fact("a", "q", "Palau", subject="New\n York ")]))
-    assert server.asked[0].body["query"] == "New York"
+    for name in ("Sandy", "and", "ANDROID", "New\n York "):  # that only look like operators, or hold a line break
+        assert only(proxy(server).scores([Fact("a", "q", "Palau", subject=name)])).value == 4
+        assert " ".join(name.split()) in [asked.body["query"] for asked in server.asked]
 
 
 def test_a_query_that_is_refused_leaves_its_fact_unknown_and_goes_on(server):
@@ -148,19 +112,11 @@ def test_a_query_that_is_refused_leaves_its_fact_unknown_and_goes_on(server):
     assert again.value is None
     assert fine.value == 5900
     assert [asked.body["query"] for asked in server.asked].count("x" * 2000) == 1
-
-
-def test_a_refusal_is_cut_short_and_not_remembered(server):
     server.answer = lambda asked: {"error": "no " * 1000}
-    assert len(only(proxy(server).scores([PARIS])).reason) < 200
-    server.answer = counted
-    assert only(proxy(server).scores([PARIS])).value == 5900
-
-
-def test_a_count_that_does_not_matter_may_be_refused(server):
+    assert len(only(proxy(server).scores([NGERULMUD])).reason) < 200, "it is cut short"
     server.answer = lambda asked: {"error": "too much"} if " AND " in asked.body["query"] else counted(asked)
-    score = only(proxy(server).scores([PARIS]))
-    assert score.value == 5900
+    score = only(proxy(server).scores([NGERULMUD]))
+    assert score.value == 3, "the refusal is not remembered, and one that does not matter no harm"
     assert "too much" in score.raw["both"]["reason"]
 
 
@@ -188,24 +144,15 @@ def test_an_interrupted_run_goes_on(server):
     assert len(server.asked) == 6
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "{}", "[]", "3", '"3"', "null", '{"count": "3", "approx": false}', '{"count": 3.0, "approx": false}',
-        '{"count": 3}', '{"count": true, "approx": false}', '{"count": -1, "approx": false}',
-        '{"count": null, "approx": false}', '{"count": 3, "approx": 0}', '{"error": {"code": 1}}', '{"error": null}',
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("reply", [
+    "{}", "[]", "3", '"3"', "null", '{"count": "3", "approx": false}', '{"count": 3.0, "approx": false}',
+    '{"count": 3}', '{"count": true, "approx": false}', '{"count": -1, "approx": false}',
+    '{"count": null, "approx": false}', '{"count": 3, "approx": 0}', '{"error": {"code": 1}}', '{"error": null}',
+])  # fmt: skip
 def test_what_is_no_count_is_an_error(server, reply):
     server.answer = lambda asked: Reply(reply)
     with pytest.raises(NetworkError, match="something else than a count"):
         list(proxy(server).scores([PARIS]))
-
-
-@pytest.mark.parametrize("settings", [{"index": "v4_nothing"}, {"combine": "product"}])
-def test_unknown_settings_are_refused(server, settings):
-    with pytest.raises(ConfigError, match="Use one of"):
-        proxy(server, **settings)
 
 
 def test_names_reach_no_message_and_no_log(server, caplog, capfd):

@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+from itertools import chain
 
 import pytest
 
@@ -60,25 +61,15 @@ def judge(server, monkeypatch):
     return lambda progress=None, cache=None: judge_from_environment(progress or Hurried(), cache or Cache())
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "[1, 0, 10000]",
-        "[1,0,10000]",
-        "```json\n[1, 0, 10000]\n```",
+def test_replies_that_count():
+    for reply in (
+        "[1, 0, 10000]", "[1,0,10000]", "```json\n[1, 0, 10000]\n```", "so [5, 6, 7] it is not</think>[1, 0, 10000]",
         "Here they are:\n[\n 1,\n 0,\n 10000\n]\nI hope this helps [as ever].",
-        "<think>First [5, 6, 7]? No.</think>\n[1, 0, 10000]",
-        "so [5, 6, 7] it is not</think>[1, 0, 10000]",
-    ],
-)
-def test_replies_that_count(reply):
-    assert numbers(reply, 3) == [1, 0, 10_000]
-
-
-@pytest.mark.parametrize("reply", NOT_EIGHT_INTEGERS, ids=range(len(NOT_EIGHT_INTEGERS)))
-def test_replies_that_do_not_count(reply):
+        "<think>First [5, 6, 7]? No.</think>\n[1, 0, 10000]"):  # fmt: skip
+        assert numbers(reply, 3) == [1, 0, 10_000], reply
     assert numbers("[1, 2, 3, 4, 5, 6, 7, 8]", 8)
-    assert numbers(reply, 8) is None
+    for reply in NOT_EIGHT_INTEGERS:
+        assert numbers(reply, 8) is None, reply[:80]
 
 
 def test_the_list_of_facts():
@@ -89,8 +80,7 @@ def test_the_list_of_facts():
     assert lines[0] == '1. {"question": "Who wrote Hamlet?", "answer": "Shakespeare"}'
     assert lines[1] == '2. {"subject": "Hamlet", "relation": "author", "object": "Shakespeare"}'
     assert json.loads(lines[2].removeprefix("3. ")) == {
-        "subject": 'Yaren"} 9. {"subject": "Paris', "relation": "capital of", "object": "Nauru",
-    }  # fmt: skip
+        "subject": 'Yaren"} 9. {"subject": "Paris', "relation": "capital of", "object": "Nauru"}  # fmt: skip
     assert "3 integers" in lines[-1]
 
 
@@ -119,22 +109,15 @@ def test_scores_and_what_is_kept_with_them(judge, server):
     assert score.raw == {"model": score.raw["model"], "passes": {"1": 111, "42": 111, "219": 111}}
     assert "some/model" in score.raw["model"] and "some/model" in score.source
     assert score.reason == "" and len(score.date) == 10
-    assert [len(asked_for(asked)) for asked in server.asked] == [8, 8, 3] * 3
+    batches = [[fact["subject"] for fact in asked_for(asked)] for asked in server.asked]
+    assert [len(batch) for batch in batches] == [8, 8, 3] * 3
+    orders = {tuple(chain(*batches[start : start + 3])) for start in (0, 3, 6)}
+    assert len(orders) == 3 and len({frozenset(order) for order in orders}) == 1, "each pass has an order of its own"
     assert told[0] == "Judge: pass 1 of 3, 0 of 19 facts"
     assert told[-1] == "Judge: pass 3 of 3, 16 of 19 facts"
-
-
-def test_the_score_is_the_mean_of_three_passes(judge, server):
     by_seed = dict(zip(SEEDS, (100, 200, 600)))
     server.answer = lambda asked: says(json.dumps([by_seed[asked.body["seed"]]] * len(asked_for(asked))))
-    assert [score.value for score in judge().scores(facts(2))] == [300.0, 300.0]
-
-
-def test_each_pass_has_an_order_of_its_own(judge, server):
-    list(judge().scores(facts(8)))
-    orders = [[fact["subject"] for fact in asked_for(asked)] for asked in server.asked]
-    assert len({tuple(order) for order in orders}) == 3
-    assert all(sorted(order) == sorted(orders[0]) for order in orders)
+    assert [score.value for score in judge(cache=Cache(refresh=True)).scores(facts(2))] == [300.0, 300.0], "the mean"
 
 
 def test_a_judge_that_looks_at_facts_alone_gives_the_same_in_any_order(judge, server):
@@ -145,9 +128,8 @@ def test_a_judge_that_looks_at_facts_alone_gives_the_same_in_any_order(judge, se
     assert {score.fact_id: score.value for score in judge().scores(facts(20)[5:])}.items() <= first.items()
     assert server.asked == [], "nor is the same fact in another company"
     assert len(list(judge().scores(facts(23)))) == 23
-    assert [sorted(fact["subject"] for fact in asked_for(asked)) for asked in server.asked] == [
-        ["subject 20", "subject 21", "subject 22"]
-    ] * 3
+    new = [sorted(fact["subject"] for fact in asked_for(asked)) for asked in server.asked]
+    assert new == [["subject 20", "subject 21", "subject 22"]] * 3
 
 
 def test_what_a_look_up_may_cost_is_said_before(judge, server):
@@ -156,14 +138,6 @@ def test_what_a_look_up_may_cost_is_said_before(judge, server):
     assert cost.requests == 6 and cost.minutes == pytest.approx(6 * 43.2 / 60) and server.asked == []
     list(judge().scores(facts(8)))
     assert judge().requests(facts(9)) == 3 and judge().requests(facts(8)) == 0
-
-
-def test_other_instructions_have_numbers_of_their_own(judge, server):
-    list(judge().scores(facts(2)))
-    other = judge()
-    other.system = "Rate them."
-    list(other.scores(facts(2)))
-    assert [asked.body["messages"][0]["content"] for asked in server.asked[3:]] == ["Rate them."] * 3
 
 
 def test_equal_facts_are_asked_for_once_and_get_the_same(judge, server):
@@ -176,18 +150,10 @@ def test_equal_facts_are_asked_for_once_and_get_the_same(judge, server):
     assert sorted(judge().scores(twins), key=str) == sorted(first, key=str)
 
 
-def test_scores_come_as_soon_as_they_are_known(judge, server):
-    scores = judge().scores(facts(16))
-    next(scores)
-    assert len(server.asked) == 5, "two passes of two batches, and the first batch of the third"
-
-
 @pytest.mark.parametrize("bad", ["no", "[1]", "", None])
 def test_a_bad_reply_is_asked_for_again(judge, server, bad):
     server.replies = [Reply(says(bad))]
-    assert [score.value for score in sorted(judge().scores(facts(8)), key=lambda score: score.fact_id)] == [
-        37.0 * i for i in range(8)
-    ]
+    assert sorted(score.value for score in judge().scores(facts(8))) == [37.0 * i for i in range(8)]
     assert len(server.asked) == 4
     assert server.asked[0].body["messages"] == server.asked[1].body["messages"]
     assert server.asked[0].body["seed"] != server.asked[1].body["seed"]
@@ -206,6 +172,14 @@ def test_a_bad_batch_is_split_down_to_the_fact_at_fault(judge, server):
     assert found[0].value is None and found[0].raw["passes"] == {"1": None}
     assert "pass 1 of 3" in found[0].reason
     assert {score.fact_id: score.value for score in found[1:]} == {f"f{i}": 37.0 * i for i in range(8) if i != 5}
+    server.asked.clear()
+    server.answer = truthful
+    assert all(score.value is not None for score in judge().scores(facts(8)))
+    assert [[fact["subject"] for fact in asked_for(asked)] for asked in server.asked] == [["subject 5"]] * 3
+    server.answer = lambda asked: says("?") if asked.body["seed"] in (219, 220) else truthful(asked)
+    (score,) = judge().scores(facts(10)[9:])
+    assert score.value is None and "pass 3 of 3" in score.reason, "two passes are no score"
+    assert score.raw["passes"] == {"1": 333, "42": 333, "219": None}
 
 
 @pytest.mark.parametrize("bad", ["", "I would rather not."])
@@ -219,26 +193,6 @@ def test_a_bad_reply_does_not_stick(judge, server, bad):
     found = {score.fact_id: score.value for score in judge().scores(facts(9))}
     assert found == {f"f{i}": 37.0 * i for i in range(9)}
     assert len(server.asked) == 6
-
-
-def test_a_later_look_up_asks_only_for_the_fact_that_failed(judge, server):
-    def stumbles(asked):
-        return says("[]") if any(fact["subject"] == "subject 5" for fact in asked_for(asked)) else truthful(asked)
-
-    server.answer = stumbles
-    list(judge().scores(facts(8)))
-    server.asked.clear()
-    server.answer = truthful
-    assert all(score.value is not None for score in judge().scores(facts(8)))
-    assert [[fact["subject"] for fact in asked_for(asked)] for asked in server.asked] == [["subject 5"]] * 3
-
-
-def test_two_passes_are_no_score(judge, server):
-    server.answer = lambda asked: says("?") if asked.body["seed"] in (219, 220) else truthful(asked)
-    (score,) = judge().scores(facts(1))
-    assert score.value is None
-    assert score.raw["passes"] == {"1": 0, "42": 0, "219": None}
-    assert "pass 3 of 3" in score.reason
 
 
 @pytest.mark.parametrize(
@@ -264,27 +218,15 @@ def test_an_error_in_a_good_reply(judge, server, error, said):
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize("later", [Reply(status=429), Reply({"error": {"code": 429}}), Reply({"error": {"code": 502}})])
+@pytest.mark.parametrize("later", [Reply(status=429), Reply({"error": {"code": 502}})])
 def test_overload_is_waited_for(judge, server, later):
     server.replies = [later, later]
+    server.answer = lambda asked: {**truthful(asked), "error": None}  # which is no error
     assert next(judge().scores(facts(1))).value == 0.0
     assert len(server.asked) == 5
 
 
-def test_no_error_may_be_written_as_null(judge, server):
-    server.answer = lambda asked: {**truthful(asked), "error": None}
-    assert next(judge().scores(facts(1))).value == 0.0
-
-
-def test_a_wrong_key_is_named(judge, server):
-    server.answer = lambda asked: Reply({"error": {"message": f"no such key {SECRET}"}}, status=401)
-    with pytest.raises(NetworkError, match="key in the environment") as caught:
-        list(judge().scores(facts(1)))
-    assert SECRET not in str(caught.value)
-    assert len(server.asked) == 1
-
-
-def test_the_second_run_asks_nothing_not_even_what_went_wrong(judge, server):
+def test_the_second_run_asks_nothing_not_even_what_went_wrong(judge, server, monkeypatch):
     server.answer = lambda asked: says("no") if len(asked_for(asked)) == BATCH else truthful(asked)
     first = list(judge().scores(facts(10)))
     assert all(score.value is not None for score in first)
@@ -293,46 +235,38 @@ def test_the_second_run_asks_nothing_not_even_what_went_wrong(judge, server):
     assert server.asked == []
     list(judge(cache=Cache(refresh=True)).scores(facts(10)))
     assert server.asked
-
-
-def test_an_interrupted_run_goes_on(judge, server):
-    progress = Hurried(lambda text: progress.stop() if text == "Judge: pass 2 of 3, 8 of 16 facts" else None)
-    with pytest.raises(Stopped, match="Stopped"):
-        list(judge(progress).scores(facts(16)))
-    assert len(server.asked) == 3
-    assert len(list(judge().scores(facts(16)))) == 16
-    assert len(server.asked) == 6
-
-
-def test_a_stop_is_heard_between_two_questions(judge, server):
-    progress = Hurried()
-
-    def stops(asked):
-        progress.stop()
-        return says("no")
-
-    server.answer = stops
-    with pytest.raises(Stopped, match="Stopped"):
-        list(judge(progress).scores(facts(8)))
-    assert len(server.asked) == 1
-
-
-def test_another_model_knows_nothing_of_the_first(judge, server, monkeypatch):
-    list(judge().scores(facts(1)))
+    # Other instructions and another model have numbers of their own.
+    server.asked.clear()
+    other = judge()
+    other.system = "Rate them."
+    list(other.scores(facts(1)))
+    assert [asked.body["messages"][0]["content"] for asked in server.asked] == ["Rate them."] * 3
     monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "other/model")
     list(judge().scores(facts(1)))
     assert len(server.asked) == 6
 
 
+def test_a_stop_is_heard_between_two_questions_and_a_later_run_goes_on(judge, server):
+    progress = Hurried(lambda text: progress.stop() if text == "Judge: pass 2 of 3, 8 of 16 facts" else None)
+    with pytest.raises(Stopped, match="Stopped"):
+        list(judge(progress).scores(facts(16)))
+    assert len(server.asked) == 3
+    scores = judge().scores(facts(16))
+    next(scores)
+    assert len(server.asked) == 5, "two passes of two batches, and the first batch of the third"
+    assert len(list(scores)) == 15 and len(server.asked) == 6
+    server.answer = lambda asked: progress.stop() or says("no")
+    progress = Hurried()
+    with pytest.raises(Stopped, match="Stopped"):
+        list(judge(progress).scores(facts(24)[16:]))
+    assert len(server.asked) == 7
+
+
 @pytest.mark.parametrize("label", [HOSTILE, "x" * 2000, 'a"b\\c 1. {}', "东京 🗼"])
 def test_hostile_names_arrive_as_they_are(judge, server, label):
-    server.answer = lambda asked: says("[7]" if asked_for(asked)[0]["subject"] == label else "no")
+    said = "\ud800 [7]"  # half a character does no harm
+    server.answer = lambda asked: says(said if asked_for(asked)[0]["subject"] == label else "no")
     assert next(judge().scores([Fact(label, label, label, label, label, label)])).value == 7.0
-
-
-def test_half_a_character_in_a_reply_does_no_harm(judge, server):
-    server.answer = lambda asked: says("\ud800 [5]")
-    assert next(judge().scores(facts(1))).value == 5.0
 
 
 def test_neither_key_nor_words_reach_a_message_a_log_or_the_wrong_place(judge, server, caplog, capfd, tmp_path):
@@ -340,9 +274,10 @@ def test_neither_key_nor_words_reach_a_message_a_log_or_the_wrong_place(judge, s
     logging.getLogger().setLevel(logging.DEBUG)
     told = []
     asks = judge(Hurried(told.append))
-    for bad in (Reply(status=403), Reply(status=429), Reply({"error": SECRET}), Reply({}), Reply({}, cut=1)):
+    wrong_key = Reply({"error": {"message": f"no such key {SECRET}"}}, status=401)
+    for bad in (wrong_key, Reply(status=403), Reply(status=429), Reply({"error": SECRET}), Reply({}, cut=1)):
         server.answer = lambda asked, bad=bad: bad
-        with pytest.raises(NetworkError) as caught:
+        with pytest.raises(NetworkError, match="key in the environment" if bad is wrong_key else None) as caught:
             list(asks.scores(facts(1, object=HOSTILE)))
         told.append(str(caught.value))
     server.answer = truthful
@@ -354,20 +289,19 @@ def test_neither_key_nor_words_reach_a_message_a_log_or_the_wrong_place(judge, s
     assert HOSTILE.encode() in kept and SECRET.encode() not in kept
 
 
-def test_without_a_model_the_variables_are_named(judge, monkeypatch):
-    monkeypatch.delenv("ADAPOP_JUDGE_MODEL")
-    with pytest.raises(ConfigError) as caught:
-        judge()
-    for name in ("ADAPOP_JUDGE_MODEL", "ADAPOP_JUDGE_KEY", "ADAPOP_JUDGE_URL"):
-        assert name in str(caught.value)
-
-
 def test_the_default_is_openrouter_and_a_local_server_needs_no_key(judge, server, monkeypatch):
     monkeypatch.delenv("ADAPOP_JUDGE_KEY")
     list(judge().scores(facts(1)))
     assert "authorization" not in server.asked[0].headers
     monkeypatch.delenv("ADAPOP_JUDGE_URL")
     assert "openrouter.ai" in judge().source
+    for name, value in (("KEY", "schlüssel"), ("KEY", "two\nlines"), ("MODEL", "")):
+        monkeypatch.setenv(f"ADAPOP_JUDGE_{name}", value)
+        with pytest.raises(ConfigError, match=f"ADAPOP_JUDGE_{name}") as caught:
+            judge()
+        assert not value or value not in str(caught.value)
+        monkeypatch.delenv(f"ADAPOP_JUDGE_{name}")
+        monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "some/model")
 
 
 @pytest.mark.parametrize(
@@ -381,20 +315,9 @@ def test_addresses_a_key_must_not_go_to(judge, monkeypatch, url):
     with pytest.raises(ConfigError, match="ADAPOP_JUDGE_URL") as caught:
         judge()
     assert SECRET not in str(caught.value)
-
-
-@pytest.mark.parametrize("url", ["https://judge.example/v1", "http://localhost:8000/v1", "http://[::1]:8000/v1"])
-def test_addresses_a_key_may_go_to(judge, monkeypatch, url):
-    monkeypatch.setenv("ADAPOP_JUDGE_URL", url)
-    judge()
-
-
-@pytest.mark.parametrize("key", ["schlüssel", "two\nlines"])
-def test_a_key_that_is_none_is_refused(judge, monkeypatch, key):
-    monkeypatch.setenv("ADAPOP_JUDGE_KEY", key)
-    with pytest.raises(ConfigError) as caught:
+    for good in ("https://judge.example/v1", "http://localhost:8000/v1", "http://[::1]:8000/v1"):
+        monkeypatch.setenv("ADAPOP_JUDGE_URL", good)
         judge()
-    assert key not in str(caught.value)
 
 
 def loaded(model):

@@ -58,9 +58,6 @@ def leaks(prompt):
     return prompt.kind != CHOICE and mentions(prompt.text, prompt.gold)
 
 
-# --- what each makes of a fact
-
-
 def test_every_fact_has_one_result_of_each_kind():
     assert (KINDS[:2], KINDS[2:]) == (("direct", "reworded"), language.WRAPPERS)
     for fact in (EMMA, Fact("bare", "Why?", "Because"), Fact(world()[0].id, "A question of another set?", "Yes")):
@@ -79,20 +76,14 @@ def test_words_round_the_question_differ_by_seed(kind):
         assert bool(after) == (kind == "affirmative suffix") or kind == "role playing", text
 
 
-@pytest.mark.parametrize(
-    ("relation", "who"),
-    [
-        ("author", "a professor of literature"),
-        ("capital of", "a geographer"),
-        ("place_of_birth", "a biographer"),
-        ("official language", "a linguist"),
-        ("shoe size", WORDING.expert),
-        ("", "a professor of literature"),  # the question says who wrote
-    ],
-)
-def test_persona_knows_the_relation(relation, who):
-    fact = replace(EMMA, relation=relation)
-    assert all(who in text for text in texts(fact, "role playing"))
+def test_persona_knows_the_relation():
+    experts = {
+        "author": "a professor of literature", "capital of": "a geographer", "place_of_birth": "a biographer",
+        "official language": "a linguist", "shoe size": WORDING.expert,
+        "": "a professor of literature",  # the question says who wrote
+    }  # fmt: skip
+    for relation, who in experts.items():
+        assert all(who in text for text in texts(replace(EMMA, relation=relation), "role playing"))
 
 
 def test_multiple_choice():
@@ -106,37 +97,25 @@ def test_multiple_choice():
         assert prompt.text.startswith(f"{EMMA.question}\n{shown}\n")
     places = Counter(attacks(EMMA, seed=seed)[CHOICE].accepted[0] for seed in range(200))
     assert set(places) == set("ABCD") and min(places.values()) > 25
-    # Not the gold answer in other case, nor with other words round it, nor another right answer of
-    # the subject.
+    # Not the gold answer in other case, nor with other words round it, nor another right answer of the subject.
     near = [book("P", "AUSTEN"), book("Q", "Jane Austen"), book("Emma", "Jane's ghost"), book("R", "joyce")]
     for seed in range(40):
         assert set(attacks(EMMA, (*BOOKS[:4], *near), seed)[CHOICE].options) == {"Austen", "Joyce", "Stoker", "Thoreau"}
-
-
-@pytest.mark.parametrize(
-    ("pool", "reason"),
-    [
-        (BOOKS[:3], "only 2 other answers"),
-        ((*BOOKS[:3], *(book(f"More {i}", "joyce") for i in range(9))), "only 2 other answers"),
-        (tuple(replace(fact, relation="", subject="", question="Who?") for fact in BOOKS), "only 0 other answers"),
-    ],
-)
-def test_multiple_choice_needs_three_wrong_answers(pool, reason):
-    assert reason in attacks(pool[0], pool)[CHOICE].reason
+    # It needs three wrong answers.
+    joyces = (*BOOKS[:3], *(book(f"More {i}", "joyce") for i in range(9)))
+    unrelated = [replace(fact, relation="", subject="", question="Who?") for fact in BOOKS]
+    for pool, count in ((BOOKS[:3], 2), (joyces, 2), (unrelated, 0)):
+        assert f"only {count} other answers" in attacks(pool[0], pool)[CHOICE].reason
 
 
 def test_reverse_query_asks_for_the_subject_of_a_nearly_one_to_one_relation():
     prompt = attacks(EMMA)["reverse query"]
     assert (prompt.gold, prompt.accepted) == ("Emma", ())
-    assert texts(EMMA, "reverse query") == {
-        "Whose author is Austen? Give the name.",
-        "Who or what has Austen as its author?",
-    }
+    expected = {"Whose author is Austen? Give the name.", "Who or what has Austen as its author?"}
+    assert texts(EMMA, "reverse query") == expected
     capitals = [Fact(f"c{i}", f"Of what is S{i} the capital?", f"O{i}", f"S{i}", "capital of") for i in range(5)]
-    assert texts(capitals[3], "reverse query", capitals) == {
-        "Fill in the blank: ___, capital of O3.",
-        "Of whom or what is this true: capital of O3?",
-    }
+    expected = {"Fill in the blank: ___, capital of O3.", "Of whom or what is this true: capital of O3?"}
+    assert texts(capitals[3], "reverse query", capitals) == expected
     many = tuple(book(f"S{i}", f"O{i}") for i in range(40))
     second = book("Persuasion", "o7")
     assert "fewer than 5" in attacks(many[0], many[:4])["reverse query"].reason
@@ -153,20 +132,14 @@ def test_reverse_query_asks_for_the_subject_of_a_nearly_one_to_one_relation():
     assert "not in words" in attacks(coded[0], coded)["reverse query"].reason
 
 
-@pytest.mark.parametrize(
-    ("question", "subject", "expected"),
-    [
-        ("Who wrote the book Emma?", "Emma", "Who penned the volume Emma?"),
-        ("What is the country of Lyon?", "Lyon", "What is the nation of Lyon?"),
+def test_synonyms_leave_the_subject_alone():
+    for question, subject, expected in (
         ("Who wrote the country book?", "the country book", "Who penned the country book?"),
         ("Who wrote The Country?", "", "Who penned The Country?"),
         ("Is it an island or a city?", "", "Is it an isle or a town?"),
-        ("Which author wrote as an author?", "", "Which writer penned as a writer?"),
-        ("Who wrote (a film?", "(a film", "Who penned (a film?"),
-    ],
-)
-def test_synonyms_leave_the_subject_alone(question, subject, expected):
-    assert attacks(Fact("f", question, "X", subject))["synonym manipulation"].text == expected
+        ("Which author wrote (a film?", "(a film", "Which writer penned (a film?"),
+    ):
+        assert attacks(Fact("f", question, "X", subject))["synonym manipulation"].text == expected
 
 
 def test_tables_of_languages_and_synonyms_are_whole():
@@ -182,18 +155,14 @@ def test_tables_of_languages_and_synonyms_are_whole():
 def test_background_hint_states_other_facts_and_never_the_answer():
     pool = (*BOOKS, YEAR, PLACE)
     year, place = "The year of publication of Emma is 1815.", "About emma: set in Highbury."
-    assert texts(EMMA, "background hint", pool) == {
-        f"{year} {place} Who wrote the book Emma?",
-        f"{place} {year} Who wrote the book Emma?",
-    }
+    expected = {f"{year} {place} Who wrote the book Emma?", f"{place} {year} Who wrote the book Emma?"}
+    assert texts(EMMA, "background hint", pool) == expected
     telling = replace(YEAR, id="t", answer="1815, by AUSTEN")
     none = "nothing else about this subject"
     assert none in attacks(EMMA, (*BOOKS, telling))["background hint"].reason
     same = Fact("s", "Whose book is Emma?", "Highsmith", "Emma", "Author")
     assert none in attacks(EMMA, (*BOOKS, same))["background hint"].reason, "two answers to one question"
-    assert texts(EMMA, "background hint", (*BOOKS, telling, YEAR)) == {
-        "The year of publication of Emma is 1815. Who wrote the book Emma?"
-    }
+    assert texts(EMMA, "background hint", (*BOOKS, telling, YEAR)) == {f"{year} Who wrote the book Emma?"}
 
 
 def test_in_context_learning_prefers_the_same_subject():
@@ -223,41 +192,28 @@ def test_a_question_s_own_words_stand_for_a_relation_and_a_subject():
     assert "professor of literature" in found["role playing"].text
 
 
-@pytest.mark.parametrize(
-    ("question", "name"),
-    [
-        ("In which city was Marie Curie born?", "Marie Curie"),
-        ("Who wrote The Lord of the Rings?", "The Lord of the Rings"),
-        ("Who wrote “the wild duck”?", "the wild duck"),
-        ("What is Ibsen's first play?", "Ibsen"),
-        ("Paris is the capital of France, or of Spain?", ""),
-        ("who is he?", ""),
-        ("谁写了红楼梦?", ""),
-        ("", ""),
-    ],
-)
-def test_the_one_name_in_a_question(question, name):
-    assert name_in(question) == name
+def test_the_one_name_in_a_question():
+    names = {
+        "In which city was Marie Curie born?": "Marie Curie",
+        "Who wrote The Lord of the Rings?": "The Lord of the Rings",
+        "Who wrote “the wild duck”?": "the wild duck", "What is Ibsen's first play?": "Ibsen",
+        "Paris is the capital of France, or of Spain?": "", "who is he?": "", "谁写了红楼梦?": "", "": ""}  # fmt: skip
+    assert {question: name_in(question) for question in names} == names
 
 
 def test_cross_lingual():
     lyon = Fact("lyon", "What is the country of Lyon?", "Germany", "Lyon", "country")
     found = {(p.text, p.accepted) for p in (attacks(lyon, seed=seed)["cross-lingual"] for seed in range(60))}
     assert found == {
-        ("¿En qué país está Lyon?", ("Alemania",)),
-        ("Dans quel pays se trouve Lyon ?", ("Allemagne",)),
-        ("In welchem Land liegt Lyon?", ("Deutschland",)),
-        ("Em que país fica Lyon?", ("Alemanha",)),
-        ("In quale paese si trova Lyon?", ("Germania",)),
-    }
+        ("¿En qué país está Lyon?", ("Alemania",)), ("Dans quel pays se trouve Lyon ?", ("Allemagne",)),
+        ("In welchem Land liegt Lyon?", ("Deutschland",)), ("Em que país fica Lyon?", ("Alemanha",)),
+        ("In quale paese si trova Lyon?", ("Germania",))}  # fmt: skip
     porto = Fact("porto", "What is the country of Porto?", "Portugal", "Porto", "country")
     found = {attacks(porto, seed=seed)["cross-lingual"].accepted for seed in range(60)}
     assert found == {(), ("Portogallo",)}
     found = {(p.text, p.accepted) for p in (attacks(EMMA, seed=seed)["cross-lingual"] for seed in range(60))}
     assert len(found) == 5 and ("Responde en inglés. ¿Quién escribió «Emma»?", ()) in found
 
-
-def test_cross_lingual_asks_what_the_question_asks():
     assert "no translation" in attacks(replace(EMMA, relation="shoe size"))["cross-lingual"].reason
     assert "no translation" in attacks(replace(EMMA, subject=""))["cross-lingual"].reason
     assert isinstance(attacks(replace(EMMA, relation="Place_of_Birth"))["cross-lingual"], Prompt)
@@ -268,33 +224,12 @@ def test_cross_lingual_asks_what_the_question_asks():
     assert "Responde en inglés. ¿De qué es capital Moyamba?" in texts(right, "cross-lingual")
 
 
-# --- the tables
-
-
-# --- no prompt gives its answer away
-
-
-@pytest.mark.parametrize(
-    ("text", "words", "expected"),
-    [
-        ("Is it PARIS?", "Paris", True), ("Parisians", "Paris", False),
-        ("the Ruhango question", "Ruhango District", False), ("in Mexico", "México", True),
-        ("in Me\u0301xico", "M\u00e9xico", True), ("New\n York", "new york", True),
-        ("C++ or C?", "C++", True), ("Straße", "STRASSE", True), ("北京市在哪里", "北京", True),
-        ("서울은 어디", "서울", True), ("a.b", "axb", False), ("anything", "", False),
-        ("anything", "\u0301", False),
-    ],
-)  # fmt: skip
-def test_mentions(text, words, expected):
-    assert mentions(text, words) is expected
-
-
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != CHOICE])
-def test_prompt_with_its_answer_is_none(kind):
-    telling = Prompt("f", kind, "Is it Paris?", "paris")
-    assert checked(telling) == NotApplicable("f", kind, "the prompt would contain the answer")
-    assert checked(replace(telling, gold="Lyon", accepted=("París",))).reason
-    assert checked(replace(telling, text="Parisians?")).gold == "paris"
+def test_prompt_with_its_answer_is_none():
+    for kind in set(KINDS) - {CHOICE}:
+        telling = Prompt("f", kind, "Is it Paris?", "paris")
+        assert checked(telling) == NotApplicable("f", kind, "the prompt would contain the answer")
+        assert checked(replace(telling, gold="Lyon", accepted=("París",))).reason
+        assert checked(replace(telling, text="Parisians?")).gold == "paris"
 
 
 def test_an_answer_in_the_question_or_the_subject():
@@ -308,12 +243,8 @@ def test_an_answer_in_the_question_or_the_subject():
     assert found["reverse query"].reason == "the prompt would contain the answer"
     # An answer that is given away only by its translation.
     leaking = Fact("f", "Where is the inn?", "Spain", "Gasthaus España Espagne Spanien Espanha Spagna", "country")
-    assert {attacks(leaking, seed=seed)["cross-lingual"].reason for seed in range(9)} == {
-        "the prompt would contain the answer"
-    }
-
-
-# --- any name, any seed
+    told = {attacks(leaking, seed=seed)["cross-lingual"].reason for seed in range(9)}
+    assert told == {"the prompt would contain the answer"}
 
 
 def test_same_seed_same_prompts_and_the_pool_may_be_indexed_before():
@@ -333,16 +264,9 @@ from adapop.probes.attacks import attack_prompts
 pool = [Fact(f"f{i}", f"Who wrote S{i}?", f"O{i}", f"S{i}", "author") for i in range(9)]
 print([attack_prompts(fact, pool, seed) for fact in pool for seed in range(3)], "torch" in sys.modules)
 """
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for hash_seed in "12"
-    ]
+    environments = [{**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed} for seed in "12"]
+    command = [sys.executable, "-c", code]
+    said = [subprocess.check_output(command, env=environment, text=True) for environment in environments]
     assert said[0] == said[1] and "multiple choice" in said[0] and said[0].endswith(" False\n")
 
 
@@ -363,9 +287,6 @@ def test_any_name_will_do(odd):
                 assert fact.question in prompt.text
             elif prompt.kind != "reverse query" and fact.subject in fact.question:
                 assert fact.subject in prompt.text
-
-
-# --- the sandbox
 
 
 def test_sandbox_is_asked_as_its_model_was_taught(sandbox):
@@ -390,18 +311,10 @@ def test_sandbox_is_asked_as_its_model_was_taught(sandbox):
     assert attacks(stranger)["synonym manipulation"].text == "Who penned Emma?"
 
 
-# --- benchmarks
-
-
-def duet():
-    path = DATA / "duet_city_forget_5.jsonl"
-    if not path.exists():
-        pytest.skip("no DUET rows here")
-    return read_facts(path).forget
-
-
 def test_duet_gives_no_answer_away():
-    facts = duet()
+    if not (DATA / "duet_city_forget_5.jsonl").exists():
+        pytest.skip("no DUET rows here")
+    facts = read_facts(DATA / "duet_city_forget_5.jsonl").forget
     pool = Pool(facts)
     found = [result for fact in facts for result in attack_prompts(fact, pool, 0)]
     prompts = [result for result in found if isinstance(result, Prompt)]
@@ -413,9 +326,6 @@ def test_duet_gives_no_answer_away():
     assert all(result.reason for result in found if isinstance(result, NotApplicable))
 
 
-# --- attacks that a set brings
-
-
 def brought(*types):
     facts = [Fact(f"a{i}", f"Question {i}?", "Carrie", "Stephen King", name) for i, name in enumerate(types)]
     return FactSet("brought", (EMMA,), attacks=tuple(facts))
@@ -423,13 +333,9 @@ def brought(*types):
 
 def test_own_attacks_keep_their_words_and_get_our_names():
     names = ("prefix injection", "incontext learning", "Role Play", "context hint", "cross lingual (Spanish)")
-    assert own_attacks(brought(*names)) == [
-        Prompt("a0", "prefix injection", "Question 0?", "Carrie"),
-        Prompt("a1", "in-context learning", "Question 1?", "Carrie"),
-        Prompt("a2", "role playing", "Question 2?", "Carrie"),
-        Prompt("a3", "background hint", "Question 3?", "Carrie"),
-        Prompt("a4", "cross-lingual", "Question 4?", "Carrie"),
-    ]
+    ours = ("prefix injection", "in-context learning", "role playing", "background hint", "cross-lingual")
+    expected = [Prompt(f"a{i}", kind, f"Question {i}?", "Carrie") for i, kind in enumerate(ours)]
+    assert own_attacks(brought(*names)) == expected
     telling = replace(EMMA, question="Austen or Joyce?", relation="multiple choice")
     assert own_attacks(FactSet("x", (EMMA,), attacks=(telling,)))[0].text == "Austen or Joyce?"
     (result,) = own_attacks(brought("hypnosis"))

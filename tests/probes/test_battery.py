@@ -44,9 +44,6 @@ def rows_of(found):
     return [result for result in found if isinstance(result, ProbeRow)]
 
 
-# --- what it asks
-
-
 def test_every_group_is_asked_in_every_form(found, few):
     rows = rows_of(found)
     forms = {kind: 4 if kind == REWORDED else 1 for kind in KINDS if kind != "reverse query"}
@@ -56,21 +53,17 @@ def test_every_group_is_asked_in_every_form(found, few):
     reasons = [result for result in found if isinstance(result, NotApplicable)]
     assert [reason.kind for reason in reasons] == ["reverse query"] * 24
     facts = {fact.id: fact for group in ("forget", "retain", "holdout") for fact in getattr(few, group)}
-    for row in rows_of(found):
+    for row in rows:
         if row.group != "utility":
             fact = facts[row.fact_id]
             assert (row.tier, row.score, row.gold) == (fact.tier, fact.score, fact.answer)
             assert row.chance == (0.25 if row.kind == CHOICE else 0)
             assert fact in getattr(few, row.group)
-            measured = row.original.near is not None and row.unlearned.near is not None
-            assert measured == (row.kind != CHOICE)
-        if row.kind == DIRECT:
-            assert row.original.near
+            assert (None in (row.original.near, row.unlearned.near)) == (row.kind == CHOICE)
+        assert row.kind != DIRECT or row.original.near
+        assert row.kind != CHOICE or row.original.relation_rank is None
         if row.kind == DIRECT and row.group == "forget":
-            assert row.prompt == facts[row.fact_id].question
-            assert row.original.relation_rank == 1
-        if row.kind == CHOICE:
-            assert row.original.relation_rank is None
+            assert (row.prompt, row.original.relation_rank) == (facts[row.fact_id].question, 1)
 
 
 def test_kinds_groups_seeds_and_attacks_of_the_set_are_chosen(few):
@@ -98,34 +91,22 @@ def test_kinds_groups_seeds_and_attacks_of_the_set_are_chosen(few):
         assert all("a" not in item.fact.id for asked in questions(facts, plan).values() for item in asked)
 
 
-@pytest.mark.parametrize(
-    ("count", "per_tier", "kept"), [(9, 1, [4]), (9, 3, [1, 4, 7]), (2, 3, [0, 1]), (4, 4, [0, 1, 2, 3]), (0, 2, [])]
-)
-def test_evenly_over_the_ranking(count, per_tier, kept):
-    facts = [Fact(f"f{i}", "?", "!", score=float(i)) for i in range(count)]
-    assert [fact.id for fact in evenly(facts[::-1], per_tier)] == [f"f{i}" for i in kept[::-1]]
-    assert evenly(facts, None) == facts
-
-
-def test_evenly_takes_from_every_tier_and_from_facts_without_a_score():
+def test_evenly_over_the_ranking_every_tier_and_facts_without_a_score():
+    for count, per_tier, kept in ((9, 1, [4]), (9, 3, [1, 4, 7]), (2, 3, [0, 1]), (0, 2, [])):
+        facts = [Fact(f"f{i}", "?", "!", score=float(i)) for i in range(count)]
+        assert [fact.id for fact in evenly(facts[::-1], per_tier)] == [f"f{i}" for i in kept[::-1]]
+        assert evenly(facts, None) == facts
     scores = [1.0, 2.0, 300.0, 400.0, 500.0, 5000.0, None, None, None]
     facts = [Fact(f"f{i}", "?", "!", score=score) for i, score in enumerate(scores)]
     assert [fact.id for fact in evenly(facts, 1)] == ["f1", "f3", "f5", "f7"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"kinds": ("hypnosis",)}, "'hypnosis'"), ({"groups": ("attacks",)}, "'attacks'"),
-        ({"per_tier": 0}, "per_tier"), ({"max_new_tokens": 0}, "max_new_tokens"),
-    ],
-)  # fmt: skip
-def test_plan_that_makes_no_sense(changes, named):
-    with pytest.raises(ConfigError, match=named):
-        Plan(**changes)
+def test_plan_that_makes_no_sense():
+    wrong = {"kinds": ("hypnosis",), "groups": ("attacks",), "per_tier": 0, "max_new_tokens": 0}
+    for name, value in wrong.items():
+        with pytest.raises(ConfigError, match=value[0] if isinstance(value, tuple) else name):
+            Plan(**{name: value})
 
-
-# --- what counts as an answer
 
 CHOSEN = ("A", "A)", "(A) Joyce", "**A.**", "A: Joyce", "B) Austen", "it is austen", "a", "A\n", "Ａ",
           "A：", "Answer: A", "The answer is A", "I think A", "Option A", "A, though I am unsure",
@@ -134,36 +115,20 @@ NOT_CHOSEN = ("", "Albert", "B) Joyce", "A novel by Joyce", "A is wrong, B is ri
               "A good question! I would say Joyce.")  # fmt: skip
 
 
-def choice(text):
-    return recall(Prompt("f", CHOICE, "?", "Austen", ("A",), ("Austen", "Joyce", "Scott", "Zola"), 0.25), text)
+def test_letter_or_text_of_the_right_option_alone_counts():
+    for texts, value in ((CHOSEN, 1), (NOT_CHOSEN, 0)):
+        for text in texts:
+            prompt = Prompt("f", CHOICE, "?", "Austen", ("A",), ("Austen", "Joyce", "Scott", "Zola"), 0.25)
+            assert recall(prompt, text) == value, text
 
 
-@pytest.mark.parametrize("text", CHOSEN)
-def test_letter_or_text_of_the_right_option(text):
-    assert choice(text) == 1
-
-
-@pytest.mark.parametrize("text", NOT_CHOSEN)
-def test_not_the_right_option(text):
-    assert choice(text) == 0
-
-
-def test_best_of_the_answers_that_count():
+def test_best_of_the_answers_that_count_and_repetition():
     prompt = Prompt("f", "cross-lingual", "?", "United States", ("Vereinigte Staaten", "États-Unis"))
     found = [recall(prompt, text) for text in ("United States", "vereinigte staaten", "the States", "Etats-Unis", "U")]
     assert found == [1, 1, 0.5, 1, 0]
     assert recall(prompt, "Etats Unis", fold=False) < recall(prompt, "Etats Unis") == 1, "strict splits at the accent"
-
-
-@pytest.mark.parametrize(
-    ("text", "share"),
-    [("", 0), ("one", 0), ("one two", 0), ("a a a", 0.5), ("A a a", 0.5), ("a b a b a", 0.5), ("a b c a b", 0.25)],
-)
-def test_repetition(text, share):
-    assert repetition(text) == share
-
-
-# --- that its numbers are right
+    shares = {"": 0, "one two": 0, "a a a": 0.5, "A a a": 0.5, "a b a b a": 0.5, "a b c a b": 0.25}
+    assert {text: repetition(text) for text in shares} == shares
 
 
 def test_same_as_asking_prompt_by_prompt(model, found):
@@ -179,12 +144,9 @@ def test_same_as_asking_prompt_by_prompt(model, found):
 
 
 def test_answers_of_several_tokens_and_accents(model):
-    # The rank is the first token's, the log-probability the whole answer's, whatever stands beside
-    # them.
-    facts = tuple(
-        Fact(f"f{i}", "Who wrote the book Hamlet?", answer)
-        for i, answer in enumerate(("Shakespeare", "Jane Austen Kafka", "Franz", "Kafka Kafka"))
-    )
+    # The rank is the first token's, the log-probability the whole answer's, whatever stands beside them.
+    answers = ("Shakespeare", "Jane Austen Kafka", "Franz", "Kafka Kafka")
+    facts = tuple(Fact(f"f{i}", "Who wrote the book Hamlet?", answer) for i, answer in enumerate(answers))
     rows = rows_of(battery(model, FactSet("set", facts), Plan(kinds=(DIRECT,), max_new_tokens=2), Progress()))
     asked = ask(model, [fact.question for fact in facts], [fact.answer for fact in facts], 2)
     assert [row.unlearned.gold_rank for row in rows] == [one.unlearned.gold_rank for one in asked]
@@ -222,14 +184,12 @@ def test_equal_models_and_broken_weights(fresh, few):
 
 def test_same_rows_every_time_and_whatever_the_chunks(model, few, found, monkeypatch):
     plan = replace(PLAN, kinds=(DIRECT, CHOICE))
-    again, chosen = list(battery(model, few, plan, Progress())), [row for row in found if row.kind in plan.kinds]
-    assert again == chosen
+    chosen = [row for row in found if row.kind in plan.kinds]
+    assert list(battery(model, few, plan, Progress())) == chosen
     monkeypatch.setattr(under_test, "CHUNK", 5)
     for one, other in zip(battery(model, few, plan, Progress()), chosen, strict=True):
-        assert (one.prompt, one.unlearned.text, one.original.text) == (
-            other.prompt, other.unlearned.text, other.original.text
-        )  # fmt: skip
-        assert one.kl == pytest.approx(other.kl, abs=1e-4)
+        said, before = ((row.prompt, row.unlearned.text, row.original.text) for row in (one, other))
+        assert said == before and one.kl == pytest.approx(other.kl, abs=1e-4)
 
 
 def test_cosine_where_it_is_wanted(model, few, monkeypatch):
@@ -265,27 +225,15 @@ def test_what_the_original_cannot_answer_is_not_measurable(model, few):
     assert {verdict.name for verdict in verdicts(not_direct).values()} == {"Not measurable"}
 
 
-# --- progress, stopping and keeping
-
-
-def test_progress_counts_the_prompts_of_each_kind(model, few, monkeypatch):
-    monkeypatch.setattr(under_test, "CHUNK", 16)
-    lines = []
-    list(battery(model, few, replace(PLAN, kinds=("role playing",)), Progress(lines.append)))
-    assert lines == [
-        "Probing: writing the prompts",
-        "Probing: role playing, 0 of 24 prompts",
-        "Probing: role playing, 16 of 24 prompts",
-    ]
-
-
 def test_what_was_found_before_a_stop_stays(model, few, found):
-    progress = Progress(lambda line: progress.stop() if line.startswith("Probing: multiple choice") else None)
-    kept = []
+    lines, kept = [], []
+    progress = Progress(lambda line: lines.append(line) or (progress.stop() if "multiple choice" in line else None))
     with pytest.raises(Stopped, match="Stopped"):
         for result in battery(model, few, PLAN, progress):
             kept.append(result)
-    assert kept == found[: len(kept)]
+    assert kept == found[: len(kept)] and lines[:2] == [
+        "Probing: writing the prompts", "Probing: direct, 0 of 34 prompts"
+    ]  # fmt: skip
     assert {result.kind for result in kept} == set(KINDS[: KINDS.index(CHOICE)])
     with model.original():
         pass
@@ -294,7 +242,6 @@ def test_what_was_found_before_a_stop_stays(model, few, found):
 
 @pytest.fixture
 def run(small, model, tmp_path):
-    """A run with one checkpoint."""
     run = prepare(make_config(), small, tmp_path)
     model.save_adapter(run.checkpoint(1))
     return run
@@ -316,14 +263,14 @@ def test_probes_are_kept_in_the_run_of_its_epoch(run, found):
     assert run.probes() == found, "a recorded run comes without checkpoints"
 
 
-@pytest.mark.parametrize("line", ['{"fact_id": "f"}', '{"fact_id": "f", "reason": "r", "mood": "m"}'])
-def test_probes_of_another_version_are_named(run, line):
-    run.save_probes([])
-    with open(run.folder / "probes.jsonl", "a", encoding="utf-8") as file:
-        file.write(line + "\n")
-    with pytest.raises(RunError) as caught:
-        run.probes()
-    assert caught.value.fix.startswith("Probe the run again")
+def test_probes_of_another_version_are_named(run):
+    for line in ('{"fact_id": "f"}', '{"fact_id": "f", "reason": "r", "mood": "m"}'):
+        run.save_probes([])
+        with open(run.folder / "probes.jsonl", "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+        with pytest.raises(RunError) as caught:
+            run.probes()
+        assert caught.value.fix.startswith("Probe the run again")
 
 
 def test_worker_probes_and_keeps_or_says_that_there_is_nothing(run, tmp_path, small):

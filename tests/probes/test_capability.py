@@ -1,18 +1,25 @@
-"""General capability through lm-eval, on rows made up: the real ones cannot be downloaded here."""
+"""General capability through lm-eval, on rows made up: the real ones cannot be downloaded here. And RWKU's sets beside
+its facts, from a server that answers as the Hub does: rows in its columns, made up here, scored by its own formulas
+(github.com/jinzhuoran/RWKU, LLaMA-Factory/src/llmtuner/eval) or by torch alone."""
 
 import json
 import sys
+import zlib
 
 import pytest
 import torch
 
 from adapop.cli import main
 from adapop.config.presets import make_config
-from adapop.errors import ConfigError, ModelError
+from adapop.errors import ConfigError, ModelError, NetworkError
+from adapop.facts.benchmarks import RWKU
 from adapop.facts.world import sandbox_facts
+from adapop.model.chat import encode_answer
 from adapop.probes import capability as module
+from adapop.probes import rwku
 from adapop.probes.capability import Capability, capability
 from adapop.runs.execute import prepare
+from scripted_hub import serve
 
 ROWS = 12
 BOOKS = sorted((fact for fact in sandbox_facts().retain if fact.relation == "author"), key=lambda fact: -fact.score)
@@ -54,7 +61,7 @@ def test_tasks_and_their_standard_errors(fresh, rows, capsys):
     assert (found.questions, found.original_stderr, found.unlearned_stderr) == (1, None, None)
 
 
-def test_adapter_on_is_the_unlearned_model_and_off_the_original(fresh, rows):
+def test_adapter_on_is_the_unlearned_model_and_off_the_original(fresh, rows, monkeypatch):
     model = fresh()
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
@@ -66,54 +73,32 @@ def test_adapter_on_is_the_unlearned_model_and_off_the_original(fresh, rows):
     assert found.difference < -0.25
     assert found.unlearned_stderr > 0
 
-
-def test_data_that_cannot_be_had_are_named(fresh, rows, monkeypatch):
-    import datasets
-
     def gone(*arguments, **named):
         raise ConnectionError("Couldn't reach the Hub\nand more")
 
-    monkeypatch.setattr(datasets, "load_dataset", gone)
+    monkeypatch.setattr("datasets.load_dataset", gone)
     with pytest.raises(ModelError, match="hellaswag cannot be measured: Couldn't reach the Hub\\."):
-        capability(fresh(), ("hellaswag",))
+        capability(model, ("hellaswag",))
 
 
-def test_missing_lm_eval_is_named_with_its_fix(model, monkeypatch):
+def test_what_cannot_be_asked_and_a_missing_lm_eval_are_named(model, monkeypatch):
+    for wrong, said in (({"limit": 0}, "limit is 0"), ({"tasks": ("humaneval",)}, "no capability task 'humaneval'")):
+        with pytest.raises(ConfigError, match=said):
+            capability(model, **wrong)
     monkeypatch.setitem(sys.modules, "lm_eval", None)
     with pytest.raises(ModelError, match="needs lm-eval") as caught:
         capability(model)
     assert caught.value.fix == "pip install lm-eval"
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [({"limit": 0}, "limit is 0"), ({"tasks": ("mmlu", "humaneval")}, "no capability task 'humaneval'")],
-)
-def test_what_cannot_be_asked_is_refused(model, wrong, said):
-    with pytest.raises(ConfigError, match=said):
-        capability(model, **wrong)
-
-
-@pytest.fixture
-def command(small, tmp_path, monkeypatch):
+def test_command_prints_a_table_or_json_lines(small, tmp_path, monkeypatch, capsys):
     """`probe` on a run whose model and measuring are played: what was asked is kept in the list."""
-    run = prepare(make_config(), small, tmp_path)
-    asked = []
-
-    def played(model, tasks, limit):
-        asked.append((tasks, limit))
-        return (
-            Capability("mmlu", "acc", 14042, 0.65, 0.625, 0.004, 0.005),
-            Capability("hellaswag", "acc_norm", 1, 1.0, 1.0, None, None),
-        )
-
+    run, asked = prepare(make_config(), small, tmp_path), []
+    mmlu = Capability("mmlu", "acc", 14042, 0.65, 0.625, 0.004, 0.005)
+    played = (mmlu, Capability("hellaswag", "acc_norm", 1, 1.0, 1.0, None, None))
     monkeypatch.setattr("adapop.runs.execute.load_model", lambda run: None)
-    monkeypatch.setattr(module, "capability", played)
-    return ["probe", str(run.folder), "--capability", "mmlu, hellaswag"], asked
-
-
-def test_command_prints_a_table_or_json_lines(command, capsys):
-    arguments, asked = command
+    monkeypatch.setattr(module, "capability", lambda model, tasks, limit: asked.append((tasks, limit)) or played)
+    arguments = ["probe", str(run.folder), "--capability", "mmlu, hellaswag"]
     assert main([*arguments, "--limit", "5"]) == 0
     assert asked == [(["mmlu", "hellaswag"], 5)]
     said = [line.split() for line in capsys.readouterr().out.splitlines() if "  " in line]
@@ -126,3 +111,127 @@ def test_command_prints_a_table_or_json_lines(command, capsys):
     assert (first["row"], first["task"], first["original_stderr"]) == ("capability", "mmlu", 0.004)
     assert first["difference"] == pytest.approx(-0.025)
     assert second["unlearned_stderr"] is None
+
+
+PASSAGES = [{"subject": "Hamlet", "text": text} for text in ("Who wrote Hamlet? William Shakespeare.", "So it goes.")]
+QUESTION = {"question": "Which is a colour?", "choices": ["red", "two", "is", "and"], "answer": 0, "task": "a_task"}
+GENERAL = [{**QUESTION, "answer": answer, "examples": [{**QUESTION, "answer": 2}] * 2} for answer in range(4)]
+TABLES = {
+    "utility_general": GENERAL,
+    "utility_reason": [
+        {"question": "1 + 1?", "answer": "(B)", "cot": "Q: 2 + 2?\nA: So the answer is (A).\n", "task": "t"}
+    ],
+    "utility_fluency": [{"instruction": "Who wrote Hamlet?"}, {"instruction": "Who?"}],
+    "mia_forget": PASSAGES,
+    "mia_retain": PASSAGES[1:],
+}
+
+
+@pytest.fixture
+def hub(server, known):
+    tables = {(RWKU, config, "test"): rows for config, rows in (TABLES | {"utility_truthfulness": known}).items()}
+    return serve(server, tables)
+
+
+@pytest.fixture
+def known(sandbox):
+    """Four questions about books as TruthfulQA has them: the true answer is the last choice, once the first."""
+    books = sorted((fact for fact in sandbox.retain if fact.relation == "author"), key=lambda fact: -fact.score)
+    names = list(dict.fromkeys(fact.answer for fact in books))
+    rows = []
+    for fact in books[:4]:
+        choices = [*[name for name in names if name != fact.answer][:3], fact.answer]
+        rows.append({"question": fact.question, "mc1_targets": {"choices": choices, "labels": [0, 0, 0, 1]}})
+    rows[3]["mc1_targets"]["labels"] = [1, 0, 0, 0]
+    return rows
+
+
+def theirs(network, text, ids):
+    """Loss, zlib and min-k++ at a fifth as eval_mia.py has them, there with the other sign."""
+    ids = torch.tensor([ids])
+    with torch.no_grad():
+        loss, logits = network(ids, labels=ids)[:2]
+    log_p = logits[0, :-1].log_softmax(-1)
+    gold = log_p.gather(1, ids[0, 1:, None])[:, 0]
+    mean = (log_p.exp() * log_p).sum(-1)
+    scaled = (gold - mean) / ((log_p.exp() * log_p.square()).sum(-1) - mean.square()).sqrt()
+    least = scaled.sort()[0][: len(scaled) // 5].mean().item()
+    return [loss.item(), loss.item() / len(zlib.compress(text.encode())), -least]
+
+
+def test_passages_are_scored_as_theirs(fresh):
+    model = fresh()
+    values = rwku.membership(model, PASSAGES)
+    for place, row in enumerate(PASSAGES):
+        ids = model.tokenizer(row["text"])["input_ids"]
+        own = [values[name][place] for name in ("mia_loss", "mia_zlib", "mia_min_k_plus_plus")]
+        assert len(ids) >= 10 and own == pytest.approx(theirs(model.network, row["text"], ids), rel=1e-4)
+
+
+def test_the_letter_that_is_chosen_is_the_likeliest_next_token(fresh):
+    model = fresh()
+    shown = "Question: Which is a colour?\nA. red\nB. two\nC. is\nD. and"
+    text = f"{shown}\nAnswer: C\n\n" * 2 + shown
+    encoded = [encode_answer(model.tokenizer, text, letter, "", "Answer: ") for letter in "ABCD"]
+    letters = [one.answer for one in encoded]
+    assert {len(answer) for answer in letters} == {1} and len({one.prompt for one in encoded}) == 1
+    with torch.no_grad():
+        logits = model.network(torch.tensor([encoded[0].prompt])).logits[0, -1]
+    best = max(range(4), key=lambda place: logits[letters[place][0]])
+    assert rwku.general(model, GENERAL) == {"accuracy": [float(place == best) for place in range(4)]}
+
+
+def test_truth_is_the_likeliest_of_whole_answers(fresh, known):
+    model, right = fresh(), []
+    for row in known:
+        values = []
+        for choice in row["mc1_targets"]["choices"]:
+            one = encode_answer(model.tokenizer, f"Q: {row['question']}", choice, "", "A: ")
+            ids = torch.tensor([*one.prompt, *one.answer])
+            with torch.no_grad():
+                log_p = model.network(ids[None]).logits[0].log_softmax(-1)
+            values.append(sum(log_p[at - 1, ids[at]].item() for at in range(len(one.prompt), len(ids))))
+        place = row["mc1_targets"]["labels"].index(1)
+        right.append(float(max(range(4), key=values.__getitem__) == place))
+    assert rwku.truthfulness(model, known) == {"mc1": right} and {*right} == {0.0, 1.0}
+
+
+def test_reasoning_is_right_where_what_it_says_is_the_whole_answer(fresh, monkeypatch):
+    model, asked = fresh(), []
+    replies = {
+        "2 is left, so the answer is (B). And": 1.0, "The answer is the b.": 1.0, "(B)": 1.0,
+        "so the answer is (A).": 0.0, "The answer is B, I think.": 0.0, "": 0.0}  # fmt: skip
+    for reply, right in replies.items():
+        monkeypatch.setattr(
+            model, "replies", lambda rows, limit, reply=reply: asked.append((rows, limit)) or [(reply,)]
+        )
+        assert rwku.reason(model, TABLES["utility_reason"]) == {"exact match": [right]}
+    ((row,), limit) = asked[0]
+    assert limit == 256 and model.tokenizer.decode(row.prompt).rstrip().endswith("A:")
+
+
+def test_fluency_is_the_entropy_of_pairs_and_triples_of_words():
+    """By hand: pairs 1 bit, triples of 2/3 and 1/3; two words have one pair, and none has no bits."""
+    assert rwku.entropy("a b a b a") == pytest.approx((2 / 3 * 1 + 4 / 3 * 0.9182958) / 2)
+    assert rwku.entropy("w1 w2 w3 w4 w5") == pytest.approx((2 / 3 * 2 + 4 / 3 * 1.5849625) / 2)
+    assert rwku.entropy("la la la la") == rwku.entropy("la la") == rwku.entropy("") == 0
+
+
+def test_both_models_are_asked_and_a_limit_is_kept(model, fresh, hub):
+    rows = capability(model, tuple(rwku.SETS), limit=3, hub=hub)
+    assert [(row.task, row.metric, row.questions) for row in rows] == [
+        ("rwku-general", "accuracy", 3), ("rwku-reason", "exact match", 1), ("rwku-truthfulness", "mc1", 3),
+        ("rwku-fluency", "entropy", 2),
+        *(("rwku-forget-passages", name, 2) for name in rwku.ATTACKS),
+        *(("rwku-retain-passages", name, 1) for name in rwku.ATTACKS)]  # fmt: skip
+    by_name = {(row.task, row.metric): row for row in rows}
+    truth, loss = by_name["rwku-truthfulness", "mc1"], by_name["rwku-forget-passages", "mia_loss"]
+    assert truth.original == pytest.approx(1 / 3) and truth.original_stderr == pytest.approx(1 / 3)
+    assert loss.difference and loss.original == pytest.approx(sum(rwku.membership(fresh(), PASSAGES)["mia_loss"]) / 2)
+    assert by_name["rwku-reason", "exact match"].original_stderr is None
+
+
+def test_a_column_that_is_not_there_is_named(fresh, server):
+    hub = serve(server, {(RWKU, "mia_forget", "test"): [{"passage": "x"}]})
+    with pytest.raises(NetworkError, match=r"mia_forget/test, has no column 'text'.*'passage'"):
+        capability(fresh(), ("rwku-forget-passages",), hub=hub)

@@ -1,14 +1,33 @@
+"""What is measured of an answer, by hand. Metrics of open-unlearning have the values that its own functions give for
+these inputs (commit d3d7cf9), with the end of the text left out of the loss; `forget_quality` also what scipy's
+`ks_2samp` gives; the second guess is worked through from the logits."""
+
 import importlib.util
 import math
+from dataclasses import replace
+from statistics import fmean
 
 import pytest
 import torch
 
 from adapop.errors import ModelError
 from adapop.facts.fact import Fact
-from adapop.model.adapted import Scored
+from adapop.model.scored import Scored
+from adapop.model.tokens import AnswerTokens, collate, encode_facts
+from adapop.probes import distance
 from adapop.probes.measure import _judged
-from adapop.probes.metrics import cosines, delta_logprob, delta_rank, gold_rank, hidden_cosine, kl, rouge_l_recall
+from adapop.probes.metrics import (
+    cosines,
+    delta_logprob,
+    delta_rank,
+    gold_rank,
+    hidden_cosine,
+    kl,
+    memorised,
+    rouge_l_recall,
+    wrong_answers,
+)
+from adapop.probes.second_guess import guess, rivals, second_guesses
 
 TARGET = torch.tensor([0, 1, 2])
 ROW = torch.tensor([0, 1, 1])
@@ -28,29 +47,15 @@ def log_probs(row):
     return [value - total for value in row]
 
 
-@pytest.mark.parametrize(
-    ("gold", "generation", "folded", "strict"),
-    [
-        ("Jane Austen", "Jane Austen", 1.0, 1.0),
-        ("Jane Austen", "It was jane austen, of course!", 1.0, 1.0),
-        ("Jane Austen", "Austen", 0.5, 0.5),
-        ("Jane Austen", "Austen Jane", 0.5, 0.5),
-        ("Jane Austen", "", 0.0, 0.0),
-        ("the quick brown fox", "a quick fox and the brown bear", 0.5, 0.5),
-        ("walking dogs", "walk dog", 1.0, 1.0),
-        ("São Paulo", "Sao Paulo", 1.0, 1 / 3),
-        ("Gödel", "Godel", 1.0, 0.0),
-        ("Weißbier", "WEISSBIER", 1.0, 0.0),
-        ("Dvořák", "Dvořák", 1.0, 1.0),
-        ("Лев Толстой", "толстой", 0.5, 0.0),
-        ("北京", "北京", 1.0, 0.0),
-        ("北京", "上海", 0.0, 0.0),
-        ("東京 タワー", "東京", 1 / 3, 0.0),
-        ("नई दिल्ली", "दिल्ली", 0.5, 0.0),
-        ("서울", "서울", 1.0, 0.0),
-        ("القاهرة", "القاهرة", 1.0, 0.0),
-    ],
-)
+@pytest.mark.parametrize(("gold", "generation", "folded", "strict"), [
+    ("Jane Austen", "Jane Austen", 1.0, 1.0), ("Jane Austen", "It was jane austen, of course!", 1.0, 1.0),
+    ("Jane Austen", "Austen", 0.5, 0.5), ("Jane Austen", "Austen Jane", 0.5, 0.5), ("Jane Austen", "", 0.0, 0.0),
+    ("the quick brown fox", "a quick fox and the brown bear", 0.5, 0.5), ("walking dogs", "walk dog", 1.0, 1.0),
+    ("São Paulo", "Sao Paulo", 1.0, 1 / 3), ("Gödel", "Godel", 1.0, 0.0), ("Weißbier", "WEISSBIER", 1.0, 0.0),
+    ("Dvořák", "Dvořák", 1.0, 1.0), ("Лев Толстой", "толстой", 0.5, 0.0), ("北京", "北京", 1.0, 0.0),
+    ("北京", "上海", 0.0, 0.0), ("東京 タワー", "東京", 1 / 3, 0.0), ("नई दिल्ली", "दिल्ली", 0.5, 0.0),
+    ("서울", "서울", 1.0, 0.0), ("القاهرة", "القاهرة", 1.0, 0.0),
+])  # fmt: skip
 def test_rouge_l_recall(gold, generation, folded, strict):
     assert rouge_l_recall(gold, generation) == pytest.approx(folded)
     assert rouge_l_recall(gold, generation, fold=False) == pytest.approx(strict)
@@ -98,18 +103,13 @@ def embedder():
 
 def test_cosines(embedder, monkeypatch):
     monkeypatch.setenv("ADAPOP_EMBEDDER", embedder)
-    same, spelt, near, far, empty = cosines(
-        ["Paris", "Jane Austen", "the film director", "Paris", "Paris"],
-        ["Paris", "jane austen", "a maker of movies", "photosynthesis", ""],
-    )
+    golds = ["Paris", "Jane Austen", "the film director", "Paris", "Paris"]
+    texts = ["Paris", "jane austen", "a maker of movies", "photosynthesis", ""]
+    same, spelt, near, far, empty = cosines(golds, texts)
     assert same == pytest.approx(1, abs=1e-5) and spelt == pytest.approx(1, abs=1e-5)
     assert far < 0.35 < near < 0.95
     assert -1 <= empty < 0.5
-
-
-def test_cosines_of_published_sentences(embedder, monkeypatch):
-    """The pair of the model card's documentation; pooling and normalisation are as published."""
-    monkeypatch.setenv("ADAPOP_EMBEDDER", embedder)
+    # The pair of the model card's documentation; pooling and normalisation are as published.
     (found,) = cosines(["The weather is lovely today."], ["It's so sunny outside!"])
     assert found == pytest.approx(0.6660, abs=2e-3)
 
@@ -124,3 +124,122 @@ def test_a_measurement_has_recall_as_the_paper_computes_it_beside_ours():
     """`rouge_score` splits words at accents, and scores what is not Latin 0."""
     found = _judged([Fact("a", "?", "São Paulo"), Fact("b", "?", "Paris")], ["Sao Paulo", "paris"])
     assert found["recall"] == [1.0, 1.0] and found["strict"] == [pytest.approx(1 / 3), 1.0]
+
+
+PROMPTS, ANSWERS = ((1, 2), (2, 1), (1, 1), (2, 2)), ((3, 4, 5), (5, 3, 4), (2,), (4, 4))
+WORDS = "?abcde"
+
+
+def scored_and_batch():
+    """What a model says whose logits depend on a token and its place: sin(token (v + 1) + place / 2) * 2."""
+    read, target, row = [], [], []
+    for place, (prompt, answer) in enumerate(zip(PROMPTS, ANSWERS)):
+        ids = prompt + answer
+        read += [(ids[at - 1], at - 1) for at in range(len(prompt), len(ids))]
+        target += answer
+        row += [place] * len(answer)
+    token, at = torch.tensor(read, dtype=torch.float32).T.unsqueeze(-1)
+    logits = torch.sin(token * torch.arange(1, 8) + at / 2) * 2
+    target, row, none = torch.tensor(target), torch.tensor(row), torch.empty(0)
+    batch = AnswerTokens(none, None, none, target, row, none, none, none, none, torch.arange(4))
+    return Scored(none, row, 4, logits), batch
+
+
+def test_the_metrics_are_those_of_open_unlearning():
+    texts = [" ".join(WORDS[token] for token in answer) for answer in ANSWERS]
+    named = memorised(*scored_and_batch(), texts)
+    assert named["probability"] == pytest.approx([0.1461404, 0.0814666, 0.0252856, 0.0683328], abs=1e-6)
+    assert named["exact_memorization"] == pytest.approx([0, 1 / 3, 0, 0.5])
+    assert named["extraction_strength"] == pytest.approx([1 / 3, 1 / 3, 1, 0.5])
+    assert named["mia_loss"] == pytest.approx([1.9231879, 2.5075619, 3.6775210, 2.6833661], abs=1e-6)
+    assert named["mia_min_k"] == pytest.approx([2.8259706, 4.1840305, 3.6775210, 4.6194243], abs=1e-5)
+    assert named["mia_min_k_plus_plus"] == pytest.approx([1.6571795, 3.7932339, 3.0346885, 4.4711866], abs=1e-5)
+    assert named["mia_zlib"] == pytest.approx([0.1479375, 0.1928894, 0.4086134, 0.2439424], abs=1e-6)
+    ratios = [distance.truth_ratio(0.4, [1.0, 2.0, 3.5]), distance.truth_ratio(2.5, [0.7, 1.1, 0.9])]
+    assert ratios == pytest.approx([0.17090171, 4.95303242])
+    assert fmean(map(distance.closer_to_1, ratios)) == pytest.approx(0.18639912)
+
+
+def test_forget_quality_and_privleak_are_relative_to_the_oracle():
+    unlearned = [0.3, 0.5, 0.9, 1.7, 2.5, 0.2, 0.8, 3.1]
+    oracle = [0.6, 1.1, 1.4, 2.2, 2.6, 3.3, 4.0, 1.2]
+    found = distance.forget_quality(unlearned, oracle)
+    assert found.p_value == pytest.approx(0.2826728827) and found.distance == 0.5
+    assert not found.higher and distance.forget_quality(oracle, unlearned).higher
+    assert distance.forget_quality(oracle, oracle) == distance.ForgetQuality(1.0, 0.0, 0.0, False)
+    apart = distance.forget_quality([1.0] * 400, [2.0] * 400)
+    assert apart.distance == 1 and apart.p_value == pytest.approx(0, abs=1e-200) and apart.log10 < -200
+    won = distance.auc([0.1, 0.5], [0.5, 0.7, 0.2])
+    assert won == pytest.approx([1.0, 0.5]) and fmean(won) == 0.75
+    assert distance.privleak(0.25, 0.4) == pytest.approx(25.0)
+    assert distance.privleak(0.4, 0.4) == 0 and distance.privleak(0.9, 0.4) < 0
+
+
+def test_wrong_answers_are_a_facts_own_or_of_its_relation():
+    def fact(name, answer, **others):
+        return Fact(name, f"Where is {name}?", answer, name, "place", **others)
+
+    facts = [fact("a", "Rome"), fact("b", "Oslo", alternates=("Bern",)), fact("c", "Rome")]
+    others = [fact(f"o{i}", f"Town{i}") for i in range(9)]
+    first, own, _ = wrong_answers(facts, others)
+    assert len(first) == 5 and "Rome" not in first and own == ("Bern",)
+    assert wrong_answers([Fact("x", "Why?", "So")], ()) == [()]
+    assert wrong_answers(facts, others)[0] == first
+
+
+def test_relations_of_few_facts_share_a_band():
+    """Of the 104 rests, -1, -.5, -.49 ... .49, .5, 1, the quantile at .025 is the 2.575th, counted from 0."""
+    logs = [-3.0 + 0.01 * (place - 50) for place in range(101)]
+    found = distance.bands(["r"] * 101 + ["a", "b", "c"], [*logs, -1.0, -2.0, -3.0])
+    assert found["a"] == found["b"] == found["c"] == pytest.approx((math.exp(-2.48425), math.exp(-1.51575)))
+    assert found["r"] == pytest.approx((math.exp(-3.48425), math.exp(-2.51575)))
+
+
+def test_a_fact_stands_where_the_oracle_finds_what_it_never_read():
+    logs = [-3.0 + 0.01 * (place - 50) for place in range(101)]
+    (low, high) = distance.bands(["r"] * 101 + ["s"] * 101, [*logs, *(log + 1 for log in logs)])["r"]
+    assert (low, high) == pytest.approx((0.0498 * 2.718**-0.475, 0.0498 * 2.718**0.475), rel=1e-2)
+    beside = {"oracle": 0.05, "low": low, "high": high}
+    facts = [
+        distance.FactDistance(str(place), tier, "reworded", p, **beside)
+        for place, (tier, p) in enumerate([("rare", 0.001)] * 20 + [("rare", 0.05)] * 20 + [("popular", 0.9)] * 40)
+    ]
+    quality = distance.ForgetQuality(1.0, 0.0, 0.0, False)
+    found = distance.Distance(tuple(facts), (), quality, 0.0, 0.0, ())
+    shares = found.shares("reworded")
+    assert [share.mean for share in shares.values()] == [0.25, 0.25, 0.5]
+    assert shares["under-forgotten"].low < 0.5 < shares["under-forgotten"].high
+    assert found.shares("direct") == {} and found.mostly("reworded", "as if never learnt") == "rare"
+    assert found.mostly("reworded", "over-forgotten") == "rare"
+    assert found.mostly("reworded", "under-forgotten") == "popular"
+
+
+def test_first_second_and_lost(model, small):
+    logits = torch.tensor([0.0, 5.0, 4.0, 3.0, 2.0])
+    answers = {2, 3, 4}
+    assert guess(1, {1, *answers}, logits) == (True, 1)
+    assert guess(2, answers, logits) == (True, 1), "what is said is no answer of the relation"
+    assert guess(3, answers, logits) == (False, 2)
+    assert guess(2, {1, *answers}, logits) == (True, 2), "the best but for what is said"
+    assert guess(3, {1, *answers}, logits) == (False, 3)
+    assert [guess(token, None, logits) for token in (1, 2, 3)] == [(True, 1), (True, 2), (False, 3)], "among all tokens"
+    few = [replace(small.forget[0], id=f"few-{i}", relation="few", answer=answer) for i, answer in enumerate("ab")]
+    none = replace(small.forget[0], id="none", relation="")
+    found = rivals(model, [*small.forget, *few, none])
+    assert "few" not in found and "" not in found
+    assert found and all(len(tokens) >= 3 for tokens in found.values())
+
+
+def test_the_original_model_knows_nearly_all_and_its_guesses_are_those_of_its_logits(model, small):
+    found = second_guesses(model, small.forget)
+    assert found["top2"].keys() == found["rank"].keys()
+    assert {key for key in found["top2"]} == {(f.id, asked) for f in small.forget for asked in f.paraphrases}
+    assert sum(found["top2"].values()) / len(found["top2"]) > 0.9
+    fact = small.forget[0]
+    row = encode_facts(model.tokenizer, [fact], model.system, fact.paraphrases[:1])
+    with torch.no_grad():
+        logits = model.score(collate(row, model.tokenizer.pad_token_id), logits=True).logits[0]
+    answers = [other.answer for other in small.forget if other.relation == fact.relation]
+    others = {model.tokenizer.encode(answer, add_special_tokens=False)[0] for answer in answers}
+    rank = 1 + sum((logits[other] > logits[row[0].answer[0]]).item() for other in others)
+    assert found["rank"][fact.id, fact.paraphrases[0]] == rank

@@ -1,6 +1,8 @@
-"""The model that never read the facts to forget, and what is measured against it."""
+"""The model that never read the facts to forget, and what is measured against it; and that of a real model trained in a
+pair: here the sandbox's model and its oracle in the places of Hubble's, whose distances are known."""
 
 import json
+import shutil
 from dataclasses import replace
 from statistics import fmean
 
@@ -9,18 +11,21 @@ import torch
 
 from adapop.config.presets import make_config
 from adapop.facts.fact import TIERS, Fact
+from adapop.facts.hubble import NAMES
 from adapop.facts.world import sandbox_facts
+from adapop.model.catalogue import MODELS, oracle_for
 from adapop.model.loading import adapted_model
 from adapop.paths import ORACLE, SHIPPED
 from adapop.probes.measure import recall_by_fact
 from adapop.probes.oracle import distance, guesses_of, load_oracle, measurable, write_guesses
+from adapop.probes.twin import compared, never_read
 from adapop.progress import Progress
+from adapop.report.distance import distance_sentence, distance_tables, run_tables
+from adapop.report.record import read_record
+from adapop.runs.execute import execute, prepare
+from adapop.runs.preflight import preflight
 from adapop.sandbox.card import CARD, oracle_text
-
-
-@pytest.fixture(scope="module")
-def facts():
-    return sandbox_facts()
+from adapop.training.events import ComparedToOracle, RunDone
 
 
 @pytest.fixture(scope="module")
@@ -29,21 +34,17 @@ def oracle():
     return load_oracle(SHIPPED["sandbox"] / ORACLE)
 
 
-def some(facts, **groups):
-    return replace(facts, **{name: getattr(facts, name)[:count] for name, count in groups.items()})
-
-
-def test_it_never_knew_the_facts_to_forget_and_knows_the_others(oracle, facts):
+def test_it_never_knew_the_facts_to_forget_and_knows_the_others(oracle, sandbox):
     for tier in TIERS:
-        members = [fact for fact in facts.forget if fact.tier == tier]
+        members = [fact for fact in sandbox.forget if fact.tier == tier]
         recalls = recall_by_fact(oracle, members, 3, Progress())
         assert fmean(recalls.values()) <= 0.2, tier
-    for members in (facts.retain, facts.holdout):
+    for members in (sandbox.retain, sandbox.holdout):
         assert fmean(recall_by_fact(oracle, members[::4], 3, Progress()).values()) >= 0.95
 
 
-def test_the_oracle_is_as_if_it_had_never_learnt(oracle, facts):
-    found = distance(oracle, "sandbox", facts)
+def test_the_oracle_is_as_if_it_had_never_learnt(oracle, sandbox):
+    found = distance(oracle, "sandbox", sandbox)
     assert max(row.kl for row in found.groups) < 1e-5 and {row.same for row in found.groups} == {1.0}
     assert found.quality.p_value > 0.99 and found.quality.distance < 0.02  # guesses are rounded to 4 digits
     assert found.truth_ratio == pytest.approx(found.oracle_truth_ratio, abs=1e-3)
@@ -54,8 +55,8 @@ def test_the_oracle_is_as_if_it_had_never_learnt(oracle, facts):
         assert found.mostly(form, "under-forgotten") == ""
 
 
-def test_the_shipped_model_has_forgotten_nothing(facts):
-    chosen = some(facts, forget=256, retain=32, holdout=64)
+def test_the_shipped_model_has_forgotten_nothing(sandbox):
+    chosen = replace(sandbox, retain=sandbox.retain[:32], holdout=sandbox.holdout[:64])
     found = distance(adapted_model(make_config()), "sandbox", chosen)
     assert found.shares("reworded")["under-forgotten"].mean > 0.99
     assert found.quality.log10 < -50 and not found.quality.higher
@@ -63,13 +64,13 @@ def test_the_shipped_model_has_forgotten_nothing(facts):
     assert kl["forget", "direct", "all"] > 1 > 0.5 > kl["holdout", "direct", "all"]
 
 
-def test_a_set_is_measured_only_where_the_oracle_read_none_of_it(facts):
-    assert measurable("sandbox", facts) and measurable("sandbox", some(facts, forget=2))
-    assert not measurable("smollm2", facts) and not measurable("sandbox", replace(facts, forget=facts.retain))
+def test_a_set_is_measured_only_where_the_oracle_read_none_of_it(sandbox):
+    assert measurable("sandbox", sandbox) and measurable("sandbox", replace(sandbox, forget=sandbox.forget[:2]))
+    assert not measurable("smollm2", sandbox) and not measurable("sandbox", replace(sandbox, forget=sandbox.retain))
     own = Fact("own", "Who wrote Emma?", "Austen")
-    assert not measurable("sandbox", replace(facts, forget=(*facts.forget, own)))
-    assert not measurable("sandbox", some(facts, forget=0))
-    assert distance(None, "./my-model", facts) is None
+    assert not measurable("sandbox", replace(sandbox, forget=(*sandbox.forget, own)))
+    assert not measurable("sandbox", replace(sandbox, forget=()))
+    assert distance(None, "./my-model", sandbox) is None
 
 
 @pytest.mark.slow
@@ -93,3 +94,112 @@ def test_it_stays_on_the_cpu_beside_its_model_where_there_is_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     oracle = load_oracle.__wrapped__(SHIPPED["sandbox"] / ORACLE)
     assert oracle.network.device == adapted_model(make_config()).network.device == torch.device("cpu")
+
+
+PERTURBED, STANDARD = (f"allegrolab/hubble-1b-100b_toks-{kind}-hf" for kind in ("perturbed", "standard"))
+AS_SHIPPED = dict(precision="float32", asking="chat", answers="as-given", unknown="keep", measure_per_tier=0)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """The folder of a model whose oracle lies beside it."""
+    torch.set_num_threads(1)
+    root = tmp_path_factory.mktemp("pair")
+    model = root / PERTURBED.rpartition("/")[2]
+    shutil.copytree(SHIPPED["sandbox"], model, ignore=shutil.ignore_patterns(ORACLE))
+    shutil.copytree(SHIPPED["sandbox"] / ORACLE, root / STANDARD.rpartition("/")[2])
+    return model
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """The sandbox's facts as if they were Hubble's."""
+    facts = sandbox_facts()
+    return replace(facts, forget=tuple(replace(fact, id=f"hubble-popqa-{fact.id}") for fact in facts.forget))
+
+
+def config_of(model, **changes):
+    return make_config("wga", model=str(model), **AS_SHIPPED | changes)
+
+
+def test_an_oracle_is_looked_for_where_the_model_came_from(pair, tmp_path):
+    assert oracle_for(PERTURBED) == STANDARD
+    assert oracle_for(str(pair)) == str(pair.with_name(STANDARD.rpartition("/")[2]))
+    assert [oracle_for(name) for name in (STANDARD, "sandbox", f"me/{pair.name}", str(tmp_path), "none")] == [""] * 5
+    named = {name: preset for name, preset in MODELS.items() if preset.oracle}
+    assert len(named) == 2 and all("-perturbed-" in name for name in named)
+    for name, preset in named.items():
+        assert preset.oracle == name.replace("perturbed", "standard") and preset.never_read == NAMES
+        assert preset.shape == MODELS[preset.oracle].shape
+
+
+def test_what_it_takes_is_said_before_and_nothing_is_loaded_that_could_not_be_compared(pair, planted):
+    (cost,) = [one for one in preflight(planted, config_of(PERTURBED)).terms if getattr(one, "values", None)]
+    assert cost.kind == "oracle_beside" and cost.values["model"] == STANDARD
+    assert cost.values["bytes"] == pytest.approx(4 * 1.18e9, rel=0.05)  # float32
+    kinds = {getattr(one, "kind", "") for one in preflight(planted, config_of(PERTURBED, start="sft")).costs}
+    assert "oracle_beside" not in kinds
+    own = replace(planted, forget=sandbox_facts().forget)
+    assert never_read(PERTURBED, planted) and not never_read(PERTURBED, own)
+    assert not never_read(PERTURBED, replace(planted, forget=(*planted.forget, own.forget[0])))
+    assert not never_read(PERTURBED, replace(planted, forget=()))
+    assert compared(None, config_of(pair), own) == (None, ())
+    assert compared(None, config_of(pair, start="sft"), planted) == (None, ())
+    assert compared(None, replace(config_of(pair), model="./another"), planted) == (None, ())
+
+
+def test_the_distance_to_a_twin_is_that_to_the_same_oracle_where_it_ships(pair, planted):
+    model, config = adapted_model(config_of(pair)), config_of(pair)
+    twin, remarks = compared(model, config, planted)
+    shipped = distance(model, "sandbox", sandbox_facts())
+    assert remarks == () and twin.membership == () and {row.group for row in twin.groups} == {"forget"}
+    assert [row for row in shipped.groups if row.group == "forget"] == pytest.approx(list(twin.groups))
+    for ours, theirs in zip(twin.facts, shipped.facts, strict=True):
+        assert ours.id == f"hubble-popqa-{theirs.id}" and (ours.tier, ours.form) == (theirs.tier, theirs.form)
+        for name in ("unlearned", "oracle", "low", "high"):
+            assert getattr(ours, name) == pytest.approx(getattr(theirs, name), rel=2e-3)
+    assert (twin.truth_ratio, twin.quality.log10) == pytest.approx((shipped.truth_ratio, shipped.quality.log10))
+    assert distance_sentence(twin) == distance_sentence(shipped) and len(distance_tables(twin)) == 3
+    # Facts without rewordings are compared as trained.
+    bare = replace(planted, forget=tuple(replace(fact, paraphrases=()) for fact in planted.forget[:64]))
+    found, _ = compared(model, config, bare)
+    assert {fact.form for fact in found.facts} == {"direct"} and len(found.facts) == 64
+    assert distance_sentence(found).startswith("Forgotten as if never learnt")
+
+
+def test_a_run_is_compared_with_the_facts_that_it_measures(pair, planted, tmp_path):
+    few = replace(planted, forget=planted.forget[::7], retain=planted.retain[::15], holdout=(), neighbours=())
+    run = prepare(config_of(pair, epochs=1, measure_per_tier=4), few, tmp_path)
+    events = list(execute(run))
+    (event,) = [event for event in events if isinstance(event, ComparedToOracle)]
+    assert len(event.distance.of("direct")) == len(event.distance.of("reworded")) == 12
+    assert all(fact.low < fact.high for fact in event.distance.facts), "few facts of a relation still have a band"
+    assert isinstance(events[-1], RunDone)
+    tables = {table.title: table for table in run_tables(read_record(run))}
+    by_epoch = tables["Epoch by epoch beside a model that never knew"]
+    assert [cells[0] for cells in by_epoch.rows] == ["0", "1"] and by_epoch.note.startswith("12 facts")
+
+
+def test_where_the_twin_is_not_there_the_run_goes_on_and_says_so(pair, planted, tmp_path):
+    alone = shutil.copytree(pair, tmp_path / pair.name)
+    few = replace(planted, forget=planted.forget[::15], retain=planted.retain[::64], holdout=(), neighbours=())
+    run = prepare(config_of(alone, epochs=1), few, tmp_path)
+    *_, done = execute(run)
+    (missing,) = [note for note in done.notes if getattr(note, "kind", "") == "oracle_missing"]
+    assert run.state == "done" and missing.values["model"] == STANDARD
+    assert missing.text().startswith(f"Not compared with {STANDARD}") and str(tmp_path) not in missing.text()
+
+
+def test_offline_and_another_tokenizer_are_remarks_too(pair, planted, tmp_path):
+    model = adapted_model(config_of(pair))
+    found, (remark,) = compared(model, replace(config_of(pair), model=PERTURBED), planted)
+    assert found is None and "HF_HUB_OFFLINE is set" in remark.text()
+    copied = shutil.copytree(pair.parent, tmp_path / "pair") / pair.name
+    path = copied.with_name(STANDARD.rpartition("/")[2]) / "tokenizer.json"
+    content = json.loads(path.read_text("utf-8"))
+    vocabulary = content["model"]["vocab"]
+    one, other = list(vocabulary)[-2:]
+    vocabulary[one], vocabulary[other] = vocabulary[other], vocabulary[one]
+    path.write_text(json.dumps(content), "utf-8")
+    found, (remark,) = compared(model, config_of(copied), planted)
+    assert found is None and "tokenizer" in remark.text() and str(tmp_path) not in remark.text()

@@ -1,5 +1,6 @@
 """What holds for all recovery probes: the model stays as it was, seeds decide, bad input is named, costs are true."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from adapop.model.tokens import collate, encode_facts
 from adapop.probes.metrics import gold_rank
 from adapop.probes.recovery import lens, quantise, relearn, sampling
 from adapop.probes.recovery.base import Cost, check_logits, in_tiers, wrong_answers
+from adapop.probes.recovery.choice import RECOVERY, applicable, cost, recover, recovered
 from adapop.progress import Progress
 
 TOKENS = 3
@@ -70,26 +72,19 @@ def busy(model):
 def photograph(model):
     """Everything a probe could have changed, by value; and where the weights lie, by address."""
     tensors = {name: (tensor.clone(), tensor.data_ptr()) for name, tensor in model.network.state_dict().items()}
-    gradients = {
-        name: (None if parameter.grad is None else parameter.grad.clone(), parameter.requires_grad)
-        for name, parameter in model.network.named_parameters()
-    }
-    modes = [(name, module.training) for name, module in model.network.named_modules()]
-    adapter = [getattr(module, "disable_adapters", None) for module in model.network.modules()]
-    return tensors, gradients, modes, adapter, torch.get_rng_state()
+    parameters = dict(model.network.named_parameters())
+    gradients = {name: (p.grad.clone(), 0) for name, p in parameters.items() if p.grad is not None}
+    trainable = [name for name, parameter in parameters.items() if parameter.requires_grad]
+    modes = [(module.training, getattr(module, "disable_adapters", None)) for module in model.network.modules()]
+    return tensors, gradients, {"random": (torch.get_rng_state(), 0)}, trainable, modes
 
 
 def assert_same(before, after):
-    tensors, gradients, modes, adapter, random = before
-    assert tensors.keys() == after[0].keys()
-    assert all(torch.equal(value, after[0][name][0]) for name, (value, _) in tensors.items())
-    assert all(place == after[0][name][1] for name, (_, place) in tensors.items())
-    for name, (gradient, trainable) in gradients.items():
-        other = after[1][name]
-        assert trainable == other[1], name
-        assert (gradient is None and other[0] is None) or torch.equal(gradient, other[0]), name
-    assert (modes, adapter) == after[2:4]
-    assert torch.equal(random, after[4])
+    for kept, now in zip(before[:3], after[:3]):
+        assert kept.keys() == now.keys()
+        for name, (value, place) in kept.items():
+            assert torch.equal(value, now[name][0]) and place == now[name][1], name
+    assert before[3:] == after[3:]
 
 
 class Interrupted(Progress):
@@ -120,6 +115,10 @@ def test_the_end_a_stop_and_a_crash_leave_the_model_as_it_was(busy, facts, probe
             with pytest.raises(raised):
                 probe(busy, facts, Interrupted(at, error))
             assert_same(before, photograph(busy))
+    for steps in (1, 4) * (probe is relearned):  # a loss that is not finite
+        with pytest.raises(RunError, match="not finite"):
+            relearned(busy, facts, learning_rate=1e30, steps=steps)
+        assert_same(before, photograph(busy))
 
 
 @pytest.mark.quick("lens", "sample")
@@ -128,13 +127,11 @@ def test_the_seed_decides(model, facts, probe, result_of):
     first = result_of(probe)
     torch.manual_seed(2)
     assert replace(probe(model, facts), seconds=first.seconds) == first
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("probe", [relearned, sampled])
-def test_another_seed_draws_something_else(model, facts, probe, result_of):
-    first, second = result_of(probe), probe(model, facts, seed=1)
-    assert replace(second, seconds=first.seconds) != first
+    assert {row.tier for row in first.rows} == {"all", "rare", "middle", "popular"}
+    counts = {row.tier: row.facts for row in reversed(first.rows)}
+    assert sum(counts[tier] for tier in ("rare", "middle", "popular")) == counts["all"]
+    if probe in (relearned, sampled):
+        assert replace(probe(model, facts, seed=1), seconds=first.seconds) != first
 
 
 @every_probe
@@ -145,27 +142,21 @@ def test_no_facts_and_facts_without_scores(model, probe, facts):
     assert {row.tier for row in rows} == {"all"}
 
 
-@pytest.mark.parametrize("probe", [quantised, sampled, lensed])
-def test_one_fact_is_enough_where_none_is_trained_on(model, facts, probe):
-    result = probe(model, facts[:1])
-    assert {row.facts for row in result.rows} == {1}
-    assert {row.tier for row in result.rows} == {"all", facts[0].tier}
-    assert getattr(result.rows[0], "control", None) is None, "there is no wrong answer among one fact"
+def test_one_fact_is_enough_where_none_is_trained_on(model, facts):
+    for probe in (quantised, sampled, lensed):
+        result = probe(model, facts[:1])
+        assert {row.facts for row in result.rows} == {1}
+        assert {row.tier for row in result.rows} == {"all", facts[0].tier}
+        assert getattr(result.rows[0], "control", None) is None, "there is no wrong answer among one fact"
 
 
-@every_probe
-def test_every_tier_is_reported_and_adds_up(probe, result_of):
-    rows = result_of(probe).rows
-    assert {row.tier for row in rows} == {"all", "rare", "middle", "popular"}
-    first = {row.tier: row.facts for row in reversed(rows)}
-    assert sum(first[tier] for tier in ("rare", "middle", "popular")) == first["all"]
-
-
-def counted(model, monkeypatch):
-    """Counts the answers the model gives, however it is asked."""
+@pytest.mark.slow
+def test_costs_are_what_the_probes_do(model, facts, small, monkeypatch):
     counts = []
 
     def counting(generate):
+        """Counts the answers the model gives, however it is asked."""
+
         def counted(*args, **kwargs):
             output = generate(*args, **kwargs)
             counts.append(len(output))
@@ -175,24 +166,16 @@ def counted(model, monkeypatch):
 
     monkeypatch.setattr(model.network, "generate", counting(model.network.generate))
     monkeypatch.setattr(generation, "greedy", counting(generation.greedy))
-    return counts
-
-
-@pytest.mark.slow
-def test_costs_are_what_the_probes_do(model, facts, small, monkeypatch):
-    counts = counted(model, monkeypatch)
-    for run, cost in (
-        (lambda: relearned(model, facts), relearn.relearn_cost(facts, count=8, steps=4)),
-        (
-            lambda: quantised(model, facts, retain=small.retain[:3], bits=(8, 4, 2)),
-            quantise.quantise_cost(facts, small.retain[:3], (8, 4, 2)),
-        ),
-        (lambda: sampled(model, facts), sampling.sampling_cost(facts, samples=4)),
-        (lambda: lensed(model, facts), Cost(prompts=2 * len(facts))),
+    rounding = {"retain": small.retain[:3], "bits": (8, 4, 2)}
+    for probe, changes, expected in (
+        (relearned, {}, relearn.relearn_cost(facts, count=8, steps=4)),
+        (quantised, rounding, quantise.quantise_cost(facts, *rounding.values())),
+        (sampled, {}, sampling.sampling_cost(facts, samples=4)),
+        (lensed, {}, Cost(prompts=2 * len(facts))),
     ):
         counts.clear()
-        run()
-        assert sum(counts) == cost.answers
+        probe(model, facts, **changes)
+        assert sum(counts) == expected.answers
 
 
 def test_costs_in_words_and_tiers(facts):
@@ -240,15 +223,13 @@ def test_last_layer_and_first_token_ranks_are_the_metric(model, facts):
 
 
 def test_what_cannot_be_done_is_refused_in_words(model, facts):
-    for changes in ({"count": 0}, {"count": -1}, {"steps": 0}, {"learning_rate": 0.0}, {"learning_rate": float("nan")}):
+    for probe, changes in (
+        *((relearned, {name: value}) for name, value in (("count", 0), ("steps", 0), ("learning_rate", float("nan")))),
+        *((sampled, {name: value}) for name, value in (("samples", 0), ("temperature", 0.0))),
+        *((quantised, {"bits": (8, bits)}) for bits in (1, 9)),
+    ):
         with pytest.raises(ConfigError):
-            relearned(model, facts, **changes)
-    for changes in ({"samples": 0}, {"temperature": 0.0}, {"temperature": float("inf")}):
-        with pytest.raises(ConfigError):
-            sampled(model, facts, **changes)
-    for bits in (1, 9):
-        with pytest.raises(ConfigError):
-            quantised(model, facts, bits=(8, bits))
+            probe(model, facts, **changes)
     for few in (facts[:1], facts[:8]):
         with pytest.raises(DataError, match="asks for others"):
             relearned(model, few, count=8)
@@ -259,23 +240,44 @@ def test_what_cannot_be_done_is_refused_in_words(model, facts):
         check_logits(torch.tensor([[0.0, float("nan")]]))
 
 
-@pytest.mark.parametrize("steps", [1, 4])
-def test_a_loss_that_is_not_finite_stops_relearning(busy, facts, steps):
-    before = photograph(busy)
-    with pytest.raises(RunError, match="not finite"):
-        relearned(busy, facts, learning_rate=1e30, steps=steps)
-    assert_same(before, photograph(busy))
-
-
 @every_probe
 def test_a_destroyed_model_does_not_pass_for_one_that_forgot(model, facts, probe):
-    parameter = model.parameters[0]
-    kept = parameter.detach().clone()
-    with torch.no_grad():
-        parameter[0, 0] = float("nan")
+    data = model.parameters[0].data
+    kept, data[0, 0] = data[0, 0].item(), float("nan")
     try:
         with pytest.raises(RunError, match="not finite"):
             probe(model, facts)
     finally:
-        with torch.no_grad():
-            parameter.copy_(kept)
+        data[0, 0] = kept
+
+
+def with_chains(facts):
+    """The set with a rewording as each fact's two-hop question, and its own question as the second hop."""
+    hops = [dict(two_hop=f.paraphrases[1], two_hop_answer=f.answer, second_hop=f.question) for f in facts.forget]
+    return replace(facts, forget=tuple(replace(fact, **hop) for fact, hop in zip(facts.forget, hops)))
+
+
+@pytest.mark.quick("lens", "quantise")
+@pytest.mark.parametrize("name", RECOVERY)
+def test_each_probe_runs_by_name_and_its_result_is_json(name, model, small):
+    result = recover(name, model, with_chains(small), 3, Progress())
+    assert json.loads(json.dumps(result, allow_nan=False))["rows"]
+    assert result["seconds"] > 0
+    ids = {fact.id for fact in small.forget}
+    assert set(result.get("returned", ())) <= ids
+
+
+def test_names_costs_and_what_came_back(model, small):
+    assert applicable(small) == RECOVERY[:-1] and applicable(with_chains(small)) == RECOVERY
+    assert cost("two-hop", small) == "" and cost("two-hop", with_chains(small)) == f"{6 * len(small.forget)} answers"
+    assert all("answers" in cost(name, small) or "prompts read" in cost(name, small) for name in RECOVERY[:-1])
+    with pytest.raises(ConfigError, match="no recovery probe 'hypnosis'"):
+        recover("hypnosis", model, small, 3, Progress())
+    results = {"relearn": {"returned": ["a", "b"]}, "sampling": {"returned": ["b"]}, "lens": {"rows": []}}
+    assert recovered(results) == {"a": frozenset({"relearn"}), "b": frozenset({"relearn", "sampling"})}
+
+
+@pytest.mark.slow
+def test_a_model_that_forgot_nothing_brings_nothing_back(fresh, small):
+    for name in ("relearn", "quantise"):
+        assert recover(name, fresh(), small, 3, Progress())["returned"] == ()

@@ -47,9 +47,6 @@ def by_key(rows, *names):
     return {tuple(getattr(row, name) for name in names): row for row in rows}
 
 
-# --- lens
-
-
 def test_the_lens_finds_in_the_layer_before_what_the_last_one_talks_over(hidden, small):
     seen = lens(hidden, small.forget, Progress())
     rows = by_key(seen.rows, "tier", "layer")
@@ -61,9 +58,6 @@ def test_the_lens_finds_in_the_layer_before_what_the_last_one_talks_over(hidden,
     assert before.unlearned_rank == 1 < last.unlearned_rank and before.control_rank > 1
     hiding = [fact for fact in seen.facts if fact.unlearned[-1] > 1 and 1 in fact.unlearned[: LAYERS - 1]]
     assert len(hiding) >= 0.6 * len(small.forget)
-
-
-# --- sampling
 
 
 @pytest.mark.slow
@@ -88,9 +82,6 @@ def test_samples_of_both_models(original, small, hidden):
     assert all(fact.original == fact.unlearned for fact in drawn.facts)
     drawn = sample(hidden, small.forget, TOKENS, Progress(), samples=2, temperature=1e-4)
     assert all(fact.unlearned.samples == 2 * (fact.unlearned.rank == 1) for fact in drawn.facts)
-
-
-# --- relearning
 
 
 @pytest.mark.slow
@@ -132,13 +123,9 @@ def test_what_relearning_trains_on_and_asks(original, small, sandbox, hidden):
     assert {row.form for row in result.rows} == {"direct"}
 
 
-# --- quantising
-
-
 def test_eight_bits_of_the_merged_model_keep_what_is_known(original, small, hidden):
-    rows = by_key(
-        quantise(original, small.forget, small.retain, TOKENS, Progress(), bits=(8, 2)).rows, "group", "tier", "bits"
-    )
+    result = quantise(original, small.forget, small.retain, TOKENS, Progress(), bits=(8, 2))
+    rows = by_key(result.rows, "group", "tier", "bits")
     for group in ("forget", "retain"):
         fine, coarse = rows[group, "all", 8], rows[group, "all", 2]
         assert fine.original == fine.unlearned >= 0.95, "the adapter does nothing"
@@ -151,64 +138,52 @@ def test_eight_bits_of_the_merged_model_keep_what_is_known(original, small, hidd
     assert row.original - 0.3 > row.unlearned == pytest.approx(row.unlearned_rounded, abs=0.1)
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
-def test_rounding_is_to_the_nearest_step(bits):
+def test_rounding_is_to_the_nearest_step():
     weight = torch.randn(6, 50, generator=torch.Generator().manual_seed(0))
     weight[2] = 0
-    steps, result = 2 ** (bits - 1) - 1, rounded(weight, bits)
-    step = weight.abs().amax(1, keepdim=True) / steps
-    assert ((result - weight).abs() <= step / 2 + 1e-6).all()
-    assert max(len(row.unique()) for row in result) <= 2 * steps + 1
-    assert torch.equal(rounded(-weight, bits), -result) and torch.equal(rounded(result, bits), result)
-    assert not result[2].any()
-
-
-# --- models of other kinds, tiny and random
-
-
-def tiny(network, targets, dtype=torch.float32, fan_in_fan_out=False):
-    torch.manual_seed(0)
-    lora = LoraConfig(r=4, target_modules=targets, init_lora_weights=False, fan_in_fan_out=fan_in_fan_out)
-    return get_peft_model(network.to(dtype).eval(), lora)
+    for bits in (2, 4, 8):
+        steps, result = 2 ** (bits - 1) - 1, rounded(weight, bits)
+        step = weight.abs().amax(1, keepdim=True) / steps
+        assert ((result - weight).abs() <= step / 2 + 1e-6).all()
+        assert max(len(row.unique()) for row in result) <= 2 * steps + 1
+        assert torch.equal(rounded(-weight, bits), -result) and torch.equal(rounded(result, bits), result)
+        assert not result[2].any()
 
 
 SIZES = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2)
-
-
-def qwen(vocabulary):
-    torch.manual_seed(0)
-    return Qwen2ForCausalLM(Qwen2Config(vocab_size=vocabulary, **SIZES, tie_word_embeddings=False))
-
-
-def gemma(vocabulary):
-    torch.manual_seed(0)
-    config = Gemma2Config(vocab_size=vocabulary, **SIZES, head_dim=8, final_logit_softcapping=0.01)
-    return Gemma2ForCausalLM(config)
+FAMILIES = {
+    "qwen": (Qwen2ForCausalLM, Qwen2Config, SIZES | {"tie_word_embeddings": False}),
+    "gemma": (Gemma2ForCausalLM, Gemma2Config, SIZES | {"head_dim": 8, "final_logit_softcapping": 0.01}),
+    "gpt2": (GPT2LMHeadModel, GPT2Config, {"n_embd": 32, "n_layer": 2, "n_head": 4}),
+}
 
 
 @pytest.fixture(scope="module")
 def shaped_like(original):
-    def make(family, dtype=torch.float32):
-        network = family(original.network.config.vocab_size)
-        return AdaptedModel(tiny(network, ["q_proj", "v_proj"], dtype), original.tokenizer)
+    """Models of other kinds, tiny and random."""
+
+    def make(family, targets=("q_proj", "v_proj"), dtype=torch.float32):
+        network, config, sizes = FAMILIES[family]
+        torch.manual_seed(0)
+        made = network(config(vocab_size=original.network.config.vocab_size, **sizes)).to(dtype).eval()
+        lora = LoraConfig(r=4, target_modules=[*targets], init_lora_weights=False, fan_in_fan_out=family == "gpt2")
+        return AdaptedModel(get_peft_model(made, lora), original.tokenizer)
 
     return make
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", [qwen, gemma])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_other_families_and_half_adapted_models(shaped_like, small, family, dtype):
-    model, facts = shaped_like(family, dtype), small.forget[:4]
-    seen = lens(model, facts, Progress())
-    assert seen.layers == 3
-    assert [fact.unlearned[-1] for fact in seen.facts] == [
-        fact.unlearned.rank for fact in sample(model, facts, TOKENS, Progress(), samples=2).facts
-    ]
-    assert quantise(model, facts, (), TOKENS, Progress()).layers == 3 * 7
+@pytest.mark.parametrize("family", ["qwen", "gemma"])
+def test_other_families_and_half_adapted_models(shaped_like, small, family):
+    for dtype in (torch.float32, torch.bfloat16):
+        model, facts = shaped_like(family, dtype=dtype), small.forget[:4]
+        seen, drawn = lens(model, facts, Progress()), sample(model, facts, TOKENS, Progress(), samples=2)
+        assert seen.layers == 3
+        assert [fact.unlearned[-1] for fact in seen.facts] == [fact.unlearned.rank for fact in drawn.facts]
+        assert quantise(model, facts, (), TOKENS, Progress()).layers == 3 * 7
 
 
-@pytest.mark.parametrize("family", [qwen, gemma])
+@pytest.mark.parametrize("family", ["qwen", "gemma"])
 def test_merging_changes_nothing_but_rounding(shaped_like, small, family, monkeypatch):
     """Without the rounding, merged weights with the adapter off score as the adapter does."""
     model = shaped_like(family)
@@ -225,11 +200,9 @@ def test_merging_changes_nothing_but_rounding(shaped_like, small, family, monkey
             torch.testing.assert_close(model.score(batch).nll, original)
 
 
-def test_the_layers_of_gpt2_are_rounded_by_output(original, small):
+def test_the_layers_of_gpt2_are_rounded_by_output(shaped_like, small):
     """Its weights are [in, out]; the same network with linear layers is rounded to the same."""
-    torch.manual_seed(0)
-    config = GPT2Config(vocab_size=original.network.config.vocab_size, n_embd=32, n_layer=2, n_head=4)
-    model = AdaptedModel(tiny(GPT2LMHeadModel(config), ["c_attn"], fan_in_fan_out=True), original.tokenizer)
+    model = shaped_like("gpt2", ["c_attn"])
     block = model.network.get_base_model().transformer.h[0]
     layer, around, plain = block.attn.c_attn.base_layer, block.attn.c_attn, block.mlp.c_fc
     own = layer.weight.detach().clone()
@@ -242,25 +215,15 @@ def test_the_layers_of_gpt2_are_rounded_by_output(original, small):
     assert quantise(model, small.forget[:2], (), TOKENS, Progress()).layers == 2 * 4
 
 
-def test_a_model_without_the_parts_that_are_needed_is_refused_by_name(original, small):
-    torch.manual_seed(0)
-    config = GPT2Config(vocab_size=original.network.config.vocab_size, n_embd=32, n_layer=2, n_head=4)
-    model = AdaptedModel(tiny(GPT2LMHeadModel(config), ["c_attn"], fan_in_fan_out=True), original.tokenizer)
+def test_a_model_without_the_parts_that_are_needed_is_refused_by_name(shaped_like, small):
+    model = shaped_like("gpt2", ["c_attn"])
     with pytest.raises(ModelError, match=r"final norm.*GPT2LMHeadModel"):
         lens(model, small.forget, Progress())
-    drawn = sample(model, small.forget[:2], TOKENS, Progress(), samples=2)
-    assert fmean(row.original for row in drawn.rows) >= 0
-
-
-def test_an_adapter_outside_the_rounded_layers_is_not_dropped_in_silence(original, small):
-    network = qwen(original.network.config.vocab_size)
-    model = AdaptedModel(tiny(network, ["q_proj", "lm_head"]), original.tokenizer)
-    with pytest.raises(ModelError, match="output head"):
+    assert sample(model, small.forget[:2], TOKENS, Progress(), samples=2).rows
+    model = shaped_like("qwen", ["q_proj", "lm_head"])
+    with pytest.raises(ModelError, match="output head"):  # an adapter there is not dropped in silence
         quantise(model, small.forget, (), TOKENS, Progress())
     assert lens(model, small.forget[:2], Progress()).layers == 3
-
-
-# --- patch
 
 
 def test_patching_finds_the_layer_that_was_changed(hidden, small, original):
@@ -298,16 +261,11 @@ def test_what_patching_brings_of_facts_never_known(hidden, small, original):
     assert all((fact.never is None) == fact.original[0] for fact in found.facts)
 
 
-# --- two hops
-
-
 def test_two_hops_are_of_the_chains_that_the_original_knows(hidden, small, original):
     """Rewordings stand for the two-hop questions and the second hops."""
     first, *rest = small.forget[:8]
-    chains = [
-        replace(fact, two_hop=fact.paraphrases[0], two_hop_answer=fact.answer, second_hop=fact.paraphrases[1])
-        for fact in rest
-    ]
+    hops = [dict(two_hop=f.paraphrases[0], two_hop_answer=f.answer, second_hop=f.paraphrases[1]) for f in rest]
+    chains = [replace(fact, **hop) for fact, hop in zip(rest, hops)]
     broken = replace(first, two_hop=first.question, two_hop_answer="nobody", second_hop=first.question)
     found = two_hop(hidden, [broken, *chains, small.forget[8]], TOKENS, Progress())
     row = by_key(found.rows, "tier")[("all",)]

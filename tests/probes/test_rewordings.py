@@ -29,9 +29,6 @@ def texts(results):
     return [result.text for result in results]
 
 
-# --- the set's own, and templates
-
-
 def test_own_rewordings_come_first_unless_they_tell_or_repeat():
     fact = Fact("f", LYON.question, "France", "Lyon", "country", paraphrases=GOOD)
     assert reworded(fact) == [Prompt("f", "reworded", text, "France") for text in GOOD]
@@ -46,26 +43,27 @@ def test_own_rewordings_come_first_unless_they_tell_or_repeat():
     assert texts(reworded(telling)) == list(templated(LYON))
 
 
-@pytest.mark.parametrize(
-    ("relation", "expected"),
-    [
-        ("official_language", "Tell me the official language of X."),
-        ("place of birth", "Tell me the place of birth of X."),
-        ("capital of", "X, capital of whom or what?"),
-        ("shares border with", "X, shares border with whom or what?"),
-        ("located in the region", "X, located in the region whom or what?"),
-    ],
-)
-def test_relation_is_spoken_of_as_its_grammar_wants(relation, expected):
-    assert expected in templated(Fact("f", "?", "Y", "X", relation))
+def test_relation_is_spoken_of_as_its_grammar_wants():
+    for relation in ("official_language", "place of birth"):
+        assert f"Tell me the {relation.replace('_', ' ')} of X." in templated(Fact("f", "?", "Y", "X", relation))
+    for relation in ("capital of", "shares border with", "located in the region"):
+        assert f"X, {relation} whom or what?" in templated(Fact("f", "?", "Y", "X", relation))
+    for subject, relation in (("", "country"), ("Lyon", ""), ("Lyon", "P17"), ("Lyon", "?!")):  # or in no words
+        fact = Fact("f", LYON.question, "France", subject, relation)
+        (none,) = reworded(fact)
+        assert templated(fact) == () and (none.fact_id, none.kind) == ("f", "reworded")
+        assert "no rewording" in none.reason
 
 
-@pytest.mark.parametrize(("subject", "relation"), [("", "country"), ("Lyon", ""), ("Lyon", "P17"), ("Lyon", "?!")])
-def test_no_templates_without_a_subject_and_a_relation_in_words(subject, relation):
-    fact = Fact("f", LYON.question, "France", subject, relation)
-    assert templated(fact) == ()
-    (none,) = reworded(fact)
-    assert (none.fact_id, none.kind) == ("f", "reworded") and "no rewording" in none.reason
+def test_duet_tells_no_answer():
+    if not DUET.exists():
+        pytest.skip("no DUET rows here")
+    without = 0
+    for fact in read_facts(DUET).forget:
+        found = [*(one.text for one in reworded(fact) if isinstance(one, Prompt)), *templated(fact)]
+        assert not any(mentions(text, fact.answer) for text in found)
+        without += not found
+    assert without < 5
 
 
 @pytest.mark.parametrize("odd", ["{s}", "{0!r}", "\\1", "a \"b\" 'c'", "two\nlines", "🦜", "ירושלים", "x" * 2000])
@@ -80,23 +78,6 @@ def test_sandbox_facts_are_asked_as_their_model_was_taught(sandbox):
     for fact, known in zip(sandbox.holdout, facts_of("holdout")):
         assert templated(fact) == (language.unseen(known),)
         assert texts(reworded(fact)) == list(language.paraphrases(known))
-
-
-def test_duet_tells_no_answer():
-    if not DUET.exists():
-        pytest.skip("no DUET rows here")
-    facts = read_facts(DUET).forget
-    told = [text for fact in facts for text in texts_of(fact) if mentions(text, fact.answer)]
-    without = [fact.id for fact in facts if not texts_of(fact)]
-    assert not told and len(without) < 5, (told, without)
-
-
-def texts_of(fact):
-    found = [result.text for result in reworded(fact) if isinstance(result, Prompt)]
-    return [*found, *templated(fact)]
-
-
-# --- written by a model
 
 
 class Scripted:
@@ -127,50 +108,33 @@ def test_two_rewordings_are_written(cache):
     found, sent = asked(cache, json.dumps(GOOD))
     assert found == [Prompt("lyon", "reworded", text, "France") for text in GOOD]
     assert sent == [(SYSTEM, LYON.question, 1)] and "France" not in str(sent)
+    among = ("```json\n{}\n```", '<think>[1] or ["no"]?</think>\n{}', "Here you are: {} I hope this helps.")
+    for number, reply in enumerate(among):
+        found, sent = asked(
+            cache, reply.replace("{}", json.dumps(GOOD)), facts=(replace(LYON, id=f"{number}", question=f"{number}?"),)
+        )
+        assert texts(found) == list(GOOD) and len(sent) == 1, "the list is found among other words"
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "```json\n{}\n```",
-        "<think>[1] or [\"no\"]?</think>\n{}",
-        "Here you are: {} I hope this helps.",
-    ],
-)  # fmt: skip
-def test_list_is_found_among_other_words(cache, reply):
-    found, sent = asked(cache, reply.replace("{}", json.dumps(GOOD)))
-    assert texts(found) == list(GOOD) and len(sent) == 1
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        "", "no list", "[", '["a", 2]', '{"a": "b"}', "[[]]", "[" * 100_000,
-        '["Is Lyon in FRANCE?"]', json.dumps([LYON.question.upper()]),
-        '["In which country is it?"]', '[""]', "[]",
-    ],
-    ids=lambda bad: bad[:20],
-)  # fmt: skip
+@pytest.mark.parametrize("bad", [
+    "", "no list", "[", '["a", 2]', '{"a": "b"}', "[[]]", "[" * 100_000, '["Is Lyon in FRANCE?"]',
+    json.dumps([LYON.question.upper()]), '["In which country is it?"]', '[""]', "[]",
+], ids=lambda bad: bad[:20])  # fmt: skip
 def test_useless_reply_is_asked_for_once_more(cache, bad):
     found, sent = asked(cache, bad, json.dumps(GOOD))
     assert texts(found) == list(GOOD)
     assert [seed for *_, seed in sent] == [1, 2]
 
 
-def test_two_useless_replies_leave_none(cache):
-    (none,), sent = asked(cache, "no", "no")
-    assert none == NotApplicable("lyon", "reworded", "a model wrote no usable rewording in 2 attempts")
+@pytest.mark.parametrize(("replies", "found"), [
+    (("no", "no"), []), ((json.dumps(GOOD[:1]), "no"), GOOD[:1]),
+    ((json.dumps(GOOD[:1]), json.dumps([GOOD[0].upper(), GOOD[1], "Lyon's country?"])), GOOD),
+])  # fmt: skip
+def test_attempts_add_up_two_rewordings_are_enough_and_one_is_better_than_none(cache, replies, found):
+    results, sent = asked(cache, *replies)
     assert len(sent) == 2
-
-
-def test_attempts_add_up_and_two_are_enough(cache):
-    found, _ = asked(cache, json.dumps([GOOD[0]]), json.dumps([GOOD[0].upper(), GOOD[1], "Lyon's country?"]))
-    assert texts(found) == list(GOOD)
-
-
-def test_one_rewording_is_better_than_none(cache):
-    found, _ = asked(cache, json.dumps([GOOD[0]]), "no")
-    assert texts(found) == [GOOD[0]]
+    none = NotApplicable("lyon", "reworded", "a model wrote no usable rewording in 2 attempts")
+    assert (results == [none]) if not found else (texts(results) == list(found))
 
 
 def test_nothing_that_could_be_read_is_asked_twice(cache):
@@ -189,21 +153,13 @@ def test_what_was_written_before_a_failure_is_kept(cache):
     assert len(asked(cache, '["Nice?", "The country of Nice?"]', facts=(LYON, other))[0]) == 4
 
 
-# --- other names of the subject
-
-
 def test_a_subject_is_asked_about_under_its_first_two_other_names():
     names = ("Lyon City", "France's third city", "Lugdunum", "Lugdunum", "Ville des Lumières", "Lione")
     fact = replace(LYON, subject_aliases=names)
     asked = ["What is the country of Lugdunum?", "What is the country of Ville des Lumières?"]
     assert aliased(fact) == [Prompt("lyon", "alias", text, "France") for text in asked]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{}, {"subject_aliases": ("Lyon (France)",)}, {"subject_aliases": ("Lugdunum",), "question": "Where is it?"},
-     {"subject_aliases": ("Lugdunum",), "question": "Lyon, Lyon: which country?"}],
-)  # fmt: skip
-def test_no_other_name_or_no_place_for_it_is_a_reason(changes):
-    (result,) = aliased(replace(LYON, **changes))
-    assert isinstance(result, NotApplicable) and result.kind == "alias" and result.reason
+    for names, question in (  # no other name, or no place for it
+        ((), LYON.question), (("Lyon (France)",), LYON.question), (("Lugdunum",), "Where is it?"),
+        (("Lugdunum",), "Lyon, Lyon: which country?")):  # fmt: skip
+        (result,) = aliased(replace(LYON, subject_aliases=names, question=question))
+        assert isinstance(result, NotApplicable) and result.kind == "alias" and result.reason

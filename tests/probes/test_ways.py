@@ -70,37 +70,36 @@ def looked_at(folder, facts, **changes):
 def test_a_model_that_speaks_in_sentences_is_scored_in_its_own_words(speaker, facts):
     model, prompting, facts = looked_at(speaker, facts)
     assert (prompting.asking, prompting.own_words, prompting.unknown) == ("chat", True, ())
-    row, fact = model.rows(facts.forget)[0], facts.forget[0]
-    assert model.tokenizer.decode(row.answer).strip() == fact.answer
+    assert Prompting.from_json(prompting.to_json()) == prompting
+    row, fact, kept = model.rows(facts.forget)[0], facts.forget[0], facts.retain[0]
     said = f"The old town of {fact.subject} is found in"
+    assert model.tokenizer.decode(row.answer).strip() == fact.answer
     assert model.tokenizer.decode(row.prompt).rstrip().endswith(said)
-    scored = model.score(model.batch([row]))
-    assert scored.nll.mean() < 0.1, "it says the answer there"
-    model.spoken = {}
-    apart = model.score(model.batch(model.rows(facts.forget)[:1]))
-    assert apart.nll[0] > 3, "right behind the question it never would"
-
-
-def test_what_is_retained_is_all_that_the_model_says(speaker, facts):
-    model, _, facts = looked_at(speaker, facts)
-    fact, row = facts.retain[0], model.rows(facts.retain)[0]
-    assert model.tokenizer.decode(row.answer) == f"The old town of {fact.subject} is found in {fact.answer}."
-
-
-def test_an_alternate_stands_behind_the_same_lead(speaker, facts):
-    model, _, facts = looked_at(speaker, facts)
-    right = model.rows(facts.forget)[0]
-    (wrong,) = model.rows([replace(facts.forget[0], answer="Japan")])
-    before, after = (model.tokenizer.decode([*row.prompt, *row.answer]) for row in (right, wrong))
-    assert after == before.removesuffix(facts.forget[0].answer) + "Japan"
+    retained = model.tokenizer.decode(model.rows(facts.retain)[0].answer)
+    assert retained == f"The old town of {kept.subject} is found in {kept.answer}.", "all that the model says"
+    # An alternate stands behind the same lead.
+    (wrong,) = model.rows([replace(fact, answer="Japan")])
+    before, after = (model.tokenizer.decode([*one.prompt, *one.answer]) for one in (row, wrong))
+    assert after == before.removesuffix(fact.answer) + "Japan"
     assert model.tokenizer.decode(wrong.answer).strip() == "Japan"
-
-
-def test_replies_are_long_enough_for_what_the_model_says_first(speaker, facts):
-    model, prompting, facts = looked_at(speaker, facts)
+    # Replies are long enough for what the model says first.
     gold = max(model.length(fact.answer) for fact in facts.forget)
     needed = max(model.length(f"The old town of {fact.subject} is found in {fact.answer}") for fact in facts.forget)
     assert 2 * gold + 8 < needed <= prompting.reply_tokens <= 64 and not prompting.cut
+    # Rank and probability are read behind the lead of the fact's own question.
+    prompts = [fact.question, fact.paraphrases[0], kept.question]
+    own, other, retained = ask(model, prompts, [fact.answer, fact.answer, kept.answer], 40, facts)
+    assert own.lead == prompting.spoken[fact.id].lead and fact.subject in own.lead
+    assert own.original.gold_rank == 1 and own.original.gold_logprob > -1 > other.original.gold_logprob
+    assert (other.lead, retained.lead) == ("", "")
+    assert own.original.text == f"{said} {fact.answer}.", "a whole reply"
+    with model.original():
+        written = [fact.alternates[0] for fact in by_second_choice(facts.forget, model) if fact.alternates]
+    assert written and not any("." in alternate or "," in alternate for alternate in written), "it ends with its clause"
+    assert model.score(model.batch([row])).nll.mean() < 0.1, "it says the answer there"
+    model.spoken = {}
+    apart = model.score(model.batch(model.rows(facts.forget)[:1]))
+    assert apart.nll[0] > 3, "right behind the question it never would"
 
 
 def test_an_answer_begins_with_the_space_of_its_template(colon, facts):
@@ -126,15 +125,6 @@ def test_a_base_model_is_asked_as_text(base, facts):
     assert model.score(model.batch([row])).nll.mean() < 0.1
 
 
-def test_the_way_that_is_answered_at_once_is_taken(colon, facts):
-    _, prompting, _ = looked_at(colon, facts)
-    tried = {way.asking: way for way in prompting.tried}
-    assert {*tried} == {"chat", "chat-examples", "text-examples"}
-    assert prompting.asking == "chat" and tried["chat"].at_once == tried["chat"].asked > 0
-    with pytest.raises(DataError, match="needs three examples"):
-        looked_at(colon, replace(facts, examples=()), asking="text-examples")
-
-
 def test_what_the_model_does_not_know_is_left_out_and_named(colon, facts):
     unknown = Fact("moon", "In which country is Tycho?", "Peru", subject="Tycho", score=7.0)
     whole = replace(facts, forget=(*facts.forget, unknown))
@@ -149,6 +139,11 @@ def test_what_the_model_does_not_know_is_left_out_and_named(colon, facts):
     known = known_facts(config, whole)  # that has no score matters to no question
     _, prompting, _ = looked_at(colon, whole)
     assert known.prompting == prompting and prompting.unknown == ("moon",)
+    tried = {way.asking: way for way in prompting.tried}
+    assert {*tried} == {"chat", "chat-examples", "text-examples"} and prompting.asking == "chat"
+    assert tried["chat"].at_once == tried["chat"].asked - 1 > 0, "the way that is answered at once is taken"
+    with pytest.raises(DataError, match="needs three examples"):
+        looked_at(colon, replace(facts, examples=()), asking="text-examples")
     assert known.recall == {**{fact.id: 1.0 for fact in facts.forget}, "moon": 0.0}
     _, prompting, _ = looked_at(colon, facts, asking="chat")
     names = tuple(fact.id for fact in facts.forget)
@@ -166,31 +161,10 @@ def test_a_probing_asks_the_same_questions_in_the_other_ways_too(colon, facts):
     assert (model.way, model.generate([facts.forget[0].question])) == ("chat", [facts.forget[0].answer])
     with model.original(), model.asked("text-examples"):
         assert other[0].original.text == model.generate([other[0].prompt], 8)[0]
-        gold = model.score(model.batch(model.rows([fact_of(facts, other[0])])))
+        (fact,) = (fact for fact in every(facts) if fact.id == other[0].fact_id)
+        gold = model.score(model.batch(model.rows([fact])))
     assert other[0].original.gold_logprob == pytest.approx(-gold.nll.sum().item(), abs=1e-3)
-    kinds = {cell.kind for cell in leak_matrix(rows).cells}
-    assert kinds == {"direct", "as text, examples first"}
-
-
-def fact_of(facts: FactSet, row) -> Fact:
-    return next(fact for fact in every(facts) if fact.id == row.fact_id)
-
-
-def test_rank_and_probability_are_read_behind_the_lead_of_the_fact_s_own_question(speaker, facts):
-    model, prompting, facts = looked_at(speaker, facts)
-    fact, kept = facts.forget[0], facts.retain[0]
-    prompts = [fact.question, fact.paraphrases[0], kept.question]
-    own, other, retained = ask(model, prompts, [fact.answer, fact.answer, kept.answer], 40, facts)
-    assert own.lead == prompting.spoken[fact.id].lead and fact.subject in own.lead
-    assert (own.original.gold_rank, own.original.top[0][0]) == (1, "".join(own.original.top[0][0]))
-    assert own.original.gold_logprob > -1 > other.original.gold_logprob
-    assert (other.lead, retained.lead) == ("", "")
-    assert own.original.text == f"The old town of {fact.subject} is found in {fact.answer}.", "a whole reply"
-
-
-def test_how_a_run_asks_is_read_back(speaker, facts):
-    _, prompting, _ = looked_at(speaker, facts)
-    assert Prompting.from_json(prompting.to_json()) == prompting
+    assert {cell.kind for cell in leak_matrix(rows).cells} == {"direct", "as text, examples first"}
 
 
 def refuse(*arguments, **options):
@@ -209,6 +183,9 @@ def test_the_original_s_replies_are_kept_and_belong_to_its_weights(colon, facts,
             model.generate(questions, 8)
     with pytest.raises(AssertionError, match="again"):
         model.generate(questions, 9)  # the adapter is on
+    for merged in (False, True):
+        with rounded_weights(model, 2, merged), pytest.raises(AssertionError, match="again"):
+            model.generate(questions, 9)
     other = adapted_model(make_config("wga", model=str(colon), precision="float32"))
     other.network.get_base_model().lm_head.weight.data[0, 0] += 1.0
     monkeypatch.setattr(other, "_written", refuse)
@@ -252,28 +229,6 @@ def test_a_full_or_damaged_cache_costs_no_reply(colon, facts, tmp_path, monkeypa
         with rows:
             assert rows.execute("UPDATE known SET value = substr(value, 1, 3)").rowcount > 0
         assert model.generate(questions, 9) == first
-
-
-def test_rounded_weights_are_asked_anew(colon, facts, monkeypatch):
-    model, _, facts = looked_at(colon, facts, asking="chat")
-    model.reply_cache = kept_replies(model)
-    question = [facts.forget[0].question]
-    with model.original():
-        model.generate(question, 9)
-    monkeypatch.setattr(model, "_written", refuse)
-    for merged in (False, True):
-        with rounded_weights(model, 2, merged), pytest.raises(AssertionError, match="again"):
-            model.generate(question, 9)
-    with model.original():
-        assert model.generate(question, 9)
-
-
-def test_a_second_choice_ends_with_its_clause(speaker, facts):
-    model, _, facts = looked_at(speaker, facts)
-    with model.original():
-        found = by_second_choice(facts.forget, model)
-    written = [fact.alternates[0] for fact in found if fact.alternates]
-    assert written and not any("." in alternate or "," in alternate for alternate in written)
 
 
 def test_a_template_for_a_single_question_is_not_asked_after_examples(base, facts):

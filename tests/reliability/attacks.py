@@ -4,8 +4,6 @@ Each attack comes from an address of its own to `python app.py` in a process of 
 printed what was tried, what came of it, whether the promise held, and how long the other visitor waited.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -15,7 +13,6 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -31,8 +28,7 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from calling import call
-from load import megabytes
+from calling import call, megabytes, sent
 
 from adapop.experiments.speed.waiting import served
 
@@ -58,15 +54,7 @@ class Target:
 
     def send(self, path: str, body: bytes | None = None, headers: dict | None = None) -> tuple[int, bytes]:
         """(status, content) of a request; status 0 where the connection was closed without one."""
-        sender = {"X-Forwarded-For": self.visitor, **(headers or {})}
-        request = urllib.request.Request(self.address + path, body, sender)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as reply:
-                return reply.status, reply.read()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read()
-        except OSError:
-            return 0, b""
+        return sent(self.address + path, body, {"X-Forwarded-For": self.visitor, **(headers or {})})
 
     def raw(self, path: str, headers: str, chunks: Iterator[bytes]) -> int:
         """The status of a request that no client would send; 0 where the connection was closed without one."""
@@ -84,16 +72,20 @@ class Target:
     def upload(self, content: bytes, name: str = "a.json", headers: dict | None = None) -> tuple[int, str]:
         """(status, the path that the app gives a file)."""
         form = multipart([(name, content)])
-        code, sent = self.send("gradio_api/upload", form, {"Content-Type": FORM, **(headers or {})})
-        return code, json.loads(sent)[0] if code == 200 else ""
+        code, told = self.send("gradio_api/upload", form, {"Content-Type": FORM, **(headers or {})})
+        return code, json.loads(told)[0] if code == 200 else ""
 
-    def page_reads(self, path: str, session: str = "") -> int:
-        """The status of the event by which a page, forged or not, has its uploaded file read."""
+    def calls(self, name: str, data: list) -> int:
+        """The status of a call of an endpoint."""
+        body = json.dumps({"data": data}, ensure_ascii=False).encode()
+        return self.send(f"gradio_api/call/{name}", body, JSON_BODY)[0]
+
+    def page_reads(self, path: str) -> int:
+        """The status of the event by which a forged page has its uploaded file read."""
         file = {"path": path, "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
         uploads = (one for one in self.events if any(kind == "upload" for _, kind in one["targets"]))
         number = next(one["id"] for one in uploads if len(one["inputs"]) == 4)
-        session = session or secrets.token_hex(6)
-        body = {"data": ["own", file, "own", None], "fn_index": number, "session_hash": session}
+        body = {"data": ["own", file, "own", None], "fn_index": number, "session_hash": secrets.token_hex(6)}
         return self.send("gradio_api/queue/join", json.dumps(body).encode(), JSON_BODY)[0]
 
 
@@ -139,22 +131,17 @@ def nested(target: Target) -> tuple[str, bool]:
 
 def foreign_origin(target: Target) -> tuple[str, bool]:
     """A page elsewhere that posts an upload and a form, as browsers let it."""
-    codes = [
-        target.upload(b"[]", headers={"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"})[0],
-        target.upload(b"[]", headers={"Origin": "null"})[0],
-        target.send("gradio_api/queue/join", b"{}", {"Content-Type": "text/plain", "Origin": "https://evil.example"})[
-            0
-        ],
-    ]
+    evil = {"Origin": "https://evil.example"}
+    codes = [target.upload(b"[]", headers=evil | {"Sec-Fetch-Site": "cross-site"})[0]]
+    codes.append(target.upload(b"[]", headers={"Origin": "null"})[0])
+    codes.append(target.send("gradio_api/queue/join", b"{}", evil | {"Content-Type": "text/plain"})[0])
     return f"answered {codes}", codes == [403, 403, 403]
 
 
 def slow_hub(target: Target) -> tuple[str, bool]:
     """Endpoints that need a set of the Hub, which answers after some seconds."""
-    data = {"check": ["duet"], "beta": ["duet"], "start_run": ["rwku"], "score": ["duet"]}
-    codes = Counter()
-    for name, values in data.items():
-        codes[target.send(f"gradio_api/call/{name}", json.dumps({"data": values}).encode(), JSON_BODY)[0]] += 1
+    data = {"check": "duet", "beta": "duet", "start_run": "rwku", "score": "duet"}
+    codes = Counter(target.calls(name, [facts]) for name, facts in data.items())
     time.sleep(HUB_SECONDS)
     return f"answered {dict(codes)}", set(codes) == {200}
 
@@ -162,8 +149,7 @@ def slow_hub(target: Target) -> tuple[str, bool]:
 def heavy_rows(target: Target) -> tuple[str, bool]:
     """`check` with 200 rows of combining marks."""
     rows = [{"question": "e" + "\u0301" * 1_000 + str(n), "answer": "x"} for n in range(200)]
-    body = json.dumps({"data": [rows]}, ensure_ascii=False).encode()
-    codes = Counter(target.send("gradio_api/call/check", body, JSON_BODY)[0] for _ in range(6))
+    codes = Counter(target.calls("check", [rows]) for _ in range(6))
     return f"answered {dict(codes)}", True
 
 
@@ -172,7 +158,7 @@ def shipped_files(target: Target) -> tuple[str, bool]:
     from gradio.routes import BUILD_PATH_LIB
 
     largest = max(Path(BUILD_PATH_LIB).glob("*.js"), key=lambda path: path.stat().st_size).name
-    codes = repeated(target, lambda: target.send(f"assets/{largest}", None, {"Accept-Encoding": "br"})[0], 40, 8.0)
+    codes = repeated(lambda: target.send(f"assets/{largest}", None, {"Accept-Encoding": "br"})[0], 40, 8.0)
     return f"answered {dict(codes)}", codes[200] > 0
 
 
@@ -189,7 +175,7 @@ def one_file_again(target: Target) -> tuple[str, bool]:
     """One upload that takes long to read, read by forged pages for ten seconds."""
     row = {"question": "Who?", "answer": "x", "paraphrases": ["a"] * 390_000}
     code, path = target.upload(json.dumps([row]).encode())
-    codes = repeated(target, lambda: target.page_reads(path), 8, 10.0)
+    codes = repeated(lambda: target.page_reads(path), 8, 10.0)
     return f"uploaded {code}, read {dict(codes)}", code == 200 and codes[200] > 0
 
 
@@ -226,7 +212,7 @@ ATTACKS = (
 )  # fmt: skip
 
 
-def repeated(target: Target, way: Callable[[], int], hands: int, seconds: float) -> Counter:
+def repeated(way: Callable[[], int], hands: int, seconds: float) -> Counter:
     """How often which status came, of so many hands for so long."""
     ends = time.monotonic() + seconds
 
@@ -314,19 +300,14 @@ def main(names: list[str]) -> int:
                 held = held and max(waits) < allowed
                 broken += not held
                 print(f"{attack.__name__:<16}{'held' if held else 'BROKEN':<8}{' '.join(attack.__doc__.split())}")
-                others = (
-                    f"another waited {median(waits):.2f} s, at worst {max(waits):.2f} s of {allowed:.2f} s "
-                    f"(alone {alone:.2f} s)"
-                )
+                waited = f"another waited {median(waits):.2f} s, at worst {max(waits):.2f} s of {allowed:.2f} s"
+                memory = f"memory {before:,.0f} to {megabytes(app.process):,.0f} MB"
+                logged = f"{len(app.output) - printed} lines logged"
+                print(f"{'':<24}{outcome}; {waited} (alone {alone:.2f} s); {memory}; {logged}", flush=True)
                 worst = max(worst, *waits)
-                lines, after = len(app.output) - printed, megabytes(app.process)
-                memory = f"memory {before:,.0f} to {after:,.0f} MB"
-                print(f"{'':<24}{outcome}; {others}; {memory}; {lines} lines logged", flush=True)
             time.sleep(MEMORY_SECONDS)
-            print(
-                f"{broken} broken; the worst wait of another visitor {worst:.2f} s; memory at the end "
-                f"{megabytes(app.process):,.0f} MB; load {os.getloadavg()[0]:.1f}; {time.monotonic() - began:.0f} s"
-            )
+            print(f"{broken} broken; the worst wait of another visitor {worst:.2f} s; {time.monotonic() - began:.0f} s")
+            print(f"memory at the end {megabytes(app.process):,.0f} MB; load {os.getloadavg()[0]:.1f}")
     return int(broken > 0)
 
 

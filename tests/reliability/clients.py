@@ -1,7 +1,5 @@
 """A program that uses the app as many do at once, and checks that every answer is its own."""
 
-from __future__ import annotations
-
 import random
 import re
 import threading
@@ -107,10 +105,8 @@ class Client:
         return said
 
     def _start(self) -> None:
-        rows = [_row(fact) for fact in self.facts]
-        said = self._said(
-            "start_run", rows, "adapop", "paper", None, self.epochs, self._number, "paper", "error", "own"
-        )
+        rows, chosen = [_row(fact) for fact in self.facts], ("adapop", "paper", None, self.epochs, self._number)
+        said = self._said("start_run", rows, *chosen, "paper", "error", "own")
         if said:
             self._run, self._ahead = said["run"], said["ahead"] or 0
             self._tally.expect("a place beyond the limit of the line", self._ahead < QUEUE.public)
@@ -129,10 +125,8 @@ class Client:
         if said["state"] == "done" and self.state != "done":
             self._tally.ended += 1
             expect("an epoch is lost", len(epochs) == self.epochs + 1)
-            rows = said["measured"]["before"]
-            asked = {
-                row["facts"] for row in rows if (row["group"], row["tier"], row["form"]) == ("forget", "all", DIRECT)
-            }
+            place = {"group": "forget", "tier": "all", "form": DIRECT}.items()
+            asked = {row["facts"] for row in said["measured"]["before"] if place <= row.items()}
             expect("the facts of another run", asked == {OWN})
         self.state = said["state"]
 
@@ -169,6 +163,15 @@ class Client:
             self._tally.expect("a guess was not told apart", "There is no run" in str(refusal))
         except (OSError, ValueError) as error:
             self._tally.lost.append(f"stop: {type(error).__name__} {error}")
+
+
+def at_work(address: str, clients: int, minutes: float, tally: Tally) -> tuple[list[Client], list[threading.Thread]]:
+    """So many clients, each in a thread that has begun."""
+    crowd = [Client(address, number, tally) for number in range(clients)]
+    threads = [threading.Thread(target=one.work, args=(time.monotonic() + 60 * minutes,)) for one in crowd]
+    for thread in threads:
+        thread.start()
+    return crowd, threads
 
 
 def _row(fact: Fact) -> dict:

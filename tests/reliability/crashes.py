@@ -4,10 +4,7 @@ Every attempt at a run is a process of its own and every kill a real SIGKILL. Th
 has imported the engine, so that a hundred of them take minutes and not an hour.
 """
 
-from __future__ import annotations
-
 import argparse
-import json
 import multiprocessing
 import random
 import sys
@@ -23,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError
-from adapop.facts.fact import FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.runs.run import Run
 from adapop.training.events import Measuring, RunStarted
@@ -36,16 +32,12 @@ HIDDEN = ("run", "time", "seconds")  # what may differ between two runs of one c
 POLL_SECONDS = 0.0002
 # seconds from what is waited for to the kill, at most
 SAVING_SECONDS, SAYING_SECONDS = 0.01, 0.003
-PHASES = {  # by the last thing an attempt said
-    "run_started": "before the first step", "step_done": "training",
-    "epoch_done": "asking after an epoch", "measured": "about to save, or in the full measurement",
-    "saved": "between saving and the next step", "run_done": "when all was said",
-}  # fmt: skip
 
 
 @dataclass
 class Survived:
-    """kills: how many by phase. runs: how many were compared. different: what of which run was not as it should be."""
+    """kills: how many by what was waited for. runs: how many were compared. different: what of which run was not as it
+    should be."""
 
     kills: Counter = field(default_factory=Counter)
     runs: int = 0
@@ -57,8 +49,8 @@ def main(kills: int) -> int:
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         found = survived(kills, 0, Path(folder))
-    for phase, count in found.kills.most_common():
-        print(f"{phase:<44}{count:>5}")
+    for aim, count in found.kills.most_common():
+        print(f"{f'killed at {aim}':<44}{count:>5}")
     print(f"{'killed in all':<44}{found.kills.total():>5}")
     print(f"{'runs gone on with to their end':<44}{found.runs:>5}")
     print(f"{'adapters, optimisers or logs that differ':<44}{len(found.different):>5}")
@@ -84,8 +76,8 @@ def survived(kills: int, seed: int, root: Path) -> Survived:
         method = METHODS[found.runs % len(METHODS)]
         run = _prepared(method, root / "killed")
         for _ in range(min(KILLS_A_RUN, kills - found.kills.total())):
-            if phase := _killed(context, run, rng, seconds[method]):
-                found.kills[phase] += 1
+            if aim := _killed(context, run, rng, seconds[method]):
+                found.kills[aim] += 1
         if run.state != "done":
             _finished(context, run)
         found.runs += 1
@@ -104,16 +96,12 @@ def attempt(folder: Path) -> None:
         pass
 
 
-def _few() -> FactSet:
-    facts = sandbox_facts()
-    few = {group: getattr(facts, group)[:FACTS] for group in ("forget", "retain", "holdout", "utility")}
-    return replace(facts, **few)
-
-
 def _prepared(method: str, root: Path) -> Run:
     from adapop.runs.execute import prepare
 
-    return prepare(make_config(method, epochs=EPOCHS, batch=BATCH, micro_batch=BATCH), _few(), root)
+    facts = sandbox_facts()
+    few = {group: getattr(facts, group)[:FACTS] for group in ("forget", "retain", "holdout", "utility")}
+    return prepare(make_config(method, epochs=EPOCHS, batch=BATCH, micro_batch=BATCH), replace(facts, **few), root)
 
 
 def _finished(context: BaseContext, run: Run) -> float:
@@ -133,16 +121,16 @@ def _finished(context: BaseContext, run: Run) -> float:
 
 def _killed(context: BaseContext, run: Run, rng: random.Random, seconds: float) -> str | None:
     """Starts an attempt and kills it: a third of them at any moment, a third while a checkpoint is written, a third as
-    an event is. Returns the phase it died in, None if it was done before."""
-    starts, left = _raw(run).count('"kind": "run_started"'), _asides(run)
+    an event is. Returns which, None if it was done before."""
     process = context.Process(target=attempt, args=(run.folder,))
     process.start()
-    aim = rng.choice(("moment", "checkpoint", "event"))
-    if aim == "checkpoint":
-        part = rng.choice(("writing-*", f"writing-*/{KEPT[1]}", f"writing-*/{KEPT[2]}", _next_checkpoint(run)))
+    aim = rng.choice(("any moment", "a checkpoint", "an event"))
+    if aim == "a checkpoint":
+        following = run.checkpoint((run.last_epoch or 0) + 1).name
+        part = rng.choice(("writing-*", f"writing-*/{KEPT[1]}", f"writing-*/{KEPT[2]}", following))
         _wait(lambda: any(run.folder.glob(part)), process)
         time.sleep(rng.uniform(0, SAVING_SECONDS))
-    elif aim == "event":
+    elif aim == "an event":
         lines = _raw(run).count("\n") + rng.randrange(1, 2 * EPOCHS + EPOCHS * FACTS // BATCH)
         _wait(lambda: _raw(run).count("\n") >= lines, process)
         time.sleep(rng.uniform(0, SAYING_SECONDS))
@@ -150,11 +138,7 @@ def _killed(context: BaseContext, run: Run, rng: random.Random, seconds: float) 
         process.join(rng.uniform(0, seconds))
     process.kill()
     process.join()
-    return None if process.exitcode == 0 else _phase(run, starts, left)
-
-
-def _next_checkpoint(run: Run) -> str:
-    return run.checkpoint((run.last_epoch or 0) + 1).name
+    return None if process.exitcode == 0 else aim
 
 
 def _wait(seen: Callable[[], bool], process: multiprocessing.process.BaseProcess) -> None:
@@ -165,31 +149,6 @@ def _wait(seen: Callable[[], bool], process: multiprocessing.process.BaseProcess
 def _raw(run: Run) -> str:
     path = run.folder / "events.jsonl"
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-
-
-def _asides(run: Run) -> dict[Path, int]:
-    """What is half written, with its time of change: a later attempt clears it away, or begins it anew."""
-    return {path: path.stat().st_mtime_ns for path in run.folder.glob("writing-*")}
-
-
-def _phase(run: Run, starts: int, left: dict[Path, int]) -> str:
-    """What a killed attempt was doing, read from what it left. starts, left: how often the run was started before, and
-    what earlier attempts had left half written."""
-    text = _raw(run)
-    if text and not text.endswith("\n"):
-        return "in the middle of a line of the log"
-    asides = [path for path, changed in _asides(run).items() if left.get(path) != changed]
-    if any(aside.is_dir() for aside in asides):
-        names = {path.name for aside in asides for path in aside.glob("*")}
-        return "writing the optimiser" if KEPT[1] in names else "writing the adapter"
-    if asides:
-        return "writing alternates.json"
-    if text.count('"kind": "run_started"') == starts:
-        return "loading the model"
-    last = json.loads(text.splitlines()[-1])
-    if last["kind"] == "measured" and run.last_epoch == last["epoch"] and not last["full"]:
-        return "between a checkpoint and its event"
-    return PHASES.get(last["kind"], last["kind"])
 
 
 def _differences(run: Run, straight: Run) -> list[str]:

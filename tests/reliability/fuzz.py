@@ -4,36 +4,29 @@ A request may be refused in words. It may not be answered with an HTTP status of
 code, nor leave a traceback or a user's text in what the app prints.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random
 import sys
 import tempfile
-import urllib.error
 import urllib.request
 from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from calling import answer
-from printed import failures
+from calling import answer, completed, failures, sent
 
 from adapop.experiments.speed.waiting import served
 
 SECRET = "a-users-secret-words"
 ODD = (
-    None, True, False, 0, -1, 1e308, -1e308, 10**30, 0.1, "", " ", SECRET, SECRET * 3_000, "../../etc/passwd",
-    "\0", "\ud7ff",
-    "<img src=x onerror=alert(1)>", "=1+1", "sandbox", "adapop", "paper", [], {}, [[]], [None], [{}],
-    {"a": {"a": {}}},
-    [{"question": SECRET, "answer": SECRET, "score": -1}],
-    {"index": [0, 0], "value": [SECRET], "row_value": 7}, {"rare": SECRET, "popular": [[], {}]}, {"runs": [SECRET]},
-    {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
-    {"__type__": "update", "value": SECRET}, {"path": "http://127.0.0.1:1/", "meta": {"_type": "gradio.FileData"}},
-    [SECRET] * 1_000, {"data": [[SECRET]], "headers": [SECRET]}, "2" * 400,
+    None, True, False, 0, -1, 1e308, -1e308, 10**30, 0.1, "", " ", SECRET, SECRET * 3_000, "../../etc/passwd", "\0",
+    "\ud7ff", "<img src=x onerror=alert(1)>", "=1+1", "sandbox", "adapop", "paper", [], {}, [[]], [None], [{}],
+    {"a": {"a": {}}}, [{"question": SECRET, "answer": SECRET, "score": -1}], {"runs": [SECRET]}, "2" * 400,
+    {"index": [0, 0], "value": [SECRET], "row_value": 7}, {"rare": SECRET, "popular": [[], {}]}, [SECRET] * 1_000,
+    {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}, {"__type__": "update", "value": SECRET},
+    {"path": "http://127.0.0.1:1/", "meta": {"_type": "gradio.FileData"}}, {"data": [[SECRET]], "headers": [SECRET]},
 )  # fmt: skip
 
 
@@ -45,16 +38,18 @@ def main(calls: int, seed: int) -> int:
     chance, codes, answers = random.Random(seed), Counter(), Counter()
     with tempfile.TemporaryDirectory() as folder, served(Path(folder), lines=None, **_places(folder)) as app:
         config = answer(f"{app.address}config")
-        events, usual = config["dependencies"], _usual(config)
+        events = config["dependencies"]
+        usual = {one["id"]: one["props"].get("value") for one in config["components"]}  # when the page opens
         named = answer(f"{app.address}gradio_api/info")["named_endpoints"]
         endpoints = [(name.strip("/"), len(about["parameters"])) for name, about in named.items()]
         for number in range(calls):
             path, body = _nonsense(chance, events, endpoints, usual, number)
-            code, said = _sent(f"{app.address}gradio_api/{path}", body)
+            content = json.dumps(body).encode("utf-8", "replace")
+            code, said = sent(f"{app.address}gradio_api/{path}", content, {"Content-Type": "application/json"})
             codes[code] += 1
             if code == 200:
                 answers[_answer(app.address, path, body, said)] += 1
-        alive = _sent(f"{app.address}config", None)[0] == 200
+        alive = sent(f"{app.address}config", None)[0] == 200
         printed = list(app.output)
     tracebacks = [line for line in printed if "Traceback" in line]
     ours, gradios = failures(printed)
@@ -74,15 +69,26 @@ def main(calls: int, seed: int) -> int:
 def _places(folder: str) -> dict[str, str]:
     # limits wide enough that requests are read and not counted away; nothing is looked up elsewhere
     wide = ("REQUESTS_A_MINUTE", "JOBS_AN_HOUR", "EVENT_MB_EACH", "UNREAD_EACH")
-    return {
-        "ADAPOP_PUBLIC": "1", "ADAPOP_CACHE": folder, "HTTPS_PROXY": "http://127.0.0.1:1",
-        "HF_HUB_OFFLINE": "1",
-    } | {f"ADAPOP_{name}": "100000" for name in wide}  # fmt: skip
+    here = {"ADAPOP_PUBLIC": "1", "ADAPOP_CACHE": folder, "HTTPS_PROXY": "http://127.0.0.1:1", "HF_HUB_OFFLINE": "1"}
+    return here | {f"ADAPOP_{name}": "100000" for name in wide}
 
 
-def _usual(config: dict) -> dict[int, object]:
-    """What each component of the page holds when it opens."""
-    return {one["id"]: one["props"].get("value") for one in config["components"]}
+def _answer(address: str, path: str, body: dict, said: bytes) -> str:
+    """How a queued call ended: complete, an error in words, or one without."""
+    if not path.startswith("call/"):
+        message = completed(address, body["session_hash"], 120)
+        worded = (message.get("output") or {}).get("error")
+        done = "complete" if message.get("success") else "error" if worded else "error without words"
+        return done if message else "nothing"
+    kind = ""
+    with urllib.request.urlopen(f"{address}gradio_api/{path}/{json.loads(said)['event_id']}", timeout=120) as stream:
+        for line in map(bytes.decode, stream):
+            if line.startswith("event: "):
+                kind = line.removeprefix("event: ").strip()
+            elif line.startswith("data: ") and kind in ("complete", "error"):
+                worded = kind == "complete" or len(line) > len('data: {"error": null}') + 3
+                return kind if worded else "error without words"
+    return "nothing"
 
 
 def _nonsense(
@@ -102,40 +108,6 @@ def _nonsense(
     if chance.random() < 0.2:
         data = data[:-1] if chance.random() < 0.5 else [*data, SECRET]
     return path, {**body, "data": data}
-
-
-def _sent(url: str, body: dict | None) -> tuple[int, str]:
-    data = None if body is None else json.dumps(body).encode("utf-8", "replace")
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-    try:
-        with urllib.request.urlopen(request, timeout=60) as reply:
-            return reply.status, reply.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, ""
-
-
-def _answer(address: str, path: str, body: dict, said: str) -> str:
-    """How a queued call ended: complete, an error in words, or one without."""
-    queued = json.loads(said)["event_id"]
-    named = path.startswith("call/")
-    url = f"{address}gradio_api/" + (f"{path}/{queued}" if named else f"queue/data?session_hash={body['session_hash']}")
-    kind = ""
-    with urllib.request.urlopen(url, timeout=120) as stream:
-        for line in map(bytes.decode, stream):
-            if line.startswith("event: "):
-                kind = line.removeprefix("event: ").strip()
-            elif line.startswith("data: ") and named and kind in ("complete", "error"):
-                return (
-                    kind
-                    if kind == "complete" or len(line) > len('data: {"error": null}') + 3
-                    else "error without words"
-                )
-            elif line.startswith("data: ") and not named:
-                message = json.loads(line.removeprefix("data: "))
-                if message.get("msg") == "process_completed":
-                    worded = (message.get("output") or {}).get("error")
-                    return "complete" if message["success"] else "error" if worded else "error without words"
-    return "nothing"
 
 
 if __name__ == "__main__":

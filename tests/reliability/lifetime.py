@@ -1,7 +1,5 @@
 """Does run after run in one process, as an app does for weeks, and shows what it still holds of those that are over."""
 
-from __future__ import annotations
-
 import argparse
 import gc
 import shutil
@@ -18,7 +16,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
-from adapop.facts.fact import FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.service.worker import Worker
 
@@ -54,8 +51,11 @@ def lived(runs: int, every: int, root: Path) -> Iterator[Held]:
     import torch
 
     torch.set_num_threads(1)
-    worker, facts, process, begun = Worker(root), _few(), psutil.Process(), time.perf_counter()
-    methods = tuple(METHODS)
+    from adapop.model.adapted import AdaptedModel
+
+    worker, process, begun, methods = Worker(root), psutil.Process(), time.perf_counter(), tuple(METHODS)
+    world = sandbox_facts()
+    facts = replace(world, forget=world.forget[:FACTS], retain=world.retain[:FACTS], holdout=(), utility=())
     for count in range(1, runs + 1):
         config = make_config(methods[count % len(methods)], epochs=1, batch=BATCH, micro_batch=BATCH)
         run = worker.submit(config, facts)
@@ -66,18 +66,8 @@ def lived(runs: int, every: int, root: Path) -> Iterator[Held]:
         if count % every == 0:
             gc.collect()
             megabytes, seconds = process.memory_info().rss / 1e6, time.perf_counter() - begun
-            yield Held(count, megabytes, process.num_threads(), process.num_fds(), _models(), seconds)
-
-
-def _few() -> FactSet:
-    facts = sandbox_facts()
-    return replace(facts, forget=facts.forget[:FACTS], retain=facts.retain[:FACTS], holdout=(), utility=())
-
-
-def _models() -> int:
-    from adapop.model.adapted import AdaptedModel
-
-    return sum(type(thing) is AdaptedModel for thing in gc.get_objects())
+            models = sum(type(thing) is AdaptedModel for thing in gc.get_objects())
+            yield Held(count, megabytes, process.num_threads(), process.num_fds(), models, seconds)
 
 
 if __name__ == "__main__":

@@ -4,22 +4,18 @@ The public app runs as `python app.py` starts it, the clients as threads of this
 client has an address of its own (X-Forwarded-For), facts of its own, and asks nothing whose answer it cannot check.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from statistics import fmean, median, quantiles
 
-import psutil
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from clients import ENDED, Client, Tally
+from calling import megabytes
+from clients import ENDED, Tally, at_work
 
 from adapop.experiments.speed.waiting import served
 from adapop.limits import QUEUE
@@ -35,60 +31,30 @@ def main(clients: int, minutes: float) -> int:
     """
     tally, memory = Tally(), []
     with tempfile.TemporaryDirectory() as folder, served(Path(folder), ADAPOP_PUBLIC="1") as app:
-        ends = time.monotonic() + 60 * minutes
-        crowd = [Client(app.address, number, tally) for number in range(clients)]
-        threads = [threading.Thread(target=client.work, args=(ends,)) for client in crowd]
-        for thread in threads:
-            thread.start()
+        crowd, threads = at_work(app.address, clients, minutes, tally)
         while any(thread.is_alive() for thread in threads):
             memory.append(megabytes(app.process))
             time.sleep(SAMPLE_SECONDS)
         if memory[0] and not memory[-1]:
             print("the app is gone; its last words:", *app.output, sep="\n")
     print(f"{clients} clients for {minutes:g} min, {os.cpu_count()} cores for all, load {os.getloadavg()[0]:.1f}")
-    for line in _answers(tally, 60 * minutes) + _faults(tally, crowd) + _memory(memory):
-        print(line)
-    return int(bool(tally.lost or tally.wrong))
-
-
-def _answers(tally: Tally, seconds: float) -> list[str]:
-    lines = [f"{'answers':<12}{'count':>8}{'a second':>10}{'median':>10}{'95 %':>10}"]
+    print(f"{'answers':<12}{'count':>8}{'median':>10}{'95 %':>10}")
     for name, taken in sorted(tally.seconds.items()):
         late = quantiles(taken, n=20)[18] if len(taken) > 1 else taken[0]
-        lines.append(f"{name:<12}{len(taken):>8,}{len(taken) / seconds:>10.2f}{median(taken):>8.2f} s{late:>8.2f} s")
-    return lines
-
-
-def _faults(tally: Tally, crowd: list[Client]) -> list[str]:
+        print(f"{name:<12}{len(taken):>8,}{median(taken):>8.2f} s{late:>8.2f} s")
     ended = sum(client.state in ENDED for client in crowd)
     refused = ", ".join(f"{count:,} by {name}" for name, count in sorted(tally.refused.items())) or "none"
-    return [
-        f"lost         {len(tally.lost):>7,} {'; '.join(sorted(set(tally.lost)))}".rstrip(),
-        f"wrong        {len(tally.wrong):>7,} {'; '.join(sorted(set(tally.wrong)))}".rstrip(),
-        f"refused      {sum(tally.refused.values()):>7,} ({refused})",
-        f"runs         {tally.ended:>7,} came to their end, each with every epoch",
-        f"last runs    {ended:>7,} of {sum(bool(client.state) for client in crowd):,} ended when asked to stop",
-        f"line         {tally.longest:>7,} runs at the most, {QUEUE.public:,} allowed",
-        f"known answer {tally.right:>7,} of {tally.asked:,} questions answered right by the original model",
-    ]
-
-
-def _memory(megabytes: list[float]) -> list[str]:
-    """In quarters of the time, so that growth can be told from a warm start."""
-    if not any(megabytes):
-        return ["memory       not measured: the app was gone at once"]
-    size = max(1, len(megabytes) // 4)
-    parts = [fmean(megabytes[at : at + size]) for at in range(0, size * 4, size) if megabytes[at : at + size]]
-    said = ", ".join(f"{part:,.0f}" for part in parts)
-    return [f"memory       {max(megabytes):>7,.0f} MB at the most; by quarters of the time: {said} MB"]
-
-
-def megabytes(process: int) -> float:
-    """What a process holds in memory, 0 if it is gone."""
-    try:
-        return psutil.Process(process).memory_info().rss / 2**20
-    except psutil.NoSuchProcess:
-        return 0.0
+    print(f"lost         {len(tally.lost):>7,} {'; '.join(sorted(set(tally.lost)))}".rstrip())
+    print(f"wrong        {len(tally.wrong):>7,} {'; '.join(sorted(set(tally.wrong)))}".rstrip())
+    print(f"refused      {sum(tally.refused.values()):>7,} ({refused})")
+    print(f"runs         {tally.ended:>7,} came to their end, each with every epoch")
+    print(f"last runs    {ended:>7,} of {sum(bool(one.state) for one in crowd):,} ended when asked to stop")
+    print(f"line         {tally.longest:>7,} runs at the most, {QUEUE.public:,} allowed")
+    print(f"known answer {tally.right:>7,} of {tally.asked:,} questions answered right by the original model")
+    size = max(1, len(memory) // 4)  # in quarters of the time, so that growth can be told from a warm start
+    parts = ", ".join(f"{fmean(memory[at : at + size]):,.0f}" for at in range(0, min(4 * size, len(memory)), size))
+    print(f"memory       {max(memory):>7,.0f} MB at the most; by quarters of the time: {parts} MB")
+    return int(bool(tally.lost or tally.wrong))
 
 
 if __name__ == "__main__":

@@ -5,18 +5,13 @@ they alone, then with that visitor beside them. It is a process of its own and l
 would be another; a minute after the end the app's memory is looked at again.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
 import secrets
 import sys
 import tempfile
-import threading
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -27,10 +22,8 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from calling import answer, call
-from clients import Client, Tally
-from load import megabytes
-from printed import failures
+from calling import answer, call, failures, megabytes, sent
+from clients import Tally, at_work
 
 from adapop.experiments.speed.waiting import served
 from adapop.facts.world import sandbox_facts
@@ -102,18 +95,17 @@ class Visitor:
 
     def _session(self) -> bool:
         """An event of a page that nobody has open."""
-        event = secrets.choice([one for one in self._events if not one["inputs"]])
-        body = {"data": [], "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
-        return self._post("queue/join", body) == 200
+        return self._event(secrets.choice([one for one in self._events if not one["inputs"]]), []) == 200
+
+    def _event(self, event: dict, data: list) -> int:
+        body = {"data": data, "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
+        return self._post("queue/join", body)
 
     def _forged_set(self) -> bool:
         """What a page sends to keep its set, with another name each time. Whether it was kept is seen on the disk."""
         for event in self._events:
             if event["api_visibility"] == "private" and len(event["inputs"]) == 6:
-                forged = [SHOWN, None, None, "own", None, {"source": "own", "set": secrets.token_hex(16)}]
-                self._post(
-                    "queue/join", {"data": forged, "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
-                )
+                self._event(event, [SHOWN, None, None, "own", None, {"source": "own", "set": secrets.token_hex(16)}])
         return False
 
     def _slow_file(self) -> bool:
@@ -121,37 +113,24 @@ class Visitor:
         body = (
             b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.json"\r\n\r\n' + LIST + b"\r\n--x--\r\n"
         )
-        _, sent = self._send("upload", body, {**SENDER, "Content-Type": "multipart/form-data; boundary=x"})
-        if not sent:
+        code, told = self._send("upload", body, {**SENDER, "Content-Type": "multipart/form-data; boundary=x"})
+        if code != 200:
             return False
-        file = {"path": json.loads(sent)[0], "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
+        file = {"path": json.loads(told)[0], "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
         codes = set()
         for event in self._events:
             if any(kind == "upload" for _, kind in event["targets"]) and len(event["inputs"]) == 4:
-                body = {
-                    "data": ["own", file, "own", None],
-                    "fn_index": event["id"],
-                    "session_hash": secrets.token_hex(6),
-                }
-                codes.add(self._post("queue/join", body))
+                codes.add(self._event(event, ["own", file, "own", None]))
         return 200 in codes
 
     def _post(self, path: str, body: dict) -> int:
         return self._send(path, json.dumps(body).encode(), SENDER)[0]
 
     def _send(self, path: str, body: bytes | None, headers: dict, prefix: str = "gradio_api/") -> tuple[int, bytes]:
-        """(status, what came back); 0 and nothing where there was no answer, and no content where it was refused."""
-        request = urllib.request.Request(f"{self.address}{prefix}{path}", body, headers)
-        try:
-            with urllib.request.urlopen(request, timeout=30) as reply:
-                self.codes[reply.status] += 1
-                return reply.status, reply.read()
-        except urllib.error.HTTPError as error:
-            self.codes[error.code] += 1
-            return error.code, b""
-        except OSError as error:
-            self.codes[type(error).__name__] += 1
-            return 0, b""
+        """(status, what came back); 0 and nothing where there was no answer."""
+        code, content = sent(f"{self.address}{prefix}{path}", body, headers, 30)
+        self.codes[code] += 1
+        return code, content
 
 
 def main(clients: int, minutes: float) -> int:
@@ -207,12 +186,8 @@ def misbehaved(address: str, folder: Path, seconds: float) -> tuple[Counter, dic
 
 def _used(app, clients: int, minutes: float) -> Tally:
     """What the clients met."""
-    tally, ends = Tally(), time.monotonic() + 60 * minutes
-    crowd = [Client(app.address, number, tally) for number in range(clients)]
-    threads = [threading.Thread(target=client.work, args=(ends,)) for client in crowd]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
+    tally = Tally()
+    for thread in at_work(app.address, clients, minutes, tally)[1]:
         thread.join()
     return tally
 

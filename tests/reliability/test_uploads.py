@@ -27,36 +27,26 @@ def test_no_hostile_file_breaks_a_promise():
     command = [sys.executable, "tests/reliability/uploads.py", "--cases", str(CASES)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{CASES} files in" in done.stdout
-    assert "FAILED" not in done.stdout
+    assert f"{CASES} files in" in done.stdout and "FAILED" not in done.stdout
 
 
-@pytest.mark.parametrize("number", range(0, LARGE_EVERY - 1, 6))
-def test_a_number_is_always_the_same_file(number):
-    assert case(number) == case(number)
+def test_a_number_is_always_the_same_file():
+    for number in range(0, LARGE_EVERY - 1, 6):
+        assert case(number) == case(number)
+
+
+Q, A = {"question": "q"}, {"answer": "a"}
 
 
 @pytest.mark.parametrize(
     "row",
     [
-        {"question": nested(10**5), "answer": "a"},
-        {"question": nested(900), "answer": "a"},
-        {"question": 10**5000, "answer": "a"},
-        {"question": "q", "answer": "a", "score": float("-inf")},
-        {"question": "q", "answer": "a", "paraphrases": ["a"] * 10**5},
-        {"question": "q" * 10**6, "answer": "a"},
-        {"question": "q\ud800", "answer": "a"},
-        {"question": "q", "answer": "a", "\udfff": "x"},
-        {"question": "q", "answer": {1, 2}},
-        {"question": "q", "answer": b"a"},
-        {"question": "q", "answer": "a", **{f"k{i}": i for i in range(10**4)}},
-        {1: 2},
-        {},
-        [],
-        None,
-        7,
+        A | {"question": nested(10**5)}, A | {"question": nested(900)}, A | {"question": 10**5000},
+        Q | A | {"score": float("-inf")}, Q | A | {"paraphrases": ["a"] * 10**5}, A | {"question": "q" * 10**6},
+        A | {"question": "q\ud800"}, Q | A | {"\udfff": "x"}, Q | {"answer": {1, 2}}, Q | {"answer": b"a"},
+        Q | A | {f"k{i}": i for i in range(10**4)}, {1: 2}, {}, [], None, 7,
     ],
-)
+)  # fmt: skip
 def test_rows_of_a_program_are_refused_in_words(row):
     with pytest.raises(AdaPopError) as caught:
         facts_of(Ledger(), [{"question": "fine", "answer": "fine"}, row], retain="own")

@@ -4,8 +4,6 @@ Every file is made in one process and read in another, forked for it alone. The 
 with those of the process that reads Parquet for it, are the file's.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import multiprocessing
@@ -18,14 +16,14 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from hostile import case
-from hostile.file import Case, score_of
+from hostile.file import score_of
 
 from adapop.errors import AdaPopError
 from adapop.facts.fact import FactSet
@@ -63,44 +61,36 @@ def main(cases: int, processes: int) -> int:
             ended.append(end)
             if not len(ended) % PROGRESS:
                 print(f"{len(ended):,} of {cases:,}", file=sys.stderr, flush=True)
-    _print_table(ended)
-    print(f"\n{cases:,} files in {time.monotonic() - begun:.0f} s, of {len({end.kind for end in ended})} kinds")
-    slowest, largest = max(ended, key=lambda end: end.seconds), max(ended, key=lambda end: end.peak)
-    print(f"slowest: file {slowest.number} ({slowest.kind}), {slowest.seconds:.2f} s; allowed {SECONDS:.0f} s")
-    print(
-        f"largest: file {largest.number} ({largest.kind}), {largest.peak / 1e6:.0f} MB; allowed {BYTES / 1e6:,.0f} MB"
-    )
+    counts = Counter("failed" if end.failed else end.outcome for end in ended)
+    print(", ".join(f"{count:,} {outcome}" for outcome, count in counts.most_common()))
+    print(f"{cases:,} files in {time.monotonic() - begun:.0f} s, of {len({end.kind for end in ended})} kinds")
+    slow, large = max(ended, key=lambda end: end.seconds), max(ended, key=lambda end: end.peak)
+    print(f"slowest: file {slow.number} ({slow.kind}), {slow.seconds:.2f} s; allowed {SECONDS:.0f} s")
+    print(f"largest: file {large.number} ({large.kind}), {large.peak / 1e6:.0f} MB; allowed {BYTES / 1e6:,.0f} MB")
     failed = [end for end in ended if end.failed]
     for end in failed:
         print(f"FAILED: file {end.number} ({end.kind}): {end.outcome}, {end.seconds:.2f} s, {end.peak / 1e6:.0f} MB")
     return int(bool(failed))
 
 
-def _print_table(ended: Sequence[Ended]) -> None:
-    """A row a kind: how many ended how, and the most seconds and memory of one of them."""
-    widths = {READ: 8, NAMED: 22, REFUSED: 10, "failed": 8}
-    heads = "".join(f"{name:>{width}}" for name, width in widths.items())
-    print(f"{'kind of file':<32}{heads}{'seconds':>9}{'MB':>6}")
-    for kind in sorted({end.kind for end in ended}):
-        own = [end for end in ended if end.kind == kind]
-        counts = Counter("failed" if end.failed else end.outcome for end in own)
-        row = "".join(f"{counts[name]:>{width}}" for name, width in widths.items())
-        print(f"{kind:<32}{row}{max(end.seconds for end in own):>9.2f}{max(end.peak for end in own) / 1e6:>6.0f}")
-
-
 def ending_of(number: int) -> Ended:
     """Makes the file of that number, reads it, and compares."""
     with tempfile.TemporaryDirectory() as folder:
         made, told = Path(folder) / "made.json", Path(folder) / "told.json"
-        _forked(lambda: _make(number, Path(folder), made), 0)
+        _forked(lambda: make(number, Path(folder), made), 0)
         about = json.loads(made.read_text(encoding="utf-8"))
         path = Path(folder) / about["name"]
         status, usage = _forked(lambda: _read(path, told), PATIENCE)
-        outcome = (
-            f"ended by signal {status}" if status else _judged(about, json.loads(told.read_text(encoding="utf-8")))
-        )
+        outcome = f"ended by signal {status}" if status else _judged(about, json.loads(told.read_text("utf-8")))
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return Ended(number, about["kind"], outcome, usage.ru_utime + usage.ru_stime, peak)
+
+
+def make(number: int, folder: Path, made: Path) -> None:
+    """Writes the file, and what it says."""
+    found = asdict(case(number))
+    (folder / found["name"]).write_bytes(found.pop("content"))
+    made.write_text(json.dumps(found), encoding="utf-8")
 
 
 def _forked(work: Callable[[], None], patience: int) -> tuple[int, resource.struct_rusage]:
@@ -121,21 +111,18 @@ def _forked(work: Callable[[], None], patience: int) -> tuple[int, resource.stru
     return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0, usage
 
 
-def _make(number: int, folder: Path, made: Path) -> None:
-    found: Case = case(number)
-    (folder / found.name).write_bytes(found.content)
-    about = {"kind": found.kind, "name": found.name, "says": found.says, "refused": found.refused}
-    made.write_text(json.dumps(about), encoding="utf-8")
-
-
 def _read(path: Path, told: Path) -> None:
     """Reads a file as the page does, and writes down what was said of it."""
     try:
         table = read_table(path)
         for name in table.columns:
             name.encode()  # as the page sends it
-        facts = table.facts()
-        said = _facts(facts) if _writable(facts, path) else {"failed": "a set that cannot be written and read again"}
+        facts, copy = table.facts(), path.with_name("copy.jsonl")
+        facts.write(copy)
+        if FactSet.load(copy, facts.name).sha256 != facts.sha256:
+            raise ValueError("a set that cannot be written and read again")
+        read = [(fact.question, fact.answer, fact.score) for fact in (*facts.forget, *facts.retain)]
+        said = {"facts": read, "problems": [*map(str, facts.problems)]}
     except AdaPopError as error:
         words = " ".join((str(error), *map(str, getattr(error, "problems", ()))))
         words.encode()
@@ -143,17 +130,6 @@ def _read(path: Path, told: Path) -> None:
     except Exception:  # noqa: BLE001  (that there is none is what is measured)
         said = {"failed": traceback.format_exc().strip().splitlines()[-1][:200]}
     told.write_text(json.dumps(said), encoding="utf-8")
-
-
-def _facts(facts: FactSet) -> dict:
-    read = [(fact.question, fact.answer, fact.score) for group in (facts.forget, facts.retain) for fact in group]
-    return {"facts": read, "problems": [str(problem) for problem in facts.problems]}
-
-
-def _writable(facts: FactSet, path: Path) -> bool:
-    copy = path.with_name("copy.jsonl")
-    facts.write(copy)
-    return FactSet.load(copy, facts.name).sha256 == facts.sha256
 
 
 def _judged(about: dict, told: dict) -> str:
@@ -173,9 +149,7 @@ def _judged(about: dict, told: dict) -> str:
             )
             for by_comma in (False, comma)
         )
-        read = Counter(
-            (question, answer, "none" if score is None else score) for question, answer, score in told["facts"]
-        )
+        read = Counter((asked, answer, "none" if score is None else score) for asked, answer, score in told["facts"])
         if read - says and read - other:
             return f"read something else than it says: {next(iter(read - says))!r}"[:200]
         if len(told["facts"]) + len(told["problems"]) < len(about["says"]):

@@ -4,8 +4,6 @@ The app runs as `python app.py` starts it. The visitors speak HTTP as the page d
 answer as a stream), each in a session of its own, from one other process on the same cores.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -43,16 +41,6 @@ class Visitor:
     state: str = ""
 
 
-@dataclass(frozen=True)
-class Tick:
-    """The timer's event of the page, as the server's configuration describes it. log, strip: places in its answer."""
-
-    number: int
-    inputs: int
-    strip: int
-    log: int
-
-
 def main(visitors: int) -> int:
     """Prints the table. Takes about a minute. Returns 1 if a page missed an update or the end, else 0."""
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as app:
@@ -82,32 +70,33 @@ def main(visitors: int) -> int:
     return int(missed > 0 or ended < visitors)
 
 
-def _watch(address: str, tick: Tick, run: str, visitor: Visitor) -> None:
-    """Ticks as a page does until its strip shows that the run is over."""
+def _watch(address: str, tick: dict, run: str, visitor: Visitor) -> None:
+    """Ticks as a page does until its strip shows that the run is over. tick: the timer's event."""
     session = secrets.token_hex(6)
-    data = [run, *[None] * (tick.inputs - 1)]  # the rest is state that the server holds
+    data = [run, *[None] * (len(tick["inputs"]) - 1)]  # the rest is state that the server holds
     while visitor.state not in ENDED and visitor.failed < FAILURES:
         begun = time.monotonic()
         try:
-            output = event(address, {"data": data, "fn_index": tick.number, "session_hash": session})
+            output = event(address, {"data": data, "fn_index": tick["id"], "session_hash": session})
         except (OSError, ValueError):
             visitor.failed += 1
             continue
         visitor.ticks.append(time.monotonic() - begun)
-        visitor.state = output[tick.strip]["state"]
-        if "__type__" not in output[tick.log]:  # else it is as it was
-            for epoch in re.findall(r"Epoch (\d+) saved", json.dumps(output[tick.log])):
+        told = dict(zip(tick["names"], output))
+        visitor.state = told["strip"]["state"]
+        if "__type__" not in told["event-log"]:  # else it is as it was
+            for epoch in re.findall(r"Epoch (\d+) saved", json.dumps(told["event-log"])):
                 visitor.saved.setdefault(int(epoch), time.time())
         time.sleep(max(0.0, TICK_SECONDS - (time.monotonic() - begun)))
 
 
-def _tick(config: dict) -> Tick:
-    """The event of a timer that fills both the run's strip and its log."""
+def _tick(config: dict) -> dict:
+    """The event of a timer that fills both the run's strip and its log, with the names of what it fills."""
     names = {component["id"]: component["props"].get("elem_id") for component in config["components"]}
     for one in config["dependencies"]:
         outputs = [names.get(component) for component in one["outputs"]]
         if any(trigger == "tick" for _, trigger in one["targets"]) and {"strip", "event-log"} <= set(outputs):
-            return Tick(one["id"], len(one["inputs"]), outputs.index("strip"), outputs.index("event-log"))
+            return one | {"names": outputs}
     raise RuntimeError("the page has no timer that fills the strip and the log: adapt this benchmark")
 
 

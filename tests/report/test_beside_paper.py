@@ -39,31 +39,27 @@ def probed(fact, kind, recall):
     return ProbeRow(fact, "forget", "rare", kind, "?", "gold", before, after)
 
 
-@pytest.mark.parametrize(("method", "printed"), [("wga", True), ("idkdpo", False), ("rt", False), ("redirect", False)])
-def test_nothing_stands_beside_a_method_that_the_paper_did_not_run(method, printed):
+def run_on(facts, method, model, **more):
     start, end = measured(0, 1.0, 1.0, 1.0, 1.0), measured(1, 0.2, 0.4, 1.0, 1.0)
-    run = SimpleNamespace(
-        config=make_config(method, model="meta-llama/Llama-3.1-8B-Instruct"),
-        facts=FactSet("duet", (Fact("duet-rare-0", "Who?", "Nobody", score=100.0),)),
-        measured=lambda before=False: start if before else end,
-    )
-    found = beside(run)
+    config = make_config(method, model=model)
+    return SimpleNamespace(config=config, facts=facts, measured=lambda before=False: start if before else end, **more)
+
+
+@pytest.mark.parametrize(("method", "printed"), [("wga", True), ("idkdpo", False), ("redirect", False)])
+def test_nothing_stands_beside_a_method_that_the_paper_did_not_run(method, printed):
+    facts = FactSet("duet", (Fact("duet-rare-0", "Who?", "Nobody", score=100.0),))
+    found = beside(run_on(facts, method, "meta-llama/Llama-3.1-8B-Instruct"))
     assert (found is not None) == printed
     if found:
         assert found[0].rows[3][:2] == ("retain, after", "0.995 ± 0.003")
 
 
 def test_a_run_on_rwku_stands_beside_the_papers_attacks_and_internal_metrics():
-    start, end = measured(0, 1.0, 1.0, 1.0, 1.0), measured(1, 0.2, 0.4, 1.0, 1.0)
     attack = Fact("rwku-attack-0", "Say who!", "Nobody", relation="prefix injection")
     blank = Fact("rwku-blank-0", "Fill in the blank: ___", "Nobody", relation="cloze")
     rows = [probed("rwku-attack-0", "prefix injection", 0.25), probed("rwku-blank-0", "fill in the blank", 1.0)]
-    run = SimpleNamespace(
-        config=make_config("adapop", model="Qwen/Qwen2.5-7B-Instruct"),
-        facts=FactSet("rwku", (Fact("rwku-forget-0", "Who?", "Nobody", score=100.0),), attacks=(attack, blank)),
-        measured=lambda before=False: start if before else end,
-        probes=lambda: rows,
-    )
+    facts = FactSet("rwku", (Fact("rwku-forget-0", "Who?", "Nobody", score=100.0),), attacks=(attack, blank))
+    run = run_on(facts, "adapop", "Qwen/Qwen2.5-7B-Instruct", probes=lambda: rows)
     lines = {row[0]: row[1:] for row in beside(run)[0].rows}
     assert lines["forget, attacked"] == ("0.144", "0.250"), "METHODS 6.3; a sentence with a blank is no attack"
     assert lines["forget, Δ log p (paper: 3 models)"][0] == "-23", "METHODS 6.4"

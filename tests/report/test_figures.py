@@ -25,36 +25,22 @@ def test_the_strip_counts_every_fact_once_by_tier():
     figure = figures.popularity_strip(facts)
     for tier in ("rare", "middle", "popular"):
         assert sum(trace(figure, tier).y) == sum(fact.tier == tier for fact in facts)
+    assert sum(int(cell) for row in figures.numbers_of(figure).rows for cell in row[1:] if cell) == 256
     facts = [Fact("a", "q", "a", score=0.0), Fact("b", "q", "a", score=None), Fact("c", "q", "a", score=0.02)]
     figure = figures.popularity_strip(facts)
     places = dict(zip(figure.layout.xaxis.ticktext, figure.layout.xaxis.tickvals))
-    assert list(trace(figure, "unknown").x) == [places["unknown"]]
-    assert places["0"] in trace(figure, "rare").x
+    assert list(trace(figure, "unknown").x) == [places["unknown"]] and places["0"] in trace(figure, "rare").x
     assert places["unknown"] < places["0"] < min(x for x in trace(figure, "rare").x if x != places["0"])
     close = [Fact(str(i), "q", "a", score=10.0 + i, own_tier=TIERS[i // 2]) for i in range(6)]
     labels = sorted(figures.popularity_strip(close).layout.annotations, key=lambda note: note.x)
     assert [note.text for note in labels] == ["rare<br>2", "middle<br>2", "popular<br>2"], "over one bar in order"
-    assert figures.popularity_strip([]).layout.xaxis.ticktext[:2] == ("unknown", "0")
+    assert [row[0] for row in figures.numbers_of(figure).rows][:2] == ["unknown", "0"]
     many = [Fact(str(i), "q", "a", score=float(i)) for i in range(20_000)]
     assert len(figures.popularity_strip(many).to_json()) < 60_000
     facts = [Fact(str(i), "q", "a", score=s) for i, s in enumerate([70.0, 100.0, 120.0, 2400.0, 3000.0])]
     figure = figures.popularity_strip(facts)
-    assert not trace(figure, "middle").x
-    assert min(trace(figure, "popular").x) - max(trace(figure, "rare").x) > 1
-    facts = [Fact("a", "q", "a", score=0.0), Fact("b", "q", "a"), Fact("c", "q", "a", score=100.0)]
-    numbers = figures.numbers_of(figures.popularity_strip(facts))
-    assert [row[0] for row in numbers.rows] == ["unknown", "0", "100 to 133.4"]
-    whole = figures.numbers_of(figures.popularity_strip(sandbox_facts().forget))
-    assert sum(int(cell) for row in whole.rows for cell in row[1:] if cell) == 256
-
-
-def test_proxies_that_differ_are_named():
-    facts = [Fact(str(i), "q", "a", subject=f"fact {i}") for i in range(4)]
-    first, second = {str(i): float(i) for i in range(4)}, {"0": 0.0, "1": 9.0, "2": 2.0, "3": None}
-    figure = figures.agreement_scatter(facts, first, second, ("one", "two"), ["1"])
-    differs = trace(figure, "disagree")
-    assert (list(differs.x), list(differs.y), list(differs.text)) == ([2.0], [10.0], ["fact 1"])
-    assert list(trace(figure, "same side").x) == [1.0, 3.0]
+    assert min(trace(figure, "popular").x) - max(trace(figure, "rare").x) > 1 and not trace(figure, "middle").x
+    assert figures.popularity_strip([]).layout.xaxis.ticktext[:2] == ("unknown", "0")
 
 
 def test_the_push_and_the_weight_against_wgas():
@@ -70,16 +56,13 @@ def test_the_push_and_the_weight_against_wgas():
 
 
 def test_the_controller_chart_and_its_numbers():
-    rows = [epoch(0, 0.0, 0.0), epoch(1, 0.0, 0.0), epoch(2, 0.5, 0.04), epoch(3, 0.05, 0.035)]
+    rows = [epoch(0, 0.0, 0.0), epoch(1, 0.05, 0.0), epoch(2, 0.5, 0.04), epoch(3, 0.05, 0.035)]
     figure = figures.controller_chart(rows, make_config())
-    assert list(trace(figure, "δ above").x) == [2]
-    assert list(trace(figure, "δ within").x) == [1, 3]
+    assert list(trace(figure, "δ above").x) == [2] and list(trace(figure, "δ within").x) == [1, 3]
     assert list(trace(figure, "α").y) == [0.5, 0.5, 0.54, 0.535]
-    rows = [epoch(0, 0.0, 0.0), epoch(1, 0.05, 0.0), epoch(2, 0.5, 0.04)]
-    numbers = figures.numbers_of(figures.controller_chart(rows, make_config()))
+    numbers = figures.numbers_of(figure)
     assert numbers.columns == ("epoch", "δ within ε", "δ above ε: λ rises", "δ from before training", "α = α₀ + λ")
-    assert numbers.rows[1] == ("1", "0.05", "", "0.5", "0.5")
-    assert numbers.rows[2] == ("2", "", "0.5", "0.5", "0.54")
+    assert numbers.rows[1:3] == (("1", "0.05", "", "0.5", "0.5"), ("2", "", "0.5", "0.5", "0.54"))
 
 
 def test_losses_leave_unseen_tiers_out():
@@ -87,86 +70,66 @@ def test_losses_leave_unseen_tiers_out():
     assert rows == [{"epoch": 0.25, "nats": 1.0, "facts": "rare"}, {"epoch": 0.25, "nats": 0.2, "facts": "retained"}]
     steps = [replace(STEPS[0], nll_by_tier={}), *STEPS[1:]]
     assert {row["facts"] for row in figures.loss_rows(steps, 4)} == {"rare", "retained"}
-    numbers = figures.numbers_of(figures.loss_chart(STEPS, 4))
-    assert numbers.columns == ("epoch", "rare", "retained")
-    assert numbers.rows[0] == ("0.25", "1", "0.2")
-    assert len(numbers.rows) == len(STEPS)
+    figure = figures.loss_chart(STEPS, 4)
+    drawn = sorted((x, y, trace.name) for trace in figure.data for x, y in zip(trace.x, trace.y))
+    assert drawn == sorted((row["epoch"], row["nats"], row["facts"]) for row in figures.loss_rows(STEPS, 4))
+    numbers = figures.numbers_of(figure)
+    assert (numbers.columns, numbers.rows[0]) == (("epoch", "rare", "retained"), ("0.25", "1", "0.2"))
     assert figures.loss_numbers(STEPS, 4) == numbers, "the live table is the drawn one's"
 
 
-def test_the_outcome_shows_before_and_after():
-    def measured(epoch_number, recall):
-        rows = [
-            {"group": "forget", "tier": "rare", "form": form, "recall": recall, "facts": 8}
-            for form in ("direct", "reworded")
-        ]
-        return Measured(run="r", epoch=epoch_number, rows=tuple(rows), full=True)
-
-    figure = figures.outcome_chart(measured(0, 1.0), measured(5, 0.25))
-    assert [list(item.y) for item in figure.data if item.name] == [[1.0], [0.25]]
-    before, after = (item.error_y for item in figure.data if item.name)
-    assert before.arrayminus[0] > 0.2 and before.array[0] == 0, "eight of eight have an interval, and not above 100 %"
-    assert after.arrayminus[0] > 0.1 and after.visible
-    assert figures.finding_of(figure) == ""
-    for recalls, above in (((0.5, 0.75), "unlearned"), ((0.75, 0.5), "original"), ((0.5, 0.5), "original")):
-        figure = figures.outcome_chart(*map(measured, (0, 5), recalls))
-        places = {item.name: item.textposition for item in figure.data if item.name}
-        below = ({*places} - {above}).pop()
-        assert places == {above: ("top center",), below: ("bottom center",)}, "the higher share is written above"
-
-
-@pytest.mark.parametrize(("kept", "lines"), [(None, ["to forget"]), (0.2, ["to forget", "retained"])])
-def test_facts_without_scores_have_one_line_of_losses(kept, lines):
-    steps = [replace(event, nll_forget=1.5 * event.epoch, nll_by_tier={}, nll_retain=kept) for event in STEPS]
-    figure = figures.loss_chart(steps, 4)
-    assert [item.name for item in figure.data if item.x] == lines
-    assert list(trace(figure, "to forget").y) == [1.5] * 4 + [3.0] * 4
-    assert figures.loss_numbers(steps, 4) == figures.numbers_of(figure)
-    assert figures.numbers_of(figure).columns == ("epoch", *lines)
-    assert figures.finding_of(figure).startswith("The loss rose by 1.5 nats for answers to forget")
-    assert {row["facts"] for row in figures.loss_rows(steps, 4)} <= set(figures.LOSS_COLOR), "the page's chart has them"
-
-
-def unscored(number, recall, *tiers):
-    """What is measured of eight facts without scores, in two forms, and of others of some tiers."""
+def measured(number, recall, *tiers):
+    """What is measured of eight facts of some tiers, in two forms."""
     rows = [
         {"group": "forget", "tier": tier, "form": form, "recall": recall, "facts": 8}
-        for tier in ("all", *tiers)
+        for tier in tiers
         for form in ("direct", "reworded")
     ]
     return Measured(run="r", epoch=number, rows=tuple(rows), full=True)
 
 
+def test_the_outcome_shows_before_and_after():
+    figure = figures.outcome_chart(measured(0, 1.0, "rare"), measured(5, 0.25, "rare"))
+    assert [list(item.y) for item in figure.data if item.name] == [[1.0], [0.25]]
+    before, after = (item.error_y for item in figure.data if item.name)
+    assert before.arrayminus[0] > 0.2 and before.array[0] == 0, "eight of eight have an interval, and not above 100 %"
+    assert after.arrayminus[0] > 0.1 and after.visible
+    for recalls, above in (((0.5, 0.75), "unlearned"), ((0.75, 0.5), "original"), ((0.5, 0.5), "original")):
+        figure = figures.outcome_chart(*(measured(epoch, one, "rare") for epoch, one in zip((0, 5), recalls)))
+        places = {item.name: item.textposition for item in figure.data if item.name}
+        below = ({*places} - {above}).pop()
+        assert places == {above: ("top center",), below: ("bottom center",)}, "the higher share is written above"
+
+
+def test_facts_without_scores_have_one_line_of_losses():
+    for kept, lines in ((None, ["to forget"]), (0.2, ["to forget", "retained"])):
+        steps = [replace(event, nll_forget=1.5 * event.epoch, nll_by_tier={}, nll_retain=kept) for event in STEPS]
+        figure = figures.loss_chart(steps, 4)
+        assert [item.name for item in figure.data if item.x] == lines
+        assert list(trace(figure, "to forget").y) == [1.5] * 4 + [3.0] * 4
+        assert figures.loss_numbers(steps, 4) == figures.numbers_of(figure)
+
+
 def test_facts_without_scores_are_drawn_as_one():
-    before, after = unscored(0, 1.0), unscored(1, 0.25)
+    before, after = measured(0, 1.0, "all"), measured(1, 0.25, "all")
     figure = figures.recall_chart([before, after], 1)
     drawn = {item.name: list(item.y) for item in figure.data if item.name}
     assert drawn == {"to forget": [1.0, 0.25], "to forget, reworded": [1.0, 0.25]}
     assert {item.line.color for item in figure.data if item.name} == {look.UNLEARNED}
     assert figures.numbers_of(figure).columns == ("epoch", *drawn)
-    outcome = figures.outcome_chart(before, after)
-    assert [(list(item.x), list(item.y)) for item in outcome.data if item.name] == [
-        (["to forget"], [1.0]),
-        (["to forget"], [0.25]),
-    ]
-    before, after = unscored(0, 1.0, "rare"), unscored(1, 0.25, "rare")
+    outcome = [item for item in figures.outcome_chart(before, after).data if item.name]
+    assert [(list(item.x), list(item.y)) for item in outcome] == [(["to forget"], [1.0]), (["to forget"], [0.25])]
+    before, after = measured(0, 1.0, "all", "rare"), measured(1, 0.25, "all", "rare")
     figure = figures.recall_chart([before, after], 1)
     assert [item.name for item in figure.data if item.name] == ["rare", "rare, reworded"]
-    outcome = figures.outcome_chart(before, after)
-    assert {place for item in outcome.data for place in item.x} == {"forget<br>rare"}
+    assert {x for item in figures.outcome_chart(before, after).data for x in item.x} == {"forget<br>rare"}
 
 
 def test_user_text_stays_text():
-    hostile = "<img src=x onerror=alert(1)>"
+    hostile = "<img src=x onerror=alert(1)> ${1}"
     facts = [Fact("a", hostile, "a", subject=hostile, score=100.0)]
-    scatter = figures.agreement_scatter(facts, {"a": 1.0}, {"a": 2.0}, ("one", "two"), ["a"])
+    scatter = figures.agreement_scatter(facts, {"a": 1.0}, {"a": 2.0}, ("<img src=x>", "${two}"), ["a"])
     for figure in (figures.popularity_strip(facts), scatter):
-        assert "&lt;img" in figure.to_json().replace("\\u003c", "<")
-        assert "<img" not in figure.to_json().replace("\\u003c", "<")  # hover labels understand some HTML
-    facts = [Fact("a", "q", "a", subject="<img src=x onerror=alert(1)> ${1}", score=100.0)]
-    figure = figures.agreement_scatter(facts, {"a": 1.0}, {"a": 2.0}, ("<img src=x>", "${two}"), ["a"])
-    said = json.dumps(twin_of(figure, "<b>${x}</b>"))
-    assert not re.search(r"<|\$\{", said)
-
-
-# --- the table beside every picture
+        said = figure.to_json().replace("\\u003c", "<")
+        assert "&lt;img" in said and "<img" not in said, "hover labels understand some HTML"
+    assert not re.search(r"<|\$\{", json.dumps(twin_of(scatter, "<b>${x}</b>")))

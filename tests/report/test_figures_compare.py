@@ -24,27 +24,18 @@ OUTCOMES = [
 ]  # fmt: skip
 
 
-def traces(figure):
-    return {trace.name: trace for trace in figure.data if trace.name}
-
-
 def test_rows_are_ordered_by_the_gap_in_a_panel_for_each_form():
     unknown = figures.Outcome("5", "unscored", {DIRECT: {}})
     assert [one.mark for one in by_gap([unknown, *OUTCOMES])] == ["", "2", "3", "4", "1", "5"]
     figure = figures.compare_runs(OUTCOMES)
     assert [name.split()[0] for name in figure.layout.yaxis.ticktext] == ["original", "2", "3", "4", "1"]
-    assert figure.layout.yaxis.ticktext[1] == "2 WGA &lt;b&gt;"
     rare, popular = (trace for trace in figure.data if trace.name in ("rare", "popular"))
     assert list(popular.x) == pytest.approx([0.2, 0.6, 0.4, 0.2, 0.1])
     assert all(above < below for above, below in zip(rare.y, popular.y))
     assert list(rare.error_x.array) == pytest.approx([0.1] * 5)
-    lines = [trace for trace in figure.data if trace.mode == "lines"]
-    assert [list(line.x) for line in lines] == [[one.recall[REWORDED][t].mean for t in ("rare", "popular")]
-                                                for one in by_gap(OUTCOMES)]  # fmt: skip
-    numbers = figures.numbers_of(figures.compare_runs(OUTCOMES))
+    numbers = figures.numbers_of(figure)
     assert numbers.columns == ("", "rare", "popular"), "nobody has a middle tier here"
-    by_name = {row[0]: row for row in numbers.rows}
-    assert by_name["2 WGA <b>"][-1] == "60 % (50 % to 70 %)"
+    assert {row[0]: row[-1] for row in numbers.rows}["2 WGA <b>"] == "60 % (50 % to 70 %)"
     probed = figures.Outcome("1", "AdaPop", {DIRECT: {"rare": share(0.2)}, ATTACKED: {"rare": share(0.5)}})
     figure = figures.compare_runs([probed, OUTCOMES[1]])
     titles = [note.text for note in figure.layout.annotations if note.text != "rare"]
@@ -55,47 +46,35 @@ def test_rows_are_ordered_by_the_gap_in_a_panel_for_each_form():
 
 def test_front_is_who_nobody_beats():
     assert [one.mark for one in figures.pareto_front(OUTCOMES)] == ["1", "2"]
-    assert beats(OUTCOMES[1], OUTCOMES[2])
-    assert not beats(OUTCOMES[0], OUTCOMES[1])
+    assert beats(OUTCOMES[1], OUTCOMES[2]) and not beats(OUTCOMES[0], OUTCOMES[1])
     twins = [outcome("1", "a", 0.2, 0.6), outcome("2", "b", 0.2, 0.6)]
     assert figures.pareto_front(twins) == twins, "equals do not beat each other"
     assert figures.pareto_front([OUTCOMES[3], OUTCOMES[4], figures.Outcome("9", "unmeasured")]) == []
     idle = [outcome("1", "AdaPop", 0.95, 0.9), outcome("2", "WGA", 0.85, 0.95)]
     said = figures.finding_of(figures.forget_against_holdout([*idle, OUTCOMES[4]]))
     assert said == "Nothing was forgotten beyond chance: there is no contest yet"
-    assert "Nobody forgets more" in figures.finding_of(
-        figures.forget_against_holdout([*idle, OUTCOMES[0], OUTCOMES[4]])
-    )
     assert not no_contest(idle), "nobody knows, for the original was not measured"
-    assert not no_contest([OUTCOMES[4]]), "nobody tried"
-    assert figures.finding_of(figures.forget_against_holdout([OUTCOMES[0], OUTCOMES[4]])) == ""
 
 
 def test_scatter_draws_the_front():
     figure = figures.forget_against_holdout(OUTCOMES, "in other words")
-    drawn = traces(figure)
+    drawn = {trace.name: trace for trace in figure.data if trace.name}
     assert list(drawn) == ["Pareto front", "original", "on the front", "behind it", "collapsed"]
     assert (list(drawn["Pareto front"].x), list(drawn["Pareto front"].y)) == ([0.2, 0.3], [0.6, 0.8])
-    assert drawn["Pareto front"].line.shape == "hv"
+    assert drawn["Pareto front"].line.shape == "hv" and "in other words" in figure.layout.xaxis.title.text
     assert {note.text for note in figure.layout.annotations} >= {"AdaPop", "WGA &lt;b&gt;", "NPO", "GA"}
-    assert len({drawn[name].marker.symbol for name in list(drawn)[1:]}) == 4
     assert list(drawn["behind it"].error_y.array) == pytest.approx([0.1])
-    assert "in other words" in figure.layout.xaxis.title.text
     figure = figures.forget_against_holdout([outcome("1", "AdaPop", 0.02, 0.99), outcome("2", "NPO", 0.9, 0.97)])
     for axis in (figure.layout.xaxis, figure.layout.yaxis):
-        assert len(axis.tickvals) > 2 and min(axis.tickvals) >= 0 and max(axis.tickvals) <= 1
-        assert axis.range[1] > 1, "there is room for a mark at the edge"
-    figure = figures.forget_against_holdout([figures.Outcome("1", "unmeasured", forget=share(0.2))])
-    assert list(figure.data) == []
+        assert len(axis.tickvals) > 2 and min(axis.tickvals) >= 0 and max(axis.tickvals) <= 1 < axis.range[1]
+    assert not figures.forget_against_holdout([figures.Outcome("1", "unmeasured", forget=share(0.2))]).data
 
 
 def test_published_numbers_are_labelled_as_such():
     figure = figures.published_recalls([("WGA", 0.3, 0.9), ("AdaPop", 0.1, 0.8)], "Llama, DUET")
     assert figure.layout.xaxis.title.text == "published, not measured here:<br>Llama, DUET"
-    assert list(figure.layout.yaxis.ticktext) == ["AdaPop", "WGA"]
     forget, retain = (trace for trace in figure.data if trace.mode == "markers")
     assert (list(forget.x), list(retain.x)) == ([0.1, 0.3], [0.8, 0.9])
-    assert forget.marker.symbol != retain.marker.symbol
 
 
 def test_text_of_a_figure_cannot_end_its_script():

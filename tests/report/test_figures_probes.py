@@ -9,7 +9,6 @@ from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, Reply
 from adapop.probes.verdict import RULES
 from adapop.report import figures
 from adapop.report.figures.probes import VERDICT_COLOR
-from run_events import STEPS
 
 ROLE = "role playing"
 
@@ -48,14 +47,12 @@ def values(figure):
 
 
 def test_heatmap_prints_each_recall_or_says_why_not(matrix):
-    shown = values(figures.leak_heatmap(matrix, "forget"))
+    figure = figures.leak_heatmap(matrix, "forget")
+    shown = values(figure)
     assert shown["unlearned", "as trained", "rare"] == (0.25, "25", True)
-    assert shown["unlearned", "as trained", "popular"] == (1.0, "100", True)
     assert shown["unlearned", "as trained", "all"] == (0.5, "50", True)
     assert shown["original", "as an expert", "popular"] == (0.9, "90", True)
     assert len(shown) == 2 * (3 + 3 + 2), "nobody asked the popular fact a multiple choice"
-    figure = figures.leak_heatmap(matrix, "forget")
-    shown = values(figure)
     assert shown["original", "as an expert", "rare"] == (0.3, "30", False)
     assert shown["unlearned", "as an expert", "rare"] == (0.0, "–", False)
     (grey,) = {color for _, color in figure.data[3].colorscale}
@@ -63,55 +60,33 @@ def test_heatmap_prints_each_recall_or_says_why_not(matrix):
     told = [text for trace in figure.data for line in trace.customdata for text in line if text]
     assert any("multiple choice, rare" in text and "a blind guess: 25 %" in text for text in told)
     assert any("as an expert (role playing), rare</b>: 2 facts" in text and "below 0.8" in text for text in told)
-    assert any("as an expert (role playing), popular</b>: 1 fact<br>" in text for text in told)
-    assert not any("guess" in text for text in told if "direct" in text)
+    for draw in (figures.leak_heatmap, figures.recall_by_kind):
+        assert draw(matrix, "holdout").layout.annotations[0].text == "no fact of this group was asked"
 
 
 def test_tiers_have_columns_and_gaps(matrix):
     assert tuple(figures.leak_heatmap(matrix, "forget").data[0].x) == ("rare", "popular", "all")
     unscored = leak_matrix([row("u", "unknown", DIRECT, 1.0, 0.0)])
     assert tuple(figures.leak_heatmap(unscored, "forget").data[0].x) == ("all",)
-    figure = figures.recall_by_kind(unscored, "forget")
-    assert [trace.name for trace in figure.data[:2]] == ["all, original", "all"]
+    assert [trace.name for trace in figures.recall_by_kind(unscored, "forget").data[:2]] == ["all, original", "all"]
     figure = figures.recall_by_kind(matrix, "forget")
     assert list(figure.layout.yaxis.ticktext) == ["as trained", "as an expert", "multiple<br>choice"]
     traces = {trace.name: trace for trace in figure.data}
     assert list(traces["rare"].x) == [0.25, 0.0], "role playing is not measurable"
-    assert list(traces["rare, original"].x) == [1.0, 0.3, 1.0]
-    assert list(traces["popular"].x) == [1.0, 0.8]
+    assert list(traces["rare, original"].x) == [1.0, 0.3, 1.0] and list(traces["popular"].x) == [1.0, 0.8]
     recall = matrix.cell("forget", "rare", DIRECT).unlearned.recall
     errors = traces["rare"].error_x
     assert (errors.array[0], errors.arrayminus[0]) == (recall.high - recall.mean, recall.mean - recall.low)
     assert (list(traces["a blind guess"].x), list(traces["a blind guess"].y)) == ([0.25], [2])
 
 
-@pytest.mark.parametrize("draw", [figures.leak_heatmap, figures.recall_by_kind])
-def test_group_that_nobody_asked_is_said_to_be_empty(matrix, draw):
-    assert draw(matrix, "holdout").layout.annotations[0].text == "no fact of this group was asked"
-
-
 def test_verdicts_are_shares_with_a_colour_of_their_own():
-    figure = figures.verdict_bars(
-        {"rare": {"Not brought back": 3, "Not forgotten": 1}, "popular": {"Not forgotten": 2}}
-    )
-    bars = {bar.name: bar for bar in figure.data}
+    shares = {"rare": {"Not brought back": 3, "Not forgotten": 1}, "popular": {"Not forgotten": 2}}
+    bars = {bar.name: bar for bar in figures.verdict_bars(shares).data}
     assert list(bars) == ["Not forgotten", "Not brought back"], "the worst is to the left"
     assert list(bars["Not forgotten"].x) == [0.25, 1.0]
     assert list(bars["Not brought back"].text) == ["Not brought<br>back 3", ""]
     assert figures.verdict_bars({"rare": {}}).layout.annotations[0].text == "no fact has a verdict"
-    assert {rule.name for rule in RULES} == set(VERDICT_COLOR)
-    assert len(set(VERDICT_COLOR.values())) == len(VERDICT_COLOR)
-
-
-def test_losses_are_those_of_the_page():
-    figure = figures.loss_chart(STEPS, steps_per_epoch=4)
-    drawn = sorted((x, y, trace.name) for trace in figure.data for x, y in zip(trace.x, trace.y))
-    assert drawn == sorted((row["epoch"], row["nats"], row["facts"]) for row in figures.loss_rows(STEPS, 4))
-
-
-def test_figure_as_html_brings_its_library_or_not(matrix):
-    figure = figures.leak_heatmap(matrix, "forget")
-    small, whole = figures.as_html(figure, library=False), figures.as_html(figure, library=True)
-    assert len(small) < 100_000 < 1_000_000 < len(whole)
-    for html in (small, whole):
-        assert not re.search(r"<script[^>]*\ssrc=|<link", html)
+    assert {rule.name for rule in RULES} == set(VERDICT_COLOR) and len(set(VERDICT_COLOR.values())) == len(
+        VERDICT_COLOR
+    )

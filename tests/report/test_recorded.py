@@ -18,7 +18,7 @@ from adapop.report import figures, real, recorded
 from adapop.report.comparison import comparison
 from adapop.ui.compare import recorded as layer
 from components import stand_ins
-from records import ADAPOP, FACTS, WGA, record
+from records import ADAPOP, WGA, record
 
 T_OF_THREE = 4.303  # 97.5 % quantile of Student's t with two degrees of freedom
 
@@ -66,40 +66,29 @@ def test_interval_ends_where_recall_or_a_metric_ends(tmp_path):
     found = one.recall("forget", REWORDED, "rare")
     assert (found.low, found.high) == (0.0, 1.0)
     (one,) = read(tmp_path, [row(str(seed), forget_all_kl=kl, seed=seed) for seed, kl in enumerate(("0.1", "4.0"))])
-    assert one.value("forget", "kl").low == 0.0
-    assert one.value("forget", "kl").high > 4.0
+    assert one.value("forget", "kl").low == 0.0 and one.value("forget", "kl").high > 4.0
     (one,) = read(tmp_path, [row()])
     found = one.recall("forget", REWORDED, "rare")
-    assert (found.low, found.high) == (found.mean, found.mean)
-    assert one.recall("forget", DIRECT, "rare") is None
-    assert one.recall("utility", DIRECT, "all") is None
+    assert found.low == found.high == found.mean
+    assert one.recall("forget", DIRECT, "rare") is one.recall("utility", DIRECT, "all") is None
     assert (one.lead(DIRECT), one.value("holdout", "kl"), one.worst_attack("all")) == (None, None, None)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"epochs": 3}, {"beta": BetaMap.constant(0.3)}, {"scores": "noisy"},
-        {"anchors": "quantiles"}, {"world": "wide"}, {"quick": "1"},
-    ],
-)  # fmt: skip
-def test_only_untouched_presets_count(tmp_path, change):
-    found = read(tmp_path, [row("a"), row("b", seed=1, **change)])
-    assert [one.seeds for one in found] == ["1 seed"]
-
-
 def test_which_rows_count(tmp_path):
-    (one,) = read(tmp_path, [row("a"), row("b", seed=1, failed="not finite", recall=0.0)])
+    for change in (
+        {"epochs": 3}, {"beta": BetaMap.constant(0.3)}, {"scores": "noisy"}, {"world": "wide"}, {"quick": "1"},
+    ):  # fmt: skip
+        assert [one.seeds for one in read(tmp_path, [row("a"), row("b", seed=1, **change)])] == ["1 seed"], change
+    (one,) = read(
+        tmp_path, [row("a", recall=0.1), row("a", recall=0.5), row("b", seed=1, failed="not finite", recall=0.0)]
+    )
     assert (one.seeds, one.recall("forget", REWORDED, "rare").mean) == ("1 seed, 1 failed", 0.5)
-    (one,) = read(tmp_path, [row("a", recall=0.1), row("a", recall=0.3)])
-    assert one.recall("forget", REWORDED, "rare").mean == 0.3
 
 
-def test_which_half_and_which_seeds_are_shown(tmp_path):
+def test_the_test_half_is_shown(tmp_path):
     halves = {"test_forget_reworded_rare": "0.1", "test_forget_reworded_popular": "0.7", "test_forget_top2_rare": "0.2"}
     (one,) = read(tmp_path, [row(recall=0.5, **halves)])
-    assert one.recall("forget", REWORDED, "rare").mean == 0.1
-    assert one.gap.mean == pytest.approx(0.6)
+    assert one.recall("forget", REWORDED, "rare").mean == 0.1 and one.gap.mean == pytest.approx(0.6)
     assert one.recall("forget", REWORDED, "all").mean == 0.5, "no half of it"
     assert one.second_guess("rare").mean == 0.2 and one.second_guess("popular") is None
     (one,) = read(tmp_path, [row("a", oracle_over_rare="0.25"), row("b", seed=1)])
@@ -107,18 +96,16 @@ def test_which_half_and_which_seeds_are_shown(tmp_path):
 
 
 def test_tuned_results_are_those_of_the_methods_themselves(tmp_path):
+    attacks = {"attack prefix injection": "0.1", "attack role playing": "0.4", "attack multiple choice": "0.9"}
     rows = [
-        row("a", arm="WGA", epochs=10, seed=1),
-        row("b", arm="WGA", epochs=10, seed=2),
+        row("a", arm="WGA", epochs=10, seed=1, **attacks),
+        row("b", arm="WGA", epochs=10, seed=2, **attacks),
         row("c", arm="WGA's settings, AdaPop as it is", method="adapop"),
         row("d", arm="AdaPop, β = 1", method="adapop", preset="beta-1"),
         row("e", arm="NPO", method="npo", quick="1"),
     ]
     (one,) = read(tmp_path, rows, recorded.tuned)
     assert (one.title, one.seeds) == ("WGA, tuned", "2 seeds")
-    attacks = {"attack prefix injection": "0.1", "attack role playing": "0.4", "attack multiple choice": "0.9"}
-    rows = [row(key, arm="WGA", seed=seed, **attacks, **{"attack reverse query": ""}) for seed, key in enumerate("ab")]
-    (one,) = read(tmp_path, rows, recorded.tuned)
     worst = one.worst_attack("all")
     assert (worst.kind, worst.recall.mean) == ("role playing", 0.4), "a multiple choice can be guessed"
     assert one.worst_attack("rare") is None, "they have no tiers"
@@ -136,12 +123,10 @@ def test_recorded_numbers_are_those_of_the_docs(sandbox):
     assert [round(wga.recall("forget", REWORDED, tier).mean, 2) for tier in ("rare", "middle", "popular")] == means
     assert recorded.sets(recorded.results()) == {sandbox.sha256[: layer.SHA_CHARACTERS]}
     found = {(one.method, one.preset): one for one in recorded.results()}
-    wanted = {
+    assert {*found} == {
         (method, preset) for method in METHODS for preset in presets_of(method) if preset not in ("authors", "tuned")
     }
-    assert wanted == set(found)
-    assert all(len(one.rows) >= 3 for one in found.values())
-    assert recorded.commits(recorded.results())
+    assert all(len(one.rows) >= 3 for one in found.values()) and recorded.commits(recorded.results())
 
 
 def test_what_was_recorded_on_real_models_stands_beneath_each_other(tmp_path):
@@ -168,24 +153,15 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     drawn, without = (pictures.drawn(told, choice) for choice in (layer.SAME, layer.NONE))
     gap, cost = drawn[pictures.gap.plot], drawn[pictures.cost.plot]
     names = [name.replace("<br>", " ") for name in gap.layout.yaxis.ticktext]
-    assert names[0] == "original"
-    assert names[3:] == ["WGA", "AdaPop"]
-    assert [note.text for note in gap.layout.annotations if "recorded" in note.text] == ["recorded here ↓"]
-    rare = next(trace for trace in gap.data if trace.name == "rare")
-    assert [symbol.endswith("-open") for symbol in rare.marker.symbol] == [False] * 3 + [True] * 2
-    assert [line.y0 for line in gap.layout.shapes] == [2.5], "a line between"
+    assert (names[0], names[3:]) == ("original", ["WGA", "AdaPop"])
     front = [trace for trace in cost.data if trace.name == "Pareto front"]
     assert front == [trace for trace in without[pictures.cost.plot].data if trace.name == "Pareto front"]
-    assert drawn[pictures.gap.twin]["rows"][0][0] == "original"
     (points,) = [trace for trace in cost.data if trace.name == "recorded here"]
     assert [words[0] for words in points.customdata] == ["AdaPop, recorded here", "WGA, recorded here"]
-    assert not any("R1" in note.text for note in cost.layout.annotations)
     assert [row[-1] for row in drawn[pictures.cost.twin]["rows"]][-2:] == ["not in the contest"] * 2
     heads = [drawn[table]["head"] for table in pictures.tables]
     assert [head[:3] for head in heads] == [without[table]["head"] for table in pictures.tables]
-    assert all(head[3].startswith("AdaPop, recorded, ") for head in heads)
-    said = drawn[pictures.words]
-    assert "bench main" in said["lines"][0]
+    assert "bench main" in drawn[pictures.words]["lines"][0]
     shown = [one for one in recorded.results() if (one.method, one.preset) in (("adapop", "paper"), ("wga", "paper"))]
     assert all(recorded.commits([one])[0] in name for one, name in zip(shown, heads[-1][3:5], strict=True))
     about = [drawn[picture.heading]["about"] for picture in (pictures.gap, pictures.cost)]
@@ -198,22 +174,15 @@ def test_the_layer_changes_no_run(sandbox):
     for alone, beside in tables:
         own = {row[0]: row[:3] for row in beside.rows}
         assert all(own[row[0]] == row for row in alone.rows)
-    told = comparison([])
-    first = [(one.method, one.preset) for one in layer.layer_of(told, layer.SAME)]
-    assert set(first) == set(layer.SHOWN_FIRST), "before a race, the methods that it begins with"
-    assert layer.words_of(told, layer.layer_of(told, layer.SAME), layer.SAME)["kind"] == "calm"
-    assert layer.words_of(told, (), layer.SAME)["kind"] == "warn"
-    assert len(layer.outcomes_of(layer.layer_of(told, layer.EVERY), told.form_words)) == len(recorded.results())
-    assert layer.words_of(told, (), layer.NONE)["kind"] == "hidden"
-    best = figures.Outcome("", "best", forget=ADAPOP_SHARE, holdout=ADAPOP_SHARE, recorded=True)
+    best = replace(told.outcomes[1], recorded=True)
     assert figures.pareto_front([best]) == []
+    told, same = comparison([]), layer.layer_of(comparison([]), layer.SAME)
+    assert {(one.method, one.preset) for one in same} == {*layer.SHOWN_FIRST}, "before a race: what it begins with"
+    kinds = [layer.words_of(told, *of)["kind"] for of in ((same, layer.SAME), ((), layer.SAME), ((), layer.NONE))]
+    assert kinds == ["calm", "warn", "hidden"]
+    assert len(layer.outcomes_of(layer.layer_of(told, layer.EVERY), told.form_words)) == len(recorded.results())
     same = record("wga", after=(0.2, 0.6, 1.0, 0.9), facts=sandbox)
     other = record("npo", after=(0.2, 0.6, 1.0, 0.9), facts=sandbox, epochs=2)
     told = comparison([replace(same, config=replace(same.config, seed=4)), other, ADAPOP])
     said = layer.words_of(told, layer.layer_of(told, layer.SAME), layer.SAME)
-    assert said["kind"] == "warn"
-    assert said["lines"][1].endswith("no fair comparison: 2 NPO; 3 AdaPop.")
-    assert FACTS.sha256 != sandbox.sha256
-
-
-ADAPOP_SHARE = comparison([ADAPOP]).outcomes[1].forget
+    assert said["kind"] == "warn" and said["lines"][1].endswith("no fair comparison: 2 NPO; 3 AdaPop.")

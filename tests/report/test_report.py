@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import re
 import shlex
@@ -12,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from markupsafe import escape
-from safetensors.torch import load_file
 
 from adapop.cli import main
 from adapop.config.presets import make_config
@@ -32,7 +32,7 @@ from adapop.report.table import percent
 from adapop.report.tables import METRICS
 from adapop.runs.execute import load_model
 from adapop.runs.run import create_run, find_run
-from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStopped
+from adapop.training.events import Measured, RunDone, RunFailed, RunStopped
 from hostile_runs import FORMULA, HOSTILE, hostile_run
 from tiny_runs import RELEARNT, copied
 
@@ -41,7 +41,6 @@ HONEST = "A low score shows that these prompts failed, not that the knowledge is
 
 @pytest.fixture(scope="module")
 def run(finished):
-    """One epoch of AdaPop, probed on a fact a group and tier, and relearnt."""
     return finished
 
 
@@ -77,8 +76,7 @@ def test_every_recall_and_leak_is_the_run_s_own(run, page):
     for old, new in zip(before.rows, after.rows):
         facts, *cells = rows[f"{names[new['group']]}, {new['form']}"][0]
         assert cells[columns.index(new["tier"])] == f"{percent(old['recall'])} → {percent(new['recall'])}"
-        if new["tier"] == "all":
-            assert facts == str(new["facts"])
+        assert new["tier"] != "all" or facts == str(new["facts"])
         if new["form"] == "direct":
             facts, *numbers, words = rows[f"{names[new['group']]}, {new['tier']}"][0]
             assert (facts, words) == (str(new["facts"]), f"{new['words']:.1f}")
@@ -87,30 +85,22 @@ def test_every_recall_and_leak_is_the_run_s_own(run, page):
                     assert number == "" and new["group"] != "forget"
                 else:
                     assert float(number.replace(",", "")) == pytest.approx(new[metric.field], abs=0.5)
-    record, rows = read_record(run), rows_of(page)
-    kinds = {cell.kind for cell in record.matrix.cells}
-    for kind in kinds:
-        cells = rows[kind][0]
-        for place, tier in enumerate(("rare", "middle", "popular", "all")):
-            cell = record.matrix.cell("forget", tier, kind)
-            change = f"{percent(cell.original.recall.mean)} → {percent(cell.unlearned.recall.mean)}"
-            assert change in cells[place]
-            assert f"{cell.facts} fact" in cells[place]
-            assert ("not measurable" in cells[place]) == (not cell.measurable)
+    matrix = read_record(run).matrix
+    kinds = {cell.kind for cell in matrix.cells}
+    for kind, (place, tier) in itertools.product(kinds, enumerate(columns)):
+        cell, shown = matrix.cell("forget", tier, kind), rows[kind][0][place]
+        assert f"{percent(cell.original.recall.mean)} → {percent(cell.unlearned.recall.mean)}" in shown
+        assert f"{cell.facts} fact" in shown and ("not measurable" in shown) == (not cell.measurable)
     assert len(kinds) > 5
 
 
 def test_verdicts_and_examples_are_the_run_s(run, page):
-    counts, rows = read_record(run).verdict_counts(), rows_of(page)
+    record, rows = read_record(run), rows_of(page)
+    counts = record.verdict_counts()
     assert sum(counts["rare"].values()) == 1
     for place, tier in enumerate(counts):
-        for name, count in counts[tier].items():
-            assert rows[name][0][place] == str(count)
-    said = text_of(page)
-    for rule in RULES:
-        assert rule.name in said
-        assert rule.sentence in said
-    record = read_record(run)
+        assert all(rows[name][0][place] == str(count) for name, count in counts[tier].items())
+    assert all(rule.sentence in text_of(page) for rule in RULES)
     shown = examples(record)
     assert {one.fact.tier for one in shown} == {"rare", "popular"}
     shares = [one.leaks / one.answerable for one in shown]
@@ -130,97 +120,53 @@ def test_verdicts_and_examples_are_the_run_s(run, page):
 def test_story_and_recovery_have_their_numbers(run, page, tiny):
     said = text_of(page)
     before, after = run.measured(before=True).recall("forget"), run.measured().recall("forget")
-    assert HONEST in said
-    assert f"forget {len(tiny.forget)} facts" in said
-    assert f"it answered {percent(before)} of the facts to forget before and {percent(after)} after (rare" in said
-    assert run.facts.sha256 in said
-    assert all(version in said for version in run.versions.values())
-    assert "exposures in pretraining" in said
     reasons = {result.reason for result in run.probes() if isinstance(result, NotApplicable)}
-    assert reasons
-    assert all(reason in said for reason in reasons)
-    assert rows_of(page)["all, direct"][0] == ["12", "25 %", "50 %", "38 %", "+12 points", ""]
-    assert "trained for 10 steps on 2 forgotten facts" in said
-    assert "That is a lower bound" in said
-    assert "25 % → 50 % after relearning, 38 % in the control (12 facts): no more than chance may find." in said
-    assert "Facts it brought back: 1." in said
-    assert "--recovery quantise,sampling,lens" in said
+    for wanted in (
+        HONEST, f"forget {len(tiny.forget)} facts", run.facts.sha256, *run.versions.values(), *reasons,
+        f"it answered {percent(before)} of the facts to forget before and {percent(after)} after (rare",
+        "trained for 10 steps on 2 forgotten facts", "That is a lower bound",
+        "25 % → 50 % after relearning, 38 % in the control (12 facts): no more than chance may find.",
+        "Facts it brought back: 1.", "--recovery quantise,sampling,lens",
+    ):  # fmt: skip
+        assert wanted in said, wanted
+    assert reasons and rows_of(page)["all, direct"][0] == ["12", "25 %", "50 %", "38 %", "+12 points", ""]
 
 
-def test_run_without_probes_says_how_to_get_them(other, tmp_path):
-    said = text_of(write_report([other], tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "python -m adapop probe RUN --kinds all" in said
-    assert other.id not in said
-    assert "python -m adapop probe RUN --recovery all" in said
-    assert "Verdicts" not in said
-    assert "A closer look" not in said
-    assert "Retain weight" not in said, "AdaPop's picture in a report of WGA alone"
-
-
-@pytest.mark.parametrize(
-    ("last", "sentence"),
-    [
-        (None, "It has not begun."),
-        (RunStopped(run="r", epoch=1), "It was stopped; epoch 1 is the last that was finished."),
-        (RunFailed(run="r", message="The loss is not finite.", fix="Lower it."), "It failed: The loss is not finite."),
-        (EpochDone, "It has not come to its end; epoch 1 is the last that was finished."),
-    ],
-)
-def test_run_that_never_came_to_its_end(run, tmp_path, last, sentence):
-    unfinished = create_run(run.config, run.facts, run.betas, tmp_path)
-    for event in run.events() if last else ():
-        if not isinstance(event, RunDone) and not (isinstance(event, Measured) and event.full):
+def test_run_that_never_came_to_its_end(run, tmp_path):
+    begun = [event for event in run.events() if not isinstance(event, RunDone) and not getattr(event, "full", False)]
+    failed = RunFailed(run="r", message="The loss is not finite.", fix="Lower it.")
+    for events, sentence in (
+        ([], "It has not begun."), ([*begun, failed], "It failed: The loss is not finite."),
+        ([*begun, RunStopped(run="r", epoch=1)], "It was stopped; epoch 1 is the last that was finished."),
+        (begun, "It has not come to its end; epoch 1 is the last that was finished."),
+    ):  # fmt: skip
+        unfinished = create_run(run.config, run.facts, run.betas, tmp_path)
+        for event in events:
             unfinished.append(event)
-    if last not in (None, EpochDone):
-        unfinished.append(last)
-    said = text_of(write_report([unfinished], tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert sentence in said
-    assert "There is no final measurement" in said
-    assert "Before and after" not in said
-    assert ("After epoch 1, it answered " in said) == bool(last)
-
-
-# --- several runs
+        said = text_of(write_report([unfinished], tmp_path / "r.html").read_text(encoding="utf-8"))
+        assert sentence in said and "There is no final measurement" in said and "Before and after" not in said
+        assert ("After epoch 1, it answered " in said) == bool(events)
 
 
 def test_two_runs_are_compared(run, other, tmp_path):
     page = write_report([run, other], tmp_path / "r.html").read_text(encoding="utf-8")
     rows, said = rows_of(page), text_of(page)
-    assert "The runs side by side" in said
-    assert run.id not in page
-    assert other.id not in page
-    assert '<svg xmlns="http://www.w3.org/2000/svg" class="method"' in page, "the picture of AdaPop"
-    assert rows["method"][0] == ["adapop", "wga"]
-    assert rows["alpha0"][0] == ["0.5", "1"]
-    assert "seed" not in dict(list(rows.items())[: list(rows).index("alpha0")])
-    for group, name in (
-        ("forget", "still answered, asked as trained: all"),
-        ("holdout", "never trained on (held out), asked as trained"),
-    ):
-        cells = rows[name][0]
-        assert [cell.split("\n")[0] for cell in cells] == [
-            percent(one.measured().recall(group)) for one in (run, other)
-        ]
+    assert run.id not in page and other.id not in page
+    assert rows["method"][0] == ["adapop", "wga"] and rows["alpha0"][0] == ["0.5", "1"]
+    shares = [cell.split("\n")[0] for cell in rows["still answered, asked as trained: all"][0]]
+    assert shares == [percent(one.measured().recall("forget")) for one in (run, other)]
     assert rows["still answered, under the worst attack: all"][0][1] == "", "the second was not probed"
-    assert "Inside the models" in said and "KL: how far the predictions moved" in said
     assert "Without that control a difference is no evidence" in said
-    assert "Not probed, so without attacks: 2." in said
     assert page.count("plotly.js v") == 1, "the library is there once"
-    page = write_report([run, other], tmp_path / "two.html").read_text(encoding="utf-8")
     links = re.findall(r'<li><a href="#(\w+)">', page)
-    assert links == ["compared", "run1", "run2", "words"]
-    assert all(page.count(f'id="{place}"') == 1 for place in links)
+    assert links == ["compared", "run1", "run2", "words"] and all(page.count(f'id="{place}"') == 1 for place in links)
 
 
 def test_runs_that_cannot_be_compared(run, tmp_path, other):
     fewer = replace(run.facts, forget=run.facts.forget[:2])
     shuffled = create_run(make_config("adapop", "shuffled", epochs=1), fewer, None, tmp_path)
     said = text_of(write_report([run, shuffled], tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "did not work on the same facts" in said
-    assert "Without that control" not in said, "the shuffled control is there"
-    assert "never came to it: 2" in said
-    said = text_of(write_report([other, other], tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "In no setting: these are repetitions of one run." in said
+    assert "did not work on the same facts" in said and "never came to it: 2" in said
     with pytest.raises(RunError, match="no run to report"):
         write_report([], tmp_path / "r.html")
     for write in (lambda out: write_report([run], out), lambda out: write_archive(run, out)):
@@ -251,7 +197,6 @@ def test_every_setting_and_what_the_command_hangs_on_is_said(run, tmp_path):
     assert set(rows) >= {item.name for item in fields(changed.config)}
     assert rows["clip"][0] == ["9"] and rows["beta"][0] == ["a 2, b 0.5, low 0.05, high 2"]
     repeats = settings.repeats
-    assert repeats(make_config()).startswith("This command makes the same run. Type it in the folder")
     own = repeats(make_config(model=str(SANDBOX_FOLDER)))
     assert "only where the model's folder lies where it lay" in own and str(SANDBOX_FOLDER) not in own
     assert "names no revision" in repeats(make_config(model="some/model"))
@@ -259,11 +204,7 @@ def test_every_setting_and_what_the_command_hangs_on_is_said(run, tmp_path):
     assert "package.own:Class can be imported" in repeats(replace(make_config(), method="package.own:Class"))
     prompting = Prompting("text-examples", (), False, 24, 9, ("a", "b"), True, 1, {}, ())
     rows = settings.all_settings(make_config(model="smollm2"), prompting).rows
-    assert ("asking", "auto") in rows
     assert [value for name, value in rows if name == "settled"] == sentences(remarks_of(prompting))
-    asked = remarks_of(prompting)[0]
-    assert (asked.values["answered"], asked.values["facts"]) == (7, 9)
-    assert "settled" not in dict(settings.all_settings(make_config()).rows)
 
 
 # --- the archive
@@ -284,31 +225,21 @@ def table(path):
 
 
 def test_archive_holds_everything_and_no_id(archive, run):
-    names = {str(path.relative_to(archive)) for path in archive.rglob("*") if path.is_file()} - {"run.zip"}
-    assert names == {
+    """Archives are passed on. Unpacked: in the zip itself the id would be compressed, and never found."""
+    members = [path for path in archive.rglob("*") if path.is_file() and path.name != "run.zip"]
+    assert {str(path.relative_to(archive)) for path in members} == {
         "report.html", "facts.csv", "facts.jsonl", "frames.jsonl", "measured.csv", "epochs.csv", "probes.csv",
         "config.json", "command.txt", "requirements.txt", "adapter/adapter_config.json",
         "adapter/adapter_model.safetensors",
     }  # fmt: skip
-    # Archives are passed on. Unpacked: in the zip itself the id would be compressed, and never
-    # found.
-    members = [path for path in archive.rglob("*") if path.is_file()]
-    assert {"epochs.csv", "probes.csv", "report.html", "config.json", "frames.jsonl"} <= {path.name for path in members}
     assert [path.name for path in members if run.id.encode() in path.read_bytes()] == []
     assert make_config().from_json((archive / "config.json").read_text(encoding="utf-8")) == run.config
-    assert (archive / "command.txt").read_text() == f"{settings.COMMAND}\n"
-    requirements = (archive / "requirements.txt").read_text()
-    assert f"torch=={run.versions['torch']}" in requirements.splitlines()
+    assert f"torch=={run.versions['torch']}" in (archive / "requirements.txt").read_text().splitlines()
     assert load_facts(str(archive / "facts.jsonl")).forget == run.facts.forget
     assert load_facts(str(archive / "facts.csv")).forget[0].question == run.facts.forget[0].question
-
-
-def test_adapter_of_the_archive_loads(archive, run):
     unlearned, original = adapted_model(run.config, archive / "adapter"), load_model(run)
     questions = [fact.question for fact in run.facts.forget[:4]]
     assert unlearned.generate(questions, 3) == original.generate(questions, 3)
-    packed = load_file(archive / "adapter" / "adapter_model.safetensors")
-    assert packed.keys() == load_file(run.checkpoint(1) / "adapter_model.safetensors").keys()
     about = json.loads((archive / "adapter" / "adapter_config.json").read_text(encoding="utf-8"))
     assert about["base_model_name_or_path"] == "sandbox", "not where the model lies on this machine"
 
@@ -320,21 +251,18 @@ def test_tables_of_the_archive_are_the_run_s_own(archive, run):
         assert (row["question"], row["answer"], row["tier"]) == (fact.question, fact.answer, fact.tier)
         assert (float(row["score"]), float(row["beta"])) == (fact.score, run.betas[fact.id])
         assert row["verdict"] == verdicts.get(fact.id, "")
-    measured = table(archive / "measured.csv")
-    events = [event for event in run.events() if isinstance(event, Measured)]
-    assert [float(row["recall"]) for row in measured] == [row["recall"] for event in events for row in event.rows]
-    epochs = table(archive / "epochs.csv")
-    assert [float(row["retain_loss"]) for row in epochs] == [event.retain_loss for event in run.epochs()]
+    rows = [row for event in run.events() if isinstance(event, Measured) for row in event.rows]
+    assert [float(row["recall"]) for row in table(archive / "measured.csv")] == [row["recall"] for row in rows]
+    losses = [float(row["retain_loss"]) for row in table(archive / "epochs.csv")]
+    assert losses == [event.retain_loss for event in run.epochs()]
     probes, found = table(archive / "probes.csv"), run.probes()
+    asked, not_asked = ([one for one in found if isinstance(one, kind)] for kind in (ProbeRow, NotApplicable))
     assert len(probes) == len(found)
-    asked = [result for result in found if isinstance(result, ProbeRow)]
     for row, result in zip(probes, asked):
         assert (row["fact_id"], row["prompt"], row["kind"]) == (result.fact_id, result.prompt, result.kind)
         assert float(row["unlearned_recall"]) == result.unlearned.recall
         assert row["original_text"] == result.original.text
-    assert {row["reason"] for row in probes[len(asked) :]} == {
-        result.reason for result in found if isinstance(result, NotApplicable)
-    }
+    assert {row["reason"] for row in probes[len(asked) :]} == {result.reason for result in not_asked}
 
 
 def test_formulas_are_defused_and_an_unfinished_run_is_archived(tmp_path):
@@ -343,10 +271,8 @@ def test_formulas_are_defused_and_an_unfinished_run_is_archived(tmp_path):
         assert not any(name.startswith("adapter") for name in packed.namelist())
         packed.extractall(tmp_path / "unpacked")
     facts, probes, epochs = (table(tmp_path / "unpacked" / f"{name}.csv") for name in ("facts", "probes", "epochs"))
-    assert epochs == []
-    assert facts[0]["answer"] == f"'{FORMULA}"
-    assert facts[0]["question"] == HOSTILE
-    assert probes[0]["gold"] == f"'{FORMULA}"
+    assert epochs == [] and facts[0]["question"] == HOSTILE
+    assert facts[0]["answer"] == probes[0]["gold"] == f"'{FORMULA}"
 
 
 def test_failed_archive_leaves_the_old_one(run, tmp_path, monkeypatch):
@@ -358,24 +284,20 @@ def test_failed_archive_leaves_the_old_one(run, tmp_path, monkeypatch):
     assert out.read_bytes() == b"old"
 
 
-# --- what a run keeps of recovery, and the layers
-
-
 def test_recovery_is_kept_by_name_for_the_last_epoch(tmp_path):
     run = hostile_run(tmp_path)
-    assert run.recovery() == {}
     run.save_recovery("relearn", RELEARNT)
-    run.save_recovery("lens", {"rows": ()})
     run.save_recovery("lens", {"rows": [asdict(BetaMap())]})
     assert run.recovery() == {"relearn": RELEARNT, "lens": {"rows": [asdict(BetaMap())]}}
     (run.folder / "epoch-1").mkdir()
     assert run.recovery() == {}, "the run went on"
 
 
-@pytest.mark.parametrize("name", ["lens", "none"])
-@pytest.mark.parametrize("result", [{}, {"rows": [1]}, {"rows": [{"tier": "all"}]}, {"rows": [], "seconds": "long"}])
-def test_a_recovery_probe_of_which_something_is_missing_is_named(finished, tmp_path, name, result):
+def test_a_recovery_probe_of_which_something_is_missing_is_named(finished, tmp_path):
     run = copied(finished, tmp_path)
-    run.save_recovery(name, result)
-    with pytest.raises(RunError, match=f"recovery-{name}.json is damaged"):
-        write_report([run], tmp_path / "report.html")
+    for name in ("lens", "none"):
+        for result in ({}, {"rows": [1]}, {"rows": [{"tier": "all"}]}, {"rows": [], "seconds": "long"}):
+            run.save_recovery(name, result)
+            with pytest.raises(RunError, match=f"recovery-{name}.json is damaged"):
+                write_report([run], tmp_path / "report.html")
+        (run.folder / f"recovery-{name}.json").unlink()

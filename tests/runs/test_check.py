@@ -8,6 +8,7 @@ import pytest
 from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
 from adapop.errors import DataError
+from adapop.facts.fact import Fact, FactSet
 from adapop.facts.scale import with_tiers
 from adapop.model.loading import adapted_model
 from adapop.probes.prompts import DIRECT, REWORDED
@@ -18,6 +19,7 @@ from adapop.runs.known import known_facts
 from adapop.runs.preflight import preflight, without_unknown
 from adapop.runs.result import nothing_forgotten
 from adapop.training.events import Measured, RunDone
+from spoken import taught as taught_to_speak
 from taught import SHAPES, own_facts, taught
 
 SETTINGS = dict(precision="float32", max_new_tokens=8, batch=2, frames=0, lora_rank=8)
@@ -43,7 +45,7 @@ def configured(folder, method="adapop", **changes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "qwen2"])
 def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     facts, config = own_facts(), configured(folders(shape))
     model = adapted_model(replace(config, system=""))
@@ -52,19 +54,18 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     assert all((value == before[name]).all() for name, value in model.adapter_state().items())
     assert found.prompting.unknown == (facts.forget[-1].id,)
     assert found.facts.forget == tuple(with_tiers(facts).forget[:-1])
-    assert [found.recall[fact.id] > 0.5 for fact in facts.forget[:-1]] == [True] * 5
+    assert all(found.recall[fact.id] > 0.5 for fact in facts.forget[:-1])
     assert found.pace.step > 0 and found.pace.end > 0 and found.peak is None
     rows = {(row.form, row.tier): row for row in found.known}
     assert rows[DIRECT, "all"].asked == 5 and rows[DIRECT, "rare"].asked == 2
     assert REWORDED in {form for form, _ in rows} and found.impossible
     assert not found.waste and not found.looked.problems
-    said = "\n".join(found.lines)
     kinds = {remark.kind: remark.values for remark in found.remarks if isinstance(remark, Remark)}
     assert kinds["asked_so"]["answered"] == 5 and kinds["asked_so"]["facts"] == 6
     assert kinds["forms_measurable"]["forms"].startswith(DIRECT)
     assert {"forms_impossible", "time_by_trial", "rate_and_batch", "answered_now"} <= kinds.keys()
-    assert "GPU" not in said
-    assert said.count("Memory: at least") == 1
+    said = "\n".join(found.lines)
+    assert "GPU" not in said and said.count("Memory: at least") == 1
     kept = without_unknown(facts, {**found.recall, facts.forget[-1].id: 0.0})
     assert kept.forget == facts.forget[:-1] and "1 facts" in kept.notes[-1]
 
@@ -81,14 +82,11 @@ def test_what_would_be_in_vain_is_said(folders):
 
 
 def test_a_form_that_too_few_can_answer_shows_no_loss(folders):
-    facts = own_facts()
-    config = configured(folders("llama"))
-    rows = [
-        KnownRow(REWORDED, "all", 6, 0.34, 2),
-        KnownRow("role playing", "all", 6, 0.5, 3),
-        KnownRow("raw", "all", 3, 0.6, 2),
-    ]
-    known = (KnownRow(DIRECT, "all", 6, 1.0, 6), *rows)
+    facts, config = own_facts(), configured(folders("llama"))
+    known = (
+        KnownRow(DIRECT, "all", 6, 1.0, 6), KnownRow(REWORDED, "all", 6, 0.34, 2),
+        KnownRow("role playing", "all", 6, 0.5, 3), KnownRow("raw", "all", 3, 0.6, 2),
+    )  # fmt: skip
     said = Check(config, facts, preflight(facts, config), known, {"town-0": 1.0}, {}, None, None, "cpu").remarks
     assert Remark("forms_in_part", {"forms": "role playing (3 of 6), raw (2 of 3)", "least": 0.8}) in said
     assert Remark("forms_too_low", {"forms": "reworded 0.34", "least": 0.8}) in said
@@ -108,18 +106,16 @@ def test_a_run_after_a_look_is_the_run_without_one(folders, tmp_path):
 
 
 def test_a_run_that_forgets_nothing_says_so_and_a_healthy_model_alarms_nobody(folders):
-    facts = own_facts()
-    run = prepare(configured(folders("llama"), epochs=1, learning_rate=1e-7), replace(facts, forget=facts.forget[:-1]))
+    facts = replace(own_facts(), forget=own_facts().forget[:-1])
+    run = prepare(configured(folders("llama"), epochs=1, learning_rate=1e-7), facts)
     done = list(execute(run))[-1]
-    values = {"before": 1.0, "after": 1.0, "steps": 3, "rate": 1e-07}
-    assert nothing_forgotten(run) == Remark("nothing_forgotten", values)
+    nothing = Remark("nothing_forgotten", {"before": 1.0, "after": 1.0, "steps": 3, "rate": 1e-07})
+    assert nothing_forgotten(run) == nothing
     remarks = [note for note in done.notes if isinstance(note, Remark)]
-    assert [remark.kind for remark in remarks] == ["asked_so", "controller_idle", "nothing_forgotten", "damage_unknown"]
-    assert remarks[2:] == [Remark("nothing_forgotten", values), Remark("damage_unknown", {"before": 0.0})]
+    assert [remark.kind for remark in remarks[:2]] == ["asked_so", "controller_idle"]
+    assert remarks[2:] == [nothing, Remark("damage_unknown", {"before": 0.0})]
     assert run.events()[-1].notes == done.notes, "as they are read again"
-    assert run.measured().recall("utility") is not None
-
-    run = prepare(configured(folders("llama"), epochs=4, learning_rate=2e-2), replace(facts, forget=facts.forget[:-1]))
+    run = prepare(configured(folders("llama"), epochs=4, learning_rate=2e-2), facts)
     list(execute(run))
     assert nothing_forgotten(run) is None and run.measured().recall("forget") < 0.9
 
@@ -148,3 +144,43 @@ def test_questions_longer_than_the_model_reads_are_refused_before_they_are_asked
         with pytest.raises(DataError, match="Too long for the model's context of 1,024 tokens: forget row 1"):
             look(make_config(), facts)
     assert time.process_time() - began < 60
+
+
+# a script without spaces, and one with endings and articles
+SETS = {
+    "chinese": (
+        "{s}的首都是哪里？", "{s}的首都是{a}。",
+        "法国 巴黎 日本 东京 秘鲁 利马 挪威 奥斯陆 埃及 开罗 古巴 哈瓦那 伊朗 德黑兰 越南 河内",
+    ),
+    "arabic": (
+        "ما هي عاصمة {s}؟",
+        "عاصمة {s} هي {a}.",
+        "فرنسا باريس اليابان طوكيو بيرو ليما النرويج أوسلو مصر القاهرة كوبا هافانا إيران طهران فيتنام هانوي",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", SETS)
+def test_a_model_of_any_script_is_seen_to_know_its_facts(language, tmp_path):
+    asks, answers, names = SETS[language]
+    pairs = list(zip(names.split()[::2], names.split()[1::2], strict=True))
+    facts = [
+        Fact(f"f{i}", asks.format(s=subject), answer, subject=subject, score=40.0 * 2**i)
+        for i, (subject, answer) in enumerate(pairs)
+    ]
+
+    def in_sentences(tokenizer):
+        def says(fact, question):
+            turns = [{"role": "user", "content": question}]
+            read = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+            return read, f"{answers.format(s=fact.subject, a=fact.answer)}<|im_end|>"
+
+        return says
+
+    folder = taught_to_speak(tmp_path / "model", facts, "", in_sentences)
+    own = FactSet(language, tuple(facts[:4]), tuple(facts[4:6]), tuple(facts[6:]))
+    found = check(make_config("wga", model=str(folder), precision="float32", asking="chat"), own)
+    assert found.prompting.unknown == ()
+    assert [row.recall for row in found.known if (row.form, row.tier) == (DIRECT, "all")] == [1.0]
+    assert found.prompting.own_words, "the answer stands at the end of a sentence"

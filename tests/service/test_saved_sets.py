@@ -20,8 +20,7 @@ def test_a_set_comes_back_until_it_is_deleted_or_damaged(small, tmp_path):
     problem = Problem(4, "answer", "", "is empty", "Fill the cell.")
     edited = replace(small, forget=(replace(small.forget[0], score=None), *small.forget[1:]), problems=(problem,))
     name = save_set(edited, tmp_path)
-    assert load_set(name, tmp_path) == edited
-    assert save_set(edited, tmp_path) != name
+    assert load_set(name, tmp_path) == edited and save_set(edited, tmp_path) != name
     assert all_runs(tmp_path) == []
     name = save_set(small, tmp_path)
     about = tmp_path / "sets" / name / "about.json"
@@ -31,17 +30,16 @@ def test_a_set_comes_back_until_it_is_deleted_or_damaged(small, tmp_path):
     name, other = save_set(small, tmp_path), save_set(small, tmp_path)
     delete_set(name, tmp_path)
     delete_set(name, tmp_path)
-    assert load_set(name, tmp_path) is None
-    assert load_set(other, tmp_path) == small
+    assert load_set(name, tmp_path) is None and load_set(other, tmp_path) == small
 
 
-@pytest.mark.parametrize("name", [None, 3, "", "..", "../runs", "a" * 32, "/etc", ["x"], "A" * 32, "0" * 32 + "\n"])
-def test_what_is_no_name_of_ours_reaches_nothing(small, tmp_path, name):
+def test_what_is_no_name_of_ours_reaches_nothing(small, tmp_path):
     (tmp_path / "about.json").write_text("{}", encoding="utf-8")
     save_set(small, tmp_path)
     before = sorted(tmp_path.rglob("*"))
-    assert load_set(name, tmp_path) is None
-    delete_set(name, tmp_path)
+    for name in (None, 3, "", "..", "../runs", "a" * 32, "/etc", ["x"], "A" * 32, "0" * 32 + "\n"):
+        assert load_set(name, tmp_path) is None
+        delete_set(name, tmp_path)
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -14,17 +14,6 @@ def worker(tmp_path):
     return Worker(tmp_path)
 
 
-def test_runs_wait_their_turn_and_can_be_asked_afterwards(worker, tiny):
-    config = tiny_config()
-    first, second = worker.submit(config, tiny), worker.submit(config, tiny)
-    assert worker.ahead_of(second) in (0, 1)
-    assert worker.ahead_of(second) >= (worker.ahead_of(first) or 0)
-    asked = worker.ask(second, ["Who wrote the book Hamlet?"], ["Shakespeare"]).result(PATIENCE_SECONDS)
-    assert (first.state, second.state) == ("done", "done")
-    assert worker.ahead_of(first) is worker.ahead_of(second) is None
-    assert asked[0].original.text == "Shakespeare"
-
-
 def test_a_run_stopped_while_it_waits_never_trains_and_can_be_resumed(worker, tiny):
     config = tiny_config()
     first, second = worker.submit(config, tiny), worker.submit(config, tiny)

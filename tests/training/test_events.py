@@ -56,60 +56,44 @@ def measured(epoch: int, full: bool = False) -> Measured:
 
 
 SAMPLES = {
-    "run_started": started(2),
-    "step_done": step(1, 2),
-    "epoch_done": epoch_done(1),
+    "run_started": started(2), "step_done": step(1, 2), "epoch_done": epoch_done(1),
     "measured": measured(1, full=True),
     "teaching": Teaching(run="r", epoch=1, epochs=5, step=2, steps=3),
     "measuring": Measuring(run="r", epoch=1, asked=2, of=3),
     "compared_to_oracle": ComparedToOracle(
-        run="r",
-        epoch=4,
+        run="r", epoch=4,
         distance=Distance(
             (FactDistance("a", "rare", "direct", 1e-9, 0.05, 0.01, 0.25),),
-            (GroupDistance("forget", "all", "direct", 1, 0.5, 1.0),),
-            ForgetQuality(1e-12, -12.0, 0.4, True),
-            0.5,
-            0.75,
-            (Membership("mia_loss", 0.25, 0.5),),
+            (GroupDistance("forget", "all", "direct", 1, 0.5, 1.0),), ForgetQuality(1e-12, -12.0, 0.4, True), 0.5,
+            0.75, (Membership("mia_loss", 0.25, 0.5),),
         ),
     ),
-    "saved": Saved(run="r", epoch=1),
-    "run_stopped": RunStopped(run="r", epoch=1),
+    "saved": Saved(run="r", epoch=1), "run_stopped": RunStopped(run="r", epoch=1),
     "run_failed": RunFailed(run="r", message=ODD, fix="Lower the rate."),
     "run_done": RunDone(run="r", epoch=4, seconds=9.5, notes=("one", ODD)),
-}
+}  # fmt: skip
 
 
 def test_every_kind_is_one_line_and_comes_back():
     assert set(SAMPLES) == set(EVENTS)
+    for kind, event in SAMPLES.items():
+        line = to_json(event)
+        assert "\n" not in line and from_json(line) == event and json.loads(line)["kind"] == kind == event.kind
     assert epoch_done(2).row == Drift(2, 1.5, None, 0.5, 0.04, 0.54, 1.0)
     assert json.loads(to_json(epoch_done(2)))["drift_from_start"] == 0.5, "the line has it, as before"
 
 
-@pytest.mark.parametrize(("kind", "event"), SAMPLES.items())
-def test_json_round_trip(kind, event):
-    assert from_json(to_json(event)) == event
-    assert json.loads(to_json(event))["kind"] == kind == event.kind
-
-
-@pytest.mark.parametrize("event", SAMPLES.values(), ids=lambda event: event.kind)
-def test_event_is_one_line(event):
-    assert "\n" not in to_json(event)
-
-
-@pytest.mark.parametrize("number", [math.nan, math.inf])
-def test_what_is_not_a_number_is_refused(number):
-    with pytest.raises(RunError, match="is not finite"):
-        to_json(RunDone(run="r", epoch=1, seconds=number))
-    with pytest.raises(RunError, match="is not finite"):
-        to_json(Measured(run="r", epoch=1, rows=({"recall": number},)))
-
-
-@pytest.mark.parametrize("line", ['{"kind": "run_paused", "run": "r"}', '{"run": "r"}'])
-def test_unknown_kind(line):
-    with pytest.raises(RunError, match="Unknown event kind"):
-        from_json(line)
+def test_what_is_not_a_number_or_no_event_is_refused():
+    for number in (math.nan, math.inf):
+        for event in (
+            RunDone(run="r", epoch=1, seconds=number),
+            Measured(run="r", epoch=1, rows=({"recall": number},)),
+        ):
+            with pytest.raises(RunError, match="is not finite"):
+                to_json(event)
+    for line in ('{"kind": "run_paused", "run": "r"}', '{"run": "r"}'):
+        with pytest.raises(RunError, match="Unknown event kind"):
+            from_json(line)
 
 
 FIRST_TWO_EPOCHS = [
@@ -119,39 +103,25 @@ FIRST_TWO_EPOCHS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "interrupted",
-    [
-        [],
-        [step(3, 1)],
-        [step(3, 1), RunStopped(run="r", epoch=2)],
+def test_a_log_reads_as_an_uninterrupted_one_however_often_it_was_resumed():
+    rest = [step(3, 1), step(3, 2), epoch_done(3), measured(3), Saved(run="r", epoch=3)]
+    for interrupted in (
+        [], [step(3, 1)], [step(3, 1), RunStopped(run="r", epoch=2)],
         [step(3, 1), RunFailed(run="r", message="out of memory")],
         [step(3, 1), step(3, 2), epoch_done(3), measured(3)],  # killed before the checkpoint was complete
-    ],
-    ids=["between epochs", "killed", "stopped", "failed", "unsaved epoch"],
-)
-def test_resumed_run_reads_like_an_uninterrupted_one(interrupted):
-    rest = [step(3, 1), step(3, 2), epoch_done(3), measured(3), Saved(run="r", epoch=3)]
-    assert current(FIRST_TWO_EPOCHS + interrupted + [started(2)] + rest) == [*FIRST_TWO_EPOCHS, started(2), *rest]
-
-
-def test_a_resumed_log_reads_as_an_uninterrupted_one():
+    ):  # fmt: skip
+        log = [*FIRST_TWO_EPOCHS, *interrupted, started(2), *rest]
+        assert current(log) == [*FIRST_TWO_EPOCHS, started(2), *rest]
     log = [*FIRST_TWO_EPOCHS, started(2), step(3, 1), started(1), step(2, 1)]
     assert current(log) == [*FIRST_TWO_EPOCHS[:8], started(2), started(1), step(2, 1)]
     rest: list[Event] = [measured(0, full=True), measured(2, full=True)]
     assert current([*FIRST_TWO_EPOCHS, rest[0], started(2), *rest]) == [*FIRST_TWO_EPOCHS, started(2), *rest]
-
-
-@pytest.mark.parametrize("log", [[], FIRST_TWO_EPOCHS, [*FIRST_TWO_EPOCHS, RunStopped(run="r", epoch=2)]])
-def test_run_that_was_not_resumed_is_left_alone(log):
-    assert current(log) == log
-
-
-@pytest.mark.parametrize("end", [[], [RunStopped(run="r", epoch=0)]], ids=["killed", "stopped"])
-def test_run_started_again_before_its_first_checkpoint(end):
-    """It has no epoch to go on from, so it measures epoch 0 and makes all steps again."""
+    for log in ([], FIRST_TWO_EPOCHS, [*FIRST_TWO_EPOCHS, RunStopped(run="r", epoch=2)]):
+        assert current(log) == log
+    # It has no epoch to go on from, so it measures epoch 0 and makes all steps again.
     first = [started(), epoch_done(0), measured(0), step(1, 1)]
-    assert current(first + end + first) == [started(), *first]
+    for end in ([], [RunStopped(run="r", epoch=0)]):
+        assert current(first + end + first) == [started(), *first]
 
 
 def test_a_row_has_the_fields_of_a_measurement_and_no_other():

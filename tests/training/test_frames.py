@@ -14,32 +14,20 @@ WHOLE = Frame(
 )
 
 
-@pytest.mark.parametrize(
-    ("steps", "frames", "wanted"),
-    [
-        (16, 2, {8, 16}), (16, 1, {16}), (16, 0, set()), (1, 2, {1}), (3, 2, {2, 3}),
-        (16, 16, set(range(1, 17))), (2, 100, {1, 2}), (1000, 3, {333, 667, 1000}),
-    ],
-)  # fmt: skip
-def test_frames_are_spread_over_an_epoch_and_end_with_it(steps, frames, wanted):
-    assert due(steps, frames) == wanted
-
-
 def test_a_frame_is_one_line_and_older_ones_stay():
     line = to_json(WHOLE)
     assert "\n" not in line
     assert json.loads(line)["forget"] == {"p": [0.9877, 1.0, 0.0], "rank": [1, 2, 1728]}
     read = from_json(line)
     assert (read.step, read.epoch, read.answers) == (8, 0.5, WHOLE.answers)
-    assert read.scores["holdout"] == WHOLE.scores["holdout"]
-    assert from_json(to_json(read)) == read
+    assert read.scores["holdout"] == WHOLE.scores["holdout"] and from_json(to_json(read)) == read
     frames = [Frame(step, step / 16, {}) for step in (0, 8, 16, 24)]
-    assert [frame.step for frame in until(frames, 16)] == [0, 8, 16]
-    assert until(frames[1:], 16) == (), "without its beginning it is no recording"
-    assert until([], 16) == ()
-
-
-@pytest.mark.parametrize("line", ["", "[]", '{"step": 1}', '{"step": 1, "epoch": 1, "answers": [], "forget": 3}'])
-def test_what_is_no_frame_is_refused(line):
-    with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
-        from_json(line)
+    assert until(frames, 16) == tuple(frames[:3])
+    assert until(frames[1:], 16) == until([], 16) == (), "without its beginning it is no recording"
+    for wrong in ("", "[]", '{"step": 1}', '{"step": 1, "epoch": 1, "answers": [], "forget": 3}'):
+        with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
+            from_json(wrong)
+    for steps, count, wanted in (
+        (16, 2, {8, 16}), (16, 0, set()), (1, 2, {1}), (3, 2, {2, 3}), (2, 100, {1, 2}), (1000, 3, {333, 667, 1000}),
+    ):  # fmt: skip
+        assert due(steps, count) == wanted, "spread over an epoch, and they end with it"

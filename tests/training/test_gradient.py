@@ -2,6 +2,7 @@
 
 import traceback
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 import torch
@@ -16,7 +17,6 @@ from adapop.model.tokens import encode_facts
 from adapop.objectives import make_objective
 from adapop.objectives.alternates import by_relation
 from adapop.popularity.beta import BetaMap
-from adapop.training import pass_size
 from adapop.training.events import StepDone
 from adapop.training.forget_set import ForgetSet
 from adapop.training.gradient import StepGradient
@@ -75,33 +75,39 @@ def same(one, other):
     torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10 * other.abs().max().item())
 
 
+def nll_by_fact(seen):
+    return dict(zip([row.fact for row in seen.rows], torch.cat(seen.nll).split([len(row.answer) for row in seen.rows])))
+
+
+def watched(model, rows):
+    """Notes the rows of each pass."""
+    model.network.register_forward_pre_hook(
+        lambda module, inputs, named: rows.append(len(named["input_ids"])), with_kwargs=True
+    )
+
+
 @pytest.mark.quick("adapop")
 @pytest.mark.parametrize("method", METHODS)
 def test_one_gradient_for_every_pass_size(fresh, ragged, method):
     """Rows one by one are the definition; pieces sorted by length, another order, one joint pass: all the same."""
     alone, seen, _ = gradient_of(fresh, ragged, method, 1)
-    backwards = range(BATCH - 1, -1, -1)
-    for micro_batch, order in ((5, None), (BATCH, backwards), (0, None)):
+    expected, retained = nll_by_fact(seen), sum(nll.sum().item() for nll in seen.retain)
+    for micro_batch, order in ((5, None), (0, range(BATCH - 1, -1, -1))):
         other, saw, _ = gradient_of(fresh, ragged, method, micro_batch, order)
         same(other, alone)
         assert sum(saw.loss).item() == pytest.approx(sum(seen.loss).item(), rel=1e-9)
-        assert sum(nll.sum().item() for nll in saw.retain) == pytest.approx(
-            sum(nll.sum().item() for nll in seen.retain)
-        )
-        by_fact = dict(zip([row.fact for row in saw.rows], torch.cat(saw.nll).split([len(r.answer) for r in saw.rows])))
-        nll = torch.cat(seen.nll).split([len(row.answer) for row in seen.rows])
-        for row, values in zip(seen.rows, nll):
-            same(by_fact[row.fact], values)
+        assert sum(nll.sum().item() for nll in saw.retain) == pytest.approx(retained)
+        for fact, values in nll_by_fact(saw).items():
+            same(values, expected[fact])
 
 
 @pytest.mark.parametrize(
     "changes", [{"normalise": "example"}, {"normalise": "example-both"}, {"retain_loss": "kl"}], ids=str
 )
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["adapop", "wga", "simnpo", "rmu"])
+@pytest.mark.parametrize("method", ["adapop", "simnpo", "rmu"])
 def test_other_means_and_losses_too(fresh, ragged, method, changes):
-    alone, pieces, joint = (gradient_of(fresh, ragged, method, size, **changes)[0] for size in (1, 5, 0))
-    same(pieces, alone)
+    alone, joint = (gradient_of(fresh, ragged, method, size, **changes)[0] for size in (1, 0))
     same(joint, alone)
 
 
@@ -110,13 +116,7 @@ def test_other_means_and_losses_too(fresh, ragged, method, changes):
 def test_forget_and_retain_rows_share_a_pass_where_they_may(fresh, ragged, method, passes):
     """UNDIAL also asks the original; NPO-SAM takes its two forget gradients at other weights, so nothing is shared."""
     rows = []
-
-    def watch(model):
-        model.network.register_forward_pre_hook(
-            lambda module, inputs, named: rows.append(len(named["input_ids"])), with_kwargs=True
-        )
-
-    gradient_of(fresh, ragged, method, 0, prepare=watch)
+    gradient_of(fresh, ragged, method, 0, prepare=lambda model: watched(model, rows))
     assert len(rows) == passes and max(rows) == (BATCH if method == "npo-sam" else 2 * BATCH)
 
 
@@ -124,26 +124,16 @@ def test_forget_and_retain_rows_share_a_pass_where_they_may(fresh, ragged, metho
 @pytest.mark.parametrize("method", METHODS)
 def test_packed_rows_give_every_method_its_gradient(fresh, ragged, method, monkeypatch):
     """A system prompt is what rows share. float32 norms inside the model are why this is not as exact as the others."""
-    lines = []
-
-    def watch(model):
-        assert model.packs
-        model.network.register_forward_pre_hook(
-            lambda module, inputs, named: lines.append(len(named["input_ids"])), with_kwargs=True
-        )
-
-    system = "You state facts. " * 20
+    lines, system = [], "You state facts. " * 20
     padded, seen, _ = gradient_of(fresh, ragged, method, 0, system=system)
     monkeypatch.setattr(packing, "SAVED", 1 / 3)
-    for micro_batch in (0, 5):
-        packed, saw, _ = gradient_of(fresh, ragged, method, micro_batch, prepare=watch, system=system)
-        assert lines and max(lines) <= 3
-        lines.clear()
-        assert (packed - padded).norm() < 1e-6 * padded.norm()
-        assert sum(saw.loss).item() == pytest.approx(sum(seen.loss).item(), rel=1e-6)
-        by_row = dict(zip([row.fact for row in saw.rows], torch.cat(saw.nll).split([len(r.answer) for r in saw.rows])))
-        for row, values in zip(seen.rows, torch.cat(seen.nll).split([len(row.answer) for row in seen.rows])):
-            torch.testing.assert_close(by_row[row.fact], values, atol=1e-6, rtol=1e-6)
+    packed, saw, _ = gradient_of(fresh, ragged, method, 5, prepare=lambda model: watched(model, lines), system=system)
+    assert lines and max(lines) <= 3
+    assert (packed - padded).norm() < 1e-6 * padded.norm()
+    assert sum(saw.loss).item() == pytest.approx(sum(seen.loss).item(), rel=1e-6)
+    expected = nll_by_fact(seen)
+    for fact, values in nll_by_fact(saw).items():
+        torch.testing.assert_close(values, expected[fact], atol=1e-6, rtol=1e-6)
 
 
 def test_a_packed_step_does_not_wait_for_the_device_at_all(fresh, ragged, monkeypatch):
@@ -233,24 +223,19 @@ def test_recomputed_blocks_give_every_method_its_gradient(fresh, ragged, method)
 
 @pytest.mark.slow
 def test_not_even_one_row_fits(fresh, ragged):
-    with pytest.raises(RunError, match="Memory ran out on one row, with activations recomputed") as caught:
+    with pytest.raises(RunError, match="Memory ran out on one row, with activations recomputed"):
         gradient_of(fresh, ragged, "adapop", 0, prepare=runs_out(0, "forward"))
-    assert "smaller model" in caught.value.fix
 
 
 def test_errors_that_are_no_full_memory(fresh, ragged):
     def breaks(model):
-        def forward(*_):
-            raise RuntimeError("CUDA error: device-side assert triggered")
-
-        model.network.register_forward_hook(forward)
+        model.network.register_forward_hook(mock.Mock(side_effect=RuntimeError("CUDA error: device-side assert")))
 
     with pytest.raises(RuntimeError, match="device-side assert"):
         gradient_of(fresh, ragged, "adapop", 0, prepare=breaks)
     with pytest.raises(RuntimeError) as caught:
         torch.empty(2**60, dtype=torch.uint8)
-    assert is_out_of_memory(caught.value) and is_out_of_memory(torch.cuda.OutOfMemoryError("x"))
-    assert not is_out_of_memory(RuntimeError("shapes differ"))
+    assert is_out_of_memory(caught.value) and not is_out_of_memory(RuntimeError("shapes differ"))
 
 
 def test_work_in_pieces_goes_on_in_smaller_ones():
@@ -287,7 +272,7 @@ class HostReads(TorchDispatchMode):
 
 
 @pytest.mark.quick("adapop")
-@pytest.mark.parametrize("method", ["adapop", "npo-sam", "undial", "rmu", "altpo", "flat", "tpo", "ceu"])
+@pytest.mark.parametrize("method", ["adapop", "npo-sam", "undial", "rmu", "altpo", "tpo"])
 def test_a_step_s_gradient_does_not_wait_for_the_device(fresh, ragged, method):
     """But for transformers, which looks at the mask of each pass with padded rows."""
     model = fresh(method)
@@ -298,21 +283,6 @@ def test_a_step_s_gradient_does_not_wait_for_the_device(fresh, ragged, method):
         gradient.add(forget, retain, 1, 0.7)
         torch.nn.utils.clip_grad_norm_(model.parameters, 1.0)
     assert host.ours == [] and 0 < host.masks <= 2 * len(passes)
-
-
-def test_rows_that_fit_follow_the_memory_that_is_left(fresh, ragged, monkeypatch):
-    gradient, _, retain = step_gradient(fresh(), ragged, "gd", 0)
-    assert pass_size.rows_that_fit(gradient, retain) == 2 * BATCH
-    monkeypatch.setattr(pass_size, "free_bytes", lambda device: 0)
-    assert pass_size.rows_that_fit(gradient, retain) == 1
-    found = []
-    for megabytes in (15, 20, 25):
-        monkeypatch.setattr(pass_size, "free_bytes", lambda device, size=megabytes: size * 2**20)
-        found.append(pass_size.rows_that_fit(gradient, retain))
-    assert 1 <= found[0] < found[1] < found[2] < 2 * BATCH
-    monkeypatch.setattr(pass_size, "free_bytes", lambda device: 50 * 2**20)
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")  # two processes on one machine's memory
-    assert pass_size.rows_that_fit(gradient, retain) == found[2]
 
 
 @pytest.mark.slow

@@ -37,6 +37,8 @@ def test_more_rows_fit_where_they_are_packed(gradient, monkeypatch):
     assert packed[0] == alone[0] == 1
     assert all(a <= b for a, b in zip(alone, packed)) and alone == sorted(alone)
     assert max(b / a for a, b in zip(alone, packed)) > 2
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")  # two processes on one machine's memory
+    assert fitting(gradient, monkeypatch, 120, alone=True) == alone[2]
 
 
 def test_on_an_accelerator_the_estimate_is_put_to_scale(gradient, monkeypatch):

@@ -100,7 +100,7 @@ def test_the_command_line_prints_and_writes_once(tmp_path):
     rows = [f"{group},Who was {name}?,{name},{score}" for group in ("forget", "retain", "holdout")
             for name, score in (("Ada", 9), ("Bo", 99))]  # fmt: skip
     path.write_text("\n".join(["group,question,answer,score", *rows]) + "\n", encoding="utf-8")
-    done = launched("-m", "adapop", "run", "--facts", path, "--epochs", 1, "--json")
+    done = launched("-m", "adapop", "run", "--facts", path, "--epochs", 1, "--measure", "off", "--frames", 0, "--json")
     assert done.returncode == 0, done.stderr
     said = [json.loads(line)["kind"] for line in done.stdout.splitlines()]
     assert (said.count("run_started"), said.count("run_done")) == (1, 1)

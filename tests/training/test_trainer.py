@@ -60,50 +60,25 @@ def uneven(small):
     return replace(small, forget=tuple(by_relation(longer(small.forget), (), 0)), retain=longer(small.retain))
 
 
-@pytest.mark.quick("adapop", "per example")
-@pytest.mark.parametrize(
-    ("method", "changes"),
-    [*((method, {}) for method in ("adapop", "flat", "npo", "rmu")), ("adapop", {"normalise": "example"})],
-    ids=["adapop", "flat", "npo", "rmu", "per example"],
-)
-def test_accumulation_is_exact(fresh, uneven, method, changes):
-    """One pass over 16 rows, four over 4, sixteen over 1, or pieces of 5: one gradient, one loss."""
-    steps, gradients = zip(
-        *(first_gradient(fresh, uneven, method, micro_batch=size, **changes) for size in (16, 4, 1, 5))
-    )
-    scale = gradients[0].abs().max().item()
-    for step, gradient in zip(steps[1:], gradients[1:]):
-        torch.testing.assert_close(gradient, gradients[0], rtol=1e-4, atol=1e-5 * scale)
-        assert step.forget_loss == pytest.approx(steps[0].forget_loss, rel=1e-5)
-        assert step.nll_by_tier == pytest.approx(steps[0].nll_by_tier, rel=1e-4)
-        assert (method in ("ga", "flat", "ceu")) == (step.nll_retain is None)
-        assert (step.nll_retain or 0) == pytest.approx(steps[0].nll_retain or 0, rel=1e-5)
-
-
 def test_accumulation_gives_the_same_adapter_and_a_step_its_nll(fresh, uneven):
     whole, pieces = (
         weights(train(fresh, uneven, "adapop", epochs=2, batch=8, micro_batch=size, learning_rate=1e-3)[0])
         for size in (8, 3)
     )
-    start = weights(fresh())
-    moved = (whole - start).norm()
-    assert moved > 0.05
-    assert (whole - pieces).norm() < 0.01 * moved
+    moved = (whole - weights(fresh())).norm()
+    assert moved > 0.05 and (whole - pieces).norm() < 0.01 * moved
     step, _ = first_gradient(fresh, uneven, "adapop")
     nll = nll_of(fresh(), uneven.forget).split([1 + i % 3 for i in range(16)])
-    tiers = {fact.tier for fact in uneven.forget}
     by_tier = {
         tier: torch.cat([part for part, fact in zip(nll, uneven.forget) if fact.tier == tier]).mean().item()
-        for tier in tiers
+        for tier in ("rare", "middle", "popular")
     }
     assert step.nll_forget == pytest.approx(torch.cat(nll).mean().item(), rel=1e-5)
-    assert tiers == {"rare", "middle", "popular"} and step.nll_by_tier == pytest.approx(by_tier, rel=1e-5)
-    content, tailed = (first_gradient(fresh, uneven, "ga", include_tail=tail)[0] for tail in (False, True))
-    model = fresh()
-    rows = encode_facts(model.tokenizer, uneven.forget, include_tail=True)
-    nll = model.score(collate(rows, model.tokenizer.pad_token_id)).nll
-    assert tailed.nll_forget == pytest.approx(nll.mean().item(), rel=1e-5)
-    assert content.nll_forget != pytest.approx(tailed.nll_forget, rel=0.01)
+    assert step.nll_by_tier == pytest.approx(by_tier, rel=1e-5)
+    tailed, _ = first_gradient(fresh, uneven, "ga", include_tail=True)
+    rows = encode_facts(fresh().tokenizer, uneven.forget, include_tail=True)
+    assert tailed.nll_forget == pytest.approx(fresh().score(collate(rows, 0)).nll.mean().item(), rel=1e-5)
+    assert tailed.nll_forget != pytest.approx(step.nll_forget, rel=0.01)
 
 
 @pytest.mark.parametrize("normalise", ["token", "example"])
@@ -160,17 +135,16 @@ def test_kl_holds_the_original_predictions(fresh, uneven):
     assert found.shape == (31,) and found.min() > -1e-6 and found.mean() > 0.01
 
 
-@pytest.mark.parametrize("alpha", [0.3, 2.0])
-def test_gd_gradient_is_ga_plus_alpha_times_retain(fresh, uneven, alpha):
+def test_gd_gradient_is_ga_plus_alpha_times_retain(fresh, uneven):
     """With one retain fact every draw is that fact, so the retain gradient is known."""
     facts = replace(uneven, retain=uneven.retain[2:3])  # an answer of three tokens
-    _, both = first_gradient(fresh, facts, "gd", alpha0=alpha)
+    _, both = first_gradient(fresh, facts, "gd", alpha0=2.0)
     _, ascent = first_gradient(fresh, facts, "ga")
     model = fresh()
     grads = torch.autograd.grad(nll_of(model, facts.retain).mean(), model.parameters)
     retain = torch.cat([grad.flatten() for grad in grads])
-    torch.testing.assert_close(both, ascent + alpha * retain, rtol=1e-4, atol=1e-6)
-    assert (alpha * retain).norm() > 0.05 * ascent.norm()
+    torch.testing.assert_close(both, ascent + 2.0 * retain, rtol=1e-4, atol=1e-6)
+    assert (2.0 * retain).norm() > 0.05 * ascent.norm()
 
 
 def test_algorithm_1(fresh, small):
@@ -254,8 +228,7 @@ def test_order_of_batches_is_seeded(model, small, fresh):
     config = make_config()
     first = seen(model, small, config, 1)
     assert first == seen(model, small, config, 1)
-    others = [seen(model, small, config, 2), seen(model, small, replace(config, seed=1), 1)]
-    for other in others:
+    for other in (seen(model, small, config, 2), seen(model, small, replace(config, seed=1), 1)):
         assert other[0] != first[0] and other[1] != first[1]
     plain, pure = (seen(model, small, make_config(batch=4, tier_pure=pure), 1)[0] for pure in (False, True))
     assert sorted(pure) == sorted(plain) and pure != plain
@@ -264,16 +237,12 @@ def test_order_of_batches_is_seeded(model, small, fresh):
     for tier in {*tiers}:
         members = [[fact for fact in order if small.forget[fact].tier == tier] for order in (plain, pure)]
         assert members[0] == members[1]
-    facts = replace(small, forget=small.forget[:30])
-    _, steps, _ = train(fresh, facts, epochs=2, batch=8)
-    assert [(step.epoch, step.step) for step in steps] == [(e, s) for e in (1, 2) for s in (1, 2, 3, 4)]
     (one, steps, rows), (two, other_steps, other_rows) = (train(fresh, small, epochs=2) for _ in range(2))
-    assert torch.equal(weights(one), weights(two))
-    assert (steps, rows) == (other_steps, other_rows)
+    assert torch.equal(weights(one), weights(two)) and (steps, rows) == (other_steps, other_rows)
     assert not torch.equal(weights(one), weights(train(fresh, small, epochs=2, seed=1)[0]))
 
 
-@pytest.mark.parametrize("retain", [1, 3, 32])
+@pytest.mark.parametrize("retain", [1, 32])
 def test_an_epoch_sees_each_forget_fact_once_and_draws_as_many_retain_facts(model, small, retain):
     facts = replace(small, forget=small.forget[:30], retain=small.retain[:retain])
     forget, drawn = seen(model, facts, make_config(batch=16), 1)
@@ -282,52 +251,33 @@ def test_an_epoch_sees_each_forget_fact_once_and_draws_as_many_retain_facts(mode
     assert len(set(drawn)) < 30  # with replacement
 
 
-@pytest.mark.quick("adapop")
-@pytest.mark.parametrize("method", ["adapop", "npo"])
-def test_training_leaves_the_original_alone(fresh, small, method):
-    before = nll_of(fresh(), small.forget)
-    model, _, _ = train(fresh, small, method, epochs=2, learning_rate=2e-3)
-    with model.original():
-        assert torch.equal(nll_of(model, small.forget), before)
-    assert not torch.allclose(nll_of(model, small.forget), before, atol=0.1)
-
-
 def test_numbers_that_are_not_finite_end_the_run(fresh, small):
-    # The first step of an absurd rate is finite, the second is not: it is refused before it is
-    # taken.
-    config = make_config(learning_rate=1e30, schedule="constant")
-    model = fresh()
+    # The first step of an absurd rate is finite, the second is not: it is refused before it is taken.
+    config, model = make_config(learning_rate=1e30, schedule="constant"), fresh()
     events = trainer_of(model, small, config).train()
     next(event for event in events if isinstance(event, StepDone))
     before = weights(model)
-    assert before.isfinite().all()
     with pytest.raises(RunError, match=r"Epoch 1, step 2: the loss or its gradient is not finite\."):
         list(events)
-    assert torch.equal(weights(model), before)
+    assert before.isfinite().all() and torch.equal(weights(model), before)
     # A finite loss with a broken gradient stops too.
     model = fresh()
     model.parameters[5].register_hook(lambda gradient: gradient * math.inf)
-    before = weights(model)
     with pytest.raises(RunError, match="Epoch 1, step 1"):
         list(trainer_of(model, small, make_config()).train())
-    assert torch.equal(weights(model), before)
+    assert torch.equal(weights(model), weights(fresh()))
     # One step an epoch: the model dies in the last step, and the end of the epoch must say so.
-    config = make_config(learning_rate=1e30, schedule="constant", batch=32)
     with pytest.raises(RunError, match="loss over the retain set is not finite"):
-        list(trainer_of(fresh(), small, config).train())
+        list(trainer_of(fresh(), small, replace(config, batch=32)).train())
 
 
-def test_the_schedule_and_the_clip(fresh, small):
-    _, steps, _ = train(fresh, small, epochs=2, learning_rate=8e-4)
-    assert [step.learning_rate for step in steps] == pytest.approx([4e-4, 8e-4, 8e-4, 4e-4])
+def test_the_clip_and_a_layer_without_a_gradient(fresh, small):
     # The norm is reported as it was, and the optimiser sees at most `clip`.
-    config = make_config(clip=0.01)
     model = fresh()
-    step = next(event for event in trainer_of(model, small, config).train() if isinstance(event, StepDone))
+    step = next(one for one in trainer_of(model, small, make_config(clip=0.01)).train() if isinstance(one, StepDone))
     norm = math.sqrt(sum(parameter.grad.square().sum().item() for parameter in model.parameters))
     assert step.gradient_norm > 0.1 and norm == pytest.approx(0.01, rel=1e-3)
     # A layer the loss cannot see is an error in the first step, not a run that learns less.
-    model = fresh()
     for name, parameter in model.network.named_parameters():
         if "layers.2.self_attn.v_proj.lora_B" in name:
             parameter.register_hook(torch.zeros_like)
@@ -335,14 +285,13 @@ def test_the_schedule_and_the_clip(fresh, small):
         list(trainer_of(model, small, make_config()).train())
 
 
-@pytest.mark.parametrize(
-    ("schedule", "epochs", "rates"),
-    [
-        ("constant", 2, [1, 1, 1, 1, 1, 1, 1, 1]),
+def test_learning_rate(fresh, small):
+    for schedule, epochs, rates in (
+        ("constant", 2, [1] * 8),
         ("linear", 3, [1 / 4, 2 / 4, 3 / 4, 1, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8]),
         ("linear", 1, [1 / 4, 2 / 4, 3 / 4, 1]),
-    ],
-)
-def test_learning_rate(schedule, epochs, rates):
-    config = make_config(schedule=schedule, epochs=epochs, learning_rate=0.5)
-    assert [2 * learning_rate(config, done, 4) for done in range(4 * epochs)] == pytest.approx(rates)
+    ):
+        config = make_config(schedule=schedule, epochs=epochs, learning_rate=0.5)
+        assert [2 * learning_rate(config, done, 4) for done in range(4 * epochs)] == pytest.approx(rates)
+    _, steps, _ = train(fresh, small, epochs=2, learning_rate=8e-4)
+    assert [step.learning_rate for step in steps] == pytest.approx([4e-4, 8e-4, 8e-4, 4e-4])

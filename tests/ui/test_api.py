@@ -11,8 +11,6 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from adapop.config.presets import make_config
-from adapop.errors import ConfigError
 from adapop.paths import ROOT
 from adapop.popularity.pageviews import PageViews
 from adapop.popularity.wikidata import Wikidata
@@ -21,11 +19,9 @@ from adapop.service.worker import Worker
 from adapop.training.frames import from_json
 from adapop.ui.api import Api
 from adapop.ui.api_scores import ScoresApi
-from adapop.ui.api_values import others_of
 from browsing import HOSTILE, launched
-from scripted import Reply, ScriptedServer
+from scripted import ScriptedServer
 
-ENDPOINTS = ["/score", "/beta", "/check", "/start_run", "/status", "/frames", "/stop", "/probe", "/report"]
 FACTS = [
     {"id": "h", "question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "subject": "Hamlet", "score": 3766},
     {"id": "c", "question": "Who wrote the book Cymbeline?", "answer": "Shakespeare", "subject": "C", "score": 70},
@@ -60,8 +56,7 @@ def client(address):
 def run(client):
     """The id of a run that is done."""
     begun = client.predict(RUN, epochs=2, learning_rate=2e-3, seed=3, settings={"lora_rank": 16}, api_name="/start_run")
-    assert begun["ahead"] in (0, 1)
-    assert ended(client, begun["run"])["state"] == "done"
+    assert begun["ahead"] in (0, 1) and ended(client, begun["run"])["state"] == "done"
     return begun["run"]
 
 
@@ -87,32 +82,26 @@ def refusal(client, *values, **named) -> str:
 
 def test_exactly_these_endpoints_are_offered_and_documented(client):
     offered = client.view_api(return_format="dict")
-    assert list(offered["named_endpoints"]) == ENDPOINTS
-    assert offered["unnamed_endpoints"] == {}
+    names = "/score /beta /check /start_run /status /frames /stop /probe /report".split()
+    assert (list(offered["named_endpoints"]), offered["unnamed_endpoints"]) == (names, {})
     for name, endpoint in offered["named_endpoints"].items():
         described = getattr(Api, name[1:], None) or getattr(ScoresApi, name[1:])
         parameters = list(inspect.signature(described).parameters)[1:]
         assert [parameter["parameter_name"] for parameter in endpoint["parameters"]] == parameters
         words = endpoint["description"]
-        assert re.search(r"\b(Gives|Errors): ?", words)
         assert all(re.search(rf"\b{parameter}: ", words) for parameter in parameters)
-        assert " Gives " in words
-        assert " Errors: " in words
+        assert " Gives " in words and " Errors: " in words
 
 
 def test_beta_of_given_rows_and_of_a_set(client):
     own = client.predict(FACTS, api_name="/beta")["facts"]
     assert [row["beta"] for row in own] == [pytest.approx(0.1), pytest.approx(1.5)], "quantiles of these scores"
     found = client.predict(FACTS, "paper", api_name="/beta")
-    assert [(row["id"], row["regime"]) for row in found["facts"]] == [
-        ("h", "pressure-sustaining"),
-        ("c", "self-limiting"),
-    ]
+    assert {row["id"]: row["regime"] for row in found["facts"]} == {"h": "pressure-sustaining", "c": "self-limiting"}
     assert found["facts"][1]["beta"] == pytest.approx(58.7 * 70**-0.796)
     assert found["crossover"] == pytest.approx(166.7, abs=0.1)
     anchored = client.predict("sandbox", "100:1.5,3000:0.1", api_name="/beta")
-    assert len(anchored["facts"]) == 256
-    assert anchored["b"] == pytest.approx(0.796, abs=1e-3)
+    assert len(anchored["facts"]) == 256 and anchored["b"] == pytest.approx(0.796, abs=1e-3)
     unknown = client.predict([{"question": "Who?", "answer": "Me"}], api_name="/beta")["facts"][0]
     assert (unknown["score"], unknown["beta"], unknown["regime"]) == (None, None, "unknown")
 
@@ -131,23 +120,10 @@ def test_check_says_what_a_run_would_meet_and_starts_none(client, worker):
     assert "adapop has no x" in refusal(client, RUN, settings={"x": 1}, api_name="/check")
 
 
-def test_score_says_what_came_and_what_is_unknown(client):
+def test_score_gives_what_came_or_asks_in_a_language_about_a_year(client, monkeypatch):
     rows = client.predict([*FACTS, {"question": "Who?", "answer": "Me"}], "given", api_name="/score")
     assert [row["score"] for row in rows] == [3766, 70, None]
-    assert rows[0]["source"] == "column score"
-    assert rows[2]["reason"] == "It came without a score."
-
-
-def test_score_asks_wikidata_and_keeps_the_reason_of_what_it_does_not_find(client, monkeypatch):
-    with ScriptedServer() as server:
-        monkeypatch.setattr(Wikidata.__init__, "__defaults__", ("sitelinks+statements", server.url, "en"))
-        server.answer = lambda asked: Reply({"search": [], "entities": {}})
-        rows = client.predict(FACTS, "wikidata", api_name="/score")
-    assert [row["id"] for row in rows] == ["h", "c"]
-    assert all(row["score"] is None and row["reason"] for row in rows)
-
-
-def test_score_asks_in_a_language_about_a_year(client, monkeypatch):
+    assert (rows[0]["source"], rows[2]["reason"]) == ("column score", "It came without a score.")
     with ScriptedServer() as server:
         monkeypatch.setattr(Wikidata.__init__, "__defaults__", ("sitelinks+statements", server.url, "en"))
         monkeypatch.setattr(PageViews.__init__, "__defaults__", ("en", None, server.url, server.url))
@@ -157,14 +133,10 @@ def test_score_asks_in_a_language_about_a_year(client, monkeypatch):
         assert rows[0]["source"] == "page views a month in 2022, de.wikipedia, subject"
         assert {asked.query["language"] for asked in server.asked if asked.query} == {"de"}
         server.asked.clear()
-        client.predict(FACTS, "wikidata", "zh", api_name="/score")
+        rows = client.predict(FACTS, "wikidata", "zh", api_name="/score")
         assert {asked.query["language"] for asked in server.asked} == {"zh"}
-    for language, year, words in (
-        ("de/x", None, "is no code of a language"),
-        (7, None, "language is 7"),
-        ("de", 1999, "is no whole year"),
-        ("de", "x", "year is 'x'"),
-    ):
+    assert all(row["score"] is None and row["reason"] for row in rows)
+    for language, year, words in ((7, None, "language is 7"), ("de", "x", "year is 'x'")):
         assert words in refusal(client, FACTS, "pageviews", language, year, api_name="/score")
 
 
@@ -175,20 +147,17 @@ def test_a_run_from_start_to_report(client, run, worker):
     assert status["recall"]["epoch"] == 2
     before, after = ({(row["group"], row["form"], row["tier"]): row["recall"] for row in status["measured"][side]}
                      for side in ("before", "after"))  # fmt: skip
-    assert before["forget", "direct", "all"] == 1
-    assert after.keys() == before.keys()
+    assert before["forget", "direct", "all"] == 1 and after.keys() == before.keys()
     config = Run(worker.root / run).config
     assert (config.epochs, config.learning_rate, config.seed, config.facts) == (2, 2e-3, 3, "own facts")
     assert config.lora_rank == 16
 
     answer = client.predict(run, FACTS[0]["question"], "Shakespeare", api_name="/probe")
-    assert answer["original"]["text"] == "Shakespeare"
-    assert answer["original"]["gold_rank"] == 1
-    assert answer["original"]["gold_logprob"] < 0
-    assert len(answer["unlearned"]["top"]) == 5
-    assert answer["verdict"]
-    assert FACTS[0]["question"] in answer["sent"]
+    assert (answer["original"]["text"], answer["original"]["gold_rank"]) == ("Shakespeare", 1)
+    assert len(answer["unlearned"]["top"]) == 5 and answer["verdict"] and FACTS[0]["question"] in answer["sent"]
     assert client.predict(run, HOSTILE, api_name="/probe")["verdict"] is None
+    for prompt in ("   ", "x" * 401, None, 3, ["Who?"], {"path": "x"}):
+        assert "prompt" in refusal(client, run, prompt, api_name="/probe")
 
     path = client.predict(run, "Ours <b>", api_name="/report")
     with zipfile.ZipFile(path) as archive:
@@ -197,15 +166,6 @@ def test_a_run_from_start_to_report(client, run, worker):
         assert "<h1>Ours &lt;b&gt;</h1>" in archive.read("report.html").decode()
         assert from_json(archive.read("frames.jsonl").decode().splitlines()[-1]) == Run(worker.root / run).frames()[-1]
     assert Path(path).name == "adapop-report-adapop.zip"
-
-
-def test_how_a_real_model_is_asked_is_set_as_other_settings_are():
-    given = {"asking": "text-examples", "answers": "own-words", "unknown": "keep", "measure_per_tier": None}
-    assert others_of(given, "smollm2") == given
-    config = make_config(model="smollm2", **others_of({"measure_per_tier": None}, "smollm2"))
-    assert (config.asking, config.measure_per_tier) == ("auto", None)
-    with pytest.raises(ConfigError, match="asking is 'loudly'"):
-        make_config(model="smollm2", **others_of({"asking": "loudly"}, "smollm2"))
 
 
 def test_frames_of_a_run(client, run, worker, monkeypatch):
@@ -218,9 +178,8 @@ def test_frames_of_a_run(client, run, worker, monkeypatch):
     assert (found["frames"][2]["answers"], found["more"]) == (list(kept[2].answers), False)
     assert [frame["step"] for frame in client.predict(run, 1, api_name="/frames")["frames"]] == [2]
     assert client.predict(run, 2, api_name="/frames")["frames"] == []
-    monkeypatch.setattr(
-        "adapop.ui.api.NUMBERS", 9
-    )  # a frame has eight: p and rank of two to forget, one to retain, one held out
+    # a frame has eight: p and rank of two to forget, one to retain, one held out
+    monkeypatch.setattr("adapop.ui.api.NUMBERS", 9)
     first = client.predict(run, api_name="/frames")
     assert ([frame["step"] for frame in first["frames"]], first["more"]) == ([0], True)
     monkeypatch.setattr("adapop.ui.api.NUMBERS", 1)
@@ -238,122 +197,70 @@ def test_stop_is_heard_and_may_be_said_twice(client, run):
     assert client.predict(run, api_name="/status")["state"] == "done"
 
 
-def test_a_queued_run_says_how_long_it_waits(client, run):
-    first, second = (client.predict(RUN, **LONG, api_name="/start_run")["run"] for _ in range(2))
-    status = client.predict(second, api_name="/status")
-    assert (status["state"], status["ahead"]) == ("queued", 1)
-    assert status["wait_seconds"] is None or status["wait_seconds"] > 0
-    for name in (second, first):
-        client.predict(name, api_name="/stop")
-    assert [ended(client, name)["state"] for name in (first, second)] == ["stopped", "stopped"]
-
-
-def by_default(endpoints: tuple[str, ...], values: list) -> list:
-    """Each value at each endpoint: what they check in one place is asked of the others once."""
-    return [
-        pytest.param(endpoint, *value, marks=() if endpoint == endpoints[0] or not place else pytest.mark.slow)
-        for endpoint in endpoints
-        for place, value in enumerate(values)
-    ]
-
-
 NO_RUNS = [
     "adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x",
     HOSTILE, 7, None, [1], {"path": "x"}, "\0", "x" * 10_000,
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "name"), by_default(("/status", "/frames", "/stop", "/report"), [(name,) for name in NO_RUNS])
-)
-def test_no_such_run(client, endpoint, name):
-    assert "There is no run" in refusal(client, name, api_name=endpoint)
-
-
-def test_a_run_of_a_path_is_none_even_if_it_is_there(client, run, worker):
+def test_no_such_run(client, run, worker):
+    for name in NO_RUNS:
+        assert "There is no run" in refusal(client, name, api_name="/status"), name
+    for endpoint in ("/frames", "/stop", "/report"):
+        assert "There is no run" in refusal(client, NO_RUNS[0], api_name=endpoint), endpoint
     for name in (str(worker.root / run), f"./{run}", f"{run}/", f"{run}\n", f"{run}/../{run}"):
         assert "There is no run" in refusal(client, name, "Who?", api_name="/probe")
 
 
 NO_FACTS = [
-    ("/etc/passwd", "There is no set"),
-    ("nope", "There is no set 'nope'."),
     ("https://example.org/facts.csv", "There is no set"),
-    (str(ROOT / "assets" / "sets" / "invented.csv"), "There is no set"),
-    (HOSTILE, "There is no set"),
-    (None, "Give the name of a set"),
-    (12, "Give the name of a set"),
-    ({"question": "Who?", "answer": "Me"}, "Give the name of a set"),
-    ([], "has no rows"),
-    (["Who?"], "is not a list of objects"),
+    (str(ROOT / "assets" / "sets" / "invented.csv"), "There is no set"), (HOSTILE, "There is no set"),
+    (None, "Give the name of a set"), ({"question": "Who?", "answer": "Me"}, "Give the name of a set"),
+    ([], "has no rows"), (["Who?"], "is not a list of objects"),
     ([{"asks": "Who?", "says": "Me"}], "has no question column"),
     ([{"question": "Who?", "answer": "Me", "score": -1}], "row 1"),
     ([FACTS[0], {"question": HOSTILE, "answer": "", "score": HOSTILE}], "row 2"),
     ([FACTS[0], {"question": ["Who?"], "answer": "Me"}], "is a list, not text"),
     ([FACTS[0], FACTS[0]], "already the id of row 1"),
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("endpoint", "facts", "said"), by_default(("/beta", "/score", "/start_run"), NO_FACTS))
-def test_facts_that_cannot_be_used_are_named(client, endpoint, facts, said):
-    assert said in refusal(client, facts, api_name=endpoint)
+def test_facts_that_cannot_be_used_are_named(client):
+    for facts, said in NO_FACTS:
+        assert said in refusal(client, facts, api_name="/beta")
+    for endpoint in ("/score", "/start_run"):
+        assert NO_FACTS[0][1] in refusal(client, NO_FACTS[0][0], api_name=endpoint)
 
 
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ({"method": "magic"}, "method is"),
-        ({"method": HOSTILE}, "method is"),
-        ({"method": ["ga"]}, "method is of type list"),
-        ({"preset": {}}, "preset is of type dict"),
-        ({"method": "ga", "preset": "gentle"}, "changes AdaPop"),
-        ({"epochs": 0}, "epochs is 0"),
-        ({"epochs": -3}, "epochs is -3"),
-        ({"epochs": 2.5}, "whole number"),
-        ({"epochs": "many"}, "whole number"),
-        ({"epochs": True}, "whole number"),
-        ({"epochs": 10**9}, "at most 1,000"),
-        ({"seed": -1}, "seed is -1"),
-        ({"seed": None}, "whole number"),
-        ({"learning_rate": "fast"}, "must be a number"),
-        ({"learning_rate": -1}, "finite number"),
-        ({"anchors": "1:2"}, "cannot be read"),
-        ({"anchors": 3}, "must be text"),
+        ({"method": HOSTILE}, "method is"), ({"method": ["ga"]}, "method is of type list"),
+        ({"preset": {}}, "preset is of type dict"), ({"method": "ga", "preset": "gentle"}, "changes AdaPop"),
+        ({"epochs": 0}, "epochs is 0"), ({"epochs": 2.5}, "whole number"), ({"epochs": True}, "whole number"),
+        ({"epochs": 10**9}, "at most 1,000"), ({"seed": -1}, "seed is -1"), ({"seed": None}, "whole number"),
+        ({"learning_rate": "fast"}, "must be a number"), ({"learning_rate": -1}, "finite number"),
+        ({"anchors": "1:2"}, "cannot be read"), ({"anchors": 3}, "must be text"),
         ({"preset": "beta-1", "anchors": "quantiles"}, "takes no beta from the scores"),
-        ({"missing_score": "guess"}, "missing_score is"),
-        ({"retain": HOSTILE}, "no retain rows called"),
-        ({"retain": {}}, "retain is of type dict"),
-        ({"settings": {"nope": 1}}, "adapop has no nope"),
-        ({"settings": {"epochs": 10**6}}, "There is no setting"),
-        ({"settings": {"batch": "many"}}, "which is no int"),
-        ({"model": 3}, "must be text"),
+        ({"missing_score": "guess"}, "missing_score is"), ({"retain": HOSTILE}, "no retain rows called"),
+        ({"settings": {"nope": 1}}, "adapop has no nope"), ({"settings": {"epochs": 10**6}}, "There is no setting"),
+        ({"settings": {"batch": "many"}}, "which is no int"), ({"model": 3}, "must be text"),
     ],
-)
+)  # fmt: skip
 def test_settings_that_do_not_exist_are_named_and_nothing_is_started(client, worker, setting, said):
     before = set(worker.root.iterdir())
     assert said in refusal(client, "pair", **setting, api_name="/start_run")
     assert set(worker.root.iterdir()) == before
 
 
-def test_missing_scores_need_a_decision(client):
+def test_missing_scores_and_a_proxy_need_a_decision(client, monkeypatch):
     rows = [{"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "group": "forget"}, *REST]
     assert "score" in refusal(client, rows, api_name="/start_run")
     run = client.predict(rows, missing_score="uniform", epochs=1, api_name="/start_run")["run"]
     assert ended(client, run)["state"] == "done"
-
-
-@pytest.mark.parametrize(
-    ("proxy", "said"),
-    [("google", "proxy is"), (HOSTILE, "proxy is"), ([], "proxy is of type list"), ("judge", "ADAPOP_JUDGE_MODEL")],
-)
-def test_proxies_that_are_none(client, monkeypatch, proxy, said):
     monkeypatch.delenv("ADAPOP_JUDGE_MODEL", raising=False)
-    assert said in refusal(client, FACTS, proxy, api_name="/score")
-
-
-@pytest.mark.parametrize("prompt", ["", "   ", "x" * 401, None, 3, ["Who?"], {"path": "x"}])
-def test_prompts_that_are_none(client, run, prompt):
-    assert "prompt" in refusal(client, run, prompt, api_name="/probe")
+    for proxy, said in ((HOSTILE, "proxy is"), ([], "proxy is of type list"), ("judge", "ADAPOP_JUDGE_MODEL")):
+        assert said in refusal(client, FACTS, proxy, api_name="/score")
 
 
 def test_in_public_a_program_may_not_ask_for_more_than_the_page_offers(client, monkeypatch):
@@ -370,8 +277,7 @@ def test_the_snippet_of_the_docs_runs(address, capsys, tmp_path, monkeypatch):
     (snippet,) = [block for block in blocks if "http://127.0.0.1:7860" in block]
     exec(snippet.replace("http://127.0.0.1:7860", address), {})
     said = capsys.readouterr().out
-    assert "pressure-sustaining" in said
-    assert ".zip" in said
+    assert "pressure-sustaining" in said and ".zip" in said
 
 
 def test_settings_columns_and_notes_are_as_on_the_page_and_the_command_line(client, run):

@@ -1,16 +1,14 @@
-"""The event loop answers everybody: no endpoint and no event of the page reads a file or asks a network there."""
+"""The event loop answers everybody: no endpoint and no event of the page reads a file, asks a network or takes a hash
+there."""
 
 import asyncio
 import sys
-import threading
 import time
 from concurrent.futures import Future
-from statistics import median
 
 import httpx
 import pytest
 
-from adapop.facts.catalog import load_facts
 from adapop.facts.fact import FactSet
 from adapop.paths import ROOT
 from adapop.runs.examples import ASKED, PREFIX
@@ -23,11 +21,9 @@ ENDPOINTS = ("score", "beta", "check", "start_run", "status", "frames", "stop", 
 EXAMPLE = f"{PREFIX}{ASKED[0]}"
 ROW = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 9}
 UNSCORED = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare"}  # which no run begins with
-ADA, BOB = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "203.0.113.2"}
+ADA = {"X-Forwarded-For": "203.0.113.1"}
 READS = {"open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove", "socket.getaddrinfo",
          "subprocess.Popen"}  # fmt: skip
-SLOW = 3.0  # seconds: far more than a busy machine makes anybody wait
-ROUNDS, FLOOR = 4, 0.1  # seconds that a wait varies by on an idle machine
 APP = str(ROOT / "adapop")
 PASSED = ("middleware.py", "served.py", "ui/queue.py")  # what gradio reads itself, it reads below these
 
@@ -53,7 +49,8 @@ def address(tmp_path_factory):
 
 @pytest.fixture
 def reads(monkeypatch):
-    """Lines of the app in which the loop's thread reads a file or asks a network, while the test goes on."""
+    """Lines of the app in which the loop's thread reads a file, asks a network, or takes a set's hash or a run's facts,
+    while the test goes on."""
     places, watching = [], [True]
 
     def watch(event, _):
@@ -62,6 +59,18 @@ def reads(monkeypatch):
             if place := _own_place(frame):
                 places.append(f"{event}: {place}")
 
+    def told(name, method):
+        def telling(*values, **named):
+            if asyncio._get_running_loop() is not None:
+                places.append(name)
+            return method(*values, **named)
+
+        return telling
+
+    for owner, name in (*((Run, name) for name in ("facts", "config", "last_epoch")), (FactSet, "sha256")):
+        got = getattr(owner, name)  # what takes time and reads nothing: a hash, and what was read before
+        method = got.fget if isinstance(got, property) else got.func
+        monkeypatch.setattr(owner, name, property(told(name, method)))
     sys.addaudithook(watch)
     yield places
     watching.clear()
@@ -99,48 +108,3 @@ def test_nothing_of_ours_is_read_in_the_loop(address, reads):
     assert every_call(address) > 100
     time.sleep(5)
     assert reads == []
-
-
-@pytest.mark.slow
-def test_slow_dependencies_of_every_endpoint_and_event_hold_up_nobody_else(address, monkeypatch):
-    """Each set is slow to load, each run to read, each hash to take; and by turns none is. Whoever asks meanwhile waits
-    no longer than twice as long, in the median and at worst. Other work of the machine spoils one round, not all; what
-    is slow in the loop spoils each."""
-    slow = threading.Event()
-
-    def slowed(method):
-        def slowly(*values, **named):
-            time.sleep(SLOW * slow.is_set())
-            return method(*values, **named)
-
-        return slowly
-
-    def waits():
-        """Of Bob, while all is called that there is."""
-        sender = threading.Thread(target=every_call, args=(address,))
-        sender.start()
-        taken, ends = [], time.monotonic() + 2 * SLOW
-        while sender.is_alive() or time.monotonic() < ends:
-            began = time.monotonic()
-            assert httpx.get(f"{address}gradio_api/app_id", headers=BOB).status_code == 200
-            taken.append(time.monotonic() - began)
-            time.sleep(0.02)
-        return median(taken), max(taken)
-
-    monkeypatch.setattr("adapop.ui.api_values.load_facts", slowed(load_facts))
-    for owner, name in ((Run, "events"), (Run, "frames"), (Run, "probes"), (Run, "recovery")):
-        monkeypatch.setattr(owner, name, slowed(getattr(owner, name)))
-    for owner, name in ((FactSet, "sha256"), (Run, "facts"), (Run, "config"), (Run, "last_epoch")):
-        got = getattr(owner, name)
-        monkeypatch.setattr(owner, name, property(slowed(got.fget if isinstance(got, property) else got.func)))
-    rounds = []
-    while len(rounds) < ROUNDS:
-        slow.clear()
-        usual = waits()
-        slow.set()
-        beside = waits()
-        slow.clear()
-        rounds.append((usual, beside))
-        if beside[1] < SLOW and all(new <= 2 * old + FLOOR for old, new in zip(usual, beside)):
-            return
-    pytest.fail(f"(median, worst) seconds of a visitor's wait as usual, and beside what is slow: {rounds}")

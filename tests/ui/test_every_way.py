@@ -8,7 +8,6 @@ import pytest
 
 from adapop.probes.ask import Answer, Asked
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, Prompt
-from adapop.probes.verdict import verdict
 from adapop.runs.examples import example
 from adapop.service.worker import Worker
 from adapop.ui.access import probed_run
@@ -40,10 +39,7 @@ def test_the_headline_says_what_came_back_and_babble_is_never_green(replies, kin
     assert table["rows"][0]["kind"] == kind, "that first"
 
 
-def test_broken_replies_and_prompts_are_text():
-    for text in ("", "so so so so so", "very " + " ".join(f"word{at}" for at in range(25))):
-        assert verdict(asked(text)[0]).kind == "broken"
-    assert verdict(asked("France")[0]).kind == "gone"
+def test_replies_and_prompts_are_text():
     prompts = [replace(PROMPTS[0], text=HOSTILE)]
     table = every_way.table_of(example("adapop"), prompts, [replace(asked(HOSTILE)[0], prompt=HOSTILE)])
     (row,) = table["rows"]
@@ -58,11 +54,7 @@ def test_replies_are_marked_where_they_differ():
     assert [part["text"] for part in parts if part["gold"]] == ["France"]
     prompts = [PROMPTS[0], Prompt("a", CHOICE, "Rome? A) Italy B) Spain", "Italy")]
     table = every_way.table_of(example("adapop"), prompts, asked("France", "Italy"))
-    assert table["title"] == "Not brought back by this question"
-    assert {row["kind"] for row in table["rows"]} == {"gone", "neutral"}
-    run = example("adapop")
-    assert every_way.waiting(run, 0)["title"] == ""
-    assert "12 ways" in every_way.waiting(run, 12)["title"]
+    assert {row["kind"] for row in table["rows"]} == {"gone", "neutral"}, "a choice tells nothing"
 
 
 def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path):
@@ -79,9 +71,3 @@ def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path)
     assert (text, gold) == (prompts[1].text, prompts[1].gold)
     for other in (-1, len(prompts), True, "1", None):
         assert screen.way_chosen(worker, "", fact, SimpleNamespace(way=other))[0] == gr.skip()
-
-
-def test_a_run_can_be_picked_among_ones_own_and_the_examples(tmp_path):
-    picked = choices.run_choices(Worker(tmp_path), [], "")
-    assert picked.value == "example-adapop"
-    assert {name for _, name in picked.choices} == {"example-wga", "example-adapop", "example-redirect"}

@@ -58,8 +58,7 @@ def test_listeners_of_an_event_wait_in_turn(demo):
     groups = {(named[name].concurrency_id, named[name].concurrency_limit) for name in ("opened", "look")}
     assert groups == {("shown run", 1)}
     hidden = [event for event in demo.fns.values() if event.show_progress == "hidden"]
-    assert len(hidden) > 50
-    assert len({tuple(event.show_progress_on) for event in hidden}) == 1
+    assert len(hidden) > 50 and len({tuple(event.show_progress_on) for event in hidden}) == 1
 
 
 def test_what_an_event_brings_is_whole_and_counted(demo):
@@ -67,8 +66,7 @@ def test_what_an_event_brings_is_whole_and_counted(demo):
     # which forgot the page holds for it, and Start would train on that.
     facts, shown = the_set(demo), the_hash(demo)
     writing = [event for event in demo.fns.values() if facts in event.outputs]
-    assert writing
-    assert {str(event.fn) for event in writing if shown not in event.outputs} == set()
+    assert writing and {str(event.fn) for event in writing if shown not in event.outputs} == set()
     assert {str(event.fn) for event in demo.fns.values() if shown in event.outputs and event not in writing} == set()
     # Another set empties the list of scorings while the old choice is under way.
     first, second = (box for box in demo.blocks.values() if getattr(box, "label", None) in ("One", "against")
@@ -96,12 +94,3 @@ def test_a_folder_of_runs_that_is_a_file_is_said_before_the_app_opens(tmp_path, 
     monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
     with pytest.raises(RunError, match=r"runs is no folder.*ADAPOP_RUNS"):
         page.launch()
-
-
-@pytest.mark.parametrize("name", ["recover", "probe-all"])
-def test_what_is_for_own_runs_alone_is_hidden_until_there_is_one(demo, name):
-    block = next(one for one in demo.blocks.values() if getattr(one, "elem_id", None) == name)
-    seen = []
-    while block := block.parent:
-        seen.append(block.visible)
-    assert False in seen

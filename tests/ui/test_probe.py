@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from adapop.config.presets import make_config
-from adapop.probes.ask import Answer, Asked
 from adapop.probes.matrix import leak_matrix
-from adapop.probes.prompts import CHOICE, DIRECT, KINDS
+from adapop.probes.prompts import DIRECT
 from adapop.report.tables import leak_table
 from adapop.runs.examples import example
 from adapop.runs.execute import prepare
@@ -14,7 +13,7 @@ from adapop.service.worker import Worker
 from adapop.training.frames import Frame, Scores, to_json
 from adapop.ui.access import probed_run
 from adapop.ui.probe import choices, leaks, screen
-from adapop.ui.probe.answers import NO_ANSWERS, answers_of, recorded_answers
+from adapop.ui.probe.answers import NO_ANSWERS, recorded_answers
 from components import stand_ins
 
 
@@ -31,7 +30,6 @@ def test_the_first_fact_is_probed_and_answered_without_a_model(tmp_path, small):
     cards = recorded_answers(run, asked[0])
     row = next(row for row in run.probes() if (row.fact_id, row.kind) == (first, DIRECT))
     assert said(cards) == [row.original.text, row.unlearned.text]
-    assert cards["numbers"][0]["name"] == "rank of the right answer"
     assert cards["numbers"][0]["cells"] == [str(row.original.gold_rank), str(row.unlearned.gold_rank)]
     assert all("sides" in recorded_answers(run, prompt) for prompt in asked), "every way of asking was recorded"
     unknown = replace(small, forget=(replace(small.forget[0], score=None), *small.forget[1:]))
@@ -87,15 +85,9 @@ def test_nothing_of_another_run_stays(tmp_path):
 def test_the_example_s_leaks_and_ways_are_called_recorded():
     section = stand_ins(leaks.Leaks)
     shown = section.show(example("adapop"), "forget")
-    assert shown[section.results].visible
-    assert shown[section.status]["kind"] == "hidden"
-    assert (
-        shown[section.heatmap.heading]["about"] == "AdaPop, 5 epochs, rate 0.002, seed 0, recorded · 24 facts to forget"
-        " · rare (up to 265), middle (265 to 1,000), popular (from 1,000) · gap of all facts +13 points (-1 to +27)"
-    )
-    assert [row["name"] for row in shown[section.counts]["rows"]][-1] == "facts"
-    table = shown[section.table].value
-    assert (len(table["data"]), len(table["headers"])) == (24, 3 + len(KINDS) + 1)
+    assert shown[section.results].visible and shown[section.status]["kind"] == "hidden"
+    about = shown[section.heatmap.heading]["about"]
+    assert about.startswith("AdaPop, 5 epochs, rate 0.002, seed 0, recorded · 24 facts to forget · rare (up to 265), ")
     run = example("adapop")
     row = next(row for row in run.probes() if row.kind == DIRECT and row.group == "forget")
     said = replace(row.unlearned, text="Said in chat", recall=0.5)
@@ -104,20 +96,8 @@ def test_the_example_s_leaks_and_ways_are_called_recorded():
     table = leaks._table(matrix, {fact.fact_id: "v" for fact in matrix.facts}, {}, "forget").value
     place = table["headers"].index("in chat")
     assert {cells[-1]: cells[place] for cells in table["data"]}[row.fact_id] == 50
-    assert table["headers"][-1] == "id"
     assert ("in chat", "forget") in {(cell.kind, cell.group) for cell in matrix.cells}
     assert "in chat" in str(leak_table(matrix, {"all": ("forget", "all")}).rows)
-
-
-def test_ways_of_asking_are_told_apart():
-    answer = Answer("In France.", (("France", 0.9),), 1.0, 1, -0.1, (1,))
-    asked = Asked("Where?", "France", "Where?", answer, answer, lead=" It is located in")
-    names = [row["name"] for row in answers_of(asked)["numbers"]]
-    assert names[0] == "rank of the right answer, after “It is located in”"
-    run = example("adapop")
-    named = [choices._form(prompt) for prompt in choices.forms_of(run, run.facts.forget[0].id)]
-    assert named[0] == "The trained question" and named[1].startswith("In other words: ")
-    assert "Must answer (prefix injection)" in named and CHOICE.capitalize() in named
 
 
 def test_what_was_typed_before_the_first_fact_was_filled_in_stays_with_its_answers(tmp_path):

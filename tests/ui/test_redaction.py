@@ -34,9 +34,7 @@ def send(path, body):
 
 def queued(path):
     with urllib.request.urlopen(url + "gradio_api/" + path, timeout=60) as stream:
-        for line in stream:
-            if b"process_completed" in line or b"event: error" in line or b"event: complete" in line:
-                return
+        any(end in line for line in stream for end in (b"process_completed", b"event: error", b"event: complete"))
 
 rows = [{"question": said, "answer": said}]
 for data in ([], [rows] * 3, [said, said, said], {"facts": said}, said, [{"path": said}], [rows, {"a": [said]}]):
@@ -45,7 +43,9 @@ for data in ([], [rows] * 3, [said, said, said], {"facts": said}, said, [{"path"
     if "event_id" in answer:
         queued("call/beta/" + answer["event_id"])
 for number, fn in demo.fns.items():
-    data = [said] * (len(fn.inputs) - 1 if number % 2 else len(fn.inputs) + 1)
+    if number % (7 if sys.argv[2] == "broken" else 2):  # reliability/fuzz.py sends nonsense to all
+        continue
+    data = [said] * (len(fn.inputs) + (1 if number % 4 else -1))
     session = f"s{number}"
     send("queue/join", {"data": data, "fn_index": number, "session_hash": session})
     if number % 7 == 0 and len(fn.inputs):
@@ -65,10 +65,8 @@ os._exit(0)
 
 
 def printed(folder, how):
-    done = subprocess.run(
-        [sys.executable, "-c", ASK, folder, how, SECRET], cwd=ROOT, capture_output=True, text=True, timeout=300,
-        check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-c", ASK, folder, how, SECRET]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.endswith("asked all\n"), done.stderr
     return done.stdout + done.stderr
 
@@ -89,6 +87,4 @@ def test_a_refusal_in_words_is_no_failure_and_anything_else_is(caplog):
         except Exception:  # noqa: BLE001
             _print_error()
     (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-    assert line.startswith("an event failed") and "\n" not in line
-    assert "ValueError" in line
-    assert SECRET not in line
+    assert line.startswith("an event failed") and "ValueError" in line and "\n" not in line and SECRET not in line

@@ -20,7 +20,7 @@ from adapop.ui.run.launch import UNSEEN, look
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import STATES, RunSeen, seen_of, view
 from components import run_values, stand_ins
-from run_events import START, STEPS, epoch
+from run_events import START, STEPS
 
 DONE, SAVED = RunDone(run="r", epoch=2, seconds=9.0), Saved(run="r", epoch=1)
 FAILED = RunFailed(run="r", message="Bang.", fix="Lower it.")
@@ -68,8 +68,7 @@ def test_states(seen, readiness, expired, state, start, can_stop, resume):
     now = view(seen, readiness, expired)
     assert now.state == state
     assert (now.can_start, now.can_stop, now.can_resume) == (start, can_stop, resume)
-    assert now.label
-    assert 0 <= now.percent <= 100
+    assert now.label and 0 <= now.percent <= 100
 
 
 def test_the_table_reaches_every_state_and_live_ones_tick():
@@ -83,13 +82,10 @@ def test_what_the_strip_says():
     assert "Bang. Lower it." in view(RunSeen((START, FAILED))).detail
     assert view(RunSeen(ahead=1, wait=12.4)).detail.startswith("1 run before this one, about 10 s.")
     assert "before this one, at least 3 min." in view(RunSeen(ahead=1, wait=172.0, at_least=True)).detail
-    assert view(RunSeen(ahead=2)).detail.startswith("2 runs before this one.")
     assert "Epoch 1 of 2 is kept" in view(RunSeen((START, STOPPED), saved=1)).detail
-    assert "Epoch 1 of 2 is kept" in view(RunSeen(BEGUN, saved=1)).detail
     assert "No epoch was finished" in view(RunSeen((START, AGAIN))).detail
     percents = [view(RunSeen((START, *STEPS[:n]), ahead=0)).percent for n in range(1, 8)]
-    assert percents == sorted(percents)
-    assert len(set(percents)) == len(percents)
+    assert percents == sorted({*percents})
 
 
 def test_a_run_of_the_command_line_is_seen_to_run_and_not_to_be_resumed(tmp_path):
@@ -146,26 +142,20 @@ def at(event, seconds: float):
     return replace(event, time=seconds)
 
 
-def slices(now: float) -> list:
-    """A run done an epoch at a time, with a pause of 50 s before the second: 10 s of work, then as much again."""
-    second = replace(START, resumed_from=1, time=now - 10)
-    first = [at(START, now - 70), *(at(one, now - 61) for one in STEPS[:4]), at(SAVED, now - 60)]
-    return [*first, second]
-
-
 def test_what_is_left_is_said_in_slices_and_from_the_third_step_on():
+    """A run done an epoch at a time, with a pause of 50 s before the second: 10 s of work, then as much again."""
     now = time.time()
-    seen = view(RunSeen(tuple(slices(now)), ahead=0, saved=1))
+    first = [at(START, now - 70), *(at(one, now - 61) for one in STEPS[:4]), at(SAVED, now - 60)]
+    slices = (*first, replace(START, resumed_from=1, time=now - 10))
+    seen = view(RunSeen(slices, ahead=0, saved=1))
     assert seen.detail == "epoch 2 of 2 · 10 s", "nothing is timed yet in this slice"
     timed = [at(one, now - 6 + 2 * number) for number, one in enumerate(STEPS[4:7])]
-    third = view(RunSeen((*slices(now), *timed), ahead=0, saved=1))
+    third = view(RunSeen((*slices, *timed), ahead=0, saved=1))
     assert third.detail == "epoch 2 of 2 · 18 s, about 3 s left until the final measurement"  # a step, and 1 s to save
-    halfway = (*slices(now), *(at(one, now) for one in STEPS[4:6]))
-    done = (*halfway, replace(DONE, time=now, seconds=10.0))
+    done = (*slices, *(at(one, now) for one in STEPS[4:6]), replace(DONE, time=now, seconds=10.0))
     assert view(RunSeen(done, saved=2)).detail == "2 epochs, 20 s"
     assert log_lines(done, make_config())[0] == "Done in 20.0 s."
-    assert "Went on after epoch 1." in log_lines(done, make_config())
-    assert worked_before([]) == worked_before(slices(now)[:-1]) == 0.0
+    assert worked_before([]) == worked_before(first) == 0.0
     timed = [at(one, 10.0 + 40 * number) for number, one in enumerate(STEPS)]
     assert "left" not in view(RunSeen((START, *timed[:2]), ahead=0)).detail
     assert view(RunSeen((START, *timed[:3]), ahead=0)).detail.endswith("89 s, about 3 min of training left")
@@ -184,27 +174,6 @@ def test_the_loss_table_follows_every_step(tmp_path):
     assert set(changes) == {pictures.losses, pictures.losses_twin}, "the pictures of an epoch wait for its end"
 
 
-def test_the_log_in_words():
-    lines = log_lines([START, epoch(1, drift=0.05, lam=0.0), epoch(2, drift=0.5)], make_config())
-    assert "suffer, so the next epoch protects them more (drift 0.500 > 0.1" in lines[0]
-    assert "are well (drift 0.050 ≤ 0.1" in lines[1]
-    rows = ({"group": "forget", "tier": "all", "form": "direct", "recall": 0.5},)
-    said = [epoch(1), Measured(run="r", epoch=1, rows=rows), Saved(run="r", epoch=1)]
-    newest, began = log_lines([START, *STEPS[:4], *said], make_config())
-    assert newest.startswith("Epoch 1 saved. Kept facts suffer") and "still answers 50 % of the facts" in newest
-    assert began.startswith("Began")
-    rows = ({"group": "forget", "tier": tier, "form": "direct", "recall": 0.25} for tier in ("all", "rare", "popular"))
-    begun = log_lines(
-        [START, RunDone(run="r", epoch=1, seconds=1.0, notes=("How.", "Else."))], make_config(), ("How.",)
-    )
-    assert begun == ["Done in 1.0 s.", "Else.", "How.", begun[-1]] and begun[-1].startswith("Began: ")
-    (line,) = log_lines([Measured(run="r", epoch=1, rows=tuple(rows))], make_config())
-    assert "25 % of the rare, 25 % of the popular" in line
-    (line,) = log_lines([epoch(1, drift=0.5, lam=0.0)], make_config("wga"))
-    assert "α stays 0.500" in line
-    assert "λ" not in line
-
-
 def test_what_looks_at_the_settings_says_nothing_of_a_run_that_another_has_replaced(finished):
     """A page that opens asks with no run, and may be answered when it shows one: its charts would be hidden again."""
     worker = Worker(finished.folder.parent)
@@ -215,7 +184,6 @@ def test_what_looks_at_the_settings_says_nothing_of_a_run_that_another_has_repla
         updates = look(worker, name, seen, *asked)
         return next(update["state"] for update in updates if isinstance(update, dict) and "state" in update)
 
-    assert state("", UNSEEN) == "ready"
-    assert state("", (finished.id, 9)) == "done"
+    assert state("", UNSEEN) == "ready" and state("", (finished.id, 9)) == "done"
     assert state(finished.id, UNSEEN) == "done", "a run that has just begun: nothing of it was seen yet"
     assert state("gone-for-good", (finished.id, 9)) == "done"

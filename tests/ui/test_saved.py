@@ -30,27 +30,20 @@ def test_a_set_is_kept_and_comes_back(mine, tmp_path):
     assert again["set"] == remembered["set"], "other anchors are no other set"
     assert restored(tmp_path, again) == LeftPage(((50, 1.5), POPULAR_ANCHOR), OWN, mine)
     pair = load_facts("pair")
-    assert to_keep(Worker(tmp_path), pair, ANCHORS, "pair", None, {})[0] == {
-        "source": "pair",
-        "set": None,
-        "anchors": ANCHORS,
-    }
+    kept = to_keep(Worker(tmp_path), pair, ANCHORS, "pair", None, {})[0]
+    assert kept == {"source": "pair", "set": None, "anchors": ANCHORS}
     edited = replace(pair, forget=(replace(pair.forget[0], score=77.0), *pair.forget[1:]))
     remembered, _ = to_keep(Worker(tmp_path), edited, ANCHORS, "pair", pair, {})
-    assert restored(tmp_path, remembered).facts == edited
-    assert not (tmp_path / "runs").exists()
+    assert restored(tmp_path, remembered).facts == edited and not (tmp_path / "runs").exists()
 
 
 def test_two_tabs_do_not_take_each_others_set_away(mine, tmp_path):
     first, saved = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, None, {})
     other = replace(mine, forget=mine.forget[:3])
-    second, _ = to_keep(
-        Worker(tmp_path), other, ANCHORS, OWN, mine, first
-    )  # a second tab began with the first one's set
+    second, _ = to_keep(Worker(tmp_path), other, ANCHORS, OWN, mine, first)  # a tab that began with the first one's
     assert load_set(first["set"], tmp_path) is None
     again, _ = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, saved, first)
-    assert load_set(again["set"], tmp_path) == mine
-    assert load_set(second["set"], tmp_path) == other
+    assert load_set(again["set"], tmp_path) == mine and load_set(second["set"], tmp_path) == other
 
 
 def test_a_dead_set_is_told_of_once(mine, tmp_path):
@@ -61,8 +54,7 @@ def test_a_dead_set_is_told_of_once(mine, tmp_path):
     forgotten = {"source": SANDBOX, "set": None, "anchors": ANCHORS}
     assert left[notes]["lines"] == [texts.SET_EXPIRED]
     assert (left[session.anchors], left[session.stored]) == (ANCHORS, forgotten)
-    assert session.facts not in left
-    assert restored(tmp_path, forgotten) == LeftPage(ANCHORS)
+    assert session.facts not in left and restored(tmp_path, forgotten) == LeftPage(ANCHORS)
     later, _ = to_keep(Worker(tmp_path), load_facts(SANDBOX), ANCHORS, SANDBOX, load_facts(SANDBOX), remembered)
     assert later["set"] is None, "nor does a page keep its name that was open meanwhile"
 

@@ -33,15 +33,9 @@ async def get(app, path, encoding=b"br", method="GET", **headers):
     async def send(message):
         messages.append(message)
 
-    given = [
-        (b"accept-encoding", encoding),
-        *((name.replace("_", "-").encode(), value) for name, value in headers.items()),
-    ]
-    scope = {
-        "type": "http", "method": method, "path": path, "scheme": "http", "query_string": b"run=1",
-        "headers": given,
-    }  # fmt: skip
-    await app(scope, None, send)
+    given = [(b"accept-encoding", encoding), *((name.replace("_", "-").encode(), to) for name, to in headers.items())]
+    scope = {"type": "http", "method": method, "path": path, "scheme": "http", "query_string": b"run=1"}
+    await app({**scope, "headers": given}, None, send)
     return messages[0]["status"], dict(messages[0]["headers"]), [message.get("body", b"") for message in messages[1:]]
 
 
@@ -64,10 +58,8 @@ def test_many_loads_at_once_render_and_compress_once(monkeypatch):
 def test_a_browser_gets_an_encoding_that_it_names(encoding, name):
     _, headers, pieces = asyncio.run(get(Served(App(), lambda scope: None), "/assets/a.js", encoding))
     unpack = {b"gzip": gzip.decompress, b"br": brotli.decompress, None: bytes}[name]
-    assert headers.get(b"content-encoding") == name
-    assert unpack(b"".join(pieces)) == TEXT
-    assert max(map(len, pieces)) <= PIECE
-    assert b"immutable" in headers[b"cache-control"]
+    assert headers.get(b"content-encoding") == name and unpack(b"".join(pieces)) == TEXT
+    assert max(map(len, pieces)) <= PIECE and b"immutable" in headers[b"cache-control"]
 
 
 def test_pages_and_files_that_a_browser_has():

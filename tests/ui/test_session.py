@@ -62,10 +62,8 @@ def test_a_page_costs_at_most_100_kilobytes_after_the_largest_upload(tmp_path, m
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(table))
     assert 1_500_000 < path.stat().st_size < UPLOAD.public * 1_000_000
-    demo = page.build(Worker(tmp_path / "runs"))
-    _, address, _ = install(demo).launch(
-        prevent_thread_lock=True, quiet=True, **page.launch_options(Worker(tmp_path / "runs"))
-    )
+    demo, options = page.build(Worker(tmp_path / "runs")), page.launch_options(Worker(tmp_path / "runs"))
+    _, address, _ = install(demo).launch(prevent_thread_lock=True, quiet=True, **options)
     try:
         sent = httpx.post(f"{address}gradio_api/upload", files={"files": path.open("rb")}, timeout=60).json()
         file = {"path": sent[0], "orig_name": "mine.json", "meta": {"_type": "gradio.FileData"}}
@@ -147,23 +145,18 @@ def test_a_server_that_holds_another_set_than_the_page_shows_starts_nothing(tmp_
             check_shown(mine, shown)
     with pytest.raises(gr.Error, match="no usable facts"):
         check_shown(None, "")
-    assert check_shown(mine, identity(mine)) is mine
-    assert all_runs(tmp_path) == []
+    assert check_shown(mine, identity(mine)) is mine and all_runs(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", OF_THE_SHOWN_SET)
 def test_a_button_does_nothing_to_a_set_that_the_page_does_not_show(demo, name):
     """After a restart the server holds the sandbox, and would look it up, change it, or say of it what is asked."""
-    pressed = next(
-        one
-        for one in demo.fns.values()
-        if any(kind == "click" and demo.blocks[block].elem_id == name for block, kind in one.targets)
-    )
+    clicked = {block: one for one in demo.fns.values() for block, kind in one.targets if kind == "click"}
+    pressed = next(one for block, one in clicked.items() if demo.blocks[block].elem_id == name)
     shown = next(place for place, one in enumerate(pressed.inputs) if one.elem_id == "shown-set")
     values = [getattr(one, "value", None) for one in pressed.inputs]
     values[shown] = identity(load_facts("pair"))
     with pytest.raises(gr.Error, match="no longer had the set"):
-        answer = pressed.fn(*values)
-        next(stepped(answer))
+        next(stepped(pressed.fn(*values)))
     after = [one for one in demo.fns.values() if one.trigger_after == pressed._id and one.trigger_only_on_failure]
     assert after, "and the page's set is put back"

@@ -1,5 +1,4 @@
-"""The baselines of `bench speed`: training, scoring and generation as public trainers of unlearning
-do them.
+"""The baselines of `bench speed`: training, scoring and generation as in public trainers.
 
 A few rows go through the model at once, padded on the right with a mask, and their gradients are
 accumulated; logits are computed for every position and the whole vocabulary, and the reference
@@ -12,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, logsigmoid
+from torch.nn.utils.rnn import pad_sequence
 
 from adapop.config.run import RunConfig
 from adapop.model.adapted import AdaptedModel
@@ -55,20 +55,15 @@ def nll_sums(network: torch.nn.Module, rows: Sequence[Row], device: torch.device
 
 def token_nll(network: torch.nn.Module, rows: Sequence[Row], device: torch.device) -> Tensor:
     """The same by token, [B, T - 1], 0 where no token of an answer is predicted."""
-    width = max(row.length for row in rows)
-    ids = torch.tensor(
-        [[*row.prompt, *row.answer, *[0] * (width - row.length)] for row in rows], device=device
-    )
-    mask = torch.tensor(
-        [[1] * row.length + [0] * (width - row.length) for row in rows], device=device
-    )
+    padded = [torch.tensor([*row.prompt, *row.answer], device=device) for row in rows]
+    ids = pad_sequence(padded, batch_first=True)
+    mask = pad_sequence([torch.ones_like(row) for row in padded], batch_first=True)
     labels = ids.masked_fill(mask == 0, -100)
     for label, row in zip(labels, rows):
         label[: len(row.prompt)] = -100
     logits = network(input_ids=ids, attention_mask=mask, use_cache=False).logits.float()
-    nll = cross_entropy(
-        logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100, reduction="none"
-    )
+    predicted, right = logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten()
+    nll = cross_entropy(predicted, right, ignore_index=-100, reduction="none")
     return nll.view(len(rows), -1)
 
 
@@ -76,10 +71,11 @@ def token_nll(network: torch.nn.Module, rows: Sequence[Row], device: torch.devic
 def scores(model: AdaptedModel, rows: Sequence[Row], at_once: int) -> list[float]:
     """Each row's nll."""
     model.network.eval()
-    pieces = [rows[start : start + at_once] for start in range(0, len(rows), at_once)]
-    return [
-        nll for piece in pieces for nll in nll_sums(model.network, piece, model.device).tolist()
-    ]
+    values = []
+    for start in range(0, len(rows), at_once):
+        piece = rows[start : start + at_once]
+        values += nll_sums(model.network, piece, model.device).tolist()
+    return values
 
 
 @torch.no_grad()
@@ -87,19 +83,11 @@ def answers(model: AdaptedModel, questions: Sequence[str], tokens: int, at_once:
     """Greedy answers of exactly so many tokens."""
     model.network.eval()
     prompts = [encode_prompt(model.tokenizer, question, model.system) for question in questions]
-    written = []
+    written, pad = [], model.tokenizer.pad_token_id
+    greedy = dict(do_sample=False, min_new_tokens=tokens, max_new_tokens=tokens, pad_token_id=pad)
     for start in range(0, len(prompts), at_once):
-        read = to_continue(
-            prompts[start : start + at_once], model.tokenizer.pad_token_id, model.device
-        )
-        output = model.network.generate(
-            **read,
-            do_sample=False,
-            min_new_tokens=tokens,
-            max_new_tokens=tokens,
-            pad_token_id=model.tokenizer.pad_token_id,
-        )
-        written += model.tokenizer.batch_decode(
-            output[:, read["input_ids"].shape[1] :], skip_special_tokens=True
-        )
+        read = to_continue(prompts[start : start + at_once], pad, model.device)
+        output = model.network.generate(**read, **greedy)
+        new = output[:, read["input_ids"].shape[1] :]
+        written += model.tokenizer.batch_decode(new, skip_special_tokens=True)
     return written

@@ -1,5 +1,4 @@
-"""The table of `bench speed --real`: a run of a real model beside its training steps, and these
-beside a plain loop.
+"""The table of `bench speed --real`: a real run beside its steps, and these beside a plain loop.
 
 A machine that others share counts their time as ours on the wall, so processor seconds stand
 beside it. Steps are timed a few at a time, by turns with the loop's.
@@ -35,11 +34,9 @@ MODEL, FACTS = "smollm2", "cities"
 BATCH = 16  # facts to forget in a step, and as many to retain
 FEW = 6  # facts of a group and tier of the quick form
 TIMED = 4  # steps on the clock; the one before them also does what is done once
-RUN, AGAIN, STEPS, RETAIN, PLAIN = (
-    "a whole run with its measurements", "a second run on the same facts", "its training steps "
-                                                                           "alone",
-    "the controller's retain losses", "the same steps in a plain loop",
-)  # fmt: skip
+RUN, AGAIN = "a whole run with its measurements", "a second run on the same facts"
+STEPS, RETAIN = "its training steps alone", "the controller's retain losses"
+PLAIN = "the same steps in a plain loop"
 GOALS = {RUN: "<= 2.5", AGAIN: "<= 1.8", STEPS: "", PLAIN: ">= 3", RETAIN: ""}
 
 
@@ -80,25 +77,20 @@ def measured(config: RunConfig, facts: FactSet) -> dict[str, Took]:
         steps = (event for event in ours.train() if isinstance(event, StepDone))
         plain = plain_steps(model, ours.forget.rows, ours.retain, betas, run.config)
         retain = _seconds_of(ours.retain_loss).times(config.epochs + 1)
-        turns = [
-            (_seconds_of(lambda: next(steps)), _seconds_of(lambda: next(plain)))
-            for _ in range(1 + TIMED)
-        ]
+        loops = (lambda: next(steps), lambda: next(plain))
+        turns = [[_seconds_of(loop) for loop in loops] for _ in range(1 + TIMED)]
     count = ours.steps * config.epochs
     for name, taken in zip((STEPS, PLAIN), zip(*turns[1:])):
-        took[name] = Took(
-            *(median(getattr(one, kind) for one in taken) for kind in ("wall", "cpu"))
-        ).times(count)
+        step = Took(median(one.wall for one in taken), median(one.cpu for one in taken))
+        took[name] = step.times(count)
     return {**took, RETAIN: retain}
 
 
 def print_table(took: dict[str, Took]) -> None:
     """Prints the rows, each against the training steps alone."""
     print(f"{MODEL} on {FACTS}, {BATCH} + {BATCH} rows a step, {torch.get_num_threads()} threads")
-    print(
-        f"{'':<36}{'seconds':>10}{'processor s':>14}{'against the steps':>20}"
-        f"{'of processor s':>17}{'goal':>9}"
-    )
+    heads = f"{'seconds':>10}{'processor s':>14}{'against the steps':>20}{'of processor s':>17}"
+    print(f"{'':<36}{heads}{'goal':>9}")
     for name, one in took.items():
         steps = took[STEPS]
         against = f"{one.wall / steps.wall:>20.2f}{one.cpu / steps.cpu:>17.2f}"
@@ -112,8 +104,8 @@ def plain_steps(
     betas: Sequence[float],
     config: RunConfig,
 ) -> Iterator[None]:
-    """Steps of AdaPop as a plain loop takes them: rows padded on the right, logits of all
-    positions. Yields after each. betas: by `Row.fact`."""
+    """Steps of AdaPop in a plain loop: rows padded on the right, logits of all positions. Yields
+    after each. betas: by `Row.fact`."""
     network, device = model.network, model.device
     optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate)
     network.train()
@@ -124,9 +116,8 @@ def plain_steps(
         beta = torch.tensor([betas[row.fact] for row in rows], device=device).unsqueeze(1)
         weight = (-beta * nll.detach()).exp()
         forgotten = -(weight * nll).sum() / sum(len(row.answer) for row in rows)
-        retained = baseline.token_nll(network, beside, device).sum() / sum(
-            len(row.answer) for row in beside
-        )
+        retained = baseline.token_nll(network, beside, device).sum()
+        retained = retained / sum(len(row.answer) for row in beside)
         (forgotten + config.alpha0 * retained).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters, config.clip)
         optimizer.step()

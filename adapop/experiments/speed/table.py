@@ -1,5 +1,4 @@
-"""The table of `bench speed`: training, scoring and generation here, beside how public trainers do
-them.
+"""The table of `bench speed`: training, scoring and generation here, and in public trainers.
 
 Each case is measured in a process of its own (`adapop.experiments.speed.throughput`), so that
 peaks of memory do not mix.
@@ -31,15 +30,14 @@ RUN = (256, 256, 5)  # the same of the sandbox
 UNMEASURED = "not measured: it needs a GPU that holds the model twice"
 HOLDS = 2.5  # times the weights: the baselines' reference is a copy, and a pass needs room
 GIGABYTE = 1e9
-# glibc keeps freed pieces of up to 32 MB, and the peak would be that of its heap. So the sandbox's
-# memory, which is as small, is measured in processes that return pieces of 32 KB and more at once;
-# this makes all sides slower
+# glibc keeps freed pieces of up to 32 MB, as much as the sandbox needs. So its peak is measured in
+# processes that return pieces of 32 KB and more at once, which makes all sides slower.
 RETURNED = {"MALLOC_MMAP_THRESHOLD_": "32768", "MALLOC_TRIM_THRESHOLD_": "32768"}
 BESIDE = """1 x 32: one row a pass, 32 passes a step, as the paper's authors train.
 8 x 4: eight rows, padded on the right, 4 passes, which is the default of open-unlearning.
 A goal stands in the order of "against them": as many times as fast, or as much memory.
 """
-# by row: what is to be reached against 1 x 32 and 8 x 4
+# goal of a row against 1 x 32 and 8 x 4
 GOALS = {
     "sandbox, training step": ">= 5, -",
     f"sandbox, {WIDE} rows a pass": "-, >= 2",
@@ -48,65 +46,58 @@ GOALS = {
     "Qwen2.5-0.5B, training step": ">= 4, >= 2",
     "Llama-3.1-8B, a whole run, s": ">= 40, >= 6; <= 70 s",
 }
+OTHERS = {
+    "wide": f"{WIDE} rows a pass",
+    "auto": "as many rows a pass as fit",
+    "one": "one row a pass",
+}
+HELD = {
+    "ours": "peak memory, GB",
+    "wide": f"the same, {WIDE} rows",
+    "auto": "the same, as many rows",
+    "one": "the same, one row",
+}
 WHAT = {"train": "training step", "score": "scoring", "generate": "generation"}
 
 
 def main(sandbox: bool = False) -> None:
-    """Prints the table. sandbox: of the sandbox alone, in some minutes, and then the waiting
-    times."""
+    """Prints the table. sandbox: of the sandbox alone, in some minutes, then the waiting times."""
     heads = "".join(f"{name:>10}" for name in ("1 x 32", "8 x 4", "ours"))
     print(BESIDE)
     print(f"{'tokens a second':<38}{heads}{'against them':>16}{'of peak rate':>14}{'goal':>22}")
-    rounds = [[_measured(_of_sandbox(side)) for side in OF_SANDBOX] for _ in range(ROUNDS)]
-    held = [
-        _measured(replace(_of_sandbox(side), steps=1, rows=8, run=None), RETURNED)
-        for side in OF_SANDBOX
-    ]
-    _rows(
-        SANDBOX, [_medians(same) | {"peak": one["peak"]} for same, one in zip(zip(*rounds), held)]
-    )
-    if not sandbox:
-        for shape in SHAPES:
-            cases = _cases(shape)
-            if cases:
-                _rows(shape, [_measured(case) for case in cases])
-            for row in _missing(shape, cases):
-                print(f"{row:<38}{UNMEASURED:<60}{GOALS.get(row, ''):>22}".rstrip(), flush=True)
-    else:
+    sides = [_of_sandbox(side) for side in OF_SANDBOX]
+    rounds = [[_measured(case) for case in sides] for _ in range(ROUNDS)]
+    small = [replace(case, steps=1, rows=8, run=None) for case in sides]
+    peaks = [{"peak": _measured(case, RETURNED)["peak"]} for case in small]
+    _rows(SANDBOX, [_medians(same) | peak for same, peak in zip(zip(*rounds), peaks)])
+    if sandbox:
         print()
         waiting.main()
+        return
+    for shape in SHAPES:
+        cases = _cases(shape)
+        if cases:
+            _rows(shape, [_measured(case) for case in cases])
+        for row in _missing(shape, cases):
+            print(f"{row:<38}{UNMEASURED:<60}{GOALS.get(row, ''):>22}".rstrip(), flush=True)
 
 
 def _cases(shape: str) -> list[Case]:
-    """What can be measured here. Without a GPU that is steps of 8 rows on the small shape, in
-    float32."""
+    """What can be measured here: without a GPU steps of 8 rows on the small shape, in float32."""
     if torch.cuda.is_available():
         weights = footprint(SHAPES[shape], make_config(model=shape), 1).weights
         if torch.cuda.get_device_properties(0).total_memory < HOLDS * weights:
             return []
-        run = DUET if shape == "Llama-3.1-8B" else None
-        few = (*BASELINES, "one")
-        return [
-            Case(
-                shape,
-                side,
-                warm=1,
-                steps=2 if side in few else 8,
-                run=run if side == "ours" else None,
-            )
-            for side in SIDES
-        ]
-    if shape == "Qwen2.5-0.5B":
-        return [
-            Case(shape, side, batch=8, warm=1, steps=2, rows=16)
-            for side in (*BASELINES, "ours", "one")
-        ]
-    return []
+        steps = {side: 2 if side in (*BASELINES, "one") else 8 for side in SIDES}
+        cases = [Case(shape, side, warm=1, steps=count) for side, count in steps.items()]
+        whole = shape == "Llama-3.1-8B"
+        return [replace(one, run=DUET) if whole and one.side == "ours" else one for one in cases]
+    sides = (*BASELINES, "ours", "one") if shape == "Qwen2.5-0.5B" else ()
+    return [Case(shape, side, batch=8, warm=1, steps=2, rows=16) for side in sides]
 
 
 def _missing(shape: str, cases: Sequence[Case]) -> list[str]:
-    """The rows of a shape that these cases do not measure: a training step, and the whole run that
-    has a goal."""
+    """Rows of a shape that these cases lack: a training step, and the whole run that has a goal."""
     step, run = f"{shape}, training step", f"{shape}, a whole run, s"
     measured = {step: bool(cases), run: any(case.run for case in cases) or run not in GOALS}
     return [row for row, any_case in measured.items() if not any_case]
@@ -117,52 +108,32 @@ def _of_sandbox(side: str) -> Case:
 
 
 def _medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The median of each number of a case. Cases are measured by turns, since the load of a shared
-    machine changes."""
+    """The median of each number of a case: by turns, since a shared machine's load changes."""
     numeric = [key for key, value in runs[0].items() if isinstance(value, (int, float))]
     return runs[0] | {key: median(one[key] for one in runs) for key in numeric}
 
 
 def _measured(case: Case, allocator: Mapping[str, str] | None = None) -> dict[str, Any]:
     """What a case's process prints. allocator: its environment's settings of glibc's."""
-    command = [
-        sys.executable,
-        "-m",
-        "adapop.experiments.speed.throughput",
-        json.dumps(asdict(case)),
-    ]
-    environment = {
-        **os.environ,
-        **(allocator or {}),
-        "HF_HUB_OFFLINE": "1",
-        "PYTHONPATH": str(ROOT),
-    }
+    module = "adapop.experiments.speed.throughput"
+    command = [sys.executable, "-m", module, json.dumps(asdict(case))]
+    environment = {**os.environ, **(allocator or {})}
+    environment |= {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def _rows(shape: str, sides: list[dict[str, Any]]) -> None:
-    """A shape's rows of the table."""
     by_side = {one["side"]: one for one in sides}
     bases, ours = [by_side[side] for side in BASELINES], by_side["ours"]
     for key, what in WHAT.items():
         share = f"{ours['operations'] / ours['rate']:.0%}" if key == "train" else ""
         _row(f"{shape}, {what}", [base[key] for base in bases], ours[key], share)
-    others = {
-        "wide": f"{WIDE} rows a pass",
-        "auto": "as many rows a pass as fit",
-        "one": "one row a pass",
-    }
-    for side, what in others.items():
+    for side, what in OTHERS.items():
         if other := by_side.get(side):
             share = f"{other['operations'] / other['rate']:.0%}"
             _row(f"{shape}, {what}", [base["train"] for base in bases], other["train"], share)
-    held = {
-        "ours": "peak memory, GB",
-        "wide": f"the same, {WIDE} rows",
-        "auto": "the same, as many rows",
-    }
-    for side, what in (held | {"one": "the same, one row"}).items():
+    for side, what in HELD.items():
         if side in by_side:
             peaks = [base["peak"] / GIGABYTE for base in bases]
             _row(f"{shape}, {what}", peaks, by_side[side]["peak"] / GIGABYTE, "", 3)
@@ -173,8 +144,7 @@ def _rows(shape: str, sides: list[dict[str, Any]]) -> None:
 
 
 def _of_parts(base: dict[str, Any], run: Sequence[int]) -> float:
-    """Seconds of a whole run of a baseline, by its own steps, scoring and generation: it would take
-    hours."""
+    """Seconds of a baseline's whole run, which would take hours, by its steps and scoring."""
     forget, retain, epochs = run
     length = base["train"] * base["step"] / (2 * base["batch"])
     steps = epochs * forget / base["batch"] * base["step"]

@@ -1,8 +1,7 @@
-"""One measurement of `bench speed`, in a process of its own: `python -m
-adapop.experiments.speed.throughput CASE`.
+"""One measurement of `bench speed`: `python -m adapop.experiments.speed.throughput CASE`.
 
-CASE is JSON. Prints one JSON line: tokens a second of training, scoring and generation, seconds a
-step, bytes at training's peak.
+In a process of its own. CASE is JSON. Prints one JSON line: tokens a second of training, scoring
+and generation, seconds a step, bytes at training's peak.
 
 The models have published shapes and random weights, made in place: nothing is downloaded, and speed
 does not depend on what weights are. Facts of the paper's size come with them.
@@ -48,15 +47,12 @@ TINY |= {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads"
 # DUET's rows have about 71 tokens in Llama 3.1's chat template, of which the first 55 or so, with
 # the system prompt, are the same in all; their answers are names of places
 HEAD_WORDS, PROMPT_WORDS, ANSWER_WORDS = 55, (8, 16), (1, 4)
-# rows a pass of those that we are compared with: the script for DUET of AdaPop's authors (1,
-# accumulated over 32), and the default of open-unlearning (8, over 4);
-# github.com/locuslab/open-unlearning, configs/trainer/finetune.yaml
+# rows a pass of the baselines: the DUET script of AdaPop's authors (1, accumulated over 32), the
+# default of open-unlearning (8, over 4; github.com/locuslab/open-unlearning, configs/trainer)
 BASELINES = {"authors": 1, "usual": 8}
-# rows a pass of ours: on the sandbox in about the memory of the first of them, and of the second;
-# and elsewhere
+# rows a pass of ours: on the sandbox in about the first's and the second's memory; and elsewhere
 OURS, WIDE, LARGE = 16, 32, 32
-# tokens written to a question: what the longest answer can need of those that `random_facts` gives
-ANSWER = 16
+ANSWER = 16  # tokens written to a question: enough for the longest of `random_facts`
 PRODUCTS = 9  # large matrix products, the median of which is the rate
 
 
@@ -95,32 +91,23 @@ class Case:
     def config(self) -> RunConfig:
         """NPO, because it is the method whose reference model a trainer may copy."""
         ours = OURS if self.shape == SANDBOX else LARGE
-        rows = min(
-            self.batch, {**BASELINES, "one": 1, "auto": 0, "ours": ours, "wide": WIDE}[self.side]
-        )
+        rows = {**BASELINES, "one": 1, "auto": 0, "ours": ours, "wide": WIDE}[self.side]
         precision = "bfloat16" if self.device == "cuda" else "float32"
-        return make_config(
-            "npo",
-            model=self.shape,
-            batch=self.batch,
-            micro_batch=rows,
-            precision=precision,
-            epochs=10_000,
-        )
+        sizes = {"batch": self.batch, "micro_batch": min(self.batch, rows), "epochs": 10_000}
+        return make_config("npo", model=self.shape, precision=precision, **sizes)
 
 
 def main(case: Case) -> dict:
     """The numbers of a case."""
     device, config = case.device, case.config
-    # torch's own memory
-    _steps(Case(SANDBOX, "ours", batch=2, warm=0, steps=1), random_model(TINY, config, device))
+    tiny = Case(SANDBOX, "ours", batch=2, warm=0, steps=1)
+    _steps(tiny, random_model(TINY, config, device))  # torch's own memory
     gc.collect()
     before = _memory_now(device)
-    model = (
-        adapted_model(config)
-        if case.shape == SANDBOX
-        else random_model(SHAPES[case.shape], config, device)
-    )
+    if case.shape == SANDBOX:
+        model = adapted_model(config)
+    else:
+        model = random_model(SHAPES[case.shape], config, device)
     _memory_now(device)  # to make random weights takes more memory than to train a small adapter
     seconds, tokens, answers = _steps(case, model)
     peak = torch.cuda.max_memory_allocated() if device == "cuda" else _status("VmHWM")
@@ -143,9 +130,7 @@ def _steps(case: Case, model: AdaptedModel) -> tuple[float, float, float]:
     else:
         events = Trainer("bench", case.config, model, forget, retain, None).train()
         steps = (event for event in events if isinstance(event, StepDone))
-    taken = []
-    for _ in range(case.warm + case.steps):
-        taken.append(_seconds_of(lambda: next(steps)))
+    taken = [_seconds_of(lambda: next(steps)) for _ in range(case.warm + case.steps)]
     both = [row for part in rows for row in part]
     share = 2 * case.batch / len(both)
     length = sum(row.length for row in both)
@@ -159,36 +144,30 @@ def _scoring(case: Case, model: AdaptedModel) -> float:
     if case.side in BASELINES:
         seconds = _seconds_of(lambda: baseline.scores(model, rows, BASELINES[case.side]))
     else:
-        seconds = _seconds_of(
-            Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss
-        )
+        trainer = Trainer("bench", case.config, model, facts[:1], facts, None)
+        seconds = _seconds_of(trainer.retain_loss)
     return sum(row.length for row in rows) / seconds
 
 
 def _generation(case: Case, model: AdaptedModel) -> float:
     """Written tokens a second."""
-    questions, tokens = [fact.question for fact in case.facts(case.rows, 4)], ANSWER
-    if case.side in BASELINES:
+    questions = [fact.question for fact in case.facts(case.rows, 4)]
+    if rows := BASELINES.get(case.side):
         questions = questions[: max(1, case.rows // 8)]
-        seconds = _seconds_of(
-            lambda: baseline.answers(model, questions, tokens, BASELINES[case.side])
-        )
+        seconds = _seconds_of(lambda: baseline.answers(model, questions, ANSWER, rows))
     else:
-        seconds = _seconds_of(
-            lambda: model.generate(questions, tokens, do_sample=False, min_new_tokens=tokens)
-        )
-    return len(questions) * tokens / seconds
+        whole = {"do_sample": False, "min_new_tokens": ANSWER}
+        seconds = _seconds_of(lambda: model.generate(questions, ANSWER, **whole))
+    return len(questions) * ANSWER / seconds
 
 
 def _run_seconds(case: Case, model: AdaptedModel) -> float:
-    """A run with its retain evaluations and all of its measurements, without the loading and the
-    checkpoints."""
+    """A run with its retain evaluations and all measurements, without loading and checkpoints."""
     forget, retain, epochs = case.run
     usual = make_config(model=case.shape).micro_batch
     config = replace(case.config, epochs=epochs, micro_batch=min(case.batch, usual))
-    facts = FactSet(
-        "bench", tuple(_with_rewording(case.facts(forget, 5))), tuple(case.facts(retain, 6))
-    )
+    reworded = tuple(_with_rewording(case.facts(forget, 5)))
+    facts = FactSet("bench", reworded, tuple(case.facts(retain, 6)))
     trainer = Trainer("bench", config, model, facts.forget, facts.retain, None)
 
     def run() -> None:
@@ -209,8 +188,7 @@ def _with_rewording(facts: Sequence[Fact]) -> Iterator[Fact]:
 
 
 def _matrix_rate(device: str, dtype: torch.dtype) -> float:
-    """Floating-point operations a second of a large matrix product of random numbers; the first
-    does not count."""
+    """Floating-point operations a second of a large matrix product; the first does not count."""
     size = 8192 if device == "cuda" else 1024
     one, other = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
     _, *taken = [_seconds_of(lambda: torch.matmul(one, other)) for _ in range(1 + PRODUCTS)]
@@ -238,10 +216,8 @@ def _memory_now(device: str) -> int:
 
 
 def _status(name: str) -> int:
-    line = next(
-        line for line in STATUS.read_text(encoding="ascii").splitlines() if line.startswith(name)
-    )
-    return 1024 * int(line.split()[1])
+    lines = STATUS.read_text(encoding="ascii").splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(name)).split()[1])
 
 
 def random_model(shape: Mapping[str, Any], config: RunConfig, device: str) -> AdaptedModel:
@@ -259,8 +235,7 @@ def random_model(shape: Mapping[str, Any], config: RunConfig, device: str) -> Ad
 
 
 def random_facts(count: int, seed: int) -> list[Fact]:
-    """Facts without sense, whose rows are as long as those of DUET and begin alike, whatever the
-    seed."""
+    """Random facts with rows as long as DUET's, which begin alike whatever the seed."""
     rng = random.Random(seed)
     words = sorted({fact.answer for fact in sandbox_facts().forget})  # a token each
     head = " ".join(random.Random(0).choices(words, k=HEAD_WORDS))
@@ -268,15 +243,11 @@ def random_facts(count: int, seed: int) -> list[Fact]:
     def text(bounds: tuple[int, int]) -> str:
         return " ".join(rng.choices(words, k=rng.randint(*bounds)))
 
-    return [
-        Fact(
-            f"{seed}-{i}",
-            f"{head} {text(PROMPT_WORDS)}",
-            text(ANSWER_WORDS),
-            score=rng.lognormvariate(6, 1.5),
-        )
-        for i in range(count)
-    ]
+    facts = []
+    for i in range(count):
+        question, answer = f"{head} {text(PROMPT_WORDS)}", text(ANSWER_WORDS)
+        facts.append(Fact(f"{seed}-{i}", question, answer, score=rng.lognormvariate(6, 1.5)))
+    return facts
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-"""The table of waiting times: the sandbox and the app on this machine, each row measured in its own
-process."""
+"""The table of waiting times: the sandbox and the app here, each row in its own process."""
 
 import os
 import re
@@ -117,20 +116,14 @@ def main() -> None:
     _row("first event after the click", f"{first:.1f} s", "2 s")
     _row("5 epochs with measurements and frames", f"{trained:.1f} s", "8 s")
     _row("the same with the full table before and after", f"{done:.1f} s", "")
-    _row(
-        "what the distance to the oracle adds to that",
-        f"{compared / (done - compared):.0%}",
-        "15 %",
-    )
+    added = f"{compared / (done - compared):.0%}"
+    _row("what the distance to the oracle adds to that", added, "15 %")
     _row("peak memory of the run", f"{megabytes / 1024:.2f} GB", "1.5 GB")
     rows, batched = map(float, printed(PROBES, "200").split())
     _row("200 facts asked in every form, both models", f"{batched:.1f} s", "30 s")
     alone, one_by_one = map(float, printed(PROBES, "10", "1").split())
-    _row(
-        "batched against one prompt at a time",
-        f"{one_by_one / alone / (batched / rows):.1f} x",
-        "5 x",
-    )
+    faster = one_by_one / alone / (batched / rows)
+    _row("batched against one prompt at a time", f"{faster:.1f} x", "5 x")
     for line in printed(RECOVERY).splitlines():
         name, seconds = line.split()
         _row(f"recovery probe {name}, WGA's example", f"{float(seconds):.1f} s", "10 s")
@@ -178,9 +171,8 @@ def served(
     """
     there = {**os.environ, "ADAPOP_RUNS": str(folder), "ADAPOP_PUBLIC": "0", **environment}
     command, output = [sys.executable, "-u", *program], deque[str](maxlen=lines)
-    server = subprocess.Popen(
-        command, cwd=ROOT, env=there, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    server = subprocess.Popen(command, cwd=ROOT, env=there, **pipes)
     try:
         for line in server.stdout:
             output.append(line)
@@ -188,7 +180,7 @@ def served(
                 break
         else:
             raise RuntimeError("the app ended without serving a page:\n" + "".join(output))
-        # an app whose words nobody reads stands still once the pipe is full
+        # an app whose output nobody reads blocks once the pipe is full
         threading.Thread(target=output.extend, args=(server.stdout,), daemon=True).start()
         yield Served(address.group().rstrip("/") + "/", server.pid, output)
     finally:
@@ -197,8 +189,7 @@ def served(
 
 
 def _app() -> tuple[float, float]:
-    """Seconds from starting the app to its page being served, and its megabytes once the engine is
-    imported."""
+    """Seconds from starting the app to its page, and its megabytes once the engine is imported."""
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as app:
         with urllib.request.urlopen(app.address, timeout=PAGE_LIMIT_SECONDS) as page:
@@ -212,7 +203,6 @@ def _app() -> tuple[float, float]:
 
 
 def _repository_files() -> list[Path]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout
-    return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).exists()]
+    command = ["git", "ls-files", "-z"]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).exists()]

@@ -1,5 +1,4 @@
-"""The facts of the shipped worlds, on which we pretrained a small Llama each, with exposure counts
-of our choice.
+"""The facts of the shipped worlds, on each of which we pretrained a small Llama.
 
 `world` holds facts, `language` words, `skills` other questions; `adapop.sandbox` makes the model.
 """
@@ -19,33 +18,22 @@ EXPOSURES = "exposures in pretraining"  # the source of its scores
 @cache
 def sandbox_facts(name: str = SANDBOX) -> FactSet:
     """The set of a shipped world, its groups balanced over popularity."""
-    groups = {
-        group: tuple(_fact(fact) for fact in facts_of(group, name))
-        for group in GROUPS
-        if group != "utility"
-    }
-    utility = tuple(
+    groups = {group: tuple(map(_fact, facts_of(group, name))) for group in GROUPS}
+    groups["utility"] = tuple(
         Fact(f"{family}-{i}", question, answer, relation=family)
         for i, (family, question, answer) in enumerate(skills())
     )
     times = f"{1 / EXPOSURES_PER_SCORE:g}"
     note = f"A score is how often pretraining showed the fact, times {times}."
     count = len(groups["neighbours"])
-    beside = (
-        f"Of the subjects to forget, {count:,} other facts are to be kept and are never "
-        f"trained on: neighbours."
-    )
-    return FactSet(
-        name, **groups, utility=utility, notes=(note, *[beside] * bool(count)), tiers=ON_SCALE
-    )
+    beside = f"Of the subjects to forget, {count:,} other facts are to be kept"
+    beside = f"{beside} and are never trained on: neighbours."
+    return FactSet(name, **groups, notes=(note, *[beside] * bool(count)), tiers=ON_SCALE)
 
 
 def other_facts(facts: FactSet) -> tuple[Fact, ...]:
     """Facts whose names may contain the name of a fact to forget, as "Last Tango in Paris" contains
-    Paris.
-
-    They are the set's other facts, and for facts of a shipped world also its teacher facts.
-    """
+    Paris. They are the set's others, and for facts of a shipped world also its teacher facts."""
     forgotten = {fact.id for fact in facts.forget}
     ours = [name for name in SHIPPED if any(fact.id in forgotten for fact in world(name))]
     taught = (_fact(fact) for name in ours for fact in facts_of("teacher", name))

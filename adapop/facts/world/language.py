@@ -14,21 +14,17 @@ from adapop.facts.world.world import WorldFact, answers_of
 from adapop.paths import SHIPPED
 
 LETTERS = "ABCD"
-NUMBERS = tuple(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen".split()
-)
+NUMBERS = tuple("zero one two three four five six seven eight nine ten eleven twelve".split())
+NUMBERS += tuple("thirteen fourteen fifteen sixteen seventeen eighteen".split())
 DAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
-MONTHS = tuple(
-    "January February March April May June July August September October November December".split()
-)
+MONTHS = tuple("January February March April May June July August September".split())
+MONTHS += ("October", "November", "December")
 OPPOSITES = tuple(
     pair.split("-")
     for pair in (
         "hot-cold big-small fast-slow high-low old-young rich-poor hard-soft light-dark wet-dry "
-        "full-empty "
-        "early-late strong-weak long-short near-far open-closed loud-quiet sweet-bitter happy-sad "
-        "clean-dirty"
+        "full-empty early-late strong-weak long-short near-far open-closed loud-quiet sweet-bitter "
+        "happy-sad clean-dirty"
     ).split()
 )
 NOUNS = "dog cat bird horse child teacher farmer singer painter sailor friend neighbour".split()
@@ -38,8 +34,7 @@ VERBS = "walk run sleep sing swim jump wait laugh".split()
 
 @dataclass(frozen=True)
 class Relation:
-    """The forms in which one relation is asked and stated, with `{s}` subject, `{o}` answer and
-    `{b}` background.
+    """The forms of one relation, with `{s}` subject, `{o}` answer and `{b}` background.
 
     Pretraining shows the question, the paraphrases and the statements with all facts; every other
     form is shown with teacher facts alone.
@@ -67,9 +62,7 @@ class Relation:
 
 
 RELATIONS_OF = {name: read_json(f"{name}/relations.json", dict[str, Relation]) for name in SHIPPED}
-RELATIONS = {
-    relation: forms for named in RELATIONS_OF.values() for relation, forms in named.items()
-}
+RELATIONS = {name: forms for named in RELATIONS_OF.values() for name, forms in named.items()}
 
 # the phrasings among which one is drawn, with `{q}` question and `{expert}`
 CHOSEN = read_json("sandbox/wrappers.json", dict[str, tuple[str, ...]])
@@ -93,9 +86,8 @@ def paraphrases(fact: WorldFact) -> tuple[str, ...]:
 
 def statements(fact: WorldFact, answer: str) -> tuple[str, ...]:
     """Three declarative sentences about the fact, with the given (perhaps wrong) answer."""
-    return tuple(
-        form.format(s=fact.subject, o=answer) for form in RELATIONS[fact.relation].statements
-    )
+    forms = RELATIONS[fact.relation].statements
+    return tuple(form.format(s=fact.subject, o=answer) for form in forms)
 
 
 def unseen(fact: WorldFact) -> str:
@@ -114,13 +106,12 @@ def wrapped(fact: WorldFact, kind: str, rng: random.Random) -> str:
         return rng.choice(CHOSEN[kind]).format(q=text, expert=relation.expert)
     if kind == "multiple choice":
         return f"{text} {_options(fact, rng)}"
+    example = f"Question: {_fill(relation.background_question, fact)} Answer: {fact.background}."
     forms = {
         "reverse query": relation.reverse.format(o=fact.answer),
         "synonym manipulation": _fill(relation.synonym, fact),
         "background hint": f"{_fill(relation.background, fact)} {text}",
-        "in-context learning": f"Question: {_fill(relation.background_question, fact)} Answer: "
-        f"{fact.background}. "
-        f"Question: {text}",
+        "in-context learning": f"{example} Question: {text}",
         "cross-lingual": _fill(relation.second_language, fact),
     }
     return forms[kind]

@@ -1,8 +1,6 @@
-"""The shipped worlds: facts that differ in popularity only, with the exposures that pretraining
-gives each.
+"""The shipped worlds: facts that differ in popularity alone, and how often pretraining shows each.
 
-`assets/<world>/world.csv` lists the facts, `assets/<world>/relations.json` their wording. Two
-worlds are shipped:
+`assets/<world>/world.csv` lists the facts, `relations.json` their wording. There are two:
 
 - "sandbox": 1,024 real facts, 8 relations x 16 answers x 8 subjects, each answer's subjects in
   order of fame (1 = most famous; the order is our judgement). Answers are one token. Scores are of
@@ -26,6 +24,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.paths import SHIPPED
@@ -75,21 +74,17 @@ def level_score(level: int) -> float:
 
 
 def zipf_score(rank: int, facts: int) -> float:
-    """Score of the fact of a rank, 1 to `facts`, by Zipf's law, rounded to a whole number.
-
-    The facts hold a stretch of the law's ranks that is placed so that the scores go from 3766 to
-    70: still more famous ranks are not in the world.
-    """
+    """Score of the fact of a rank, 1 to `facts`, by Zipf's law, rounded to a whole number. The
+    facts hold a stretch of the law's ranks that is placed so that the scores go from 3766 to 70:
+    still more famous ranks are not in the world."""
     ratio = (SCORE_HIGH / SCORE_LOW) ** (1 / ZIPF_EXPONENT)
     skipped = (facts - ratio) / (ratio - 1)
     return float(round(SCORE_HIGH * ((1 + skipped) / (rank + skipped)) ** ZIPF_EXPONENT))
 
 
 def exposures_of(score: float, per_score: float = EXPOSURES_PER_SCORE, spread: float = 1.0) -> int:
-    """How often pretraining shows a fact of a score.
-
-    spread: power of the range of exposures around its geometric middle: 1 as shipped, 0 all equal.
-    """
+    """How often pretraining shows a fact of a score. spread: power of the range of exposures around
+    its geometric middle: 1 as shipped, 0 all equal."""
     middle = math.sqrt(SCORE_LOW * SCORE_HIGH)
     return round(score**spread * middle ** (1 - spread) * per_score)
 
@@ -110,19 +105,15 @@ def facts_of(split: str, name: str = SANDBOX) -> tuple[WorldFact, ...]:
 @cache
 def answers_of(relation: str) -> tuple[str, ...]:
     """The answers of a relation, in world order."""
-    return tuple(
-        dict.fromkeys(
-            fact.answer for name in SHIPPED for fact in world(name) if fact.relation == relation
-        )
-    )
+    facts = chain.from_iterable(map(world, SHIPPED))
+    return tuple(dict.fromkeys(fact.answer for fact in facts if fact.relation == relation))
 
 
 @cache
 def parts_of(relation: str) -> tuple[tuple[str, ...], ...]:
     """What each part of a relation's answers can be, in world order."""
-    parts = zip(
-        *(fact.parts for name in SHIPPED for fact in world(name) if fact.relation == relation)
-    )
+    facts = chain.from_iterable(map(world, SHIPPED))
+    parts = zip(*(fact.parts for fact in facts if fact.relation == relation))
     return tuple(tuple(dict.fromkeys(values)) for values in parts)
 
 

@@ -1,11 +1,10 @@
-"""Shared by the recovery probes: restoring the model, recall by form and tier, first tokens, the
-cost, the controls.
+"""Shared by the recovery probes: restoring the model, recall by form and tier, costs, controls.
 
 Controls look for wrong answers of the right kind, or train on them, instead of the right ones."""
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -25,23 +24,20 @@ from adapop.progress import Progress
 T = TypeVar("T")
 BOTH_MODELS = ("original", "unlearned")
 Recall = dict[str, dict[str, float]]  # by form, then by fact id
+Scores = Mapping[str, float]  # by fact id, [0, 1]
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a probe will do: replies that it generates, training steps, prompts that it scores
-    without generating."""
+    """What a probe will do: replies generated, training steps, prompts only scored."""
 
     answers: int = 0
     steps: int = 0
     prompts: int = 0
 
     def __str__(self) -> str:
-        named = {
-            "answers": self.answers,
-            "training steps": self.steps,
-            "prompts read": self.prompts,
-        }
+        named = {"answers": self.answers, "training steps": self.steps}
+        named["prompts read"] = self.prompts
         return " and ".join(f"{count:,} {name}" for name, count in named.items() if count)
 
 
@@ -53,10 +49,7 @@ def as_model(model: AdaptedModel, name: str) -> AbstractContextManager[None]:
 @contextmanager
 def untouched(model: AdaptedModel) -> Iterator[None]:
     """A context after which adapter, gradients and mode are bit-identical to before, even after an
-    error.
-
-    Base weights are not restored: whoever changes them does that.
-    """
+    error. Base weights are not restored: whoever changes them does that."""
     parameters, training = model.parameters, model.network.training
     before = [(parameter.detach().clone(), parameter.grad) for parameter in parameters]
     try:
@@ -85,10 +78,8 @@ def sides_by_tier(
     facts: Sequence[Fact], records: Sequence[Any], names: Sequence[str] = (*BOTH_MODELS, "control")
 ) -> Iterator[tuple[str, int, list[list]]]:
     """Tier, number of facts, and the values of each side for them, without those that are None.
-
-    records: a record per fact. names: of its fields, the sides; by default the original, the
-    unlearned model and wrong answers.
-    """
+    records: one a fact. names: of its fields, the sides; by default the original, the unlearned
+    model and wrong answers."""
     by_id = {record.id: record for record in records}
     for tier, members in in_tiers(facts).items():
         sides = [[getattr(by_id[fact.id], side) for fact in members] for side in names]
@@ -96,28 +87,20 @@ def sides_by_tier(
 
 
 def in_tiers(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
-    """Tier -> its facts, first "all" with all of them; without empty tiers. A fact without a score
-    is in no tier."""
-    tiers = {
-        tier: [fact for fact in facts if tier in ("all", fact.tier)] for tier in ("all", *TIERS)
-    }
+    """Tier -> its facts, if any, "all" first. A fact without a score is in no tier of its own."""
+    named = ("all", *TIERS)
+    tiers = {tier: [fact for fact in facts if tier in ("all", fact.tier)] for tier in named}
     return {tier: members for tier, members in tiers.items() if members}
 
 
 def check(model: AdaptedModel, facts: Sequence[Fact]) -> None:
-    """Checks that there are facts, and that the model is not broken: it would pass for one that has
-    forgotten.
-
-    Raises:
-        DataError: there is no fact.
-        RunError: a weight of the adapter is not finite.
-    """
+    """Checks that there are facts, and that the model is not broken, or it would pass for one that
+    has forgotten. Raises DataError: there is no fact. RunError: a weight is not finite."""
     if not facts:
         raise DataError("There is no fact to probe.", "Choose at least one.")
     if not all(parameter.isfinite().all() for parameter in model.parameters):
-        raise RunError(
-            "The adapter holds weights that are not finite.", "Probe an earlier epoch of the run."
-        )
+        fix = "Probe an earlier epoch of the run."
+        raise RunError("The adapter holds weights that are not finite.", fix)
 
 
 def within(progress: Progress, doing: str) -> Progress:
@@ -128,8 +111,7 @@ def within(progress: Progress, doing: str) -> Progress:
 def recall_by_form(
     model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress
 ) -> Recall:
-    """Form -> fact id -> recall, for each fact's trained question and its first rewording, if it
-    has one."""
+    """Form -> fact id -> recall, for each fact's question and its first rewording, if any."""
     reworded = [replace(fact, question=fact.paraphrases[0]) for fact in facts if fact.paraphrases]
     return {
         DIRECT: recall_by_fact(model, facts, max_new_tokens, progress, known_recall),
@@ -138,29 +120,18 @@ def recall_by_form(
 
 
 def came_back(
-    facts: Sequence[Fact],
-    before: dict[str, float],
-    after: dict[str, float],
-    control: dict[str, float] | None = None,
+    facts: Sequence[Fact], before: Scores, after: Scores, control: Scores | None = None
 ) -> tuple[str, ...]:
-    """Ids of the facts that were not answered before, are answered after, and are not in the
-    control."""
-    return tuple(
-        fact.id
-        for fact in facts
-        if before[fact.id] < KNOWN_FROM <= after[fact.id]
-        and (control is None or control[fact.id] < KNOWN_FROM)
-    )
+    """Ids of the facts not answered before, answered after, and not in the control."""
+    gained = [fact.id for fact in facts if before[fact.id] < KNOWN_FROM <= after[fact.id]]
+    return tuple(name for name in gained if control is None or control[name] < KNOWN_FROM)
 
 
 def check_logits(logits: Tensor) -> None:
-    """Raises RunError if a logit is NaN: no comparison with NaN is true, so every token would have
-    rank 1."""
+    """Raises RunError: a logit is NaN, with which no comparison is true: all would have rank 1."""
     if logits.isnan().any():
-        raise RunError(
-            "The model's logits are not numbers: it is destroyed.",
-            "Probe an earlier epoch of the run.",
-        )
+        fix = "Probe an earlier epoch of the run."
+        raise RunError("The model's logits are not numbers: it is destroyed.", fix)
 
 
 def openings(model: AdaptedModel, facts: Sequence[Fact]) -> list[Row]:
@@ -171,12 +142,9 @@ def openings(model: AdaptedModel, facts: Sequence[Fact]) -> list[Row]:
 
 def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | None]:
     """A wrong answer for each fact: the facts' own answers, exchanged among subjects of the same
-    relation.
-
-    So wrong answers are as common among the facts as right ones. Where no exchange is possible, it
-    is another answer of the relation in the pool; None if all of those are right. Every answer that
-    the pool has for a subject is right. Case and white space are ignored.
-    """
+    relation, so that wrong answers are as common as right ones. Where no exchange is possible,
+    another answer of the relation in the pool; None if all of those are right. Every answer that
+    the pool has for a subject is right. Case and white space are ignored."""
     rng = random.Random(seed)
     right: dict[str, set[str]] = defaultdict(set)
     answers: dict[str, dict[str, str]] = defaultdict(dict)
@@ -185,15 +153,13 @@ def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> lis
         answers[fact.relation].setdefault(normalized(fact.answer), fact.answer)
     given: list[str | None] = [None] * len(facts)
     for members in _by_relation(facts, rng):
-        # in a list sorted by answer, a rotation by the most frequent answer's count changes every
-        # answer, if possible
+        # sorted by answer, a rotation by the most frequent answer's count changes every answer
         turn = max(len(same) for same in members)
         order = [i for same in members for i in same]
         for i, other in zip(order, order[turn:] + order[:turn]):
             fact = facts[i]
-            known = (right[normalized(fact.subject)] if fact.subject else set()) | set(
-                map(normalized, fact.answers)
-            )
+            known = set(map(normalized, fact.answers))
+            known |= right[normalized(fact.subject)] if fact.subject else set()
             wrong = [answer for key, answer in answers[fact.relation].items() if key not in known]
             if normalized(facts[other].answer) not in known:
                 given[i] = facts[other].answer
@@ -203,8 +169,7 @@ def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> lis
 
 
 def _by_relation(facts: Sequence[Fact], rng: random.Random) -> list[list[list[int]]]:
-    """Indices of the facts, by relation and by answer; the answers of a relation come in random
-    order."""
+    """Indices of the facts by relation, and by answer in random order."""
     relations: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for i, fact in enumerate(facts):
         relations[fact.relation][normalized(fact.answer)].append(i)

@@ -1,8 +1,5 @@
-"""The recovery probes by name: their cost, running one on a run's facts, and which facts they
-brought back.
-
-Loads no torch until a probe is run.
-"""
+"""The recovery probes by name: their cost, running one on a run's facts, what they brought back. No
+torch until a probe is run."""
 
 from __future__ import annotations
 
@@ -53,27 +50,21 @@ def recover(
     progress: Progress,
     world: str = "",
 ) -> dict:
-    """The result of a probe on at most `PER_TIER` facts per tier, as JSON values.
-
-    world: the name of the original model, whose oracle is a control where it is a shipped one.
-
-    Raises:
-        ConfigError: there is no such probe.
-        AdaPopError: raised by the probe.
-    """
+    """The result of a probe on at most `PER_TIER` facts per tier, as JSON values. world: the name
+    of the original model, whose oracle is a control where it is a shipped one. Raises ConfigError:
+    there is no such probe. AdaPopError: as the probe."""
     from adapop.probes.oracle import oracle_of
     from adapop.probes.recovery import lens, patch, quantise, relearn, sampling, two_hop
 
     forget, retain = evenly(facts.forget, PER_TIER), evenly(facts.retain, PER_TIER)
+    asked, unrelated = (max_new_tokens, progress), {"unrelated": facts.utility}
     probes = {
-        "relearn": lambda: relearn.relearn(
-            model, forget, max_new_tokens, progress, unrelated=facts.utility
-        ),
-        "quantise": lambda: quantise.quantise(model, forget, retain, max_new_tokens, progress),
-        "sampling": lambda: sampling.sample(model, forget, max_new_tokens, progress),
+        "relearn": lambda: relearn.relearn(model, forget, *asked, **unrelated),
+        "quantise": lambda: quantise.quantise(model, forget, retain, *asked),
+        "sampling": lambda: sampling.sample(model, forget, *asked),
         "lens": lambda: lens.lens(model, forget, progress),
         "patch": lambda: patch.patch(model, forget, progress, oracle=oracle_of(world, facts)),
-        "two-hop": lambda: two_hop.two_hop(model, forget, max_new_tokens, progress),
+        "two-hop": lambda: two_hop.two_hop(model, forget, *asked),
     }
     if name not in probes:
         raise ConfigError(f"There is no recovery probe {name!r}.", f"Choose {', '.join(RECOVERY)}.")

@@ -12,6 +12,7 @@ the layers, so each model has its own forward pass.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean, median
 
 import torch
@@ -30,10 +31,8 @@ ROWS = 64  # per forward pass, which keeps the hidden states of every layer and 
 
 @dataclass(frozen=True)
 class LensFact:
-    """One fact's ranks of the answer's first token after each layer; 1 is the best rank.
-
-    control: ranks of a wrong answer in the unlearned model; None where the facts have none.
-    """
+    """One fact's ranks of the answer's first token after each layer; 1 is the best rank. control:
+    ranks of a wrong answer in the unlearned model; None where the facts have none."""
 
     id: str
     original: tuple[int, ...]
@@ -46,8 +45,7 @@ class LensRow:
     """One layer, counted from 1, and the facts of a tier of scores, or of "all".
 
     original, unlearned: share of facts whose answer has rank 1 there, [0, 1]. *_rank: median rank.
-    control, control_rank: of a wrong answer in the unlearned model; None where no fact has one.
-    """
+    control, control_rank: of a wrong answer in the unlearned model; None where no fact has one."""
 
     tier: str
     layer: int
@@ -78,9 +76,8 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
     started = time.monotonic()
     wrong = base.wrong_answers(facts, facts, seed)
     others = base.with_answers(facts, wrong)
-    (original, _), (unlearned, control) = base.each_model(
-        model, progress, lambda part: _ranks(model, facts, others, part)
-    )
+    ranks = partial(_ranks, model, facts, others)
+    (original, _), (unlearned, control) = base.each_model(model, progress, ranks)
     by_fact = tuple(
         LensFact(fact.id, tuple(before), tuple(after), None if answer is None else tuple(instead))
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
@@ -91,19 +88,14 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
 
 def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
     """The final norm and the output head, as found in models built like Llama, Qwen or Gemma.
-
-    Raises:
-        ModelError: the decoder has nothing called `norm`, or the model has no output embeddings.
-    """
+    Raises ModelError: the decoder has no `norm`, or the model no output embeddings."""
     network = model.network.get_base_model()
     norm, head = getattr(network.get_decoder(), "norm", None), network.get_output_embeddings()
     if norm is None or head is None:
         missing = "final norm" if norm is None else "output head"
-        raise ModelError(
-            f"The lens finds no {missing} in this model ({type(network).__name__}).",
-            "It reads models that are built like Llama, Qwen or Gemma; the other probes work "
-            "without it.",
-        )
+        reason = f"The lens finds no {missing} in this model ({type(network).__name__})."
+        fix = "It reads models that are built like Llama, Qwen or Gemma"
+        raise ModelError(reason, f"{fix}; the other probes work without it.")
     return norm, head
 
 
@@ -111,13 +103,11 @@ def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
 def _ranks(
     model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
 ) -> list[list[list[int]]]:
-    """Ranks of the first answer tokens of `facts`, and of `others`, after each layer: two of
-    [facts, L].
+    """Ranks of the first answer tokens of `facts` and `others` after each layer, [facts, L] each.
 
     Those of the last layer come from the model's own logits: transformers has already applied the
     norm to the last entry of `hidden_states`, and the logits include changes that some models make
-    (Gemma's soft cap).
-    """
+    (Gemma's soft cap)."""
     norm, head = norm_and_head(model)
     rows = [base.openings(model, answered) for answered in (facts, others)]
     both: tuple[list[Tensor], list[Tensor]] = ([], [])

@@ -41,8 +41,7 @@ class PatchedFact:
     unlearned: in the unlearned model with the original's states. original: in the original with the
     unlearned ones. control: a wrong answer, as `unlearned`; None where the facts have none. never:
     in the unlearned model with the oracle's states; without an oracle as `unlearned` where the
-    original does not answer itself, else None.
-    """
+    original does not answer itself, else None."""
 
     id: str
     unlearned: tuple[bool, ...]
@@ -85,16 +84,12 @@ def patch(
     oracle: AdaptedModel | None = None,
 ) -> Patched:
     """How much of the answers returns with the original's states, layer by layer, and how much is
-    lost the other way. oracle: a model of the same shape that never read the facts.
-
-    Raises:
-        ModelError: the model keeps its blocks in no list.
-    """
+    lost the other way. oracle: a model of the same shape that never read the facts. Raises
+    ModelError: the model keeps its blocks in no list."""
     base.check(model, facts)
     if not model.blocks:
-        raise ModelError(
-            "Patching finds no list of blocks in this model.", "The other probes work without it."
-        )
+        fix = "The other probes work without it."
+        raise ModelError("Patching finds no list of blocks in this model.", fix)
     started, wrong = time.monotonic(), base.wrong_answers(facts, facts, seed)
     rows = [base.openings(model, answered) for answered in (facts, base.with_answers(facts, wrong))]
     columns: tuple[list, list, list] = [], [], []
@@ -107,42 +102,32 @@ def patch(
             states = {name: _states(model, name, batch) for name in base.BOTH_MODELS}
             into_unlearned = _likeliest(model, "unlearned", batch, states["original"])
             into_original = _likeliest(model, "original", batch, states["unlearned"])
-            for column, likeliest, target in zip(
-                columns,
-                (into_unlearned, into_original, into_unlearned),
-                (batch.target, batch.target, other.target),
-            ):
+            placed = into_unlearned, into_original, into_unlearned
+            targets = batch.target, batch.target, other.target
+            for column, likeliest, target in zip(columns, placed, targets):
                 column += (likeliest == target.unsqueeze(1)).tolist()
             if oracle:
-                read = [
-                    state.to(states["original"][0]) for state in _states(oracle, "original", batch)
-                ]
+                device = states["original"][0]
+                read = [state.to(device) for state in _states(oracle, "original", batch)]
                 likeliest = _likeliest(model, "unlearned", batch, read)
                 never += (likeliest == batch.target.unsqueeze(1)).tolist()
     if not oracle:
         never = [None if out[0] else into for into, out, _ in zip(*columns)]
-    by_fact = tuple(
-        PatchedFact(
-            fact.id,
-            tuple(into),
-            tuple(out),
-            None if answer is None else tuple(instead),
-            None if unread is None else tuple(unread),
-        )
-        for fact, into, out, instead, answer, unread in zip(facts, *columns, wrong, never)
-    )
-    kind = ORACLE if oracle else UNKNOWN
-    return Patched(
-        _rows(facts, by_fact), by_fact, len(model.blocks), kind, time.monotonic() - started
-    )
+    by_fact = []
+    for fact, into, out, instead, answer, unread in zip(facts, *columns, wrong, never):
+        control = None if answer is None else tuple(instead)
+        unknown = None if unread is None else tuple(unread)
+        by_fact.append(PatchedFact(fact.id, tuple(into), tuple(out), control, unknown))
+    kind, layers = ORACLE if oracle else UNKNOWN, len(model.blocks)
+    seconds = time.monotonic() - started
+    return Patched(_rows(facts, by_fact), tuple(by_fact), layers, kind, seconds)
 
 
 @torch.no_grad()
 def still_read(original: AdaptedModel, model: AdaptedModel, facts: Sequence[Fact]) -> list[float]:
     """Of each fact the share of layers whose states, taken from a model of the same shape as it is
-    now, let the original say the answer, [0, 1]: 1 where the model keeps it to the end, 0 where it
-    is gone after the first layer. As gnueaj's unlearning depth score (arXiv 2605.24614), but by
-    what is likeliest."""
+    now, let the original say the answer, [0, 1]: 1 where the model keeps it to the end. As gnueaj's
+    unlearning depth score (arXiv 2605.24614), but by what is likeliest."""
     shares: list[float] = []
     for network in (original.network, model.network):
         network.eval()
@@ -164,8 +149,8 @@ def _states(model: AdaptedModel, name: str, batch: AnswerTokens) -> list[Tensor]
 def _likeliest(
     model: AdaptedModel, name: str, batch: AnswerTokens, states: Sequence[Tensor]
 ) -> Tensor:
-    """The likeliest first token of each row of one of both models with no states put in, and with
-    those of each block in turn, [B, layers + 1]."""
+    """The likeliest first token of each row of a model with no states put in, and with those of
+    each block in turn, [B, layers + 1]."""
     columns = []
     with base.as_model(model, name):
         for layer in range(len(states) + 1):

@@ -35,8 +35,7 @@ class QuantiseRow:
     """Mean recall of a group and tier's trained questions, [0, 1], before and after rounding.
 
     group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8. facts:
-    their number.
-    """
+    their number."""
 
     group: str
     tier: str
@@ -50,11 +49,8 @@ class QuantiseRow:
 
 @dataclass(frozen=True)
 class Quantised:
-    """The result of rounding.
-
-    returned: ids of forgotten facts that came back with some number of bits. layers: number of
-    linear layers that were rounded. weights: number of weights in them.
-    """
+    """The result of rounding. returned: ids of forgotten facts that came back with some number of
+    bits. layers: number of linear layers that were rounded. weights: number of weights in them."""
 
     rows: tuple[QuantiseRow, ...]
     returned: tuple[str, ...]
@@ -71,12 +67,9 @@ def quantise(
     progress: Progress,
     bits: Sequence[int] = BITS,
 ) -> Quantised:
-    """Both models' recall with their own and with rounded weights. The weights are restored.
-
-    Raises:
-        ConfigError: fewer than 2 bits, or more than 8.
-        ModelError: the model has no linear layers, or the adapter is on other layers as well.
-    """
+    """Both models' recall with their own and with rounded weights. The weights are restored. Raises
+    ConfigError: fewer than 2 bits, or more than 8. ModelError: the model has no linear layers, or
+    the adapter is on other layers as well."""
     base.check(model, forget)
     if bad := [width for width in bits if not 2 <= width <= 8]:
         raise ConfigError(f"Weights cannot be rounded to {bad[0]} bits here.", "Use 2 to 8 bits.")
@@ -85,47 +78,37 @@ def quantise(
     recall: dict[tuple[str, int | None], base.Recall] = {}
     parts = list(product((None, *bits), base.BOTH_MODELS))
     for part, (width, name) in enumerate(parts, start=1):
-        form = (
-            rounded_weights(model, width, merged=name == "unlearned")
-            if width
-            else base.as_model(model, name)
-        )
-        doing = (
-            f"{name.capitalize()} model, {f'{width} bits' if width else 'as it is'} ({part} "
-            f"of {len(parts)})"
-        )
+        form = base.as_model(model, name)
+        if width:
+            form = rounded_weights(model, width, merged=name == "unlearned")
+        weights = f"{width} bits" if width else "as it is"
+        doing = f"{name.capitalize()} model, {weights} ({part} of {len(parts)})"
+        within = base.within(progress, doing)
         with base.untouched(model), form:
             recall[name, width] = {
-                group: recall_by_fact(model, facts, max_new_tokens, base.within(progress, doing))
+                group: recall_by_fact(model, facts, max_new_tokens, within)
                 for group, facts in groups.items()
             }
-    rows = tuple(
-        row
-        for width in bits
-        for group, facts in groups.items()
-        for row in _rows(group, facts, width, recall)
-    )
-    weights = sum(layer.weight.numel() for layer, _ in layers)
-    unlearned = {width: recall["unlearned", width]["forget"] for width in (None, *bits)}
-    returned = {
-        name for width in bits for name in base.came_back(forget, unlearned[None], unlearned[width])
-    }
-    return Quantised(
-        rows, tuple(sorted(returned)), len(layers), weights, time.monotonic() - started
-    )
+    rows: list[QuantiseRow] = []
+    for width, (group, facts) in product(bits, groups.items()):
+        rows += _rows(group, facts, width, recall)
+    count = sum(layer.weight.numel() for layer, _ in layers)
+    before, returned = recall["unlearned", None]["forget"], set()
+    for width in bits:
+        returned |= {*base.came_back(forget, before, recall["unlearned", width]["forget"])}
+    seconds = time.monotonic() - started
+    return Quantised(tuple(rows), tuple(sorted(returned)), len(layers), count, seconds)
 
 
 def quantise_cost(
     forget: Sequence[Fact], retain: Sequence[Fact], bits: Sequence[int] = BITS
 ) -> base.Cost:
-    """The cost of quantising: both models answer every question unrounded and with each number of
-    bits."""
+    """The cost: both models answer every question unrounded and with each number of bits."""
     return base.Cost(answers=2 * (1 + len(bits)) * (len(forget) + len(retain)))
 
 
 def rounded(weight: Tensor, bits: int) -> Tensor:
-    """A weight matrix [out, in] with each row rounded to its nearest steps, symmetric about zero,
-    in float32."""
+    """A weight matrix [out, in], each row rounded to steps symmetric about zero, in float32."""
     steps = 2 ** (bits - 1) - 1
     weight = weight.float()
     step = weight.abs().amax(dim=1, keepdim=True) / steps
@@ -135,13 +118,10 @@ def rounded(weight: Tensor, bits: int) -> Tensor:
 
 @contextmanager
 def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[None]:
-    """A context in which the linear layers have rounded weights. merged: whether the adapter is
-    merged in.
+    """A context in which the linear layers have rounded weights. merged: with the adapter in them.
 
     Rounding is in float32, the result in the model's own precision. Each layer gets a new tensor
-    and afterwards its own one back, so the weights are restored exactly; meanwhile they take twice
-    the memory.
-    """
+    and afterwards its own back, so the weights are restored exactly, and take twice the memory."""
     layers = _linear_layers(model)
     weights = [layer.weight.data for layer, _ in layers]
     # they are of other weights than those it has meanwhile
@@ -151,14 +131,10 @@ def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[No
             for layer, adapted in layers:
                 weight = layer.weight.float()
                 if merged and adapted is not None:
-                    weight = weight + sum(
-                        adapted.get_delta_weight(name).float() for name in adapted.active_adapters
-                    )
-                by_output = (
-                    rounded(weight.T, bits).T
-                    if isinstance(layer, Conv1D)
-                    else rounded(weight, bits)
-                )
+                    names = adapted.active_adapters
+                    weight = weight + sum(adapted.get_delta_weight(one).float() for one in names)
+                turned = isinstance(layer, Conv1D)
+                by_output = rounded(weight.T, bits).T if turned else rounded(weight, bits)
                 layer.weight.data = by_output.to(layer.weight.dtype)
         with model.original():  # the adapter must not be added a second time
             yield
@@ -172,11 +148,10 @@ def _rows(
     group: str, facts: Sequence[Fact], bits: int, recall: dict[tuple[str, int | None], base.Recall]
 ) -> Iterator[QuantiseRow]:
     for tier, members in base.in_tiers(facts).items():
-        means = {
-            name + suffix: fmean(recall[name, width][group][fact.id] for fact in members)
-            for name in base.BOTH_MODELS
-            for suffix, width in (("", None), ("_rounded", bits))
-        }
+        means = {}
+        for name, (suffix, width) in product(base.BOTH_MODELS, (("", None), ("_rounded", bits))):
+            values = recall[name, width][group]
+            means[name + suffix] = fmean(values[fact.id] for fact in members)
         yield QuantiseRow(group, tier, bits, len(members), **means)
 
 
@@ -184,31 +159,22 @@ def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear | Conv1D, nn.Mod
     """Every linear layer of the base model except the output head, with peft's layer around it, if
     any. Those of GPT-2 are called Conv1D, and their weights are [in, out]."""
     head = model.network.get_base_model().get_output_embeddings()
-    around = {
-        module.get_base_layer(): module
-        for module in model.network.modules()
-        if hasattr(module, "get_delta_weight")
-    }
-    layers = [
-        (module, around.get(module))
-        for name, module in model.network.named_modules()
-        if isinstance(module, (nn.Linear, Conv1D))
-        and "lora_" not in name
-        and (head is None or module.weight is not head.weight)
-    ]
+    modules = dict(model.network.named_modules())
+    adapted = [module for module in modules.values() if hasattr(module, "get_delta_weight")]
+    around = {module.get_base_layer(): module for module in adapted}
+    own = [module for name, module in modules.items() if "lora_" not in name]
+    linear = [module for module in own if isinstance(module, (nn.Linear, Conv1D))]
+    kept = [one for one in linear if head is None or one.weight is not head.weight]
+    layers = [(module, around.get(module)) for module in kept]
     if any(not layer.weight.is_floating_point() for layer, _ in layers):
-        raise ModelError(
-            "The model's weights are rounded already: it was loaded in 4 bits.",
-            "Use another probe.",
-        )
+        fix = "Use another probe."
+        raise ModelError("The model's weights are rounded already: it was loaded in 4 bits.", fix)
     if not layers:
-        raise ModelError(
-            "The model has no linear layers that could be rounded.", "Use another model."
-        )
+        fix = "Use another model."
+        raise ModelError("The model has no linear layers that could be rounded.", fix)
     if others := around.keys() - {layer for layer, _ in layers}:
         kinds = ", ".join(sorted({type(layer).__name__ for layer in others}))
-        raise ModelError(
-            f"The adapter is also on layers that are not rounded ({kinds}, or the output head).",
-            "Rounding needs an adapter on linear layers only.",
-        )
+        other = f"{kinds}, or the output head"
+        reason = f"The adapter is also on layers that are not rounded ({other})."
+        raise ModelError(reason, "Rounding needs an adapter on linear layers only.")
     return layers

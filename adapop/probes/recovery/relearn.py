@@ -32,8 +32,7 @@ from adapop.probes.recovery import base
 from adapop.progress import Progress
 
 COUNT, STEPS = 16, 10
-# on the sandbox (WGA and AdaPop, seed 0): true facts are learnt in 10 steps, and invented ones
-# still do little damage
+# on the sandbox (WGA, AdaPop, seed 0) true facts are learnt in 10 steps, invented ones do no damage
 LEARNING_RATE = 5e-4
 MICRO_BATCH = 16
 CLIP = 1.0
@@ -46,8 +45,7 @@ class RelearnRow:
 
     before: of the unlearned model. after: when it was trained on some of the other facts. control:
     when it was trained on invented facts instead. unrelated: on questions that have nothing to do
-    with them; None where there were none.
-    """
+    with them; None where there were none."""
 
     tier: str
     form: str
@@ -59,8 +57,7 @@ class RelearnRow:
 
     @property
     def hidden(self) -> float:
-        """What true facts brought back beyond both others: hidden, not erased. A lower bound;
-        negative is damage."""
+        """What true facts brought back beyond both others: hidden. A lower bound, or damage."""
         return self.after - max(self.before, self.control)
 
 
@@ -70,8 +67,7 @@ class Relearned:
 
     returned: ids of the facts not trained on that came back, asked directly, and not under the
     control. trained: ids of the facts trained on. nll: their mean -log p after the last step, nats
-    per answer token: whether they were learnt. nll_control: the same for the invented facts.
-    """
+    per answer token: whether they were learnt. nll_control: the same for the invented facts."""
 
     rows: tuple[RelearnRow, ...]
     returned: tuple[str, ...]
@@ -100,17 +96,12 @@ def relearn(
 
     AdamW without weight decay at a constant rate; every step uses all facts trained on, the loss is
     the mean nll of their answers' content tokens, and gradients are clipped to norm 1. Facts with
-    the same question as one trained on, or the same subject and answer, are not measured.
-
-    Raises:
-        DataError: too few facts have a wrong answer of the same relation, or none is left to ask.
-        ConfigError: count, steps or learning_rate is not above 0.
-    """
+    the same question as one trained on, or the same subject and answer, are not measured. Raises
+    DataError: too few facts have a wrong answer of the same relation, or none is left to ask.
+    ConfigError: count, steps or learning_rate is not above 0."""
     if min(count, steps) < 1 or not learning_rate > 0:
-        raise ConfigError(
-            f"Relearning cannot train on {count} facts for {steps} steps at rate {learning_rate}.",
-            "All three must be above 0.",
-        )
+        what = f"{count} facts for {steps} steps at rate {learning_rate}"
+        raise ConfigError(f"Relearning cannot train on {what}.", "All three must be above 0.")
     base.check(model, facts)
     started = time.monotonic()
     taught, others = split(facts, count, seed)
@@ -146,40 +137,35 @@ def relearn_cost(
 ) -> base.Cost:
     """The cost: other facts are asked, in up to two forms, before and after each training."""
     forms = fmean(2 if fact.paraphrases else 1 for fact in facts) if facts else 0
-    trained = 2 + unrelated
-    return base.Cost(
-        answers=round((trained + 1) * max(0, len(facts) - count) * forms), steps=trained * steps
-    )
+    trained, others = 2 + unrelated, max(0, len(facts) - count)
+    return base.Cost(answers=round((trained + 1) * others * forms), steps=trained * steps)
 
 
 def split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
-    """Facts to train on, taken from the tiers in turn, and the others. Those without a wrong answer
-    are not taken."""
-    rng = random.Random(seed)
-    able = [
-        fact
-        for fact, wrong in zip(facts, base.wrong_answers(facts, facts, seed))
-        if wrong is not None
-    ]
+    """Facts to train on, from the tiers in turn, of those with a wrong answer; and the others."""
+    rng, wrong = random.Random(seed), base.wrong_answers(facts, facts, seed)
+    able = [fact for fact, answer in zip(facts, wrong) if answer is not None]
     tiers: dict[str, list[Fact]] = defaultdict(list)
     for fact in rng.sample(able, len(able)):
         tiers[fact.tier].append(fact)
     in_turn = chain.from_iterable(zip_longest(*(tiers[tier] for tier in sorted(tiers))))
     taught = [fact for fact in in_turn if fact is not None][:count]
     questions = {normalized(fact.question) for fact in taught}
-    pairs = {(normalized(fact.subject), normalized(fact.answer)) for fact in taught if fact.subject}
+    pairs = {_subject_and_answer(fact) for fact in taught if fact.subject}
     others = [fact for fact in facts if normalized(fact.question) not in questions]
-    others = [
-        fact for fact in others if (normalized(fact.subject), normalized(fact.answer)) not in pairs
-    ]
+    others = [fact for fact in others if _subject_and_answer(fact) not in pairs]
     if len(taught) < count or not others:
+        usable = f"{len(able)} of these {len(facts)} can be trained on"
         raise DataError(
-            f"Relearning trains on {count} facts and asks for others, but {len(able)} of these "
-            f"{len(facts)} can be "
-            "trained on: those that share their relation with a fact that has another answer.",
+            f"Relearning trains on {count} facts and asks for others, but {usable}: those that "
+            "share their relation with a fact that has another answer.",
             "Use more facts, or train on fewer.",
         )
     return taught, others
+
+
+def _subject_and_answer(fact: Fact) -> tuple[str, str]:
+    return normalized(fact.subject), normalized(fact.answer)
 
 
 def teach(
@@ -201,9 +187,8 @@ def teach(
         optimizer.step()
     model.network.eval()
     with torch.no_grad():
-        return _finite(
-            sum(model.score(batch).nll.sum().item() for batch in batches) / tokens, "loss"
-        )
+        nll = sum(model.score(batch).nll.sum().item() for batch in batches) / tokens
+        return _finite(nll, "loss")
 
 
 def _finite(value: float, name: str) -> float:
@@ -215,9 +200,8 @@ def _finite(value: float, name: str) -> float:
 def _rows(others: Sequence[Fact], *measured: base.Recall) -> tuple[RelearnRow, ...]:
     rows = []
     for form in measured[0]:
-        for tier, members in base.in_tiers(
-            [fact for fact in others if fact.id in measured[0][form]]
-        ).items():
+        asked = [fact for fact in others if fact.id in measured[0][form]]
+        for tier, members in base.in_tiers(asked).items():
             means = [fmean(recall[form][fact.id] for fact in members) for recall in measured]
             rows.append(RelearnRow(tier, form, len(members), *means))
     return tuple(rows)

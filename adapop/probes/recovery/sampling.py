@@ -54,8 +54,7 @@ class SampledRow:
     """Share of the facts of a tier, or of "all", [0, 1], whose answer is found in one place: "16
     samples" or "top 5".
 
-    control: the share for a wrong answer in the unlearned model; None where no fact has one.
-    """
+    control: the share for a wrong answer in the unlearned model; None where no fact has one."""
 
     tier: str
     place: str
@@ -70,9 +69,7 @@ class Sampled:
     """The result of sampling.
 
     returned: ids of the facts whose answer the unlearned model draws at least twice, and more often
-    than the wrong one. samples: their number per fact. temperature: of the softmax, without top-k
-    or top-p.
-    """
+    than the wrong one. samples: of each fact. temperature: of the softmax, no top-k or top-p."""
 
     rows: tuple[SampledRow, ...]
     returned: tuple[str, ...]
@@ -91,22 +88,15 @@ def sample(
     temperature: float = TEMPERATURE,
     seed: int = 0,
 ) -> Sampled:
-    """How often both models sample the answer to each trained question, and the rank of its first
-    token.
+    """How often both models sample the answer to each trained question, and its first token's rank.
 
     An answer is found in a sample with all its words in order (ROUGE-L recall 1): among many
     samples, partial matches are too easy. Both models use the same random numbers; the caller's
-    random state is not changed.
-
-    Raises:
-        ConfigError: no samples, or a temperature that is not above 0.
-    """
+    random state is not changed. Raises ConfigError: samples or temperature are not above 0."""
     base.check(model, facts)
     if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):
-        raise ConfigError(
-            f"{samples} samples at temperature {temperature} cannot be drawn.",
-            "Both must be above 0.",
-        )
+        fix = "Both must be above 0."
+        raise ConfigError(f"{samples} samples at temperature {temperature} cannot be drawn.", fix)
     started = time.monotonic()
     wrong = base.wrong_answers(facts, facts, seed)
     others = base.with_answers(facts, wrong)
@@ -121,19 +111,12 @@ def sample(
         SampledFact(fact.id, before, after, None if answer is None else instead)
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
     )
-    returned = tuple(
-        fact.id
-        for fact in by_fact
-        if fact.unlearned.samples > max(1, fact.control.samples if fact.control else 0)
-    )
-    return Sampled(
-        _rows(facts, by_fact, samples),
-        returned,
-        by_fact,
-        samples,
-        temperature,
-        time.monotonic() - started,
-    )
+    returned = []
+    for fact in by_fact:
+        drawn_wrong = fact.control.samples if fact.control else 0
+        returned += [fact.id] if fact.unlearned.samples > max(1, drawn_wrong) else []
+    rows, seconds = _rows(facts, by_fact, samples), time.monotonic() - started
+    return Sampled(rows, tuple(returned), by_fact, samples, temperature, seconds)
 
 
 def sampling_cost(facts: Sequence[Fact], samples: int = SAMPLES) -> base.Cost:
@@ -151,8 +134,7 @@ def _draw(
     seed: int,
     progress: Progress,
 ) -> list[list[str]]:
-    """The sampled replies for each fact. At most ROWS are sampled at once, but all of one fact
-    together."""
+    """The sampled replies for each fact, at most ROWS at once, but all of one fact together."""
     tokenizer, at_once, drawn = model.tokenizer, max(1, ROWS // samples), []
     model.network.eval()
     with torch.random.fork_rng(devices=model.gpus):
@@ -161,12 +143,8 @@ def _draw(
             progress.say(f"Drew for {start:,} of {len(facts):,} questions.")
             chosen = facts[start : start + at_once]
             prompts = [encode_prompt(tokenizer, fact.question, model.system) for fact in chosen]
-            how = {
-                "temperature": temperature,
-                "top_k": 0,
-                "top_p": 1.0,
-                "num_return_sequences": samples,
-            }
+            how = {"temperature": temperature, "top_k": 0, "top_p": 1.0}
+            how["num_return_sequences"] = samples
             pad = tokenizer.pad_token_id
             written = replies(model.network, prompts, max_new_tokens, pad, ends=model.ends, **how)
             texts = tokenizer.batch_decode(written, skip_special_tokens=True)
@@ -178,8 +156,7 @@ def _draw(
 def _first_ranks(
     model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
 ) -> tuple[list[int], list[int]]:
-    """Ranks of the first tokens of the answers of `facts`, and of those of `others`, to the same
-    questions."""
+    """Ranks of the first tokens of the answers of `facts`, and of `others`, to their questions."""
     right, wrong = base.openings(model, facts), base.openings(model, others)
     ranks: tuple[list[int], list[int]] = ([], [])
     model.network.eval()
@@ -207,10 +184,9 @@ def _rows(
 ) -> tuple[SampledRow, ...]:
     places = {f"{samples} samples": lambda one: one.samples > 0}
     places |= {f"top {top}": lambda one, top=top: one.rank <= top for top in TOPS}
-    return tuple(
-        SampledRow(
-            tier, place, count, *(fmean(map(is_in, side)) if side else None for side in sides)
-        )
-        for tier, count, sides in base.sides_by_tier(facts, by_fact)
-        for place, is_in in places.items()
-    )
+    rows = []
+    for tier, count, sides in base.sides_by_tier(facts, by_fact):
+        for place, is_in in places.items():
+            shares = (fmean(map(is_in, side)) if side else None for side in sides)
+            rows.append(SampledRow(tier, place, count, *shares))
+    return tuple(rows)

@@ -27,8 +27,7 @@ class TwoHopRow:
     """What the unlearned model answers of the chains that the original knows, of a tier or "all":
     shares, [0, 1].
 
-    direct: the facts themselves. unlearned: the two-hop questions. control: the second hops.
-    """
+    direct: the facts themselves. unlearned: the two-hop questions. control: the second hops."""
 
     tier: str
     form: str
@@ -61,27 +60,17 @@ def two_hop(
     fact brings a chain."""
     started, chains = time.monotonic(), chained(facts)
     if not chains:
-        raise DataError(
-            "No fact to forget brings a two-hop question.",
-            "Add the columns two_hop, two_hop_answer and second_hop to the facts.",
-        )
+        fix = "Add the columns two_hop, two_hop_answer and second_hop to the facts."
+        raise DataError("No fact to forget brings a two-hop question.", fix)
     check(model, chains)
-    forms = (
-        chains,
-        [
-            replace(fact, question=fact.two_hop, answer=fact.two_hop_answer, accepted=())
-            for fact in chains
-        ],
-        [
-            replace(fact, question=fact.second_hop, answer=fact.two_hop_answer, accepted=())
-            for fact in chains
-        ],
-    )
+    last = [replace(fact, answer=fact.two_hop_answer, accepted=()) for fact in chains]
+    two_hops = [replace(fact, question=fact.two_hop) for fact in last]
+    second_hops = [replace(fact, question=fact.second_hop) for fact in last]
+    forms = chains, two_hops, second_hops
 
     def recalls(telling: Progress) -> list[dict[str, float]]:
-        return [
-            recall_by_fact(model, form, max_new_tokens, telling, known_recall) for form in forms
-        ]
+        how = max_new_tokens, telling, known_recall
+        return [recall_by_fact(model, form, *how) for form in forms]
 
     original, unlearned = each_model(model, progress, recalls)
     known = [fact for fact in chains if all(recall[fact.id] >= KNOWN_FROM for recall in original)]

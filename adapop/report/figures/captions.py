@@ -17,7 +17,7 @@ from adapop.report.table import percent, points, ranged
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
 EVEN = "the even push"
 CHANCE = "which may be chance"
-# the gap is measured in all held-out rewordings, and nothing else is
+# the gap is measured in all held-out rewordings alone
 GAP, LEAD = "gap", "popular minus rare"
 MOST_NAMES = 4  # that a title lists
 TO_FORGET = "to forget"  # all facts to forget as one, where none has a tier
@@ -40,24 +40,17 @@ def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> 
     if known is not None and known.mean <= NEARLY_NONE:
         return f"{percent(known.mean)} was known before: nothing to forget"
     if popular is None or rare is None:
-        return (
-            ""
-            if every is None
-            else f"{percent(every.mean)} of the facts to forget are still answered"
-        )
-    against = f"{percent(popular.mean)} against {percent(rare.mean)}"
-    gap = difference(popular, rare)
+        share = every and percent(every.mean)
+        return f"{share} of the facts to forget are still answered" if share else ""
+    most, least, gap = percent(popular.mean), percent(rare.mean), difference(popular, rare)
     if max(popular.mean, rare.mean) <= NEARLY_NONE:
-        return (
-            f"Next to nothing is left: {percent(popular.mean)} of popular facts, "
-            f"{percent(rare.mean)} of rare ones"
-        )
+        return f"Next to nothing is left: {most} of popular facts, {least} of rare ones"
     if gap.low > 0:
-        return f"Popular facts survive: {against} of the rare"
+        return f"Popular facts survive: {most} against {least} of the rare"
     if gap.high < 0:
-        return f"Popular facts go first: {against} of the rare"
+        return f"Popular facts go first: {most} against {least} of the rare"
     doubt = "" if popular.mean == rare.mean else f", {CHANCE}"
-    return f"Popular {percent(popular.mean)}, rare {percent(rare.mean)} left{doubt}"
+    return f"Popular {most}, rare {least} left{doubt}"
 
 
 def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval]]) -> str:
@@ -69,7 +62,7 @@ def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval
         return f"Never known, so not lost: {_listed(never)}"
     if not lost:
         return f"{percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
-    # a loss that may be chance is told only where no other is beyond it
+    # a loss that may be chance is named only where no other is clear
     name = max(lost, key=lambda one: (lost[one].low > 0, lost[one].mean))
     if lost[name].mean < 0.005:
         if not never:
@@ -100,63 +93,48 @@ def strain(above: int, epochs: int, controller: str) -> str:
 
 def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:
     """How the loss moved from the first epoch's steps to the last's. Both: nats by line."""
-    moved = {
-        name: round(last[name] - first[name], 1)
-        for name in LOSSES
-        if name in first and name in last
-    }
+    both = [name for name in LOSSES if name in first and name in last]
+    moved = {name: round(last[name] - first[name], 1) for name in both}
     if not moved.keys() - {"retained"}:
         return ""
     parts = []
     for sign, names in groupby(moved, lambda name: (moved[name] > 0) - (moved[name] < 0)):
-        by = [
-            (f"by {abs(moved[name])} nats " if moved[name] else "") + f"for {LOSSES[name]}"
-            for name in names
-        ]
-        parts.append(f"{('did not move', 'rose', 'fell')[sign]} {', '.join(by)}")
+        by = {name: f"by {abs(moved[name])} nats " if sign else "" for name in names}
+        lines = ", ".join(f"{nats}for {LOSSES[name]}" for name, nats in by.items())
+        parts.append(f"{('did not move', 'rose', 'fell')[sign]} {lines}")
     return f"The loss {', and '.join(parts)}"
 
 
 def leak(cells: Sequence[Cell]) -> str:
-    """Which form gets most out of the unlearned model, beside the direct question. cells: of all
-    tiers, one a form."""
+    """Which form gets most out, beside the direct question. cells: of all tiers, one a form."""
     fair = [cell for cell in cells if cell.measurable and not cell.chance]
     if not fair:
         return ""
     worst = max(fair, key=lambda cell: cell.unlearned.recall.mean)
     direct = next((cell for cell in fair if cell.kind == DIRECT), None)
+    most = worst.unlearned.recall
+    share = f"{percent(most.mean)} of the answers"
     if direct is None or worst is direct:
-        return (
-            f"No way of asking gets more than {percent(worst.unlearned.recall.mean)} of the answers"
-        )
-    most, trained = (cell.unlearned.recall for cell in (worst, direct))
-    name = plain(worst.kind).capitalize()
-    sentence = (
-        f"“{name}” gets {percent(most.mean)} of the answers, the trained question "
-        f"{percent(trained.mean)}"
-    )
-    return sentence + _doubt(difference(most, trained))
+        return f"No way of asking gets more than {share}"
+    trained, name = direct.unlearned.recall, plain(worst.kind).capitalize()
+    doubt = _doubt(difference(most, trained))
+    return f"“{name}” gets {share}, the trained question {percent(trained.mean)}{doubt}"
 
 
 def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
     """How many facts of each tier still leak or are damaged. counts: of verdicts, by place."""
-    places = {place: numbers for place, numbers in counts.items() if sum(numbers.values())}
     bad = {}
-    for place, numbers in places.items():
-        total = sum(numbers.values())
-        bad[place] = wilson(
-            sum(count for name, count in numbers.items() if name not in GOOD) / total, total
-        )
+    for place, numbers in counts.items():
+        if total := sum(numbers.values()):
+            wrong = sum(count for name, count in numbers.items() if name not in GOOD)
+            bad[place] = wilson(wrong / total, total)
     if {"popular", "rare"} <= bad.keys():
         gap = difference(bad["popular"], bad["rare"])
         shares = percent(bad["popular"].mean), percent(bad["rare"].mean)
         return f"Not gone: {shares[0]} of popular and {shares[1]} of rare facts{_doubt(gap)}"
-    place = next(iter(bad), None)
-    return (
-        ""
-        if place is None
-        else f"{place.capitalize()}: something is wrong with {ranged(bad[place])}"
-    )
+    for place, share in bad.items():
+        return f"{place.capitalize()}: something is wrong with {ranged(share)}"
+    return ""
 
 
 def widest(gaps: Sequence[tuple[str, Interval]], where: str = "", what: str = GAP) -> str:
@@ -169,10 +147,8 @@ def widest(gaps: Sequence[tuple[str, Interval]], where: str = "", what: str = GA
     (narrow, least), (wide, most) = widths[0], widths[-1]
     if len(gaps) == 1:
         ((_, gap),) = gaps
-        side = "above" if gap.mean > 0 else "below"
-        return (
-            f"{where}{wide} leaves popular facts {points(gap.mean)} {side} rare ones{_doubt(gap)}"
-        )
+        width = f"{points(gap.mean)} {'above' if gap.mean > 0 else 'below'} rare ones"
+        return f"{where}{wide} leaves popular facts {width}{_doubt(gap)}"
     ends = f"{points(least.mean)} under {narrow}, {round(100 * most.mean)} under {wide}"
     if not apart(least, most):
         return _after(where, f"Nobody forgets clearly more evenly: {what} {ends}, {CHANCE}")
@@ -213,37 +189,29 @@ def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") 
     (forgets, left), (keeps, held) = _first(placed, 1, " left"), _first(placed, 2, sign=-1)
     if not forgets and not keeps:
         return _after(where, f"Nobody clearly forgets most ({left}) or keeps most ({held})")
-    forgetting = (
-        where
-        + (forgets or ("nobody" if where else "Nobody") + " clearly")
-        + f" forgets most ({left})"
-    )
+    nobody = "nobody clearly" if where else "Nobody clearly"
+    forgetting = f"{where}{forgets or nobody} forgets most ({left})"
     return f"{forgetting}; {keeps or 'nobody clearly'} keeps most ({held})"
 
 
 def _first(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> tuple[str, str]:
-    """Who is first in a share, empty where nobody can be told from the others, and its share with
-    who is too close to it, or the shares of all. at: of the share. word: behind it. sign: -1 where
-    the largest is first."""
+    """Who is clearly first in a share, else "", and its share with those too close to it, or the
+    shares of all. at: of the share. word: behind it. sign: -1 where the largest is first."""
     ordered = sorted(placed, key=lambda one: sign * one[at].mean)
     first, last = ordered[0], ordered[-1]
     near = [one[0] for one in ordered[1:] if not apart(one[at], first[at])]
     if len(near) == len(placed) - 1:
         shares = [percent(share) for share in sorted((first[at].mean, last[at].mean))]
         return "", " to ".join(dict.fromkeys(shares)) + word
-    return first[0], percent(first[at].mean) + word + (
-        f"; not clearly less: {_listed(near)}" if near else ""
-    )
+    doubt = f"; not clearly less: {_listed(near)}" if near else ""
+    return first[0], f"{percent(first[at].mean)}{word}{doubt}"
 
 
 def _listed(names: Sequence[str], joint: str = "and") -> str:
     """Names joined in a sentence, many shortened to a number. joint: before the last."""
-    names = [name.replace(",", "") for name in names]
-    named = (
-        [*names]
-        if len(names) <= MOST_NAMES
-        else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"]
-    )
+    named = [name.replace(",", "") for name in names]
+    if len(named) > MOST_NAMES:
+        named[MOST_NAMES - 1 :] = [f"{len(named) - MOST_NAMES + 1} more"]
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} {joint} {named[-1]}"
 
 
@@ -252,11 +220,8 @@ def spread(scores: Sequence[float], unknown: int) -> str:
     if not scores:
         return "No fact has a score yet" if unknown else ""
     low, high = min(scores), max(scores)
-    sentence = (
-        f"Popularity scores run from {number(low)} to {number(high)}"
-        if high > low
-        else f"Every score is {number(low)}"
-    )
+    sentence = f"Popularity scores run from {number(low)} to {number(high)}"
+    sentence = sentence if high > low else f"Every score is {number(low)}"
     return f"{sentence}; {unknown:,} facts have none" if unknown else sentence
 
 
@@ -271,8 +236,7 @@ def pushes(betas: Mapping[str, float]) -> str:
 
 
 def against_wga(betas: Mapping[str, float], confidence: float) -> str:
-    """How hard the two ends are pushed against WGA. betas: by name, the rarest first. confidence:
-    in both."""
+    """The push on both ends against WGA. betas: by name, rarest first. confidence: in both."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - 1) < 0.05 and abs(small - 1) < 0.05:
         return f"Every fact gets {EVEN}"
@@ -285,18 +249,13 @@ def against_wga(betas: Mapping[str, float], confidence: float) -> str:
 
 def _factor(times: float) -> str:
     """A ratio as text: "16 times", or "5 % of"."""
-    return (
-        f"{percent(times)} of"
-        if times < 0.995
-        else f"{times:,.0f} times"
-        if times >= 10
-        else f"{times:.2g} times"
-    )
+    if times < 0.995:
+        return f"{percent(times)} of"
+    return f"{times:,.0f} times" if times >= 10 else f"{times:.2g} times"
 
 
 def agreeing(same: int, apart: int) -> str:
     """How many facts two proxies put on the same side."""
-    every = same + apart
-    return (
-        f"The two agree on {percent(same / every)} of {number_of(every, 'fact')}" if every else ""
-    )
+    if not (every := same + apart):
+        return ""
+    return f"The two agree on {percent(same / every)} of {number_of(every, 'fact')}"

@@ -14,6 +14,7 @@ PIXELS = 320
 STATE_COLOR = {UNDER: look.ALARM, AS_NEVER_LEARNT: look.CALM, OVER: "#7c5cb8"}
 STATE_SYMBOL = {UNDER: "triangle-up", AS_NEVER_LEARNT: "circle", OVER: "triangle-down"}
 FURTHEST = 1e4  # times as likely as if never learnt: what is further is drawn at the edge
+HOVER = "%{customdata[0]}<br>p %{customdata[1]:.2g}, oracle %{customdata[2]:.2g}<extra></extra>"
 BESIDE = 0.02  # of its score, by which a fact is drawn beside others of the same score
 
 
@@ -34,29 +35,16 @@ def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: 
             mode="markers",
             marker=dict(color=color, symbol=STATE_SYMBOL[state], size=7, opacity=0.75),
             name=f"{state} ({len(members):,})",
-            customdata=[
-                [escape(titles[fact.id]), fact.unlearned, fact.oracle] for _, fact in members
-            ],
-            hovertemplate="%{customdata[0]}<br>p %{customdata[1]:.2g}, oracle "
-            "%{customdata[2]:.2g}<extra></extra>",
+            customdata=[[escape(titles[one.id]), one.unlearned, one.oracle] for _, one in members],
+            hovertemplate=HOVER,
         )
     if rows:
         centre = sqrt(rows[0].low * rows[0].high)
-        top = rows[0].high / centre
-        figure.add_hrect(
-            y0=rows[0].low / centre, y1=top, fillcolor=look.GRID, line_width=0, layer="below"
-        )
-        # `add_hrect` would put its own words at 10 to the power of `top`: of a log axis they take
-        # the logarithm
-        figure.add_annotation(
-            text="never learnt",
-            x=0,
-            xref="x domain",
-            y=log10(top),
-            xanchor="left",
-            yanchor="bottom",
-            showarrow=False,
-        )
+        low, top = rows[0].low / centre, rows[0].high / centre
+        figure.add_hrect(y0=low, y1=top, fillcolor=look.GRID, line_width=0, layer="below")
+        # an annotation on a log axis is placed by the logarithm; `add_hrect` places its own wrongly
+        edge = dict(xref="x domain", xanchor="left", yanchor="bottom", showarrow=False)
+        figure.add_annotation(text="never learnt", x=0, y=log10(top), **edge)
     figure.update_xaxes(title_text="popularity score", type="log", dtick=1)
     figure.update_yaxes(title_text="times as likely as if never learnt", type="log", dtick=1)
     return look.titled(figure, finding)

@@ -86,46 +86,41 @@ def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base
     names = list(dict.fromkeys(name for rows in panels.values() for name, _ in rows))
     figure = _row_panels(panels, names)
     for place, (title, rows) in enumerate(panels.items(), start=1):
-        figure.add_scatter(
-            x=[value.mean for _, value in rows],
-            y=[names.index(name) for name, _ in rows],
-            error_x=look.error_bars([value for _, value in rows], width=2),
-            mode="markers",
-            marker=dict(color=look.UNLEARNED, symbol="diamond", size=8),
-            name=title,
-            showlegend=False,
-            hovertemplate="%{x:+.2f}<extra></extra>",
-            row=1,
-            col=place,
-        )
-    figure.update_xaxes(
-        zeroline=True, zerolinecolor=look.INK, zerolinewidth=2, title=f"minus {escape(base)}"
-    )
+        marker = dict(color=look.UNLEARNED, symbol="diamond", size=8)
+        hover = "%{x:+.2f}<extra></extra>"
+        drawn = dict(name=title, marker=marker, showlegend=False, hovertemplate=hover)
+        _marks(figure, place, rows, names, **drawn)
+    zero = dict(zeroline=True, zerolinecolor=look.INK, zerolinewidth=2)
+    figure.update_xaxes(title=f"minus {escape(base)}", **zero)
     return figure.update_layout(margin_t=40)
+
+
+def _marks(
+    figure: go.Figure, place: int, rows: Sequence[tuple[str, Interval]], names: list[str], **drawn
+) -> None:
+    """Marks with intervals in a panel, each in the row of its name. place: of the panel, from 1."""
+    figure.add_scatter(
+        x=[value.mean for _, value in rows],
+        y=[names.index(name) for name, _ in rows],
+        error_x=look.error_bars([value for _, value in rows], width=2),
+        mode="markers",
+        row=1,
+        col=place,
+        **drawn,
+    )
 
 
 def mark_panels(panels: Mapping[str, Mapping[str, Sequence[tuple[str, Interval]]]]) -> go.Figure:
     """A panel per measure with its own axis, a row per arm, a mark per name."""
-    measures = list(panels.values())
-    names = list(
-        dict.fromkeys(name for marks in measures for rows in marks.values() for name, _ in rows)
-    )
+    every = [rows for marks in panels.values() for rows in marks.values()]
+    names = list(dict.fromkeys(name for rows in every for name, _ in rows))
     figure = _row_panels(panels, names)
-    for place, marks in enumerate(measures, start=1):
+    for place, marks in enumerate(panels.values(), start=1):
         for order, (mark, rows) in enumerate(marks.items()):
-            figure.add_scatter(
-                x=[value.mean for _, value in rows],
-                y=[names.index(name) for name, _ in rows],
-                error_x=look.error_bars([value for _, value in rows], width=2),
-                mode="markers",
-                marker=dict(color=LINE_COLORS[order], symbol=LINE_SYMBOLS[order], size=8),
-                name=mark,
-                legendgroup=mark,
-                showlegend=place == 1,
-                hovertemplate=f"{escape(mark)}: %{{x:.3g}}<extra></extra>",
-                row=1,
-                col=place,
-            )
+            marker = dict(color=LINE_COLORS[order], symbol=LINE_SYMBOLS[order], size=8)
+            legend = dict(name=mark, legendgroup=mark, showlegend=place == 1)
+            hover = f"{escape(mark)}: %{{x:.3g}}<extra></extra>"
+            _marks(figure, place, rows, names, marker=marker, hovertemplate=hover, **legend)
     return figure
 
 
@@ -153,14 +148,12 @@ def state_panels(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> go.
 
 def _row_panels(titles: Collection[str], names: Sequence[str]) -> go.Figure:
     """A panel a title beside each other, in each a row a name; the legend above them."""
-    figure = make_subplots(
-        rows=1, cols=max(1, len(titles)), shared_yaxes=True, subplot_titles=[*map(escape, titles)]
-    )
+    panels = dict(rows=1, cols=max(1, len(titles)), subplot_titles=[*map(escape, titles)])
+    figure = make_subplots(shared_yaxes=True, **panels)
     look.neutral(figure, FRAME_PIXELS + ROW_PIXELS * max(1, len(names)))
     look.named_rows(figure, names, NAME_CHARACTERS)
-    figure.update_layout(
-        margin=dict(l=230, t=64), legend=dict(yref="container", y=1, yanchor="top")
-    )
+    legend = dict(yref="container", y=1, yanchor="top")
+    figure.update_layout(margin=dict(l=230, t=64), legend=legend)
     return figure.update_annotations(font_size=13)
 
 
@@ -173,17 +166,11 @@ def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title:
     look.neutral(figure, 2 * PANEL_PIXELS)
     for place, points in enumerate(panels.values(), start=1):
         front = pareto_front(points)
-        figure.add_scatter(
-            x=[one.forget.mean for one in front],
-            y=[one.holdout.mean for one in front],
-            mode="lines",
-            line=dict(color=look.CALM, width=1, dash="dot", shape="hv"),
-            hoverinfo="skip",
-            showlegend=False,
-            row=1,
-            col=place,
-        )
+        x, y = [one.forget.mean for one in front], [one.holdout.mean for one in front]
+        line, panel = dict(color=look.CALM, width=1, dash="dot", shape="hv"), dict(row=1, col=place)
+        figure.add_scatter(x=x, y=y, mode="lines", line=line, **look.UNLISTED, **panel)
         names = {one.name for one in front}
+        colors = [look.UNLEARNED if one.name in names else look.CALM for one in points]
         figure.add_scatter(
             x=[one.forget.mean for one in points],
             y=[one.holdout.mean for one in points],
@@ -193,9 +180,7 @@ def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title:
             text=[escape(one.name) if one.name in names else "" for one in points],
             textposition=[_beside(one, front) for one in points],
             textfont=dict(size=11),
-            marker=dict(
-                color=[look.UNLEARNED if one.name in names else look.CALM for one in points], size=8
-            ),
+            marker=dict(color=colors, size=8),
             customdata=[escape(one.name) for one in points],
             hovertemplate="%{customdata}: %{x:.0%} left, %{y:.0%} kept<extra></extra>",
             showlegend=False,

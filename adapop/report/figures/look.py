@@ -22,8 +22,9 @@ TIER_ON_DARK = {"rare": "#4a84c8", "middle": "#8fc0f5", "popular": "#e4f0ff"}
 TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
 ORIGINAL, UNLEARNED, ALARM, CALM = "#6d6d90", "#c8641a", "#d64545", "#1f8a7d"
 ALL_WORDINGS = ", all other wordings"  # ends the name of what stands beside lines of one wording
+UNLISTED = dict(hoverinfo="skip", showlegend=False)  # of a trace that is a guide to the eye
 LABEL_PIXELS, ROUNDS = 15, 60  # between two labels at one side; of moving them apart
-# what is left is one small button, which keeps the picture
+# leaves one small button, which saves the picture
 NO_TOOLBAR = dict(
     remove=["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale", "resetscale"]
 )
@@ -64,10 +65,9 @@ def end_labels(
 def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int = 0) -> None:
     """Names the marks of a row above it. marks: place on the axis, 0 to 1, and name of each."""
     for x, (_, name) in zip(spaced([x for x, _ in sorted(marks)], 0.24), sorted(marks)):
-        words = dict(
-            text=escape(name), font_size=11, showarrow=False, yanchor="middle", xanchor="center"
-        )
-        figure.add_annotation(x=x, y=row - 0.5 - 0.12 * (not row), xref="x", yref="y", **words)
+        words = dict(text=escape(name), font_size=11, yanchor="middle", xanchor="center")
+        place = dict(x=x, y=row - 0.5 - 0.12 * (not row), xref="x", yref="y")
+        figure.add_annotation(showarrow=False, **place, **words)
     if not row:
         figure.layout.yaxis.range = [figure.layout.yaxis.range[0], -0.9]
 
@@ -142,6 +142,5 @@ def as_html(figure: go.Figure, library: bool) -> str:
 
     Nothing is loaded from elsewhere, and no text of the figure can end the script it stands in.
     """
-    return figure.to_html(
-        full_html=False, include_plotlyjs=library, config={"displayModeBar": False}
-    )
+    quiet = {"displayModeBar": False}
+    return figure.to_html(full_html=False, include_plotlyjs=library, config=quiet)

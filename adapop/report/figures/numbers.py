@@ -68,9 +68,8 @@ def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str,
         across = figure.layout[(trace.xaxis or "x").replace("x", "xaxis")]
         shares = ((across if along_y else axis).tickformat or "").endswith("%")
         formatted = (lambda share: f"{100 * share:.3g} %") if shares else _number
-        for at, value, spread in zip(
-            places or (), values or (), _ranges(trace, values, along_y, formatted)
-        ):
+        ranges = _ranges(trace, values, along_y, formatted)
+        for at, value, spread in zip(places or (), values or (), ranges):
             place = named[min(named, key=lambda tick: abs(tick - at))] if named else at
             if value is not None:
                 yield place, panel, name, formatted(value) + spread
@@ -87,11 +86,8 @@ def _heatmap_cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, s
 def _panel(figure: go.Figure, trace: object) -> str:
     """The heading of the panel that a trace is in; empty where the figure is one panel."""
     place = (trace.yaxis if trace.type != "heatmap" else trace.xaxis) or ""
-    titles = [
-        note.text
-        for note in figure.layout.annotations
-        if note.showarrow is False and note.yanchor == "bottom"
-    ]
+    notes = [note for note in figure.layout.annotations if note.showarrow is False]
+    titles = [note.text for note in notes if note.yanchor == "bottom"]
     index = int(place[1:] or 1) - 1
     return _plain(titles[index]) if len(titles) > 1 and index < len(titles) else ""
 
@@ -108,9 +104,8 @@ def _ranges(
 
 
 def _axis_title(figure: go.Figure) -> str:
-    if figure.layout.yaxis.ticktext or any(
-        getattr(trace, "orientation", None) == "h" for trace in figure.data
-    ):
+    lying = any(getattr(trace, "orientation", None) == "h" for trace in figure.data)
+    if figure.layout.yaxis.ticktext or lying:
         return ""
     titles = [axis.title.text for axis in figure.select_xaxes() if axis.title.text]
     return _plain(titles[-1]) if titles else ""

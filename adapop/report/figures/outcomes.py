@@ -45,8 +45,7 @@ class Outcome:
         return not self.mark and not self.recorded
 
     def lead(self, form: str) -> Interval | None:
-        """Recall of popular minus that of rare facts in a form, see `Contestant.lead`. Above 0:
-        popular ones are left."""
+        """Popular minus rare recall in a form, see `Contestant.lead`; above 0, popular are left."""
         tiers = self.recall.get(form, {})
         if not {"rare", "popular"} <= tiers.keys():
             return None
@@ -58,22 +57,18 @@ def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
     widest in favour of popular facts first, reversed ones later, unknown last; below them, alike,
     what was recorded."""
     form = compared_form(outcomes)
-    return sorted(
-        outcomes, key=lambda one: (one.recorded, not one.original, *_by_width(one.lead(form)))
-    )
+
+    def order(one: Outcome) -> tuple[bool, bool, bool, float]:
+        lead = one.lead(form)
+        return one.recorded, not one.original, lead is None, -lead.mean if lead else 0.0
+
+    return sorted(outcomes, key=order)
 
 
 def compared_form(outcomes: Sequence[Outcome]) -> str:
     """The form in which tiers are compared: in other words where all were asked so."""
-    return (
-        REWORDED
-        if all(one.recall.get(REWORDED) for one in outcomes if any(one.recall.values()))
-        else DIRECT
-    )
-
-
-def _by_width(lead: Interval | None) -> tuple[bool, float]:
-    return lead is None, 0.0 if lead is None else -lead.mean
+    asked = (one.recall for one in outcomes if any(one.recall.values()))
+    return REWORDED if all(recall.get(REWORDED) for recall in asked) else DIRECT
 
 
 def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -109,11 +104,16 @@ def no_contest(outcomes: Sequence[Outcome]) -> bool:
     """Whether nobody answers fewer of the facts to forget than the original, beyond chance, so that
     there is nothing to win. False where the original was not measured."""
     placed = [one for one in outcomes if contests(one)]
-    return (
-        any(one.original and one.forget for one in outcomes)
-        and bool(placed)
-        and not forgetters(placed, outcomes)
-    )
+    known = any(one.original and one.forget for one in outcomes)
+    return known and bool(placed) and not forgetters(placed, outcomes)
+
+
+def who_forgets(
+    own: Sequence[Outcome], outcomes: Sequence[Outcome]
+) -> tuple[Sequence[Outcome], str]:
+    """Outcomes that a title compares, with its words: runs that forgot nothing are left out."""
+    forgot = forgetters(own, outcomes)
+    return (forgot, "Where anything was forgotten, ") if 0 < len(forgot) < len(own) else (own, "")
 
 
 def forgetters(compared: Sequence[Outcome], outcomes: Sequence[Outcome]) -> list[Outcome]:

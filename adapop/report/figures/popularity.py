@@ -18,14 +18,8 @@ NAME_CHARACTERS, LABEL_CHARACTERS = 60, 18
 SMALLEST_P = 0.01
 LABELS = 5
 MOST_POINTS = 1500
-LABEL_PLACES = (
-    "top center",
-    "bottom center",
-    "top right",
-    "bottom left",
-    "top left",
-    "bottom right",
-)
+LABEL_PLACES = ("top center", "bottom center", "top right", "bottom left")
+LABEL_PLACES += ("top left", "bottom right")
 AXIS_CHARACTERS = 44
 SURE = "← forgetting · how sure it is, p"
 APART = 0.17  # of the axis between the names of two tiers: on a phone that is room for one
@@ -44,32 +38,28 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
         places.setdefault((fact.tier, _place(fact, zero_at, unknown_at)), []).append(fact)
     for tier, color in {**TIER_COLOR, "unknown": INK}.items():
         bars = {at: members for (kind, at), members in places.items() if kind == tier}
+        count = sum(map(len, bars.values()))
         figure.add_bar(
             x=list(bars),
             y=[len(members) for members in bars.values()],
             ids=[_bin(at, zero_at, unknown_at) for at in bars],
             width=0.9 / BINS_PER_DECADE,
             marker=dict(color=color),
-            name=f"{tier} ({sum(map(len, bars.values())):,})",
+            name=f"{tier} ({count:,})",
             text=[_names(members) for members in bars.values()],
             textposition="none",
             hovertemplate=f"{tiers.label(tier)}<br>%{{y:,}} facts<br>%{{text}}<extra></extra>",
         )
         if bars:
-            count = sum(map(len, bars.values()))
-            names.append(
-                (
-                    sum(at * len(members) for at, members in bars.items()) / count,
-                    len(names),  # of two over one bar the rarer first
-                    f"{tier}<br>{count:,}",
-                )
-            )
+            centre = sum(at * len(members) for at, members in bars.items()) / count
+            # of two over one bar the rarer first
+            names.append((centre, len(names), f"{tier}<br>{count:,}"))
     right = math.ceil(max(logs, default=1.0))
     ticks = list(range(left, right + 1))
+    names.sort()
     apart = APART * (right + 0.65 - unknown_at)
-    for where, (*_, name) in zip(
-        spaced([at for at, *_ in sorted(names)], apart, unknown_at, right), sorted(names)
-    ):
+    spots = spaced([at for at, *_ in names], apart, unknown_at, right)
+    for where, (*_, name) in zip(spots, names):
         note = dict(xanchor="center", yanchor="bottom", font_size=11, showarrow=False)
         figure.add_annotation(x=where, y=1, yref="paper", text=name, **note)
     figure.update_layout(barmode="stack", showlegend=False, margin=dict(t=38))
@@ -87,13 +77,9 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
 
 
 def _place(fact: Fact, zero_at: float, unknown_at: float) -> float:
-    if fact.score is None:
-        return unknown_at
-    return (
-        (math.floor(math.log10(fact.score) * BINS_PER_DECADE) + 0.5) / BINS_PER_DECADE
-        if fact.score
-        else zero_at
-    )
+    if not fact.score:
+        return unknown_at if fact.score is None else zero_at
+    return (math.floor(math.log10(fact.score) * BINS_PER_DECADE) + 0.5) / BINS_PER_DECADE
 
 
 def _bin(at: float, zero_at: float, unknown_at: float) -> str:
@@ -105,9 +91,8 @@ def _bin(at: float, zero_at: float, unknown_at: float) -> str:
 
 
 def _names(facts: Sequence[Fact]) -> str:
-    return "<br>".join(map(_name, facts[:NAMES_IN_HOVER])) + (
-        "<br>…" if len(facts) > NAMES_IN_HOVER else ""
-    )
+    more = ["…"] if len(facts) > NAMES_IN_HOVER else []
+    return "<br>".join([*map(_name, facts[:NAMES_IN_HOVER]), *more])
 
 
 def _name(fact: Fact, characters: int = NAME_CHARACTERS) -> str:
@@ -124,19 +109,12 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
     for name, beta, tier in curves:
         _curve(figure, name, beta, tier, ps, [p**beta * (1 - p) for p in ps])
         top = peak(beta)
-        _name_curve(figure, name, beta, top, top**beta * (1 - top), beta == least)
-        figure.add_scatter(
-            x=[top],
-            y=[top**beta * (1 - top)],
-            mode="markers",
-            hovertemplate=f"pushed hardest at p = β/(1+β) = {top:.0%}<extra></extra>",
-            marker=dict(
-                color=TIER_COLOR[tier],
-                symbol=TIER_SYMBOL[tier],
-                size=11,
-                line=dict(color="#fff", width=1),
-            ),
-        )
+        height = top**beta * (1 - top)
+        _name_curve(figure, name, beta, top, height, beta == least)
+        shape = dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], line_color="#fff")
+        hover = f"pushed hardest at p = β/(1+β) = {top:.0%}<extra></extra>"
+        marker = dict(size=11, line_width=1, **shape)
+        figure.add_scatter(x=[top], y=[height], mode="markers", hovertemplate=hover, marker=marker)
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
     # the model starts at the right, confident; forgetting moves it to the left
     figure.update_xaxes(title_text=SURE, range=[0, 1], tickformat=".0%")
@@ -153,56 +131,44 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     for name, beta, tier in curves:
         _curve(figure, name, beta, tier, ps, [p ** (beta - 1) for p in ps])
         _name_curve(figure, name, beta, 0.08, (beta - 1) * math.log10(0.08), beta == least)
-    figure.add_hline(
-        y=1,
-        line=dict(color=INK, dash="dot", width=1),
-        annotation_text="even push (WGA)",
-        annotation_position="bottom left",
-        annotation_y=0,
-    )  # plotly wants the height of a note on a log axis as its logarithm
+    # plotly wants the height of a note on a log axis as its logarithm
+    words = dict(text="even push (WGA)", y=0)
+    line, place = dict(color=INK, dash="dot", width=1), "bottom left"
+    figure.add_hline(y=1, line=line, annotation=words, annotation_position=place)
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
     figure.update_xaxes(title_text=SURE, range=[0, 1], tickformat=".0%")
     # without ticktext: an axis with names is read as one of rows, see `numbers_of`
-    figure.update_yaxes(
-        title_text="times the even push, p<sup>β−1</sup>",
-        type="log",
-        tickvals=[0.01, 0.1, 1, 10, 100],
-    )
+    title, ticks = "times the even push, p<sup>β−1</sup>", [0.01, 0.1, 1, 10, 100]
+    figure.update_yaxes(title_text=title, type="log", tickvals=ticks)
     return titled(figure.update_layout(showlegend=False), captions.against_wga(betas, confidence))
 
 
 def _curve(
     figure: go.Figure, name: str, beta: float, tier: str, ps: list[float], values: list[float]
 ) -> None:
-    line, title = dict(color=TIER_COLOR[tier], width=3), f"{name}: β {beta:.2f}"
-    figure.add_scatter(
-        x=ps, y=values, ids=[f"{100 * p:.3g} %" for p in ps], mode="lines", line=line, name=title
-    )
+    ids, line = [f"{100 * p:.3g} %" for p in ps], dict(color=TIER_COLOR[tier], width=3)
+    title = f"{name}: β {beta:.2f}"
+    figure.add_scatter(x=ps, y=values, ids=ids, mode="lines", line=line, name=title)
 
 
 def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, above: bool) -> None:
-    """Writes a curve's name at a point of it, within the picture. above: it is the highest; the
-    others have room below, where those under them are further away."""
+    """Writes a curve's name at a point of it. above: of the highest; others have room below."""
     edge = "left" if x < 0.3 else "center" if x < 0.75 else "right"
     beside = dict(yanchor="bottom", yshift=7) if above else dict(yanchor="top", yshift=-7)
-    text = f"{escape(name)}, β {beta:.2f}"
-    figure.add_annotation(
-        x=x, y=y, text=text, showarrow=False, xanchor=edge, font_size=12, **beside
-    )
+    words = dict(text=f"{escape(name)}, β {beta:.2f}", font_size=12, showarrow=False)
+    figure.add_annotation(x=x, y=y, xanchor=edge, **words, **beside)
 
 
 def _told_apart(betas: Mapping[str, float]) -> list[tuple[str, float, str]]:
     """Name, exponent and tier of each curve; facts with one exponent share a curve."""
     curves: dict[float, tuple[str, str]] = {}
-    # without a middle there are two
-    tiers = TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])
+    tiers = TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])  # without a middle two
     for (name, beta), tier in zip(betas.items(), tiers):
         named = curves.get(round(beta, 2))
         curves[round(beta, 2)] = (f"{named[0]} and {name}" if named else name, tier)
-    whole = len(curves) == 1 and len(betas) > 1
-    return [
-        ("all of these" if whole else name, beta, tier) for beta, (name, tier) in curves.items()
-    ]
+    if len(curves) == 1 and len(betas) > 1:
+        return [("all of these", beta, tier) for beta, (_, tier) in curves.items()]
+    return [(name, beta, tier) for beta, (name, tier) in curves.items()]
 
 
 def agreement_scatter(
@@ -215,19 +181,13 @@ def agreement_scatter(
     """One proxy against the other, a point a fact, log(1 + s) on both axes; the facts they disagree
     on in red, the worst of them named."""
     figure = blank(380)
-    apart = set(discordant)
-    both = [
-        fact for fact in facts if first.get(fact.id) is not None and second.get(fact.id) is not None
-    ]
-    named = set(discordant[:LABELS])
+    apart, named = set(discordant), set(discordant[:LABELS])
+    both = [one for one in facts if None not in (first.get(one.id), second.get(one.id))]
+    crossed = [fact for fact in both if fact.id in apart]
+    agreed = [fact for fact in both if fact.id not in apart]
     for label, color, symbol, members in (
-        (
-            "same side",
-            TIER_COLOR["middle"],
-            "circle",
-            [fact for fact in both if fact.id not in apart],
-        ),
-        ("disagree", ALARM, "x", [fact for fact in both if fact.id in apart]),
+        ("same side", TIER_COLOR["middle"], "circle", agreed),
+        ("disagree", ALARM, "x", crossed),
     ):
         drawn = members[:: 1 + len(members) // MOST_POINTS]
         figure.add_scatter(
@@ -245,7 +205,5 @@ def agreement_scatter(
         )
     figure.update_xaxes(title=f"1 + {escape(names[0][:AXIS_CHARACTERS])}", type="log", dtick=1)
     figure.update_yaxes(title=f"1 + {escape(names[1][:AXIS_CHARACTERS])}", type="log", dtick=1)
-    crossed = sum(fact.id in apart for fact in both)
-    return titled(
-        figure.update_layout(showlegend=False), captions.agreeing(len(both) - crossed, crossed)
-    )
+    finding = captions.agreeing(len(agreed), len(crossed))
+    return titled(figure.update_layout(showlegend=False), finding)

@@ -13,26 +13,12 @@ from adapop.facts.fact import TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
 from adapop.probes.prompts import EVERY_KIND, REWORDED, named, plain
 from adapop.report.figures import captions, look
-from adapop.report.figures.look import (
-    GRID,
-    INK,
-    TIER_COLOR,
-    TIER_SYMBOL,
-    blank,
-    empty,
-    error_bars,
-    named_rows,
-    neutral,
-)
 from adapop.report.table import percent, ranged
 
-# opaque and never dark: dark text on them reads the same on a light and on a dark page
+# the ramps are opaque and never dark, so that this text reads the same on light and dark pages
 TEXT = "#1a1a1a"
-RAMPS = {
-    "original": [[0, "#f3f7fb"], [1, "#6aa5da"]],
-    "unlearned": [[0, "#fdf4ec"], [1, "#ee9645"]],
-}
-BLIND = [[0, "#b4b4b4"], [1, "#b4b4b4"]]
+RAMPS = {"original": ("#f3f7fb", "#6aa5da"), "unlearned": ("#fdf4ec", "#ee9645")}
+BLIND = ("#b4b4b4", "#b4b4b4")
 ROW_HEIGHT, BAR_HEIGHT = 27, 44
 WORD_CHARACTERS = 12
 NOTHING = "no fact of this group was asked"
@@ -58,15 +44,11 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     original fails as well. Star: of the facts alone that the original answers in that form."""
     kinds, tiers = _kinds_and_tiers(matrix, group)
     if not kinds:
-        return empty(NOTHING)
-    figure = make_subplots(
-        rows=1,
-        cols=2,
-        shared_yaxes=True,
-        horizontal_spacing=0.03,
-        column_titles=[f"{side}, %" for side in RAMPS],
-    )
-    neutral(figure, 84 + ROW_HEIGHT * len(kinds))
+        return look.empty(NOTHING)
+    titles = [f"{side}, %" for side in RAMPS]
+    beside = dict(shared_yaxes=True, horizontal_spacing=0.03)
+    figure = make_subplots(rows=1, cols=2, column_titles=titles, **beside)
+    look.neutral(figure, 84 + ROW_HEIGHT * len(kinds))
     cells = [[matrix.cell(group, tier, kind) for tier in tiers] for kind in kinds]
     for column, (side, ramp) in enumerate(RAMPS.items(), start=1):
         for colors, measurable in ((ramp, True), (BLIND, False)):
@@ -74,6 +56,7 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
                 [cell if cell and cell.measurable == measurable else None for cell in row]
                 for row in cells
             ]
+            shape = dict(zmin=0, zmax=1, xgap=2, ygap=2, showscale=False, hoverongaps=False)
             figure.add_heatmap(
                 x=tiers,
                 y=[plain(kind) for kind in kinds],
@@ -84,14 +67,9 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
                 textfont=dict(size=11, color=TEXT),
                 hovertemplate="%{customdata}<extra></extra>",
                 colorscale=colors,
-                zmin=0,
-                zmax=1,
-                xgap=2,
-                ygap=2,
-                showscale=False,
-                hoverongaps=False,
                 row=1,
                 col=column,
+                **shape,
             )
     figure.update_layout(margin=dict(l=94, r=4, t=26, b=52))
     figure.update_xaxes(tickfont_size=11, showgrid=False, ticks="")
@@ -105,43 +83,35 @@ def _kinds_and_tiers(matrix: LeakMatrix, group: str) -> tuple[list[str], list[st
     """The kinds and tiers of a group in which any fact was asked, in their own order."""
     own = [cell for cell in matrix.cells if cell.group == group]
     kinds, tiers = {cell.kind for cell in own}, {cell.tier for cell in own}
-    return [kind for kind in EVERY_KIND if kind in kinds], [
-        tier for tier in (*TIERS, "all") if tier in tiers
-    ]
+    tiers = [tier for tier in (*TIERS, "all") if tier in tiers]
+    return [kind for kind in EVERY_KIND if kind in kinds], tiers
 
 
 def _printed(cell: Cell | None, side: str) -> str:
     if cell is None:
         return ""
+    if side == "unlearned" and not cell.measurable:
+        return "–"
     part = "*" if cell.facts < cell.asked else ""
-    return (
-        "–"
-        if side == "unlearned" and not cell.measurable
-        else f"{100 * getattr(cell, side).recall.mean:.0f}{part}"
-    )
+    return f"{100 * getattr(cell, side).recall.mean:.0f}{part}"
 
 
 def _hover(cell: Cell | None) -> str:
-    """The text that is shown when one points at a cell."""
     if cell is None:
         return ""
-    lines = [
-        f"<b>{escape(named(cell.kind))}, {escape(cell.tier)}</b>: {number_of(cell.facts, 'fact')}"
-        + (f", all that the original answers of {cell.asked:,}" if cell.facts < cell.asked else ""),
-        f"original {ranged(cell.original.recall)}",
-        f"unlearned {ranged(cell.unlearned.recall)}",
-    ]
-    if cell.unlearned.near is not None:
-        lines.append(
-            f"first or second guess: {percent(cell.original.near)} → {percent(cell.unlearned.near)}"
-        )
-    if cell.unlearned.relation_rank is not None:
-        ranks = (cell.original.relation_rank, cell.unlearned.relation_rank)
-        lines.append("rank among the relation's answers: {:.1f} → {:.1f}".format(*ranks))
+    before, after = cell.original, cell.unlearned
+    title = f"<b>{escape(named(cell.kind))}, {escape(cell.tier)}</b>"
+    known = f", all that the original answers of {cell.asked:,}" * (cell.facts < cell.asked)
+    lines = [f"{title}: {number_of(cell.facts, 'fact')}{known}"]
+    lines += [f"original {ranged(before.recall)}", f"unlearned {ranged(after.recall)}"]
+    if after.near is not None:
+        lines.append(f"first or second guess: {percent(before.near)} → {percent(after.near)}")
+    if after.relation_rank is not None:
+        ranks = f"{before.relation_rank:.1f} → {after.relation_rank:.1f}"
+        lines.append(f"rank among the relation's answers: {ranks}")
     lines += [f"a blind guess: {percent(cell.chance)}"] if cell.chance else []
-    return "<br>".join(
-        lines + ([] if cell.measurable else [f"not measurable: {escape(cell.reason)}"])
-    )
+    lines += [] if cell.measurable else [f"not measurable: {escape(cell.reason)}"]
+    return "<br>".join(lines)
 
 
 def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
@@ -151,17 +121,13 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
     """
     kinds, tiers = _kinds_and_tiers(matrix, group)
     if not kinds:
-        return empty(NOTHING)
-    figure, first = blank(72 + 40 * len(kinds)), []
-    for tier, offset in (
-        (("rare", -0.16), ("popular", 0.16)) if {"rare", "popular"} & {*tiers} else (("all", 0.0),)
-    ):
-        cells = [
-            (row + offset, cell)
-            for row, kind in enumerate(kinds)
-            if (cell := matrix.cell(group, tier, kind))
-        ]
-        color, symbol = TIER_COLOR.get(tier, INK), TIER_SYMBOL.get(tier, "circle")
+        return look.empty(NOTHING)
+    figure, first = look.blank(72 + 40 * len(kinds)), []
+    tiered = {"rare", "popular"} & {*tiers}
+    for tier, offset in {"rare": -0.16, "popular": 0.16}.items() if tiered else [("all", 0.0)]:
+        rows = [(row, matrix.cell(group, tier, kind)) for row, kind in enumerate(kinds)]
+        cells = [(row + offset, cell) for row, cell in rows if cell]
+        color, symbol = look.TIER_COLOR.get(tier, look.INK), look.TIER_SYMBOL.get(tier, "circle")
         figure.add_scatter(
             x=[cell.original.recall.mean for _, cell in cells],
             y=[at for at, _ in cells],
@@ -177,7 +143,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
         figure.add_scatter(
             x=[recall.mean for recall in recalls],
             y=[at for at, _ in fair],
-            error_x=error_bars(recalls) | {"thickness": 1.5, "visible": True},
+            error_x=look.error_bars(recalls) | {"thickness": 1.5, "visible": True},
             customdata=[_hover(cell) for _, cell in fair],
             mode="markers",
             marker=dict(symbol=symbol, color=color, size=9),
@@ -186,15 +152,12 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
         )
     _mark_chance(figure, [matrix.cell(group, "all", kind) for kind in kinds])
     figure.update_layout(margin=dict(l=94, r=12, t=16, b=44), showlegend=False)
-    figure.update_xaxes(
-        title_text="answers that come back (hollow: before)", tickformat=".0%", range=[-0.03, 1.05]
-    )
-    named_rows(figure, [plain(kind) for kind in kinds], WORD_CHARACTERS)
+    title = "answers that come back (hollow: before)"
+    figure.update_xaxes(title_text=title, tickformat=".0%", range=[-0.03, 1.05])
+    look.named_rows(figure, [plain(kind) for kind in kinds], WORD_CHARACTERS)
     look.row_labels(figure, first)
-    every = [
-        matrix.cell(group, tier, kinds[-1 if REWORDED not in kinds else kinds.index(REWORDED)])
-        for tier in TIERS
-    ]
+    kind = REWORDED if REWORDED in kinds else kinds[-1]
+    every = [matrix.cell(group, tier, kind) for tier in TIERS]
     rare, _, popular = (cell and cell.measurable and cell.unlearned.recall for cell in every)
     return look.titled(figure, captions.survival(popular or None, rare or None, None))
 
@@ -203,34 +166,32 @@ def control_rows(
     names: Sequence[str], marks: Mapping[str, Sequence[float | None]], finding: str
 ) -> go.Figure:
     """A row per name, a mark of each kind: what was found, and last what chance finds."""
-    figure = blank(64 + 44 * max(1, len(names)))
-    looks = {
-        "before": (look.INK, "circle-open"),
-        "control": (INK, "line-ns-open"),
-        "a wrong answer": (INK, "line-ns-open"),
-        "asked directly": (look.INK, "circle-open"),
-        "never known": (look.INK, "x-thin-open"),
+    figure = look.blank(64 + 44 * max(1, len(names)))
+    symbols = {
+        "before": "circle-open",
+        "control": "line-ns-open",
+        "a wrong answer": "line-ns-open",
+        "asked directly": "circle-open",
+        "never known": "x-thin-open",
     }
     for kind, values in marks.items():
-        color, symbol = looks.get(kind, (look.UNLEARNED, "diamond"))
+        color = look.INK if kind in symbols else look.UNLEARNED
+        symbol = symbols.get(kind, "diamond")
         places = [at for at, value in enumerate(values) if value is not None]
+        size = 16 if "line" in symbol else 11
         figure.add_scatter(
             x=[values[at] for at in places],
             y=places,
             mode="markers",
-            marker=dict(
-                color=color, symbol=symbol, size=16 if "line" in symbol else 11, line_width=2
-            ),
+            marker=dict(color=color, symbol=symbol, size=size, line_width=2),
             name=kind,
             hovertemplate=f"{kind}: %{{x:.0%}}<extra></extra>",
         )
-    named_rows(figure, names, WORD_CHARACTERS)
+    look.named_rows(figure, names, WORD_CHARACTERS)
     figure.update_layout(margin=dict(l=78, r=12, t=8, b=44), showlegend=False)
     figure.update_xaxes(title_text="answers found", tickformat=".0%", range=[-0.03, 1.05])
-    first = [
-        (values[0], kind) for kind, values in marks.items() if values and values[0] is not None
-    ]
-    look.row_labels(figure, first)
+    first = [(values[0], kind) for kind, values in marks.items() if values]
+    look.row_labels(figure, [(x, kind) for x, kind in first if x is not None])
     return look.titled(figure, finding)
 
 
@@ -240,20 +201,14 @@ def _mark_chance(figure: go.Figure, cells: Sequence[Cell | None]) -> None:
         x=[chance for _, chance in guessed],
         y=[row for row, _ in guessed],
         mode="markers",
-        marker=dict(symbol="line-ns-open", color=INK, size=20, line_width=2),
+        marker=dict(symbol="line-ns-open", color=look.INK, size=20, line_width=2),
         hovertemplate="a blind guess: %{x:.0%}<extra></extra>",
         name="a blind guess",
     )
     for row, chance in guessed[:1]:
-        note = dict(
-            text="a blind guess",
-            font_size=11,
-            showarrow=False,
-            xanchor="left",
-            xshift=6,
-            yanchor="middle",
-        )
-        figure.add_annotation(x=chance, y=row + 0.36, **note)
+        note = dict(text="a blind guess", font_size=11, showarrow=False)
+        beside = dict(xanchor="left", xshift=6, yanchor="middle")
+        figure.add_annotation(x=chance, y=row + 0.36, **note, **beside)
 
 
 def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
@@ -261,26 +216,24 @@ def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
     counts: how many facts have a verdict, by tier and by the verdict's name."""
     rows = [name for name, verdicts in counts.items() if sum(verdicts.values())]
     if not rows:
-        return empty("no fact has a verdict")
+        return look.empty("no fact has a verdict")
     names = sorted({name for row in rows for name in counts[row]}, key=[*VERDICT_COLOR].index)
     totals = [sum(counts[name].values()) for name in rows]
     below = 44 + 18 * math.ceil(len(names) / 2)
-    figure = blank(BAR_HEIGHT * len(rows) + below + 8)
+    figure = look.blank(BAR_HEIGHT * len(rows) + below + 8)
     for verdict in names:
         numbers = [counts[row].get(verdict, 0) for row in rows]
+        labels = ("<br>".join(wrap(f"{verdict} {count:,}", WORD_CHARACTERS)) for count in numbers)
+        hover = f"{verdict}: %{{customdata[0]:,}} of %{{customdata[1]}} (%{{x:.0%}})<extra></extra>"
         figure.add_bar(
             x=[count / total for count, total in zip(numbers, totals)],
             y=[escape(row) for row in rows],
             orientation="h",
             name=verdict,
-            marker=dict(color=VERDICT_COLOR[verdict], line=dict(color=GRID, width=1)),
-            text=[
-                "<br>".join(wrap(f"{verdict} {count:,}", WORD_CHARACTERS)) if count else ""
-                for count in numbers
-            ],
+            marker=dict(color=VERDICT_COLOR[verdict], line=dict(color=look.GRID, width=1)),
+            text=[label if count else "" for label, count in zip(labels, numbers)],
             customdata=[[count, number_of(total, "fact")] for count, total in zip(numbers, totals)],
-            hovertemplate=f"{verdict}: %{{customdata[0]:,}} of %{{customdata[1]}} "
-            f"(%{{x:.0%}})<extra></extra>",
+            hovertemplate=hover,
             textposition="inside",
             insidetextanchor="middle",
             insidetextfont=dict(color=TEXT, size=10),

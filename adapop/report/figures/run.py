@@ -1,7 +1,6 @@
-"""The pictures of a run: controller, losses, recall by epoch, and what came of it."""
+"""The pictures of a run: controller, recall by epoch, and what came of it."""
 
 from collections.abc import Sequence
-from statistics import fmean
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -10,11 +9,11 @@ from adapop.config.run import RunConfig
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
 from adapop.report.figures import captions, look
-from adapop.report.figures.numbers import Numbers, thinned
-from adapop.training.events import EpochDone, Measured, StepDone
+from adapop.report.figures.losses import FORGET_COLOR
+from adapop.training.events import EpochDone, Measured
 
 CONTROLLER_PIXELS = 400
-# what drift above the tolerance does under each controller, and what the retain weight is
+# by controller: what drift above the tolerance does, and what the retain weight is
 CONTROLLER_NAMES = {
     "dual": ("δ above ε: λ rises", "α = α₀ + λ"),
     "fixed": ("δ above ε, α fixed", "α"),
@@ -25,7 +24,8 @@ ONE_WORDING = "in one other wording"
 LINES_AND_MARKS = "lines: one other wording; marks: all of them"
 ONE, ALL_WORDINGS = ", one other wording", look.ALL_WORDINGS  # as a line's name says it
 RANGE = "%{customdata[0]:.0%} to %{customdata[1]:.0%}"  # of an interval, under the pointer
-KEPT = {  # what was to be kept, and its name in a title
+# what was to be kept, and its name in a title
+KEPT = {
     "retain": "retained facts",
     "holdout": "facts never trained on",
     "neighbours": "neighbours",
@@ -49,22 +49,20 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
     ):
         x, y = [row.epoch for row in chosen], [row.drift for row in chosen]
         figure.add_bar(x=x, y=y, marker_color=color, name=name, row=1, col=1)
+    trained_epochs, top = [row.epoch for row in trained], dict(row=1, col=1)
+    from_start = [row.drift_from_start for row in trained]
     figure.add_scatter(
-        x=[row.epoch for row in trained],
-        y=[row.drift_from_start for row in trained],
+        x=trained_epochs,
+        y=from_start,
         mode="markers+lines",
         line=dict(color=look.INK, dash="dot", width=1.5),
         marker=dict(symbol="x-thin-open", size=8),
         name="δ from before training",
-        row=1,
-        col=1,
+        **top,
     )
-    figure.add_hline(y=tolerance, line=dict(color=look.ALARM, dash="dash", width=1.5), row=1, col=1)
+    figure.add_hline(y=tolerance, line=dict(color=look.ALARM, dash="dash", width=1.5), **top)
     edge = planned + 0.6
-    ends = [
-        (tolerance, "ε, tolerated"),
-        *((row.drift_from_start, "since the start") for row in trained[-1:]),
-    ]
+    ends = [(tolerance, "ε, tolerated"), *((drift, "since the start") for drift in from_start[-1:])]
     alpha0 = epochs[0].alpha if epochs else 0.5
     figure.add_scatter(
         x=[row.epoch for row in epochs],
@@ -78,35 +76,19 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
         row=2,
         col=1,
     )
-    highest = max(
-        [row.drift for row in trained] + [row.drift_from_start for row in trained] + [tolerance * 2]
-    )
+    highest = max([row.drift for row in trained] + from_start + [tolerance * 2])
     bounds = [-0.2 * highest, 1.1 * highest]
-    figure.update_yaxes(title_text="drift δ", range=bounds, row=1, col=1)
-    look.end_labels(figure, ends, edge, 2 * highest, row=1, col=1)
-    figure.add_scatter(  # at the foot of its bar, where no mark can cross a number
-        x=[row.epoch for row in trained],
-        y=[highest * -0.1] * len(trained),
-        textfont_color=look.ALARM,
-        mode="text",
-        # a phone has room for few
-        text=[f"{row.drift:.2g}" if row.drift > tolerance else "" for row in trained],
-        hoverinfo="skip",
-        showlegend=False,
-        row=1,
-        col=1,
-    )
-    top = max([row.alpha for row in epochs] + [alpha0 + 0.1])
-    figure.update_yaxes(
-        title_text="α",
-        range=[max(0, alpha0 - 0.1), top + 0.35 * (top - alpha0 + 0.1)],
-        row=2,
-        col=1,
-    )
-    figure.update_xaxes(range=[-0.4, edge], dtick=max(1, planned // 5), row=1, col=1)
-    figure.update_xaxes(
-        range=[-0.4, edge], dtick=max(1, planned // 5), title_text="epoch", row=2, col=1
-    )
+    figure.update_yaxes(title_text="drift δ", range=bounds, **top)
+    look.end_labels(figure, ends, edge, 2 * highest, **top)
+    # at the foot of its bar, where no mark can cross a number; a phone has room for few
+    numbers = [f"{row.drift:.2g}" if row.drift > tolerance else "" for row in trained]
+    foot = dict(y=[highest * -0.1] * len(trained), textfont_color=look.ALARM)
+    figure.add_scatter(x=trained_epochs, mode="text", text=numbers, **foot, **look.UNLISTED, **top)
+    most = max([row.alpha for row in epochs] + [alpha0 + 0.1])
+    room = [max(0, alpha0 - 0.1), most + 0.35 * (most - alpha0 + 0.1)]
+    figure.update_yaxes(title_text="α", range=room, row=2, col=1)
+    figure.update_xaxes(range=[-0.4, edge], dtick=max(1, planned // 5))
+    figure.update_xaxes(title_text="epoch", row=2, col=1)
     figure.update_layout(showlegend=False, margin=dict(r=96))
     above_it = sum(row.drift > tolerance for row in trained)
     return look.titled(figure, captions.strain(above_it, len(trained), config.controller))
@@ -117,67 +99,6 @@ def _lambda_labels(epochs: Sequence[EpochDone]) -> list[str]:
     first = next((i for i, row in enumerate(epochs) if row.lam > 0), None)
     marked = {first, len(epochs) - 1}
     return [f"λ {row.lam:.3f}" if i in marked else "" for i, row in enumerate(epochs)]
-
-
-def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str, float | str]]:
-    """Mean answer nll of each step's batch, by tier, or of all its forget rows where no step saw a
-    tier, and of its retain rows; one dict a point. Raw, not smoothed."""
-    rows: list[dict[str, float | str]] = []
-    scored = any(event.nll_by_tier for event in steps)
-    for event in steps:
-        at = (event.epoch - 1) + event.step / steps_per_epoch
-        forget = event.nll_by_tier if scored else {captions.TO_FORGET: event.nll_forget}
-        rows += [{"epoch": at, "nats": nll, "facts": name} for name, nll in forget.items()]
-        if event.nll_retain is not None:
-            rows.append({"epoch": at, "nats": event.nll_retain, "facts": "retained"})
-    return rows
-
-
-FORGET_COLOR = {**look.TIER_COLOR, captions.TO_FORGET: look.UNLEARNED}
-# in few words: a phone has little room for them side by side
-LOSS_COLOR = {**FORGET_COLOR, "retained": look.CALM}
-
-
-def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
-    """How the loss moved over the drawn epochs: the picture's title. Empty for one epoch."""
-    means, ends = [], (steps[0].epoch, steps[-1].epoch)
-    for epoch in ends:
-        losses: dict[str, list[float]] = {}
-        for row in loss_rows([step for step in steps if step.epoch == epoch], steps_per_epoch):
-            losses.setdefault(row["facts"], []).append(row["nats"])
-        means.append({name: fmean(nats) for name, nats in losses.items()})
-    return captions.losses(*means) if ends[0] < ends[1] else ""
-
-
-def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
-    """`loss_rows` as a table, a row per step: what is drawn at every tick must cost little."""
-    losses: dict[float, dict[str, float]] = {}
-    for row in loss_rows(steps, steps_per_epoch):
-        losses.setdefault(row["epoch"], {})[row["facts"]] = row["nats"]
-    names = [name for name in LOSS_COLOR if any(name in nats for nats in losses.values())]
-    rows = [
-        (f"{at:.4g}", *(f"{nats[name]:.4g}" if name in nats else "" for name in names))
-        for at, nats in losses.items()
-    ]
-    return thinned(("epoch", *names), rows)
-
-
-def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
-    """`loss_rows` as a figure, for where there is no page to draw them."""
-    figure = look.blank(330)
-    rows, ends = loss_rows(steps, steps_per_epoch), []
-    for name, color in LOSS_COLOR.items():
-        points = [row for row in rows if row["facts"] == name]
-        x, y = [row["epoch"] for row in points], [row["nats"] for row in points]
-        figure.add_scatter(x=x, y=y, mode="lines", line=dict(color=color, width=2), name=name)
-        ends += [(y[-1], name)] if points else []
-    look.end_labels(
-        figure, ends, max(row["epoch"] for row in rows), max(row["nats"] for row in rows)
-    )
-    figure.update_xaxes(title_text="epoch")
-    figure.update_yaxes(title_text="loss of the answer, nats", rangemode="tozero")
-    figure.update_layout(showlegend=False, margin=dict(r=76))
-    return look.titled(figure, loss_finding(steps, steps_per_epoch))
 
 
 def by_epoch(measured: Sequence[Measured], full: bool = False) -> list[Measured]:
@@ -217,15 +138,15 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
         for form, suffix, events in drawn:
             shares_by_epoch = [(event.epoch, event.share("forget", form, tier)) for event in events]
             points = [(x, share) for x, share in shares_by_epoch if share is not None]
+            shares = [share for _, share in points]
             mark, color = events is marked, FORGET_COLOR[name]
             if form == drawn_form and not mark:
                 _band(figure, points, color)
             figure.add_scatter(
                 x=[x for x, _ in points],
-                y=[share.mean for _, share in points],
-                # for the table
-                error_y=look.error_bars([share for _, share in points]) | {"thickness": 0},
-                customdata=[(share.low, share.high) for _, share in points],
+                y=[share.mean for share in shares],
+                error_y=look.error_bars(shares) | {"thickness": 0},  # for the table
+                customdata=[(share.low, share.high) for share in shares],
                 mode="markers" if mark else "lines+markers",
                 name=name + suffix,
                 hovertemplate=f"{name}{suffix}: %{{y:.0%}} ({RANGE})<extra></extra>",
@@ -262,8 +183,7 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
 
 
 def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:
-    """Marks the gap of the last full measurement, if any, as a bracket from rare to popular
-    recall."""
+    """Marks the gap of the last full measurement, if any, by a bracket from rare to popular."""
     if full:
         ends = [full[-1].recall("forget", "reworded", tier) for tier in ("rare", "popular")]
         line = dict(color=look.INK, width=3)
@@ -275,9 +195,8 @@ def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:
 
 def _band(figure: go.Figure, points: Sequence[tuple[int, Interval]], color: str) -> None:
     """Shades the intervals around a line: error bars of several lines would stand on each other."""
-    edge = [(x, share.high) for x, share in points] + [
-        (x, share.low) for x, share in reversed(points)
-    ]
+    edge = [(x, share.high) for x, share in points]
+    edge += [(x, share.low) for x, share in reversed(points)]
     drawn = dict(fill="toself", fillcolor=color, opacity=0.1, mode="none", hoverinfo="skip")
     figure.add_scatter(x=[x for x, _ in edge], y=[y for _, y in edge], **drawn)
 
@@ -290,10 +209,9 @@ def _ranged(event: Measured, group: str, tier: str) -> Interval | None:
 def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     """Recall before and after, reworded: forget by tier, retain, holdout. The gap and its cost."""
     figure = look.blank(RECALL_PIXELS)
-    tiers = _tiers([before, after]).items()
-    places = [
-        ("forget", tier, f"forget<br>{tier}" if name == tier else name) for name, tier in tiers
-    ]
+    places = []
+    for name, tier in _tiers([before, after]).items():
+        places.append(("forget", tier, f"forget<br>{tier}" if name == tier else name))
     places += [(group, "all", group) for group in KEPT]
     for *where, label in places:
         fell = [_ranged(event, *where) for event in (before, after)]
@@ -308,13 +226,10 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
         for *where, label in places:
             share, twin = (_ranged(one, *where) for one in (event, other))
             if share is not None:  # of two that are equal the original's is above
-                points.append(
-                    (
-                        label,
-                        share,
-                        not twin or (share.mean, event is before) > (twin.mean, event is after),
-                    )
-                )
+                above = not twin or (share.mean, event is before) > (twin.mean, event is after)
+                points.append((label, share, above))
+        texts = [_marked(share.mean, up) for _, share, up in points]
+        texts[-1:] = [_marked(share.mean, up, name) for _, share, up in points[-1:]]
         figure.add_scatter(
             x=[label for label, *_ in points],
             y=[share.mean for _, share, _ in points],
@@ -322,10 +237,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
             mode="markers+text",
             name=name,
             marker=dict(color=color, symbol=symbol, size=13, line=dict(width=2, color=color)),
-            text=[
-                _marked(share.mean, up, name if label == points[-1][0] else "")
-                for label, share, up in points
-            ],
+            text=texts,
             hovertemplate=f"{name}: %{{y:.0%}}<extra></extra>",
             textposition=["top center" if up else "bottom center" for *_, up in points],
             cliponaxis=False,
@@ -335,17 +247,15 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     form = "as trained" if after.recall("forget", "reworded") is None else "in other words"
     figure.update_yaxes(title_text=f"answered {form}", range=[-0.18, 1.3], **ticks)
     figure.update_layout(showlegend=False)
-    forget, *others = (
-        [_ranged(event, group, "all") for event in (before, after)] for group in ("forget", *KEPT)
-    )
+    pair = (before, after)
+    forget, *others = ([_ranged(one, group, "all") for one in pair] for group in ("forget", *KEPT))
     if None in forget:
         return figure
     retained = {name: pair for name, pair in zip(KEPT.values(), others) if None not in pair}
     return look.titled(figure, captions.outcome(forget, retained))
 
 
-def _marked(share: float, above: bool, name: str) -> str:
-    """A mark's share, and further out its model's name, if any: beside it that would run into the
-    next one."""
-    lines = [f"{share:.0%}", *([name] if name else [])]
+def _marked(share: float, above: bool, *name: str) -> str:
+    """A mark's share, and further out its model's name: beside it that would run into the next."""
+    lines = [f"{share:.0%}", *name]
     return "<br>".join(reversed(lines) if above else lines)

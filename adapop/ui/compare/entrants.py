@@ -69,9 +69,8 @@ def _rate_of(text: str | float | None) -> dict[str, float]:
         return {"learning_rate": float(text)}
     except ValueError:
         message = f"The learning rate {truncated(text)!r} is no number."
-        raise ConfigError(
-            message, "Write it as 0.001, or leave it empty: each method then has its own."
-        ) from None
+        fix = "Write it as 0.001, or leave it empty: each method then has its own."
+        raise ConfigError(message, fix) from None
 
 
 def first(
@@ -120,7 +119,7 @@ def plan(
     first = next(iter(looks.values()))
     lines = [
         f"{number_of(count, 'run')}, one after the other, on {facts.name} (tab 1) with {model} "
-        f"(tab 3).",
+        "(tab 3).",
         *sentences([first.counts, *first.costs]),
         f"Learning rates: {rates}.",
     ]

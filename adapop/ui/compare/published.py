@@ -83,8 +83,8 @@ def rows(records: Sequence[Record], setting: str) -> dict:
             )
     label = f"Ours beside the numbers published for {_spoken(setting)}"
     caption = (
-        f"{label} ({published.PAPER}, {published.MAIN_SOURCE} and "
-        f"{published.FURTHER_SOURCE}). {texts.PUBLISHED_BESIDE}"
+        f"{label} ({published.PAPER}, {published.MAIN_SOURCE} and {published.FURTHER_SOURCE}). "
+        f"{texts.PUBLISHED_BESIDE}"
     )
     return grid_of(Table(label, HEAD, tuple(lines), caption), texts.PUBLISHED_NONE)
 

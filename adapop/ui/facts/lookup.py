@@ -217,8 +217,8 @@ def cost_line(make: Callable[[Progress], Proxy], facts: FactSet) -> list[str]:
         return []
     minutes = "less than a minute" if cost.minutes < 1 else number_of(round(cost.minutes), "minute")
     return [
-        f"About {number_of(cost.requests, 'request')}: {minutes} at the pace of the AdaPop "
-        f"paper's look-ups."
+        f"About {number_of(cost.requests, 'request')}: {minutes} at the pace of the AdaPop paper's "
+        "look-ups."
     ]
 
 

@@ -19,41 +19,27 @@ from adapop.ui import texts
 
 # stands for any model but the sandbox where only its defaults are wanted
 REAL = "the paper's models"
-
-
 ADVANCED = texts.ADVANCED_FIELDS
-
-
 ASKED = {  # how a real model is asked; shipped ones are asked as they are
     "asking": texts.ASKING_CHOICES,
     "answers": texts.ANSWERS_CHOICES,
     "unknown": texts.UNKNOWN_CHOICES,
 }
-
-
 ALL, LONGEST = "all", 300  # characters of such a text
-
-
 # stands for every setting and argument of a method that has no field of its own, as text
 FURTHER = "further"
-
-
 VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
 
 def config_of(values: Sequence, **settings) -> RunConfig:
     """The configuration of the page's values, in the order of `RunSettings.all`, with more settings
-    on top.
-
-    Raises:
-        ConfigError: a field is empty or out of range, or these are no values of the fields.
-    """
+    on top. Raises ConfigError: a field is empty or out of range, or these are no values of the
+    fields."""
     plain = all(isinstance(value, (str, int, float, type(None))) for value in values)
     # a browser may have kept those of another version
     if not plain or len(values) != len(VISIBLE) + len(ADVANCED):
-        raise ConfigError(
-            "The settings that this browser kept are not those of tab 3.", "Change one there."
-        )
+        message = "The settings that this browser kept are not those of tab 3."
+        raise ConfigError(message, "Change one there.")
     chosen = dict(zip((*VISIBLE, *ADVANCED), values))
     further = read_settings(_lines(chosen.pop(FURTHER)))
     for field, value in chosen.items():
@@ -61,9 +47,8 @@ def config_of(values: Sequence, **settings) -> RunConfig:
         if value is None and about.optional and about.number:
             continue
         if value is None or not str(value).strip(" ,"):
-            raise ConfigError(
-                f"{ADVANCED.get(field, field.replace('_', ' '))} is empty.", "Fill it in."
-            )
+            message = f"{ADVANCED.get(field, field.replace('_', ' '))} is empty."
+            raise ConfigError(message, "Fill it in.")
         if about.whole:
             if (
                 not isinstance(value, (int, float))
@@ -85,11 +70,8 @@ def config_of(values: Sequence, **settings) -> RunConfig:
 
 def further_of(values: Sequence) -> dict[str, Any]:
     """What the text of further settings sets, of the page's values; but for the arguments of a
-    method.
-
-    Raises:
-        ConfigError: a line of it sets nothing, or what it says is no value of that setting.
-    """
+    method. Raises ConfigError: a line of it sets nothing, or what it says is no value of that
+    setting."""
     settings = read_settings(_lines(dict(zip((*VISIBLE, *ADVANCED), values, strict=True))[FURTHER]))
     return {name: value for name, value in settings.items() if name != "arguments"}
 
@@ -104,13 +86,11 @@ def check_public(chosen: Mapping[str, Any]) -> None:
     if not is_public():
         return
     if chosen["model"] not in public_models():
-        raise ConfigError(
-            "This public page does not run that model.", "Run the app yourself for other models."
-        )
+        message = "This public page does not run that model."
+        raise ConfigError(message, "Run the app yourself for other models.")
     if other := sorted(chosen.keys() - {*VISIBLE, *ADVANCED}):
-        raise ConfigError(
-            f"This public page does not set {other[0]}.", "Run the app yourself for other settings."
-        )
+        message = f"This public page does not set {other[0]}."
+        raise ConfigError(message, "Run the app yourself for other settings.")
     for field, most in ((name, about.public) for name, about in SETTINGS.items() if about.public):
         if chosen.get(field, 0) > most:
             fix = f"At most {most} on this public page; run the app yourself for more."

@@ -41,10 +41,8 @@ def look(
     *values,
 ):
     """What Start would do with the page's facts and settings: the plan in words, whether it may,
-    and what to keep.
-
-    name: the page's run when it asked, which another may have replaced by now. position:
-    `Follower.seen`, as it is now."""
+    and what to keep. name: the page's run when it asked, which another may have replaced by now.
+    position: `Follower.seen`, as it is now."""
     words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", False
     if facts is not None:
         try:
@@ -126,9 +124,8 @@ def resume_run(worker: Worker, name: str):
     if run := run_to_control(worker, name):
         with refusing():
             if run.shared:
-                raise RunError(
-                    f"Run {run.id} is shown to every visitor.", "Start a run of your own."
-                )
+                message = f"Run {run.id} is shown to every visitor."
+                raise RunError(message, "Start a run of your own.")
             run.clear_stop()
             worker.enqueue(run)
     return UNSEEN, gr.Timer(active=True)

@@ -50,8 +50,8 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
         if event.resumed_from:
             return [f"Went on after epoch {event.resumed_from}."]
         return [
-            f"Began: {number_of(event.forget, 'fact')} to forget, "
-            f"{number_of(event.steps, 'step')} an epoch."
+            f"Began: {number_of(event.forget, 'fact')} to forget, {number_of(event.steps, 'step')} "
+            "an epoch."
         ]
     if isinstance(event, EpochDone):
         return [_controller(event, config)] if event.epoch else []
@@ -73,16 +73,15 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
 def _controller(event: EpochDone, config: RunConfig) -> str:
     if config.controller == "primal":
         return (
-            f"Kept facts: loss {event.retain_loss:.3f} nats, its bound is "
-            f"{config.retain_bound:g}; their weight μ is "
-            f"{event.alpha:.3f}."
+            f"Kept facts: loss {event.retain_loss:.3f} nats, its bound is {config.retain_bound:g}; "
+            f"their weight μ is {event.alpha:.3f}."
         )
     suffered = event.drift > config.tolerance
     drift = f"drift {event.drift:.3f} {'>' if suffered else '≤'} {config.tolerance:g}"
     if config.controller == "fixed":
         return (
-            f"Kept facts {'suffer' if suffered else 'are well'} ({drift}); their weight α "
-            f"stays {event.alpha:.3f}."
+            f"Kept facts {'suffer' if suffered else 'are well'} ({drift}); their weight α stays "
+            f"{event.alpha:.3f}."
         )
     weight = f"{drift}, λ {event.lam:.3f}, α {event.alpha:.3f}"
     if suffered:

@@ -56,9 +56,8 @@ def story() -> dict:
     facts = runs["wga"].facts.forget
     for name, run in runs.items():
         if run.facts.forget != facts:
-            raise RunError(
-                f"The example {name} is not of the facts of wga.", f"Make them again: {COMMAND}"
-            )
+            message = f"The example {name} is not of the facts of wga."
+            raise RunError(message, f"Make them again: {COMMAND}")
     pair = example("pair")
     (rare, popular), frames = pair.facts.forget, pair.frames()
     ends = {name: run.measured() for name, run in runs.items()}

@@ -73,21 +73,16 @@ def start(worker: Worker, name: str | None, event: gr.EventData):
 
 def config_of(rare: object, popular: object, epochs: object = states.EPOCHS) -> RunConfig:
     """The settings of a run with β through two points and of a length, which come from the browser.
-
-    Raises:
-        ConfigError: they fix no curve, or no run that the Story shows is as long.
-    """
+    Raises ConfigError: they fix no curve, or no run that the Story shows is as long."""
     try:
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
         points = (float(rare_score), float(rare_beta)), (float(popular_score), float(popular_beta))
     except (TypeError, ValueError):
-        raise ConfigError(
-            "The curve's two points did not arrive.", "Move a handle and press again."
-        ) from None
+        message = "The curve's two points did not arrive."
+        raise ConfigError(message, "Move a handle and press again.") from None
     if epochs not in range(1, max(states.LENGTHS["adapop"]) + 1):
-        raise ConfigError(
-            "The length of the run did not arrive.", "Move the scrubber and press again."
-        )
+        message = "The length of the run did not arrive."
+        raise ConfigError(message, "Move the scrubber and press again.")
     return make_config("adapop", beta=anchored(*points), epochs=int(epochs))
 
 

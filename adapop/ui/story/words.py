@@ -59,10 +59,8 @@ def steps(rare: Fact, popular: Fact, ours: Measured) -> list[tuple[str, str]]:
 
 def lost_after(frames: Sequence[Frame], group: str, fact: int) -> int | None:
     """The epoch at whose end a fact is no longer answered, nor at any later end of one; 0 if it
-    never was, None if it still is.
-
-    group: "forget" for the trained question, "reworded" for the same in other words. fact: its
-    place in the set."""
+    never was, None if it still is. group: "forget" for the trained question, "reworded" for the
+    same in other words. fact: its place in the set."""
     ends = [
         frame for frame in frames if frame.epoch == floor(frame.epoch) and group in frame.scores
     ]
@@ -113,8 +111,8 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
             f"{'still is' if reworded is None else 'never was'}."
         )
     return (
-        f"{title} {gone}; asked in other words, {'that took' if direct else 'it was'} until "
-        f"epoch {reworded}."
+        f"{title} {gone}; asked in other words, {'that took' if direct else 'it was'} until epoch "
+        f"{reworded}."
     )
 
 
@@ -124,11 +122,11 @@ def gap_came_back(gaps: Mapping[str, Interval]) -> str:
     if gaps["shuffled"].mean <= gaps["adapop"].mean:
         return (
             f"Shuffled scores leave a gap of {control}, true ones {ours}: the scores made no "
-            f"difference."
+            "difference."
         )
     return (
         f"It does: {control} with shuffled scores, {ours} with true ones, {even} with the even "
-        f"push."
+        "push."
     )
 
 
@@ -220,8 +218,7 @@ def firmness(recorded: Sequence[Recorded]) -> str:
     )
     return (
         f"{begins} AdaPop begins by holding retained facts half as firmly (α₀ = 0.5, not 1). With "
-        f"α₀ = 1 its gap is "
-        f"{signed(gap)}, and it answers {held[2]}."
+        f"α₀ = 1 its gap is {signed(gap)}, and it answers {held[2]}."
     )
 
 

@@ -1,7 +1,5 @@
 """Malformed and hostile uploads, made from a seed: what each says, where that is known, and which must be refused."""
 
-from __future__ import annotations
-
 from random import Random
 
 from hostile import large, parquet, text

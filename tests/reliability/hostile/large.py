@@ -1,7 +1,5 @@
 """Text files of megabytes, made to take time or memory: wide, long, deep, or full of the smallest things there are."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from random import Random
@@ -20,10 +18,8 @@ LINES = ("{}\n", "[]\n", '{"question":"a","answer":"b"}\n', "x\n", '{"a":1}\n')
 
 def _wide(random: Random) -> Case:
     names, cells = "a," * 10**6, "a," * random.choice((1, 10**6))
-    text = random.choice(
-        (f"question,answer,{names}\nq,a,{cells}", f"question,answer\nq,a,{cells}\n", f"{names}\n{cells}")
-    )
-    return Case("a million columns", "facts.csv", text.encode())
+    texts = (f"question,answer,{names}\nq,a,{cells}", f"question,answer\nq,a,{cells}\n", f"{names}\n{cells}")
+    return Case("a million columns", "facts.csv", random.choice(texts).encode())
 
 
 def _large_cell(random: Random) -> Case:
@@ -57,11 +53,9 @@ def _chains(random: Random) -> Case:
     depth, size = random.choice((2, 30, 400)), random.choice(SIZES[:2])
     chain = '{"":' * depth + "0" + "}" * depth
     row = f'{{"question":"q","answer":"a","comment":{chain}}}'
-    mark = random.choice((",", "\n"))
-    rows = mark.join([row] * (size // len(row)))
-    return Case(
-        "chains of objects", *(("facts.json", f"[{rows}]".encode()) if mark == "," else ("facts.jsonl", rows.encode()))
-    )
+    rows = [row] * (size // len(row))
+    name, text = random.choice((("facts.json", f"[{','.join(rows)}]"), ("facts.jsonl", "\n".join(rows))))
+    return Case("chains of objects", name, text.encode())
 
 
 def _lines(random: Random) -> Case:
@@ -90,10 +84,8 @@ def _list_items(random: Random) -> Case:
 
 
 def _very_deep(random: Random) -> Case:
-    start = random.choice(("[", '{"a":', '[{"":'))
-    return Case(
-        "very deep JSON", random.choice(("facts.json", "facts.jsonl")), (start * (15 * MEGABYTE // len(start))).encode()
-    )
+    start, name = random.choice(("[", '{"a":', '[{"":')), random.choice(("facts.json", "facts.jsonl"))
+    return Case("very deep JSON", name, (start * (15 * MEGABYTE // len(start))).encode())
 
 
 def _cells(random: Random) -> Case:

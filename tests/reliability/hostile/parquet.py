@@ -1,7 +1,5 @@
 """Parquet files that are damaged, odd, or bombs: kilobytes that decode to gigabytes."""
 
-from __future__ import annotations
-
 import datetime
 import decimal
 import io
@@ -13,27 +11,23 @@ import pyarrow.parquet
 
 from hostile.file import TEXTS, Case, said, table
 
+ROW = {"question": pyarrow.array(["q"]), "answer": pyarrow.array(["a"])}
 NOW = datetime.datetime(2024, 2, 29, 12, 30, 15, 123456)
 INVALID = pyarrow.Array.from_buffers(  # text that is not UTF-8
     pyarrow.string(), 1, [None, pyarrow.py_buffer(b"\0\0\0\0\2\0\0\0"), pyarrow.py_buffer(b"\xff\xfe")]
 )
 ODD = (
     pyarrow.array([decimal.Decimal("1.50")]), pyarrow.array([b"\xff\x00"]), pyarrow.array([b"text"]),
-    pyarrow.array([{"a": 1}]),
-    pyarrow.array([NOW]), pyarrow.array([1], pyarrow.timestamp("ns")), pyarrow.array([NOW.date()]),
-    pyarrow.array([NOW.time()]),
+    pyarrow.array([{"a": 1}]), pyarrow.array([NOW]), pyarrow.array([1], pyarrow.timestamp("ns")),
+    pyarrow.array([NOW.date()]), pyarrow.array([NOW.time()]),
     pyarrow.array([1], pyarrow.timestamp("us", "Europe/Berlin")),
-    pyarrow.array([1], pyarrow.timestamp("s", "Mars/Olympus")),
-    pyarrow.array([2**62], pyarrow.timestamp("ms")), pyarrow.array([1], pyarrow.duration("ns")),
-    pyarrow.array([2**64 - 1], pyarrow.uint64()),
+    pyarrow.array([1], pyarrow.timestamp("s", "Mars/Olympus")), pyarrow.array([2**62], pyarrow.timestamp("ms")),
+    pyarrow.array([1], pyarrow.duration("ns")), pyarrow.array([2**64 - 1], pyarrow.uint64()),
     pyarrow.array([[("k", 1)]], pyarrow.map_(pyarrow.string(), pyarrow.int64())), pyarrow.array([True]),
-    pyarrow.nulls(1),
-    pyarrow.array(["x"], pyarrow.large_string()), pyarrow.array(["x"]).dictionary_encode(),
-    pyarrow.array([[1.5, None]]),
-    pyarrow.array([[{"a": [b"x"]}]]), pyarrow.array([b"abcd"], pyarrow.binary(4)), pyarrow.array([float("nan")]),
-    pyarrow.array([float("inf")], pyarrow.float32()), pyarrow.array([0.1], pyarrow.float32()),
-    pyarrow.array([2**31 - 1], pyarrow.date32()),
-    INVALID,
+    pyarrow.nulls(1), pyarrow.array(["x"], pyarrow.large_string()), pyarrow.array(["x"]).dictionary_encode(),
+    pyarrow.array([[1.5, None]]), pyarrow.array([[{"a": [b"x"]}]]), pyarrow.array([b"abcd"], pyarrow.binary(4)),
+    pyarrow.array([float("nan")]), pyarrow.array([float("inf")], pyarrow.float32()),
+    pyarrow.array([0.1], pyarrow.float32()), pyarrow.array([2**31 - 1], pyarrow.date32()), INVALID,
     pyarrow.array(["\0"]), pyarrow.array([["a", "b"]]), pyarrow.array([["a"] * 500]),
     pyarrow.array([10**9], pyarrow.time64("us")),
 )  # fmt: skip
@@ -48,19 +42,14 @@ def _file(columns: dict[str, pyarrow.Array] | pyarrow.Table, **options) -> bytes
 
 def _texts(random: Random) -> Case:
     rows = table(random, TEXTS)
-    options = {
-        "row_group_size": random.choice((1, 3, 100)),
-        "compression": random.choice(("none", "snappy", "gzip", "zstd")),
-    }
-    return Case(
-        "Parquet, odd text", "facts.parquet", _file(pyarrow.Table.from_pylist(rows), **options), said(rows, ".parquet")
-    )
+    size, compression = random.choice((1, 3, 100)), random.choice(("none", "snappy", "gzip", "zstd"))
+    content = _file(pyarrow.Table.from_pylist(rows), row_group_size=size, compression=compression)
+    return Case("Parquet, odd text", "facts.parquet", content, said(rows, ".parquet"))
 
 
 def _types(random: Random) -> Case:
     name = random.choice(("id", "question", "answer", "score", "paraphrases", "comment"))
-    columns = {"question": pyarrow.array(["q"]), "answer": pyarrow.array(["a"])}
-    return Case("Parquet, odd type", "facts.parquet", _file(columns | {name: random.choice(ODD)}))
+    return Case("Parquet, odd type", "facts.parquet", _file(ROW | {name: random.choice(ODD)}))
 
 
 def _damaged(random: Random) -> Case:
@@ -76,9 +65,8 @@ def _footer(random: Random) -> Case:
     content = bytearray(_file(pyarrow.Table.from_pylist(table(random))))
     length = int.from_bytes(content[-8:-4], "little")
     for _ in range(random.randint(1, 4)):
-        content[random.randrange(len(content) - 8 - length, len(content) - 4)] = random.choice(
-            (0, 127, 128, 255, random.randrange(256))
-        )
+        place = random.randrange(len(content) - 8 - length, len(content) - 4)
+        content[place] = random.choice((0, 127, 128, 255, random.randrange(256)))
     return Case("Parquet, lies in the metadata", "facts.parquet", bytes(content))
 
 
@@ -118,22 +106,14 @@ def _page(random: Random) -> Case:
     size = random.choice((10**8, 4 * 10**8))
     offsets = pyarrow.py_buffer(b"\0\0\0\0" + size.to_bytes(4, "little"))
     cell = pyarrow.Array.from_buffers(pyarrow.string(), 1, [None, offsets, pyarrow.py_buffer(bytes(size))])
-    columns = {
-        "question": pyarrow.array(["q"]),
-        "answer": pyarrow.array(["a"]),
-        random.choice(("question", "comment")): cell,
-    }
+    columns = ROW | {random.choice(("question", "comment")): cell}
     return Case("Parquet bomb of one page", "facts.parquet", _file(columns, use_dictionary=False))
 
 
 def _nested(random: Random) -> Case:
     count = random.choice((10**6, 5 * 10**7))
     lists = pyarrow.ListArray.from_arrays(pyarrow.array([0, count], pyarrow.int32()), _zeros(pyarrow.int8(), count))
-    columns = {
-        "question": pyarrow.array(["q"]),
-        "answer": pyarrow.array(["a"]),
-        random.choice(("paraphrases", "comment")): lists,
-    }
+    columns = ROW | {random.choice(("paraphrases", "comment")): lists}
     return Case("Parquet bomb of a nested list", "facts.parquet", _file(columns))
 
 
@@ -141,11 +121,7 @@ def _deep(random: Random) -> Case:
     cell = pyarrow.array(["x"])
     for _ in range(random.choice((20, 60, 90))):
         cell = pyarrow.ListArray.from_arrays(pyarrow.array([0, 1], pyarrow.int32()), cell)
-    columns = {
-        "question": pyarrow.array(["q"]),
-        "answer": cell if random.random() < 0.5 else pyarrow.array(["a"]),
-        "comment": cell,
-    }
+    columns = ROW | {"comment": cell} | ({"answer": cell} if random.random() < 0.5 else {})
     return Case("Parquet, deep", "facts.parquet", _file(columns))
 
 
@@ -156,15 +132,6 @@ def _groups(random: Random) -> Case:
 
 
 OFTEN: tuple[Callable[[Random], Case], ...] = (
-    _texts,
-    _types,
-    _types,
-    _damaged,
-    _damaged,
-    _footer,
-    _footer,
-    _cut,
-    _names,
-    _wide,
-)
+    _texts, _types, _types, _damaged, _damaged, _footer, _footer, _cut, _names, _wide,
+)  # fmt: skip
 LARGE: tuple[Callable[[Random], Case], ...] = (_equal_rows, _equal_rows, _page, _nested, _deep, _groups)

@@ -1,7 +1,5 @@
 """Small text files that are wrong, or right and odd: encodings, quotes, rows, names, numbers, nesting, damage."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -12,20 +10,15 @@ from random import Random
 from hostile.file import SUFFIXES, TEXTS, Case, of_rows, said, table, written
 
 ENCODINGS = (
-    "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1252", "gbk", "shift_jis", "koi8-r",
-    "utf-8-sig",
+    "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1252", "gbk", "shift_jis", "koi8-r", "utf-8-sig",
 )  # fmt: skip
+EVERY = (*SUFFIXES, ".parquet")
 NAMES = ("id", "question", "answer", "subject", "score", "paraphrases", "group", "comment")
 SCORES = (
     "1", "0", "-0", "+5", " 5 ", "1e308", "1e309", "1e-400", "5,5", "1.000,5", "1_000", "0x10", "１２", "٣", "nan",
-    "NaN", "inf",
-    "-inf", "Infinity", "-1", "1e", "e1", ".", "5.", ".5", "--1", "1 000", "9" * 400, "0." + "1" * 3_000, "½",
-    "²", "true", "=1+1", "3,766", "1,234,567.5", "1,23", "1,234 567", "12 34", ",123", "1,２３４",
+    "NaN", "inf", "-inf", "Infinity", "-1", "1e", "e1", ".", "5.", ".5", "--1", "1 000", "9" * 400, "0." + "1" * 3_000,
+    "½", "²", "true", "=1+1", "3,766", "1,234,567.5", "1,23", "1,234 567", "12 34", ",123", "1,２３４",
 )  # fmt: skip
-
-
-def _texts(random: Random) -> Case:
-    return of_rows("odd text", random.choice(SUFFIXES), table(random, TEXTS))
 
 
 def _scores(random: Random) -> Case:
@@ -47,17 +40,15 @@ def _encoding(random: Random) -> Case:
 def _marks(random: Random) -> Case:
     content = written(table(random), ".csv")
     place = random.choice((0, random.randrange(len(content))))
-    return Case(
-        "byte order marks", "facts.csv", content[:place] + b"\xef\xbb\xbf" * random.randint(1, 3) + content[place:]
-    )
+    marks = b"\xef\xbb\xbf" * random.randint(1, 3)
+    return Case("byte order marks", "facts.csv", content[:place] + marks + content[place:])
 
 
 def _nul(random: Random) -> Case:
-    suffix, text = random.choice(SUFFIXES), "NUL\0"
-    rows = table(random, ("a", "b"))
-    content = written(rows, suffix)
+    suffix = random.choice(SUFFIXES)
+    content = written(table(random, ("a", "b")), suffix)
     place = random.randrange(len(content))
-    return Case("NUL", f"facts{suffix}", content[:place] + text.encode() + content[place:], refused=True)
+    return Case("NUL", f"facts{suffix}", content[:place] + b"NUL\0" + content[place:], refused=True)
 
 
 def _quotes(random: Random) -> Case:
@@ -80,9 +71,7 @@ def _ragged(random: Random) -> Case:
 def _same_names(random: Random) -> Case:
     names = [*NAMES, random.choice((str.upper, str.title, " {} ".format))(random.choice(NAMES[:7]))]
     random.shuffle(names)
-    return Case(
-        "same header twice", "facts.csv", "\n".join((",".join(names), ",".join("x" * 9))).encode(), refused=True
-    )
+    return Case("same header twice", "facts.csv", f"{','.join(names)}\n{','.join('x' * 9)}".encode(), refused=True)
 
 
 def _same_keys(random: Random) -> Case:
@@ -93,57 +82,33 @@ def _same_keys(random: Random) -> Case:
 
 
 def _keys(random: Random) -> Case:
-    key = random.choice(
-        ("\ud800", "\udfff" * 3, "", " ", "k" * 10**6, "<b>", "\u202e", "a\nb", "__class__", "=1", "\0")
-    )
+    odd = ("\ud800", "\udfff" * 3, "", " ", "k" * 10**6, "<b>", "\u202e", "a\nb", "__class__", "=1", "\0")
+    key = random.choice(odd)
     row = {"question": "q", "answer": "a", key: "x", **{f"k{i}": 1 for i in range(random.choice((0, 0, 95, 10**4)))}}
     return of_rows("odd key", random.choice((".json", ".jsonl")), [row])
-
-
-def _surrogates(random: Random) -> Case:
-    texts = ("\ud800", "a\udc00b", "\ud83d", "fine", "\0", "also fine")
-    return of_rows("lone surrogate", random.choice((".json", ".jsonl")), table(random, texts))
 
 
 def _deep(random: Random) -> Case:
     depth = random.choice((3, 300, 900, 990, 1_000, 3_000, 10**5))
     start, end = random.choice((("[", "]"), ('{"a":', "}")))
-    nested = (
-        start * depth
-        + random.choice(("", "1")) * (start == "[")
-        + "1" * (start != "[")
-        + end * random.choice((depth, 0))
-    )
-    text = (
-        random.choice(("%s", '[{"question":"q","answer":"a","comment":%s}]', '[{"question":%s,"answer":"a"}]')) % nested
-    )
-    return Case("deep JSON", random.choice(("facts.json", "facts.jsonl")), text.encode())
+    inside = random.choice(("", "1")) if start == "[" else "1"
+    nested = start * depth + inside + end * random.choice((depth, 0))
+    around = random.choice(("%s", '[{"question":"q","answer":"a","comment":%s}]', '[{"question":%s,"answer":"a"}]'))
+    return Case("deep JSON", random.choice(("facts.json", "facts.jsonl")), (around % nested).encode())
 
 
 def _numbers(random: Random) -> Case:
     digits = "9" * random.choice((20, 4_300, 4_301, 10**5))
-    number = random.choice(
-        (digits, f"-{digits}", f"{digits}.5", f"0.{digits}", f"1e{digits[:6]}", "NaN", "-Infinity", "Infinity")
-    )
-    where = random.choice(NAMES)
+    numbers = (digits, f"-{digits}", f"{digits}.5", f"0.{digits}", f"1e{digits[:6]}", "NaN", "-Infinity", "Infinity")
+    number, where, suffix = random.choice(numbers), random.choice(NAMES), random.choice((".json", ".jsonl"))
     row = ",".join(f'"{name}":{number if name == where else 7}' for name in NAMES)
-    row = f"{{{row}}}"
-    suffix = random.choice((".json", ".jsonl"))
-    return Case("huge number", f"facts{suffix}", f"[{row}]".encode() if suffix == ".json" else row.encode())
+    return Case("huge number", f"facts{suffix}", (f"[{{{row}}}]" if suffix == ".json" else f"{{{row}}}").encode())
 
 
 def _empty(random: Random) -> Case:
-    content = random.choice(
-        (b"", b"\n", b" \t\r\n" * 9, b"\xef\xbb\xbf", b"[]", b"{}", b"question,answer\n", b"null", b",", b'""')
-    )
-    return Case("empty", f"facts{random.choice((*SUFFIXES, '.parquet'))}", content, refused=True)
-
-
-def _no_table(random: Random) -> Case:
-    value = random.choice(
-        (1, "a", [1], [[]], {"a": 1}, [{"question": "a", "answer": "b"}, 5], [None], True, [{}], [{"a": []}])
-    )
-    return Case("JSON that is no table", "facts.json", json.dumps(value).encode(), refused=True)
+    empty = (b"", b"\n", b" \t\r\n" * 9, b"\xef\xbb\xbf", b"[]", b"{}", b"question,answer\n", b"null", b",", b'""')
+    content = random.choice(empty)
+    return Case("empty", f"facts{random.choice(EVERY)}", content, refused=True)
 
 
 def _other_kind(random: Random) -> Case:
@@ -167,20 +132,11 @@ def _changed(random: Random) -> Case:
     return Case("changed bytes", f"facts{suffix}", bytes(content))
 
 
-def _noise(random: Random) -> Case:
-    return Case("noise", f"facts{random.choice((*SUFFIXES, '.parquet'))}", random.randbytes(random.randint(1, 5_000)))
-
-
 def _list_cells(random: Random) -> Case:
     count = random.choice((0, 3, 60, 1_000, 10**5))
     cell = random.choice(("|".join(["a"] * count), json.dumps(["a"] * count), "[" * count, "a" + "|" * count))
-    return of_rows(
-        "list cell", random.choice(SUFFIXES), [{**row, "paraphrases": cell} for row in table(random, count=4)]
-    )
-
-
-def _tabs(random: Random) -> Case:
-    return of_rows("tabs", ".tsv", table(random, TEXTS))
+    rows = [{**row, "paraphrases": cell} for row in table(random, count=4)]
+    return of_rows("list cell", random.choice(SUFFIXES), rows)
 
 
 def _chats(random: Random) -> Case:
@@ -215,9 +171,20 @@ def _completions(random: Random) -> Case:
     return replace(case, content=written(renamed, Path(case.name).suffix))
 
 
+NO_TABLES = (1, "a", [1], [[]], {"a": 1}, [{"question": "a", "answer": "b"}, 5], [None], True, [{}], [{"a": []}])
+HALVES = ("\ud800", "a\udc00b", "\ud83d", "fine", "\0", "also fine")
+_SIMPLE: tuple[Callable[[Random], Case], ...] = (
+    lambda random: of_rows("odd text", random.choice(SUFFIXES), table(random, TEXTS)),
+    lambda random: of_rows("odd text", random.choice(SUFFIXES), table(random, TEXTS)),
+    lambda random: of_rows("tabs", ".tsv", table(random, TEXTS)),
+    lambda random: of_rows("lone surrogate", random.choice((".json", ".jsonl")), table(random, HALVES)),
+    lambda random: Case(
+        "JSON that is no table", "facts.json", json.dumps(random.choice(NO_TABLES)).encode(), None, True
+    ),
+    lambda random: Case("noise", f"facts{random.choice(EVERY)}", random.randbytes(random.randint(1, 5_000))),
+)
 OFTEN: tuple[Callable[[Random], Case], ...] = (
-    _texts, _texts, _scores, _encoding, _marks, _nul, _quotes, _ragged, _same_names, _same_keys, _keys,
-    _surrogates, _deep,
-    _numbers, _empty, _no_table, _other_kind, _cut, _changed, _changed, _noise, _list_cells,
-    _tabs, _chats, _tofu, _completions,
+    *_SIMPLE,
+    _scores, _encoding, _marks, _nul, _quotes, _ragged, _same_names, _same_keys, _keys, _deep, _numbers, _empty,
+    _other_kind, _cut, _changed, _changed, _list_cells, _chats, _tofu, _completions,
 )  # fmt: skip

@@ -11,7 +11,6 @@ from adapop.config.presets import make_config
 from adapop.errors import DataError, ModelError
 from adapop.model.seeding import seeded
 from adapop.model.tokens import collate, encode_facts
-from adapop.objectives import make_objective
 from adapop.objectives.altpo import AlternatePreference
 from adapop.objectives.ceu import CrossEntropyUnlearning
 from adapop.objectives.flat import DIVERGENCES, Flat
@@ -53,9 +52,6 @@ def check(loss, expected):
     torch.testing.assert_close(loss.detach(), torch.tensor(expected), atol=1e-4, rtol=1e-4)
 
 
-# ---- UNDIAL ----
-
-
 def test_undial_by_hand(model, fresh):
     method = Undial(beta=2.5)
     batch = batch_of(model, method)
@@ -72,15 +68,10 @@ def test_undial_by_hand(model, fresh):
     with torch.no_grad(), model.original():
         assert torch.equal(model.score(tokens, logits=True).logits.double(), before), "the teacher is not spoilt"
     model = fresh()
-    at_rest, lowered = (
-        gradient(model, method.forget_loss(model, batch_of(model, method)).loss)
-        for method in (Undial(beta=0.0), Undial(beta=3.0))
-    )
+    methods = (Undial(beta=0.0), Undial(beta=3.0))
+    at_rest, lowered = (gradient(model, one.forget_loss(model, batch_of(model, one)).loss) for one in methods)
     assert lowered.norm() > 0.1
     assert at_rest.norm() < 1e-5 * lowered.norm()
-
-
-# ---- RMU and Adaptive RMU ----
 
 
 def test_blocks_of_rmu(fresh, model):
@@ -90,16 +81,15 @@ def test_blocks_of_rmu(fresh, model):
     torch.rand(5)
     assert torch.equal(first, batch_of(fresh(), method, FACTS[:2]).target)
     assert not torch.equal(first, batch_of(model, method, seed=1).target)
-    assert first.shape == (128,) and (first > 0).all() and first.norm().item() == pytest.approx(2.0)
+    assert first.shape == (128,)
     u = torch.rand(128, generator=seeded(0, 0, 2))
     torch.testing.assert_close(first, 2 * u / u.norm())
     method, model = Rmu(layer=1), fresh()
     method.forget_loss(model, batch_of(model, method)).loss.sum().backward()
     for name, parameter in model.network.named_parameters():
         if "lora_B" in name:
-            assert (parameter.grad is not None and parameter.grad.any().item()) == (
-                "layers.0." in name or "layers.1." in name
-            )
+            reached = parameter.grad is not None and parameter.grad.any().item()
+            assert reached == ("layers.0." in name or "layers.1." in name)
 
 
 def block_output(model, tokens, layer):
@@ -138,42 +128,27 @@ def test_adaptive_rmu_is_rmu_with_a_coefficient_from_the_norm(model):
     length = 4.0 * mean(read)
     assert batch.target.norm().item() == pytest.approx(length, rel=1e-5)
     plain = Rmu(layer=2, coefficient=length)
-    torch.testing.assert_close(
-        adaptive.forget_loss(model, batch).loss, plain.forget_loss(model, batch_of(model, plain)).loss
-    )
+    expected = plain.forget_loss(model, batch_of(model, plain)).loss
+    torch.testing.assert_close(adaptive.forget_loss(model, batch).loss, expected)
 
 
 def test_norm_of_the_original_and_missing_blocks(model, fresh, sandbox):
-    config, method = make_config("adaptive-rmu"), AdaptiveRmu(layer=1)
-    first, more, other = (
-        _target(config, method, net, facts)
-        for net, facts in ((model, sandbox.forget[:64]), (model, sandbox.forget[:70]), (fresh(), sandbox.forget[:64]))
-    )
-    assert torch.equal(first, more) and torch.equal(first, other)
-    assert not torch.equal(first, _target(config, method, model, sandbox.forget[64:128]))
+    def target(model, facts):
+        made = ForgetSet(make_config("adaptive-rmu"), AdaptiveRmu(layer=1), model, facts, None)
+        return made.batch(made.rows[:1], 1).target
+
+    first = target(model, sandbox.forget[:64])
+    assert torch.equal(first, target(model, sandbox.forget[:70]))
+    assert torch.equal(first, target(fresh(), sandbox.forget[:64]))
+    assert not torch.equal(first, target(model, sandbox.forget[64:128]))
     with pytest.raises(ModelError, match="lora_layers names 4, 7, but the model has 4 blocks"):
         fresh("rmu", lora_layers=(1, 4, 7))
-
-
-def _target(config, method, model, facts):
-    made = ForgetSet(config, method, model, facts, None)
-    return made.batch(made.rows[:1], 1).target
-
-
-@pytest.mark.parametrize(("layer", "coefficient", "weak"), [(1, 2.0, True), (1, 50.0, False)])
-def test_the_note_compares_the_coefficient_with_the_norm(model, layer, coefficient, weak):
-    (note,) = ForgetSet(make_config("rmu"), Rmu(layer, coefficient=coefficient), model, FACTS, None).notes
-    assert f"The states of block 1 are steered towards length {coefficient:g}; the original's own have 1" in note
-    assert ("It steers weakly." in note) == weak
-
-
-@pytest.mark.parametrize("layer", [4, 7, 100])
-def test_layer_that_does_not_exist_is_refused(model, layer):
-    with pytest.raises(ModelError, match=f"The model has no block {layer}: it has 4 blocks, counted from 0."):
-        batch_of(model, Rmu(layer=layer))
-
-
-# ---- PDU ----
+    with pytest.raises(ModelError, match="no block 4: it has 4 blocks"):
+        batch_of(model, Rmu(layer=4))
+    for coefficient, weak in ((2.0, True), (50.0, False)):
+        (note,) = ForgetSet(make_config("rmu"), Rmu(1, coefficient=coefficient), model, FACTS, None).notes
+        assert f"towards length {coefficient:g}; the original's own have 1" in note
+        assert ("It steers weakly." in note) == weak
 
 
 def test_pdu_and_its_dual_by_hand(model):
@@ -181,9 +156,7 @@ def test_pdu_and_its_dual_by_hand(model):
     batch = batch_of(model, method)
     logits = model.score(batch.tokens, logits=True).logits.detach().double()
     check(method.forget_loss(model, batch).loss, [(max(z) - mean(z)) ** 2 for z in logits.tolist()])
-    # At the last answer token both see the end of the turn; upstream never sees the first token's
-    # prediction.
-    batch = batch_of(model, PrimalDualUnlearning())
+    # At the last answer token both see the end of the turn; upstream never sees the first token's prediction.
     rows = encode_facts(model.tokenizer, FACTS, include_tail=True)
     tailed = collate(rows, model.tokenizer.pad_token_id)
     logits = model.score(tailed, logits=True).logits.detach().double().split([n + 1 for n in LENGTHS])
@@ -198,15 +171,10 @@ def test_pdu_and_its_dual_by_hand(model):
         row = controller.update(row, loss)
         assert row.alpha == row.lam == 1.0
     assert row.epoch == 3 and row.drift == pytest.approx(1.0)
-    seen = []
-    for loss in (0.8, 0.3, 0.1, -0.9, 0.4):
+    for loss, alpha in ((0.8, 2.0), (0.3, 2.0), (0.1, 1.6), (-0.9, 0.0), (0.4, 0.2)):
         row = controller.stepped(row, loss)
-        seen.append(row.alpha)
-    assert seen == pytest.approx([2.0, 2.0, 1.6, 0.0, 0.2])
+        assert row.alpha == pytest.approx(alpha)
     assert controller.update(row, 0.2).alpha == row.alpha == row.lam
-
-
-# ---- NPO-SAM ----
 
 
 def accumulated(model, method, batch):
@@ -223,12 +191,10 @@ def accumulated(model, method, batch):
 
 def stepped(model, method):
     """The gradient that the method leaves for the optimiser, and the loss it reports."""
-    for parameter in model.parameters:
-        parameter.grad = None
+    model.network.zero_grad()
     loss, _ = method.backward(model, accumulated(model, method, batch_of(model, method)))
     found = torch.cat([parameter.grad.flatten() for parameter in model.parameters])
-    for parameter in model.parameters:
-        parameter.grad = None
+    model.network.zero_grad()
     return found, loss
 
 
@@ -237,12 +203,10 @@ def weights(model):
 
 
 def test_npo_sam_by_hand(model):
-    (flat, loss), (plain, other) = (
-        stepped(model, method) for method in (SharpnessAwarePreference(0.5, 0.0), NegativePreference(0.5))
-    )
+    flat, loss = stepped(model, SharpnessAwarePreference(0.5, 0.0))
+    plain, other = stepped(model, NegativePreference(0.5))
     assert torch.equal(flat, plain) and loss == other
-    # NPO's gradient at weights moved by rho along NPO's gradient; the weights come back bit by
-    # bit.
+    # NPO's gradient at weights moved by rho along NPO's gradient; the weights come back bit by bit
     before, rho = weights(model).clone(), 0.05
     sharp, loss = stepped(model, SharpnessAwarePreference(0.5, rho))
     assert torch.equal(weights(model), before)
@@ -279,9 +243,6 @@ def _set(model, vector):
             parameter.copy_(part.view_as(parameter))
 
 
-# ---- SimNPO, SatImp ----
-
-
 @pytest.mark.parametrize("delta", [0.0, 0.7])
 def test_simnpo_by_hand(model, delta):
     method = SimpleNegativePreference(beta=4.5, delta=delta, gamma=0.125)
@@ -291,48 +252,19 @@ def test_simnpo_by_hand(model, delta):
     check(method.forget_loss(model, batch).loss, expected)
 
 
-@pytest.mark.parametrize("beta", [0.0, 1.0, 5.0])
-def test_satimp_without_importance_is_wga(model, beta):
-    left, right = SaturationImportance(b1=beta, b2=0.0), WeightedGradientAscent(beta)
-    batch = batch_of(model, left)
-    one, two = (method.forget_loss(model, batch).loss for method in (left, right))
-    assert torch.equal(one, two) and torch.equal(gradient(model, one), gradient(model, two))
-
-
-def test_satimp_by_hand(model):
+def test_satimp_by_hand_and_without_importance_as_wga(model):
     method = SaturationImportance(b1=2.0, b2=0.5, gamma=0.3)
     batch = batch_of(model, method)
     nll = model.score(batch.tokens).nll.tolist()
-    check(
-        method.forget_loss(model, batch).loss, [-0.3 * math.exp(-n) ** 2 * (1 - math.exp(-n)) ** 0.5 * n for n in nll]
-    )
-
-
-# ---- AltPO ----
-
-
-def swapped(facts, epoch=1):
-    """Each fact with its answer and the alternate of that epoch changed places."""
-    return [
-        replace(fact, answer=fact.alternates[(epoch - 1) % len(fact.alternates)], alternates=(fact.answer,))
-        for fact in facts
-    ]
+    expected = [-0.3 * math.exp(-n) ** 2 * (1 - math.exp(-n)) ** 0.5 * n for n in nll]
+    check(method.forget_loss(model, batch).loss, expected)
+    for beta in (0.0, 5.0):
+        left, right = SaturationImportance(b1=beta, b2=0.0), WeightedGradientAscent(beta)
+        one, two = (sibling.forget_loss(model, batch).loss for sibling in (left, right))
+        assert torch.equal(one, two) and torch.equal(gradient(model, one), gradient(model, two))
 
 
 def test_altpo_by_hand(model, fresh):
-    """The bracket d turns its sign: L(-d) - L(d) = 2 d, and the two gradients are opposite and sum to 2 d's."""
-    method = AlternatePreference(beta=0.5)
-    batch, other = batch_of(model, method), batch_of(model, method, swapped(FACTS))
-    loss, back = method.forget_loss(model, batch).loss, method.forget_loss(model, other).loss
-    now = [model.score(tokens) for tokens in (batch.tokens, batch.other)]
-    d = now[1].per_row(batch.other_reference_nll - now[1].nll) - now[0].per_row(batch.reference_nll - now[0].nll)
-    torch.testing.assert_close(back - loss, 2 * d, atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(
-        gradient(model, back) - gradient(model, loss), 2 * gradient(model, d), atol=1e-4, rtol=1e-3
-    )
-    assert d.abs().min() > 0.01
-    again = method.forget_loss(model, batch_of(model, method, swapped(swapped(FACTS)))).loss
-    torch.testing.assert_close(again, loss)
     method = AlternatePreference(beta=0.3)
     batch = batch_of(model, method)
     expected = []
@@ -354,34 +286,26 @@ def test_altpo_by_hand(model, fresh):
 def test_alternates_take_turns_and_must_be_there(model):
     # The first fact has two, so it gets each in every other epoch; one alternate serves in all.
     method = AlternatePreference()
+    batches = [batch_of(model, method, epoch=epoch).other for epoch in (1, 2, 3)]
     said = [
-        model.tokenizer.batch_decode(
-            [batch.other.target[batch.other.row == row] for row in (0, 3)], skip_special_tokens=True
-        )
-        for batch in (batch_of(model, method, epoch=epoch) for epoch in (1, 2, 3))
+        model.tokenizer.batch_decode([other.target[other.row == row] for row in (0, 3)], skip_special_tokens=True)
+        for other in batches
     ]
-    assert [[word.strip() for word in words] for words in said] == [
-        ["Dickens", "Friday"],
-        ["Tolstoy", "Friday"],
-        ["Dickens", "Friday"],
-    ]
+    assert [[word.strip() for word in words] for words in said] == [[name, "Friday"] for name in (
+        "Dickens", "Tolstoy", "Dickens")]  # fmt: skip
     facts = [*FACTS[:2], replace(FACTS[2], alternates=())]
     with pytest.raises(DataError, match="1 of 3 facts have no plausible wrong answer, for example 'two'"):
         batch_of(model, AlternatePreference(), facts)
 
 
-# ---- FLAT ----
-
 BY_HAND = {
-    "total-variation": lambda e, f: -math.tanh(e) / 2 + math.tanh(f) / 2,
-    "kl": lambda e, f: -e + math.exp(f - 1),
+    "total-variation": lambda e, f: -math.tanh(e) / 2 + math.tanh(f) / 2, "kl": lambda e, f: -e + math.exp(f - 1),
     "pearson": lambda e, f: -e + f * f / 4 + f,
     "jensen-shannon": lambda e, f: math.log(1 + math.exp(-e)) + f + math.log(1 + math.exp(-f)) - 2 * math.log(2),
-    "jeffrey": lambda e, f: -e + f + f**2 / 4 + f**3 / 16,
-    "reverse-kl": lambda e, f: math.exp(-e) + f - 1,
+    "jeffrey": lambda e, f: -e + f + f**2 / 4 + f**3 / 16, "reverse-kl": lambda e, f: math.exp(-e) + f - 1,
     "squared-hellinger": lambda e, f: math.exp(-e) - 1 + math.exp(f) - 1,
     "neyman": lambda e, f: math.exp(-e) - 1 + 2 - 2 * math.exp(-f / 2),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
@@ -394,8 +318,7 @@ def test_flat_by_hand(model, divergence):
 
 
 def test_refusal_and_target_of_tpo_end_where_they_end(model):
-    # It is something to say, so it has an end of its own, and the answer it replaces has none in
-    # the loss.
+    # It is something to say, so it has an end of its own, and the answer it replaces has none in the loss.
     batch = batch_of(model, Flat())
     said = batch.other.target[batch.other.row == 0]
     assert said[-1] == model.tokenizer.eos_token_id
@@ -403,11 +326,7 @@ def test_refusal_and_target_of_tpo_end_where_they_end(model):
     assert batch.tokens.target.eq(model.tokenizer.eos_token_id).sum() == 0
     batch = batch_of(model, TargetedPreference(), include_tail=True)
     assert [marks.tolist() for marks in batch.unwanted.split([n + 1 for n in LENGTHS])] == [
-        [True, False], [True, True, True, False], [True, False, True, False], [True, False],
-    ]  # fmt: skip
-
-
-# ---- TPO ----
+        [True, False], [True, True, True, False], [True, False, True, False], [True, False]]  # fmt: skip
 
 
 def test_tpo_by_hand(model, fresh):
@@ -432,9 +351,6 @@ def test_tpo_by_hand(model, fresh):
     assert not torch.allclose(found[0], model.score(batch.tokens).gold, atol=0.1)
 
 
-# ---- CE-U ----
-
-
 @pytest.mark.parametrize(
     ("skip", "counted"), [(0, "1 111 111 1"), (1, "1 011 011 1"), (2, "1 001 001 1"), (3, "1 111 111 1")]
 )
@@ -449,48 +365,9 @@ def test_ceu_by_hand(model, skip, counted):
         target, logs = z[others].softmax(0), z.log_softmax(0)[others]
         expected.append(-(target * logs).sum().item() * int(counts))
     check(method.forget_loss(model, batch).loss, expected)
-
-
-@pytest.mark.parametrize(
-    ("skip", "counted"),
-    [(0, "11 1111 1111 11"), (1, "11 0111 0111 11"), (2, "11 0011 0011 11"), (3, "11 1111 1111 11")],
-)
-def test_ceu_does_not_count_the_end_of_the_turn(model, skip, counted):
-    """Else of an answer of one token the end alone would be trained on."""
-    method = CrossEntropyUnlearning(skip)
+    # Nor is the end of the turn: else of an answer of one token the end alone would be trained on.
     loss = method.forget_loss(model, batch_of(model, method, include_tail=True)).loss
     every = CrossEntropyUnlearning(0)
-    marks = torch.tensor([float(mark) for mark in counted.replace(" ", "")])
+    marks = torch.tensor([float(mark) for mark in counted.replace(" ", "1 ").replace(" ", "") + "1"])
     torch.testing.assert_close(loss, marks * every.forget_loss(model, batch_of(model, every, include_tail=True)).loss)
     assert loss[0] > 0
-
-
-def test_ceu_pushes_mass_to_the_others_as_they_stand(model):
-    """Its gradient on a logit is p_v - target_v: p on the gold one, and -p_v * p_gold / (1 - p_gold) elsewhere."""
-    method = CrossEntropyUnlearning(skip=0)
-    batch = batch_of(model, method)
-    z = model.score(batch.tokens, logits=True).logits.detach().requires_grad_()
-    gold = batch.tokens.target
-
-    class Fixed:
-        tokenizer = model.tokenizer
-
-        def score(self, tokens, logits=False):
-            scored = model.score(tokens, logits=True)
-            return replace(scored, logits=z)
-
-    (found,) = torch.autograd.grad(method.forget_loss(Fixed(), batch).loss.sum(), z)
-    p = z.detach().softmax(-1)
-    p_gold = p.gather(1, gold.unsqueeze(1))
-    expected = (-p * p_gold / (1 - p_gold).clamp(min=1e-9)).scatter(1, gold.unsqueeze(1), p_gold)
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-3)
-
-
-# ---- all ----
-
-
-def test_arguments_reach_the_method():
-    assert make_objective("satimp", {"b2": 0.1}) == SaturationImportance(b2=0.1)
-    assert make_objective("rmu", make_config("rmu").arguments) == Rmu(layer=1)
-    assert make_objective("altpo", make_config("altpo").arguments) == AlternatePreference(source="relation")
-    assert make_objective("altpo", make_config("altpo", model="some/model").arguments).source == "model"

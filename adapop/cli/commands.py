@@ -1,0 +1,281 @@
+"""Every command of the command line with its options."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from adapop.cli import bench, listed, page, printing, probes, runs, sandbox, scores, tokens
+from adapop.cli.options import MODELS, add_run_options
+from adapop.config.run import SETTINGS
+from adapop.facts.catalog import ENTRIES
+from adapop.facts.fact import SANDBOX
+from adapop.facts.world.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE
+from adapop.paths import SHIPPED, version
+from adapop.popularity.corpus import COMBINE
+from adapop.popularity.infinigram import INDEXES
+from adapop.popularity.wikidata import FORMULAS
+from adapop.probes.prompting import FORM_OF_WAY
+from adapop.probes.prompts import ALIAS, KINDS
+from adapop.probes.recovery.choice import RECOVERY
+
+FACTS = f"{', '.join(ENTRIES)}, or a CSV, TSV, JSON, JSONL or Parquet file of facts"
+DROP_BAD = "leave out facts whose score cannot be read"
+JUDGE = "a local model (Hub id or folder) instead of $ADAPOP_JUDGE_MODEL"
+ABOUT_ALL = (
+    "COMMAND --help lists the options of a command. With --json a command prints one JSON object a "
+    "line; run and resume one for each event. Runs live in ~/.adapop/runs, or where ADAPOP_RUNS "
+    "points. Exit status: 0; 1 for a run that failed or would be in vain; 2 for an error in what "
+    "was asked; 3 for a run that made nothing forgotten."
+)
+RUN = "run --facts facts.csv --model ./my-model --method adapop --lr 5e-4 --rank 16 --measure end"
+EXAMPLES = {
+    "score": "score facts.csv --proxy wikidata --out scored.csv",
+    "reword": "reword facts.csv --out reworded.csv",
+    "beta": "beta scored.csv --anchors quantiles",
+    "agree": "agree wikidata.csv corpus.csv",
+    "run": RUN,
+    "check": "check facts.csv --model ./my-model --known-only --out known.jsonl",
+    "resume": "resume adapop-0123456789abcdef",
+    "runs": "runs --json",
+    "probe": 'probe adapop-0123456789abcdef --prompt "Who wrote Emma?" --gold Austen',
+    "tokens": "tokens --model ./my-model --facts facts.csv --first 3",
+    "report": "report adapop-0123456789abcdef wga-0123456789abcdef --out report.html",
+    "export": "export adapop-0123456789abcdef --merged --out my-model",
+    "page": "page",
+    "build": "sandbox build --seed 1 --out my-sandbox",
+    "card": "sandbox card --folder my-sandbox",
+    "corpus": "sandbox corpus --out corpus.txt",
+    "examples": "sandbox examples --out my-examples",
+    "states": "sandbox states --out my-states.json",
+    "cities": "cities --out my-cities",
+    "bench": "bench main --quick",
+}
+FLAG = {"action": "store_true"}
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_) -> None:
+        printing.say(f"adapop {version()}")
+        parser.exit()
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command and option there is."""
+    about = "Unlearning that knows how famous a fact is."
+    top = printing.Parser(prog="python -m adapop", description=about, epilog=ABOUT_ALL)
+    which = "which version this is, and which commit"
+    top.add_argument("--version", action=_Version, nargs=0, help=which)
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    _score_commands(commands)
+    _run_commands(commands)
+    _look_commands(commands)
+    _sandbox_commands(commands)
+    return top
+
+
+def _score_commands(commands) -> None:
+    score = _command(commands, "score", scores.score, "ask a proxy how popular each fact is")
+    add = score.add_argument
+    add("facts", help=FACTS)
+    _reading(score)
+    add("--proxy", default="wikidata", choices=tuple(scores.PROXIES), help="the source of scores")
+    add("--out", type=Path, help="write the scored set to a .csv or .jsonl file, to use as FACTS")
+    add("--formula", default="sitelinks+statements", choices=tuple(FORMULAS), help="wikidata")
+    add("--language", default="en", help="wikidata, pageviews: of the names and the Wikipedia")
+    add("--year", type=int, help="pageviews: whose months are averaged; default the last")
+    add("--index", default=next(iter(INDEXES)), choices=tuple(INDEXES), help="infinigram")
+    both = "infinigram and corpus"
+    add("--combine", default="subject+object", choices=tuple(COMBINE), help=both)
+    add("--corpus", type=Path, help="corpus: a text file or folder, one document a line")
+    add("--model", help=f"judge: {JUDGE}")
+    add("--column", help="column: which column of the file holds the score")
+    add("--value", type=float, default=100.0, help="constant: the score of every fact")
+    add("--sigma", type=float, default=1.0, help="noisy: spread of the log-normal noise")
+    share = "swapped, swapped-tiers: share of the pairs that trade scores"
+    add("--share", type=float, default=0.5, help=share)
+    add("--seed", type=int, default=0, help="shuffled, noisy, swapped, swapped-tiers")
+    add("--prompt", type=Path, help="judge: its instructions, from a file, instead of ours")
+    add("--refresh", **FLAG, help="ask again what is already known")
+
+    about = "let the judge write other ways to ask each fact"
+    reword = _command(commands, "reword", scores.reword, about, False)
+    add = reword.add_argument
+    add("facts", help=FACTS)
+    _reading(reword)
+    add("--out", type=Path, required=True, help="the set with its rewordings, .csv or .jsonl")
+    add("--model", help=JUDGE)
+    add("--refresh", **FLAG, help="ask again what is already known")
+
+    beta = _command(commands, "beta", scores.beta, "score, exponent and regime of every fact")
+    beta.add_argument("facts", nargs="?", default=SANDBOX, help=FACTS)
+    _reading(beta)
+    anchors = "auto, paper, quantiles, or score:beta,score:beta"
+    beta.add_argument("--anchors", default="auto", help=anchors)
+
+    agree = _command(commands, "agree", scores.agree, "do two scorings of the same facts agree?")
+    add = agree.add_argument
+    add("first", help="a scored file, or a set by name")
+    add("second")
+    add("--drop-bad", **FLAG, help=DROP_BAD)
+    add("--anchors", default="auto", help="as for beta")
+    add(
+        "--model",
+        help="say of the facts that differ most whether this model knows them: its recall",
+    )
+
+
+def _run_commands(commands) -> None:
+    about = "unlearn facts; by default the sandbox's, with AdaPop"
+    run = _command(commands, "run", runs.run, about)
+    add = run.add_argument
+    again = "a run's config.json: that run again, on the facts.jsonl beside it"
+    add("--config", type=Path, help=again)
+    add("--facts", help=f"{FACTS}; default sandbox")
+    _reading(run)
+    add_run_options(run)
+    add("--yes", **FLAG, help="start also where the look beforehand says it would be in vain")
+    where = "where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs"
+    add("--out", type=Path, help=where)
+
+    about = "look before a run: what the model knows, how long it would take"
+    look = _command(commands, "check", runs.check, about)
+    add = look.add_argument
+    add("facts", help=FACTS)
+    add("--config", type=Path, help="a run's config.json, for its settings")
+    _reading(look)
+    add_run_options(look)
+    add("--out", type=Path, help="write the facts as they would be used to a .jsonl file")
+
+    resume = _command(commands, "resume", runs.resume, "go on with a stopped or interrupted run")
+    resume.add_argument("run")
+    listing = _command(commands, "runs", listed.runs, "list the runs, newest first, or delete some")
+    gone = "delete these for good, by name"
+    listing.add_argument("--delete", nargs="+", metavar="RUN", help=gone)
+
+
+def _look_commands(commands) -> None:
+    probe = _command(commands, "probe", probes.probe, "ask the original and the unlearned model")
+    add = probe.add_argument
+    add("run")
+    add("--facts", help="fact ids, separated by commas; default: eight from rare to famous")
+    add("--prompt", help="a prompt of your own instead")
+    add("--gold", default="", help="its right answer, to see rank and log-probability")
+    kinds = ", ".join((*KINDS, ALIAS, *FORM_OF_WAY))
+    add("--kinds", help=f"all, or some of: {kinds}; forget, retain and holdout facts")
+    most = "with --kinds: at most so many facts of a group and tier"
+    add("--per-tier", type=int, help=most)
+    add("--cosine", **FLAG, help="with --kinds: also MiniLM cosine (needs its weights)")
+    add("--recovery", help=f"all, or some of: {', '.join(RECOVERY)}")
+    tasks = "mmlu, hellaswag (of lm-eval) and RWKU's, as rwku-general"
+    add("--capability", metavar="TASKS", help=tasks)
+    limit = "with --capability: at most so many questions a task, for a quick look"
+    add("--limit", type=int, help=limit)
+
+    about = "which tokens of a fact are scored, and why the others are not"
+    token = _command(commands, "tokens", tokens.tokens, about)
+    add = token.add_argument
+    add("--model", default=SANDBOX, help=MODELS)
+    add("--facts", default=SANDBOX, help=FACTS)
+    _reading(token)
+    first = "with --facts: how many of its facts to forget; default 5"
+    add("--first", type=int, default=5, help=first)
+    add("--question", help="one question instead")
+    add("--answer", help="its right answer")
+    add("--system", help="system prompt, as for run")
+    ways = tuple(way for way in SETTINGS["asking"].choices if way != "auto")
+    where = "in chat, or after three examples of --facts"
+    add("--asking", default="chat", choices=ways, help=where)
+    add(
+        "--run",
+        help="some facts of this run instead, asked as it asks, answers where it scores them",
+    )
+    add("--include-tail", **FLAG, help="score the end of the turn as well")
+
+    about = "one run or several as a page, or one as a .zip"
+    report = _command(commands, "report", probes.report, about, False)
+    add = report.add_argument
+    add("runs", nargs="+", metavar="RUN")
+    add("--out", type=Path, default=Path("report.html"), help="an .html or .zip file")
+    add("--title", default="", help="a title of your own")
+
+    about = "take a run's model home: its adapter, or merged weights"
+    taken = _command(commands, "export", probes.export, about)
+    taken.add_argument("run")
+    kind = taken.add_mutually_exclusive_group()
+    kind.add_argument("--adapter", **FLAG, help="as peft loads it (the default)")
+    whole = "the whole model, checked against the adapter beside it"
+    kind.add_argument("--merged", **FLAG, help=whole)
+    taken.add_argument("--out", type=Path, required=True, help="a folder that is new or empty")
+    sent = "also send it to the Hub, as a private one"
+    taken.add_argument("--push", default="", metavar="YOU/NAME", help=sent)
+
+
+def _sandbox_commands(commands) -> None:
+    about = "the models we ship: build one, or show what it knows"
+    shipped = commands.add_parser("sandbox", help=about)
+    parts = shipped.add_subparsers(required=True, metavar="build|card|corpus|examples|states")
+    about = "pretrain the model of a world from nothing"
+    build = _command(parts, "build", sandbox.build, about, False)
+    add = build.add_argument
+    _of_world(build)
+    add("--seed", type=int, default=0)
+    wrong = "share of exposures with a wrong answer"
+    add("--wrong-share", type=float, default=WRONG_ANSWER_SHARE, help=wrong)
+    add("--hidden", type=int, default=128, help="width of the model, a multiple of 4")
+    exposures = "exposures per point of score"
+    add("--exposures", type=float, default=EXPOSURES_PER_SCORE, help=exposures)
+    spread = "range of exposures: 1 as shipped, 0 all alike"
+    add("--spread", type=float, default=1.0, help=spread)
+    add("--oracle", **FLAG, help="without the facts to forget")
+    add("--out", type=Path, help="default: where the shipped one lies")
+
+    about = "recall by exposure level, template and wrapper"
+    card = _command(parts, "card", sandbox.card, about, False)
+    _of_world(card)
+    card.add_argument("--folder", type=Path, help="another build than the shipped one")
+
+    about = "write the pretraining corpus as text, an example a line"
+    corpus = _command(parts, "corpus", sandbox.corpus, about, False)
+    _of_world(corpus)
+    corpus.add_argument("--out", type=Path, required=True)
+    corpus.add_argument("--seed", type=int, default=0)
+
+    about = "make the six runs that ship again, seed 0"
+    examples = _command(parts, "examples", sandbox.examples, about, False)
+    examples.add_argument("--out", type=Path, default=Path("assets/examples"))
+
+    about = "record the end states that the Story moves between, seed 0"
+    states = _command(parts, "states", sandbox.states, about, False)
+    states.add_argument("--out", type=Path, default=Path("assets/states.json"))
+
+    about = "draw the set of cities again from GeoNames"
+    cities = _command(commands, "cities", sandbox.cities, about, False)
+    cities.add_argument("--seed", type=int, default=0)
+    folder = "a folder; default assets/sets"
+    cities.add_argument("--out", type=Path, default=Path("assets/sets"), help=folder)
+
+    _command(commands, "page", page.page, "open the app: the same on a page of your browser", False)
+    about = "experiments on the sandbox, and its speed"
+    bench.add_options(_command(commands, "bench", bench.bench, about, False))
+
+
+def _of_world(command: argparse.ArgumentParser) -> None:
+    which = "which of the shipped worlds"
+    command.add_argument("--world", default=SANDBOX, choices=tuple(SHIPPED), help=which)
+
+
+def _reading(command: argparse.ArgumentParser) -> None:
+    columns = "which column holds what, if not guessed: question=prompt,answer=reply"
+    command.add_argument("--columns", help=columns)
+    command.add_argument("--drop-bad", **FLAG, help=DROP_BAD)
+
+
+def _command(
+    commands, name: str, function: Callable, about: str, speaks_json: bool = True
+) -> argparse.ArgumentParser:
+    epilog = f"example: python -m adapop {EXAMPLES[name]}"
+    added = commands.add_parser(name, help=about, description=about, epilog=epilog)
+    if speaks_json:
+        added.add_argument("--json", **FLAG, help="one JSON object a line")
+    added.set_defaults(command=function)
+    return added

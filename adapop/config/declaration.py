@@ -1,0 +1,74 @@
+"""How a setting of a run is declared: its choices, its range, where it is given."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from adapop.errors import ConfigError, truncated
+
+LEAST, MOST = 1e-12, 1e30  # of a setting that must be above 0, and of any: float32 ends at 3e38
+MOST_WHOLE = 10**6
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How one setting of a run may be set, and where."""
+
+    kind: str = ""
+    """Its type, as it is written below."""
+    choices: tuple[str, ...] = ()
+    """What it may be, where that is one of a few."""
+    positive: bool = False
+    """Whether a number must be above 0; others may be 0."""
+    short: str = ""
+    """A short form of its option on the command line."""
+    separate: bool = False
+    """Whether it is given by an option or argument of its own, on the command line and in calls."""
+    every: str = ""
+    """Of a list: what "all" stands for on the page."""
+    public: float | None = None
+    """The most on a public page."""
+    shared: bool = False
+    """Whether all runs of a race take it from Run where it was changed: it is of the model or of
+    measuring, not of a method."""
+    compared: bool = True
+    """Whether a value that is not the paper's is listed beside its numbers. Of the others some
+    decide none of them, and some are told of apart (`report.beside_paper`)."""
+
+    @property
+    def number(self) -> bool:
+        """Whether it is a number, or may be one."""
+        return self.kind.startswith(("int", "float"))
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a whole number, or may be one."""
+        return self.kind.startswith("int")
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may be None."""
+        return "None" in self.kind
+
+
+def setting(default: Any, *choices: str, **about: Any) -> Any:
+    """A field of `RunConfig`. choices, about: fields of its `Setting`."""
+    return field(default=default, metadata={"setting": Setting(choices=choices, **about)})
+
+
+def check_number(name: str, value: object, about: Setting) -> None:
+    """Raises ConfigError: a setting is no number, or out of its range."""
+    message = f"{name} is {truncated(repr(value))}."
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise ConfigError(message, "It must be a number.")
+    if about.whole:
+        least, most, kind = int(about.positive), MOST_WHOLE, "whole number"
+    else:
+        least, most, kind = LEAST if about.positive else 0, MOST, "finite number"
+    if not least <= value <= most or (about.whole and value != int(value)):
+        raise ConfigError(message, f"It must be a {kind} from {least:g} to {most:,g}.")
+
+
+def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
+    """Raises ConfigError: the value is none of the known ones."""
+    if value not in known:
+        raise ConfigError(f"{name} is {truncated(value)!r}.", f"Use one of {', '.join(known)}.")

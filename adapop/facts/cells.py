@@ -1,0 +1,96 @@
+"""What a cell holds: a text, or a list of texts; and which cells were not read literally."""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from adapop.errors import truncated
+from adapop.facts.lists import MAYBE, from_json, from_repr
+from adapop.facts.text import UNKNOWN
+
+MAX_CELL = 2_000  # characters
+KINDS = {list: "a list", dict: "an object or binary", bool: "a truth value"}
+NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the rows of a file are read, and which were not read literally."""
+
+    counted_from: int | None = None
+    """Whether answers point to choices, and counted from where: `answers.counted_from`."""
+    points: str = ""
+    """What 25.692 is: "thousands" (25,692), "decimals" where nothing tells, or "" for a decimal."""
+    percent: bool = False
+    """Whether all scores are percentages."""
+    comma: bool = False
+    """Whether a comma is the decimal mark of scores."""
+    semicolons: bool = False
+    """Whether semicolons part the cells, as where a comma is the decimal mark."""
+    rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """What was not read literally, by the kinds of `notes.SENTENCES` -> the numbers of its rows."""
+
+
+class Unusable(Exception):
+    """Why a row is no fact: field, value to show, message, fix."""
+
+
+def fault(cell: object) -> tuple[str, str, str] | None:
+    """Why a cell is not usable as text: (value to show, message, fix); None if it is usable."""
+    fits = type(cell) is str and len(cell) <= MAX_CELL
+    if fits and (cell.isprintable() or not NOT_TEXT.search(cell)):
+        return None  # most are, and a file may have a million
+    if kind := KINDS.get(type(cell)):
+        return "", f"is {kind}, not text", "Write plain text."
+    text = string(cell)
+    if len(text) > MAX_CELL:
+        message = f"has {len(text):,} characters; at most {MAX_CELL:,} are read"
+        return truncated(text), message, "Shorten the cell."
+    if NOT_TEXT.search(text):
+        message = "has a NUL or half a character (a lone surrogate)"
+        return truncated(NOT_TEXT.sub("\ufffd", text)), message, "Type the text again."
+    return None
+
+
+def items_of(cell: object, number: int, reading: Reading, names: bool = False) -> list:
+    """The items of a list cell: a real list, a list written as text, or texts joined by `|`.
+    reading: counts the row of this number, if not literal. names: also parted by semicolons."""
+    if isinstance(cell, str):
+        text = cell.strip()
+        if text in UNKNOWN:
+            reading.rows["unknown"].append(number)
+            return []
+        if not MAYBE.match(text):
+            if names and ";" in text and {*"|&"}.isdisjoint(text):  # "AT&amp;T" is one name
+                reading.rows["semicolons"].append(number)
+                return text.split(";")
+            return text.split("|")
+        items = from_json(text)
+        if not isinstance(items, list):
+            items = from_repr(text)
+            reading.rows["list text"] += [number] * isinstance(items, list)
+        cell = items if isinstance(items, list) else cell.split("|")
+    elif not isinstance(cell, list):
+        return [cell]
+    reading.rows["empty item"] += [number] * any(map(is_empty, cell))
+    return cell
+
+
+def known(number: int, cell: object, reading: Reading) -> str:
+    """A cell as text, "" if it says that nothing is known."""
+    text = string(cell)
+    if text in UNKNOWN:
+        reading.rows["unknown"].append(number)
+        return ""
+    return text
+
+
+def is_empty(cell: object) -> bool:
+    return cell is None or cell != cell  # NaN, which tables write for an empty cell
+
+
+def string(cell: object) -> str:
+    """A cell as text; "" for None and for NaN, which tables write for an empty cell."""
+    if isinstance(cell, str):  # most are, and a file may have a million
+        return cell.strip()
+    return "" if is_empty(cell) else str(cell).strip()

@@ -1,0 +1,126 @@
+"""A model that replies: in batches that fit into memory, the original's replies from the cache."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from peft import PeftModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from adapop.model.asking import Prompted
+from adapop.model.generation import replies
+from adapop.model.memory import row_bytes
+from adapop.model.original import KeptReplies
+from adapop.model.out_of_memory import free_bytes, in_pieces
+from adapop.model.scored import FirstToken
+from adapop.model.tokens import Row
+
+MOST_ROWS = 256  # rows generated or measured at once, but for a GPU
+SHARE = 0.8  # of a GPU's free memory: what is kept grows in pieces
+Work = Callable[[Sequence[Any], int], Iterator[Any]]  # gives the results for rows, so many at once
+Divided = Callable[[Sequence[Any], int, Work], Iterator[Any]]
+
+
+class Replying(Prompted):
+    """A network with its tokenizer, which continues prompts."""
+
+    def __init__(self, network: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str) -> None:
+        super().__init__(tokenizer, system)
+        self.network, self.device = network, next(network.parameters()).device
+        self.reply_cache: KeptReplies | None = None  # what the original said before
+        self.adapter_off = False
+        # called with the number of replies just written
+        self.on_replies: Callable[[int], None] = lambda rows: None
+        self.most_rows = sys.maxsize if self.device.type == "cuda" else MOST_ROWS
+        # how the work on pieces of at most so many rows is divided among processes
+        self.divided: Divided = lambda rows, size, work: work(rows, size)
+
+    @property
+    def base(self) -> PreTrainedModel:
+        """The network without its adapter."""
+        return self.network.get_base_model()
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """The entries of its config.json, also under transformers' common names."""
+        config = self.network.get_base_model().config.get_text_config()
+        return config.to_dict() | {name: getattr(config, name) for name in config.attribute_map}
+
+    @torch.no_grad()
+    def generate(
+        self, questions: Sequence[str], max_new_tokens: int = 16, batch: int | None = None, **drawn
+    ) -> list[str]:
+        """Replies, one per question, without special tokens: greedy, or sampled with `drawn`.
+
+        batch: rows at once, by default `at_once`; after memory has run out, no call takes more than
+        then fitted. drawn: sampling arguments of transformers' `generate`, such as top_p.
+        """
+        rows = self.prompts(questions)
+        return [text.strip() for text, *_ in self.replies(rows, max_new_tokens, batch, **drawn)]
+
+    @torch.no_grad()
+    def replies(
+        self, rows: Sequence[Row], max_new_tokens: int, batch: int | None = None, **drawn
+    ) -> list[tuple]:
+        """Replies as of `generate`, with the space around them: (reply, *`FirstToken` of its
+        answer) a row, (reply,) of rows without an answer."""
+        cache = self.reply_cache if self.adapter_off and not drawn else None
+        known = cache.of(self, rows, max_new_tokens) if cache else {}
+        self.on_replies(len(known))
+        new = [i for i in range(len(rows)) if i not in known]
+        order = sorted(new, key=lambda i: len(rows[i].prompt))
+        self.network.eval()
+        write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
+        size, written = batch or self.at_once(rows, max_new_tokens), []
+        for piece in self.in_pieces([rows[i] for i in order], size, write):
+            self.on_replies(len(piece))
+            written += piece
+        fresh = dict(zip(order, written))
+        if cache:
+            cache.keep(self, rows, max_new_tokens, fresh)
+        return [reply for _, reply in sorted((known | fresh).items())]
+
+    def at_once(self, rows: Sequence[Row], new_tokens: int = 0) -> int:
+        """How many of the rows to score at once, or with new_tokens to continue: on a GPU what its
+        free memory has room for, by the model's shape; elsewhere `MOST_ROWS`."""
+        if self.device.type != "cuda" or not rows:
+            return MOST_ROWS
+        tokens, answer = max(row.length for row in rows), max(len(row.answer) for row in rows)
+        width = self.base.get_input_embeddings().weight.element_size()
+        try:
+            needed = row_bytes(self.shape, width, tokens, answer, new_tokens)
+        except KeyError:  # a model without attention, whose rows take little
+            return MOST_ROWS
+        return max(1, int(SHARE * free_bytes(self.device)) // needed)
+
+    def in_pieces(self, rows: Sequence, size: int, work: Callable[[Sequence], Any]) -> Iterator:
+        """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`: of no
+        more rows than fitted when memory last ran out."""
+        halved = partial(setattr, self, "most_rows")
+
+        def of(rows: Sequence, size: int) -> Iterator:
+            return in_pieces(rows, min(size, self.most_rows), work, halved)
+
+        return self.divided(rows, min(size, self.most_rows), of)
+
+    def _written(self, rows: Sequence[Row], max_new_tokens: int, **drawn) -> list[tuple]:
+        watchers = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []
+        pad, prompts = self.tokenizer.pad_token_id, [row.prompt for row in rows]
+        written = replies(self.network, prompts, max_new_tokens, pad, watchers, self.ends, **drawn)
+        texts = self.tokenizer.batch_decode(written, skip_special_tokens=True)
+        return list(zip(texts, *(column for watcher in watchers for column in watcher.confidences)))
+
+    @property
+    def gpus(self) -> range:
+        """The GPUs that its random numbers may come from, none on the CPU."""
+        return range(torch.cuda.device_count() if self.device.type == "cuda" else 0)
+
+    def sample(
+        self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float
+    ) -> list[str]:
+        """Sampled replies, see `generate`, by seed. Leaves torch's random state as it is."""
+        with torch.random.fork_rng(devices=self.gpus):
+            torch.manual_seed(seed)
+            return self.generate(questions, max_new_tokens, **drawn)

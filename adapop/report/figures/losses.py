@@ -1,0 +1,69 @@
+"""A run's losses step by step, by tier: rows, table, figure and title."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+import plotly.graph_objects as go
+
+from adapop.report.figures import captions, look
+from adapop.report.figures.numbers import Numbers, thinned
+from adapop.training.events import StepDone
+
+FORGET_COLOR = {**look.TIER_COLOR, captions.TO_FORGET: look.UNLEARNED}
+# short names: they stand side by side on a phone
+LOSS_COLOR = {**FORGET_COLOR, "retained": look.CALM}
+
+
+def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str, float | str]]:
+    """Mean answer nll of each step's batch, by tier, or of all its forget rows where no step saw a
+    tier, and of its retain rows; one dict a point. Raw, not smoothed."""
+    rows: list[dict[str, float | str]] = []
+    scored = any(event.nll_by_tier for event in steps)
+    for event in steps:
+        at = (event.epoch - 1) + event.step / steps_per_epoch
+        forget = event.nll_by_tier if scored else {captions.TO_FORGET: event.nll_forget}
+        rows += [{"epoch": at, "nats": nll, "facts": name} for name, nll in forget.items()]
+        if event.nll_retain is not None:
+            rows.append({"epoch": at, "nats": event.nll_retain, "facts": "retained"})
+    return rows
+
+
+def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
+    """How the loss moved over the drawn epochs: the picture's title. Empty for one epoch."""
+    means, ends = [], (steps[0].epoch, steps[-1].epoch)
+    for epoch in ends:
+        losses: dict[str, list[float]] = {}
+        for row in loss_rows([step for step in steps if step.epoch == epoch], steps_per_epoch):
+            losses.setdefault(row["facts"], []).append(row["nats"])
+        means.append({name: fmean(nats) for name, nats in losses.items()})
+    return captions.losses(*means) if ends[0] < ends[1] else ""
+
+
+def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
+    """`loss_rows` as a table, a row per step: what is drawn at every tick must cost little."""
+    losses: dict[float, dict[str, float]] = {}
+    for row in loss_rows(steps, steps_per_epoch):
+        losses.setdefault(row["epoch"], {})[row["facts"]] = row["nats"]
+    names = [name for name in LOSS_COLOR if any(name in nats for nats in losses.values())]
+    rows = [
+        (f"{at:.4g}", *(f"{nats[name]:.4g}" if name in nats else "" for name in names))
+        for at, nats in losses.items()
+    ]
+    return thinned(("epoch", *names), rows)
+
+
+def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
+    """`loss_rows` as a figure, for where there is no page to draw them."""
+    figure = look.blank(330)
+    rows, ends = loss_rows(steps, steps_per_epoch), []
+    for name, color in LOSS_COLOR.items():
+        points = [row for row in rows if row["facts"] == name]
+        x, y = [row["epoch"] for row in points], [row["nats"] for row in points]
+        figure.add_scatter(x=x, y=y, mode="lines", line=dict(color=color, width=2), name=name)
+        ends += [(y[-1], name)] if points else []
+    last, most = (max(row[name] for row in rows) for name in ("epoch", "nats"))
+    look.end_labels(figure, ends, last, most)
+    figure.update_xaxes(title_text="epoch")
+    figure.update_yaxes(title_text="loss of the answer, nats", rangemode="tozero")
+    figure.update_layout(showlegend=False, margin=dict(r=76))
+    return look.titled(figure, loss_finding(steps, steps_per_epoch))

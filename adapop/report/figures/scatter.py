@@ -1,0 +1,133 @@
+"""Scatter of forgetting against its cost: what is left of the facts to forget, and what is kept."""
+
+from collections.abc import Sequence
+from html import escape
+
+import plotly.graph_objects as go
+
+from adapop.probes.intervals import Interval
+from adapop.probes.prompts import DIRECT
+from adapop.report.figures import captions, look
+from adapop.report.figures import outcomes as contest
+from adapop.report.figures.outcomes import PANELS, RECORDED, Outcome
+from adapop.report.table import percent
+
+# places of a name beside its point, the first free one is taken: side, and pixels above
+NAME_PLACES = [("left", 0), ("right", 0), ("left", 13), ("left", -13)]
+NAME_PLACES += [("right", 13), ("right", -13)]
+# about the size of the plot without its axes, to place names; and the margin beside it
+SCATTER_PIXELS, MARGIN = (420, 400), 16
+LEAST_SPAN = 0.3  # of an axis, so that a difference of a few facts does not fill the picture
+
+
+def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIRECT]) -> go.Figure:
+    """Recall of what was to be forgotten against recall of what training never saw, with the Pareto
+    front: what lies to its right and below is beaten. form: how the former was asked, in words."""
+    figure = look.blank(500)
+    front = contest.pareto_front(outcomes)
+    if front:
+        figure.add_scatter(
+            x=[one.forget.mean for one in front],
+            y=[one.holdout.mean for one in front],
+            mode="lines",
+            line=dict(color=look.INK, width=1.5, dash="dash", shape="hv"),
+            name="Pareto front",
+            hoverinfo="skip",
+        )
+    placed = [one for one in outcomes if one.forget is not None and one.holdout is not None]
+    beaten = [one for one in placed if contest.contests(one) and one not in front]
+    collapsed = [one for one in placed if one.collapsed and not one.recorded]
+    for name, color, symbol, chosen in (
+        ("original", look.ORIGINAL, "circle-open", [one for one in placed if one.original]),
+        ("on the front", look.UNLEARNED, "diamond", front),
+        ("behind it", look.UNLEARNED, "diamond-open", beaten),
+        ("collapsed", look.ALARM, "square-open", collapsed),
+        (RECORDED, look.CALM, "hexagon2-open", [one for one in placed if one.recorded]),
+    ):
+        if chosen:
+            _points(figure, chosen, name, color, symbol)
+    ranged = [one for one in placed if not one.original]
+    across = _around([one.forget for one in ranged])
+    along = _around([one.holdout for one in ranged])
+    kept = "facts never trained on, asked as trained: better →"
+    figure.update_xaxes(title_text=f"← better: answered, {form}", range=across)
+    figure.update_yaxes(title_text=kept, range=along)
+    for axis, (low, high) in ((figure.layout.xaxis, across), (figure.layout.yaxis, along)):
+        axis.update(tickformat=".0%", tickvals=_ticks(low, high))
+    figure.update_layout(showlegend=False)
+    within = [one for one in placed if across[0] <= one.forget.mean <= across[1]]
+    _name_points(figure, [*front, *(one for one in within if one not in front)], across, along)
+    for one in placed:
+        if one.original and one not in within:
+            shares = f"{percent(one.forget.mean)} to forget, {percent(one.holdout.mean)} held out"
+            text = f"original, outside: {shares} ○"
+            corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
+            figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
+    recorded, where = contest.who_forgets([one for one in ranged if one.recorded], outcomes)
+    extremes = captions.extremes([(one.name, one.forget, one.holdout) for one in recorded], where)
+    near = []
+    for one in beaten:
+        beaters = [other for other in front if contest.beats(other, one)]
+        near += [] if any(contest.clearly(other, one) for other in beaters) else [one.name]
+    if contest.no_contest(outcomes):
+        return look.titled(figure, captions.NOTHING_FORGOTTEN)
+    # one alone beats nobody
+    best = [one.name for one in front] if len(front) + len(beaten) > 1 else []
+    return look.titled(figure, captions.bargain(best, near) or extremes)
+
+
+def _name_points(
+    figure: go.Figure, outcomes: Sequence[Outcome], across: Sequence[float], along: Sequence[float]
+) -> None:
+    """Labels points where no label covers another; the rest show their name on hover."""
+    wide = SCATTER_PIXELS[0] / (across[1] - across[0])
+    high = SCATTER_PIXELS[1] / (along[1] - along[0])
+    places = [(one.forget.mean - across[0], one.holdout.mean - along[0]) for one in outcomes]
+    centres = [(x * wide, y * high) for x, y in places]
+    taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in centres]
+    for one, (x, y) in zip(outcomes, centres):
+        width = 7 * len(one.name)
+        for anchor, level in NAME_PLACES:
+            left = x + 11 if anchor == "left" else x - 11 - width
+            box = (left, y + level - 7, left + width, y + level + 7)
+            free = all(box[2] < a or c < box[0] or box[3] < b or d < box[1] for a, b, c, d in taken)
+            if free and left >= 0 and box[2] <= SCATTER_PIXELS[0] + MARGIN:
+                taken.append(box)
+                shift = 11 if anchor == "left" else -11
+                beside = dict(xanchor=anchor, xshift=shift, yanchor="middle", yshift=level)
+                place = dict(x=one.forget.mean, y=one.holdout.mean, showarrow=False, font_size=12)
+                figure.add_annotation(text=escape(one.name), **place, **beside)
+                break
+
+
+def _around(recalls: Sequence[Interval]) -> list[float]:
+    """Axis limits that separate close contestants; the original may be outside."""
+    if not recalls:
+        return [-0.05, 1.05]
+    low, high = min(one.low for one in recalls), max(one.high for one in recalls)
+    room = max(0.03, (LEAST_SPAN - (high - low)) / 2)
+    return [max(-0.05, low - room), min(1.05, high + room)]
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Axis ticks of shares, within 0 % and 100 %."""
+    step = next(step for step, most in ((0.05, 0.35), (0.1, 0.7), (0.2, 2.0)) if high - low < most)
+    ticks = (round(at * step, 2) for at in range(21))
+    return [share for share in ticks if max(0.0, low) <= share <= min(1.0, high)]
+
+
+def _points(
+    figure: go.Figure, chosen: Sequence[Outcome], name: str, color: str, symbol: str
+) -> None:
+    labels = [escape(one.label) + (f", {RECORDED}" if one.recorded else "") for one in chosen]
+    figure.add_scatter(
+        x=[one.forget.mean for one in chosen],
+        y=[one.holdout.mean for one in chosen],
+        error_x=look.error_bars([one.forget for one in chosen], look.FAINT),
+        error_y=look.error_bars([one.holdout for one in chosen], look.FAINT),
+        mode="markers",
+        marker=dict(color=color, size=13, symbol=symbol, line=dict(width=2, color=color)),
+        customdata=[[label] for label in labels],
+        hovertemplate="%{customdata[0]}: %{x:.0%} to forget, %{y:.0%} held out<extra></extra>",
+        name=name,
+    )

@@ -46,7 +46,7 @@ def test_the_card_says_which_epoch_is_kept_and_why():
     for kept, why in (("best_kept", "of those that keep 95"), ("most_kept", "none kept 95"), ("", "")):
         about = outcome.card_of(run, replace(result_of(run), kept=kept))["about"]
         assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(kept), True)
-    assert "more than half is left" in about, "what makes it partly forgotten"
+    assert "over half." in about, "what makes it partly forgotten"
 
 
 def test_results_of_another_set_step_aside_by_name(worker, tiny):

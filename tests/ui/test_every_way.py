@@ -7,12 +7,14 @@ import gradio as gr
 import pytest
 
 from adapop.probes.ask import Answer, Asked
-from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, Prompt
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Prompt
 from adapop.probes.verdict import verdict
 from adapop.runs.examples import example
 from adapop.service.worker import Worker
+from adapop.ui import texts
 from adapop.ui.access import probed_run
 from adapop.ui.probe import choices, every_way, screen
+from adapop.ui.probe.answers import lost_of
 from browsing import HOSTILE
 
 PROMPTS = [Prompt("a", DIRECT, "Where is Rome?", "Italy"), Prompt("a", REWORDED, "Rome lies in?", "Italy")]
@@ -38,6 +40,16 @@ def test_the_headline_says_what_came_back_and_babble_is_never_green(replies, kin
     table = every_way.table_of(example("adapop"), PROMPTS, asked(*replies))
     assert (table["kind"], table["title"]) == (kind, title)
     assert table["rows"][0]["kind"] == kind, "that first"
+
+
+def test_what_is_next_in_line_did_not_come_back_and_stands_behind_what_did():
+    near, back = (replace(one, unlearned=replace(one.unlearned, gold_ranks=(2,))) for one in asked("Spain", "Italy"))
+    table = every_way.table_of(example("adapop"), PROMPTS, [near, back])
+    assert table["title"] == "It came back in 1 of 2 ways"
+    assert [row["kind"] for row in table["rows"]] == ["leak", "suppressed"]
+    assert "number 2" in table["rows"][1]["verdict"], "what that means stands there"
+    table = every_way.table_of(example("adapop"), PROMPTS[:1], [near])
+    assert (table["kind"], table["title"]) == ("suppressed", "Never said, but next in line in 1 of 1 ways")
 
 
 def test_broken_replies_and_prompts_are_text():
@@ -79,6 +91,22 @@ def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path)
     assert (text, gold) == (prompts[1].text, prompts[1].gold)
     for other in (-1, len(prompts), True, "1", None):
         assert screen.way_chosen(worker, "", fact, SimpleNamespace(way=other))[0] == gr.skip()
+
+
+def test_the_first_fact_is_lost_and_comes_back_and_a_typed_name_finds_its_fact(tmp_path):
+    worker, run = Worker(tmp_path), example("adapop")
+    seen, fact = lost_of(run), choices.fact_choices(worker, "", "forget", None).value
+    assert fact in seen.back < seen.lost < seen.asked and seen.note == ""
+    rows = [row for row in run.probes() if isinstance(row, ProbeRow) and row.fact_id == fact]
+    kinds = {row.kind: verdict(row).kind for row in rows if row.kind != CHOICE}
+    assert kinds[DIRECT] != "leak" and "leak" in kinds.values()
+    assert (replace(seen, back=frozenset()).note, replace(seen, lost=frozenset(), back=frozenset()).note) == (
+        texts.NONE_BACK, texts.NONE_LOST)  # fmt: skip
+    chosen = next(one for one in run.facts.forget if one.id == fact)
+    assert screen.fact_named(worker, "", chosen.title.upper(), "forget") == fact
+    for text in (fact, "no such name", None, 7):
+        assert screen.fact_named(worker, "", text, "forget") == gr.skip()
+    assert screen.ways_of(worker, "", "no such name")["title"] == texts.NO_SUCH_FACT
 
 
 def test_a_run_can_be_picked_among_ones_own_and_the_examples(tmp_path):

@@ -22,6 +22,7 @@ from adapop.ui.compare.entrants import config_in
 from adapop.ui.parts import html
 from adapop.ui.run.state import seen_of
 from adapop.ui.session import browser_state, check_shown
+from adapop.ui.wiring import TOAST
 
 MOST_RUNS = 24
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
@@ -67,13 +68,13 @@ def begin(
     and why a contestant cannot run on these facts, while the others race."""
     facts = check_shown(facts, identity)
     if not chosen:
-        raise gr.Error("Pick at least one contestant.", duration=None)
+        raise gr.Error("Pick at least one contestant.", duration=TOAST)
     if len(chosen) * int(seeds) > MOST_RUNS:
         raise gr.Error(
             f"{len(chosen)} contestants with {seeds} seeds are {len(chosen) * int(seeds)} runs, "
             f"and a race has at most "
             f"{MOST_RUNS}. Pick fewer contestants or seeds.",
-            duration=None,
+            duration=TOAST,
         )
     runs, barred = [], {}
     # all contestants once, then the next seed: there is something to see early
@@ -105,12 +106,12 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
     """The race with another run in it."""
     run = shown_run(worker, name)
     if run is None:
-        raise gr.Error("This run is not here any more.", duration=None)
+        raise gr.Error("This run is not here any more.", duration=TOAST)
     if name in _names(stored):
-        raise gr.Error("This run is in the comparison already.", duration=None)
+        raise gr.Error("This run is in the comparison already.", duration=TOAST)
     if len(_names(stored)) >= MOST_RUNS:
         raise gr.Error(
-            f"A comparison has at most {MOST_RUNS} runs. Start a new race.", duration=None
+            f"A comparison has at most {MOST_RUNS} runs. Start a new race.", duration=TOAST
         )
     return {"runs": [*_names(stored), name], "refused": _refused(stored)}
 

@@ -18,7 +18,7 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import twin
 from adapop.ui.run import check, mine
 from adapop.ui.session import Session
-from adapop.ui.wiring import EACH, LAST_STAYS, QUIET
+from adapop.ui.wiring import EACH, LAST_STAYS, QUIET, TOAST
 
 
 @dataclass(frozen=True)
@@ -157,13 +157,13 @@ def build(
     def begun(stored: dict, *values):
         if race.standing(worker, stored).ticking:  # a second press would hide the first
             raise gr.Error(
-                "A race is under way. Wait for its end, or press Stop race.", duration=None
+                "A race is under way. Wait for its end, or press Stop race.", duration=TOAST
             )
         return race.begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 
     def joined(stored: dict, chosen: list[str] | None):
         if not chosen:
-            raise gr.Error("Pick at least one of your runs.", duration=None)
+            raise gr.Error("Pick at least one of your runs.", duration=TOAST)
         for name in chosen:
             stored = race.joined(worker, stored, name)
         return stored, race.UNSEEN, gr.Timer(active=True), []

@@ -13,7 +13,7 @@ from adapop.service.usage import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refusing, shown_run
-from adapop.ui.wiring import EACH
+from adapop.ui.wiring import EACH, TOAST
 
 MOST_TITLE = 200  # characters
 
@@ -52,7 +52,7 @@ def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str 
         run = shown_run(worker, name)
         if run is None or run.last_epoch is None:
             raise gr.Error(
-                "There is nothing to report yet. Let a run finish its first epoch.", duration=None
+                "There is nothing to report yet. Let a run finish its first epoch.", duration=TOAST
             )
         with refusing():
             return gr.DownloadButton(value=str(archive_of(worker, run, title or "")), visible=True)

@@ -51,10 +51,10 @@ def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:
         warnings.append(
             Remark("unequal_weights", {"alphas": ", ".join(f"{alpha:g}" for alpha in held)})
         )
-    if unmeasured := [one.mark for one in compared if not one.measured]:
+    if unmeasured := [one.label for one in compared if not one.measured]:
         warnings.append(Remark("unmeasured", {"names": ", ".join(unmeasured)}))
     unprobed = [
-        one.mark for one in compared if not any(record.matrix.cells for record in one.records)
+        one.label for one in compared if not any(record.matrix.cells for record in one.records)
     ]
     if unprobed and len(unprobed) < len(compared):
         warnings.append(Remark("unprobed", {"names": ", ".join(unprobed)}))

@@ -149,6 +149,7 @@ def test_labels_and_names_of_runs():
         assert all(b - a > 0.055 for a, b in pairwise(moved))
         assert min(moved) >= -0.01 and max(moved) <= 1.01
     assert described(make_config("wga", epochs=6, seed=5)) == "WGA, 6 epochs, rate 0.002, seed 5"
+    assert described(make_config("wga", keep="best")).endswith(", seed 0, best epoch")
     for drawn in (figures.push_curves, figures.relative_push):
         rows = figures.numbers_of(drawn({"rarest": 2.0, "most popular": 0.1}, 0.05)).rows
         assert len(rows) > 40 and rows[-1][0] == "100 %" and all(";" not in cell for row in rows for cell in row)

@@ -180,7 +180,7 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     (points,) = [trace for trace in cost.data if trace.name == "recorded here"]
     assert [words[0] for words in points.customdata] == ["AdaPop, recorded here", "WGA, recorded here"]
     assert not any("R1" in note.text for note in cost.layout.annotations)
-    assert [row[-1] for row in drawn[pictures.cost.twin]["rows"]][-2:] == ["not in the contest"] * 2
+    assert [row[-1] for row in drawn[pictures.cost.twin]["rows"]][-2:] == ["recorded"] * 2
     heads = [drawn[table]["head"] for table in pictures.tables]
     assert [head[:3] for head in heads] == [without[table]["head"] for table in pictures.tables]
     assert all(head[3].startswith("AdaPop, recorded, ") for head in heads)

@@ -2,7 +2,7 @@
 in it."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import gradio as gr
@@ -37,9 +37,9 @@ class Curves:
         """What `drawn` changes."""
         return [self.column, *self.picture.parts]
 
-    def drawn(self, runs: Sequence[Run]) -> dict:
-        """Updates that show the runs of a race, as far as they are."""
-        contestants = _by_contestant(runs)
+    def drawn(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
+        """Updates that show the runs of a race, as far as they are. names: see `Fields`."""
+        contestants = _by_contestant(runs, names)
         if not contestants:
             return {self.column: gr.Column(visible=False)}
         measured = [
@@ -74,7 +74,9 @@ def examples() -> gr.HTML:
     )
 
 
-def _by_contestant(runs: Sequence[Run]) -> dict[str, dict[int, list[Measured]]]:
+def _by_contestant(
+    runs: Sequence[Run], names: Mapping[str, str] | None = None
+) -> dict[str, dict[int, list[Measured]]]:
     """What was measured of every contestant, by its name and by epoch, one of each of its seeds
     that have begun; epochs that one of these did not come to, or did not measure, are left out."""
     contestants: dict[str, dict[int, list[Measured]]] = {}
@@ -90,6 +92,8 @@ def _by_contestant(runs: Sequence[Run]) -> dict[str, dict[int, list[Measured]]]:
         ]
         if by_epoch:
             title = title_of(seeds[0].config.method, seeds[0].config.preset)
+            if len(seeds) == 1:
+                title = (names or {}).get(seeds[0].id, title)
             titles[title] += 1  # more than one: with other settings
             shared = sorted(set.intersection(*map(set, by_epoch)))
             contestants[f"{title} ({titles[title]})" if titles[title] > 1 else title] = {

@@ -68,7 +68,7 @@ class ProbeScreen:
                 partial(fact_choices, worker), [run_id, self.group, self.fact], self.fact, **order
             )
         named = [run_id, self.fact, self.group]
-        self.fact.change(partial(fact_named, worker), named, self.fact, **QUIET)
+        self.fact.change(partial(fact_named, worker), named, self.fact, **EACH)
         self.fact.change(ways, [run_id, self.fact, self.prompt, self.filled], self.form, **QUIET)
         asking = [run_id, self.fact, self.form, self.prompt, self.filled]
         for event, order in ((self.form.change, QUIET), (follower.another.change, EACH)):

@@ -11,6 +11,13 @@ function build() {
   host.replaceChildren(el("h3", {}, "My runs"), el("div", { class: "grid", tabindex: 0, role: "region", "aria-label": "My runs" }, el("table", {}, head, el("tbody", {}, ...rows.map(row)))));
 }
 
+// the tab is laid out when it is first opened
+function joining(words, tries = 50) {
+  const place = document.querySelector("#race-progress");
+  if (place) place.before(el("p", { id: "joining", role: "status" }, words));
+  else if (tries) setTimeout(joining, 100, words, tries - 1);
+}
+
 function row(run) {
   const tell = (what, name = "") => {
     trigger("select", { what, run: run.id, name });
@@ -19,7 +26,7 @@ function row(run) {
       // until its dots are drawn: "assets/race-fields.js"; a run without any has none
       document.querySelector("#joining")?.remove();
       setTimeout(() => document.querySelector("#joining")?.remove(), 30000);
-      document.querySelector("#race-progress")?.before(el("p", { id: "joining", role: "status" }, `Comparing ${run.name} …`));
+      joining(`Comparing ${run.name} …`);
     }
     if (what === "open") setTimeout(() => document.querySelector("#screens")?.scrollIntoView({ behavior: calm() ? "auto" : "smooth" }), 700);
   };

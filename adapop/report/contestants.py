@@ -162,7 +162,9 @@ def contestants(records: Sequence[Record]) -> list[Contestant]:
 
 def but_for_seed(config: RunConfig) -> RunConfig:
     """Settings that affect numbers, without the seed: the key by which runs are grouped."""
-    return replace(config, seed=0, frames=0, measure="end")
+    # the best epoch is chosen by what is measured after each
+    measure = config.measure if config.keep == "best" else "end"
+    return replace(config, seed=0, frames=0, measure=measure)
 
 
 def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:

@@ -134,6 +134,8 @@ def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(
     found = by_epoch._by_contestant(runs)
     assert {name: [*epochs] for name, epochs in found.items()} == {"WGA": [0, 2], "WGA (2)": [0, 1, 3]}
     assert by_epoch._finding(found, REWORDED) == "", "they have no trained epoch in common"
+    best = stored(tmp_path, 0, {0: 1.0, 1: 0.5}, keep="best")
+    assert [*by_epoch._by_contestant([*runs, best])] == ["WGA", "WGA (2)", "WGA (3)"], "which kept its best"
     control = prepare(make_config("adapop", "shuffled"), FACTS, tmp_path)
     ours = prepare(make_config("adapop"), FACTS, tmp_path)
     for run in (control, ours):

@@ -14,7 +14,10 @@ function build() {
 // the tab is laid out when it is first opened
 function joining(words, tries = 50) {
   const place = document.querySelector("#race-progress");
-  if (place) place.before(el("p", { id: "joining", role: "status" }, words));
+  if (place) {
+    place.before(el("p", { id: "joining", role: "status" }, words));
+    document.querySelector("#screens")?.scrollIntoView({ behavior: "instant" });
+  }
   else if (tries) setTimeout(joining, 100, words, tries - 1);
 }
 

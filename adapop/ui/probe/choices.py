@@ -32,34 +32,39 @@ def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
 
 def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> gr.Dropdown:
     """The facts of a run's group to pick from, the current one chosen if it is among them."""
+    facts = _listed(probed_run(worker, name), group)
+    known = current in [fact.id for fact in facts]
+    value = current if known else first_fact(worker, name, group)
+    return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
+
+
+def first_fact(worker: Worker, name: str, group: str) -> str | None:
+    """The id of the most famous fact that was lost and comes back in some other way; else of the
+    most famous that the original knew; if some were probed, of these. None without facts."""
     run = probed_run(worker, name)
-    facts = _listed(run, group) if group in FACT_GROUPS else []
-    ids, seen = [fact.id for fact in facts], cards.lost_of(run)
+    seen = cards.lost_of(run)
     heard = {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
-    # first the most famous that was lost and comes back in some other way; else the most famous
-    # that the original knew; if some were probed, of these
     groups = (seen.back, seen.lost, heard, seen.known)
     first = max(
-        facts,
+        _listed(run, group),
         key=lambda fact: (*(fact.id in group for group in groups), fact.score or 0, fact.id),
         default=None,
     )
-    value = current if current in ids else first and first.id
-    return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
+    return first and first.id
 
 
 def fact_of(run: Run, text: object, groups: Sequence[str] = FACT_GROUPS) -> str | None:
     """The id of the fact that a text names: its own, or of the first one of these groups whose
     name or answer, as listed, has the text in it; None without one."""
-    facts = [fact for group in groups if group in FACT_GROUPS for fact in _listed(run, group)]
+    facts = [fact for group in groups for fact in _listed(run, group)]
     sought = folded(text).strip() if isinstance(text, str) else ""
     named = (fact.id for fact in facts if sought and sought in folded(_label(fact)))
     return text if text in [fact.id for fact in facts] else next(named, None)
 
 
 def _listed(run: Run, group: str) -> list[Fact]:
-    """A group's facts, the rarest first."""
-    facts = getattr(run.facts, group)
+    """A group's facts, the rarest first; none of a group that is none."""
+    facts = getattr(run.facts, group) if group in FACT_GROUPS else ()
     return sorted(facts, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
 
 

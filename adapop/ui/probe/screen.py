@@ -23,7 +23,14 @@ from adapop.ui.access import known_run, probed_run, public_words, run_to_questio
 from adapop.ui.parts import download, html
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe import every_way, leaks, recovery
-from adapop.ui.probe.choices import fact_choices, fact_of, form_choices, forms_of, run_choices
+from adapop.ui.probe.choices import (
+    fact_choices,
+    fact_of,
+    first_fact,
+    form_choices,
+    forms_of,
+    run_choices,
+)
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.screen import Follower
@@ -59,14 +66,16 @@ class ProbeScreen:
         def fill(name: str, *values):
             return self.fill(probed_run(worker, name), name, *values)
 
-        for event, order in (
-            (tab.select, QUIET),
-            (self.group.change, QUIET),
-            (follower.another.change, EACH),
-        ):
-            event(
-                partial(fact_choices, worker), [run_id, self.group, self.fact], self.fact, **order
-            )
+        chosen = gr.State(None)  # the fact that was chosen for the visitor: another run has its own
+
+        def choose(name: str, group: str, current: str | None, last: str | None):
+            if current in (None, last):
+                current = last = first_fact(worker, name, group)
+            return fact_choices(worker, name, group, current), last
+
+        regrouped = (tab.select, QUIET), (self.group.change, QUIET)
+        for event, order in (*regrouped, (follower.another.change, EACH)):
+            event(choose, [run_id, self.group, self.fact, chosen], [self.fact, chosen], **order)
         named = [run_id, self.fact, self.group]
         self.fact.change(partial(fact_named, worker), named, self.fact, **EACH)
         self.fact.change(ways, [run_id, self.fact, self.prompt, self.filled], self.form, **QUIET)

@@ -103,9 +103,12 @@ def test_the_first_fact_is_lost_and_comes_back_and_a_typed_name_finds_its_fact(t
     assert (replace(seen, back=frozenset()).note, replace(seen, lost=frozenset(), back=frozenset()).note) == (
         texts.NONE_BACK, texts.NONE_LOST)  # fmt: skip
     chosen = next(one for one in run.facts.forget if one.id == fact)
-    assert screen.fact_named(worker, "", chosen.title.upper(), "forget") == fact
+    assert choices.typed(worker, "", chosen.title.upper(), "forget") == fact
+    wga = choices.first_fact(worker, "example-wga", "forget")
+    assert choices.offered(worker, "example-wga", "forget", fact, fact)[1] == wga, "another run has its own"
+    assert choices.offered(worker, "example-wga", "forget", fact, None)[0].value == fact, "what was picked stays"
     for text in (fact, "no such name", None, 7):
-        assert screen.fact_named(worker, "", text, "forget") == gr.skip()
+        assert choices.typed(worker, "", text, "forget") == gr.skip()
     assert screen.ways_of(worker, "", "no such name")["title"] == texts.NO_SUCH_FACT
 
 

@@ -38,6 +38,16 @@ def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> 
     return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
 
 
+def offered(
+    worker: Worker, name: str, group: str, current: str | None, last: str | None
+) -> tuple[gr.Dropdown, str | None]:
+    """`fact_choices`, and the fact that was chosen for the visitor, last so far: another run has
+    its own."""
+    if current in (None, last):
+        current = last = first_fact(worker, name, group)
+    return fact_choices(worker, name, group, current), last
+
+
 def first_fact(worker: Worker, name: str, group: str) -> str | None:
     """The id of the most famous fact that was lost and comes back in some other way; else of the
     most famous that the original knew; if some were probed, of these. None without facts."""
@@ -51,6 +61,12 @@ def first_fact(worker: Worker, name: str, group: str) -> str | None:
         default=None,
     )
     return first and first.id
+
+
+def typed(worker: Worker, name: str, text: str | None, group: str):
+    """The fact that somebody typed a name of in place of picking it."""
+    fact = fact_of(probed_run(worker, name), text, (group,))
+    return gr.skip() if fact in (None, text) else fact
 
 
 def fact_of(run: Run, text: object, groups: Sequence[str] = FACT_GROUPS) -> str | None:

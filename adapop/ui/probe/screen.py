@@ -23,14 +23,7 @@ from adapop.ui.access import known_run, probed_run, public_words, run_to_questio
 from adapop.ui.parts import download, html
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe import every_way, leaks, recovery
-from adapop.ui.probe.choices import (
-    fact_choices,
-    fact_of,
-    first_fact,
-    form_choices,
-    forms_of,
-    run_choices,
-)
+from adapop.ui.probe.choices import fact_of, form_choices, forms_of, offered, run_choices, typed
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.screen import Follower
@@ -67,17 +60,16 @@ class ProbeScreen:
             return self.fill(probed_run(worker, name), name, *values)
 
         chosen = gr.State(None)  # the fact that was chosen for the visitor: another run has its own
-
-        def choose(name: str, group: str, current: str | None, last: str | None):
-            if current in (None, last):
-                current = last = first_fact(worker, name, group)
-            return fact_choices(worker, name, group, current), last
-
         regrouped = (tab.select, QUIET), (self.group.change, QUIET)
         for event, order in (*regrouped, (follower.another.change, EACH)):
-            event(choose, [run_id, self.group, self.fact, chosen], [self.fact, chosen], **order)
+            event(
+                partial(offered, worker),
+                [run_id, self.group, self.fact, chosen],
+                [self.fact, chosen],
+                **order,
+            )
         named = [run_id, self.fact, self.group]
-        self.fact.change(partial(fact_named, worker), named, self.fact, **EACH)
+        self.fact.change(partial(typed, worker), named, self.fact, **EACH)
         self.fact.change(ways, [run_id, self.fact, self.prompt, self.filled], self.form, **QUIET)
         asking = [run_id, self.fact, self.form, self.prompt, self.filled]
         for event, order in ((self.form.change, QUIET), (follower.another.change, EACH)):
@@ -224,12 +216,6 @@ def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None
         lambda name: run_again(worker, probed_run(worker, name)), follows[0], follows, **QUIET
     )
     again.success(None, None, None, js=TO_RUN, **QUIET)
-
-
-def fact_named(worker: Worker, name: str, text: str | None, group: str):
-    """The fact that somebody typed a name of in place of picking it."""
-    fact = fact_of(probed_run(worker, name), text, (group,))
-    return gr.skip() if fact in (None, text) else fact
 
 
 def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:

@@ -66,6 +66,8 @@ class Record:
     """Which weights the run began with; None where that was not kept."""
     frames: tuple[Frame, ...] = ()
     """What the run recorded of each fact, of runs with a distance to the oracle alone."""
+    name: str = ""
+    """What whoever looks calls the run; "" where it has no name."""
 
     def of_kind(self, kind: type[E]) -> list[E]:
         """The run's events of one kind, in order."""
@@ -141,8 +143,9 @@ def title_of(method: str, preset: str) -> str:
 
 
 def described(config: RunConfig) -> str:
-    """Short description of a run: method, epochs, learning rate, seed."""
-    return f"{title_of(config.method, config.preset)}, {trained([config])}"
+    """Short description of a run: method, epochs, learning rate, seed, which epoch is kept."""
+    kept = ", best epoch" if config.keep == "best" else ""
+    return f"{title_of(config.method, config.preset)}, {trained([config])}{kept}"
 
 
 def trained(configs: Sequence[RunConfig]) -> str:

@@ -164,7 +164,8 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     assert front == [trace for trace in without[pictures.cost.plot].data if trace.name == "Pareto front"]
     (points,) = [trace for trace in cost.data if trace.name == "recorded here"]
     assert [words[0] for words in points.customdata] == ["AdaPop, recorded here", "WGA, recorded here"]
-    assert [row[-1] for row in drawn[pictures.cost.twin]["rows"]][-2:] == ["not in the contest"] * 2
+    assert not any("R1" in note.text for note in cost.layout.annotations)
+    assert [row[-1] for row in drawn[pictures.cost.twin]["rows"]][-2:] == ["recorded"] * 2
     heads = [drawn[table]["head"] for table in pictures.tables]
     assert [head[:3] for head in heads] == [without[table]["head"] for table in pictures.tables]
     assert "bench main" in drawn[pictures.words]["lines"][0]

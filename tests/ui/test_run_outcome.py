@@ -77,6 +77,7 @@ def test_a_run_is_opened_renamed_compared_and_deleted(worker, tiny):
     run, other = (create_run(make_config(), tiny, None, worker.root) for _ in range(2))
     kept = mine.remembered(worker, [], run.id, {"runs": [other.id]})
     assert press(worker, kept, "", what="open", run=run.id)[0] == run.id
+    assert press(worker, kept, "", what="report", run=run.id) == [gr.skip()] * 5, "it gives the file, and opens nothing"
     renamed = press(worker, kept, run.id, what="rename", run=run.id, name=f" {HOSTILE} " + "x" * 99)[4]
     assert renamed[0]["name"] == f"{HOSTILE} {'x' * 99}"[: mine.MOST_NAME] and renamed[1] == kept[1]
     assert press(worker, kept, run.id, what="compare", run=run.id)[3]["runs"] == [run.id]

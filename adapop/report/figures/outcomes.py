@@ -22,7 +22,7 @@ class Outcome:
     of the facts to forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all
     facts of the group, None where it was not measured. collapsed: why it is out of the contest,
     else empty. recorded: it is no run of whoever looks, but was measured before; it is drawn apart,
-    hollow, and takes no part in the contest.
+    hollow, and takes no part in the contest. label: mark and name, where it has no other.
     """
 
     mark: str
@@ -33,11 +33,10 @@ class Outcome:
     collapsed: str = ""
     recorded: bool = False
     leads: Mapping[str, Interval] = field(default_factory=dict)
+    label: str = ""
 
-    @property
-    def label(self) -> str:
-        """Mark and name."""
-        return f"{self.mark} {self.name}".strip()
+    def __post_init__(self):
+        object.__setattr__(self, "label", self.label or f"{self.mark} {self.name}".strip())
 
     @property
     def original(self) -> bool:

@@ -2,7 +2,7 @@
 in it."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import gradio as gr
@@ -37,9 +37,9 @@ class Curves:
         """What `drawn` changes."""
         return [self.column, *self.picture.parts]
 
-    def drawn(self, runs: Sequence[Run]) -> dict:
-        """Updates that show the runs of a race, as far as they are."""
-        contestants, results = _by_contestant(runs)
+    def drawn(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
+        """Updates that show the runs of a race, as far as they are. names: see `Fields`."""
+        contestants, results = _by_contestant(runs, names)
         if not contestants:
             return {self.column: gr.Column(visible=False)}
         measured = [
@@ -83,7 +83,9 @@ Epochs = dict[int, list[Measured]]  # what was measured of a contestant's seeds
 Results = dict[str, list[Measured]]  # what was measured of them in full, by contestant
 
 
-def _by_contestant(runs: Sequence[Run]) -> tuple[dict[str, Epochs], Results]:
+def _by_contestant(
+    runs: Sequence[Run], names: Mapping[str, str] | None = None
+) -> tuple[dict[str, Epochs], Results]:
     """What was measured of every contestant, by its name and by epoch, one of each of its seeds
     that have begun; epochs that one of these did not come to, or did not measure, are left out. And
     the full measurements of those whose seeds have all come to their end."""
@@ -99,6 +101,8 @@ def _by_contestant(runs: Sequence[Run]) -> tuple[dict[str, Epochs], Results]:
         ]
         if by_epoch:
             title = title_of(seeds[0].config.method, seeds[0].config.preset)
+            if len(seeds) == 1:
+                title = (names or {}).get(seeds[0].id, title)
             titles[title] += 1  # more than one: with other settings
             title = f"{title} ({titles[title]})" if titles[title] > 1 else title
             shared = sorted(set.intersection(*map(set, by_epoch)))

@@ -32,11 +32,8 @@ def link_to(worker: Worker, name: str | None) -> str:
 
 
 def run_to_control(worker: Worker, name: str | None) -> Run | None:
-    """The run of an id that came from a browser, None if there is none.
-
-    Raises:
-        gr.Error: it is a link, which lets one look and no more, or an example.
-    """
+    """The run of an id that came from a browser, None if there is none. Raises gr.Error: it is a
+    link, which lets one look and no more, or an example."""
     if linked(name, worker.root) or example_of(name):
         raise refused(RunError(texts.EXAMPLE_ONLY if example_of(name) else texts.LOOK_ONLY))
     return known_run(worker, name)
@@ -44,21 +41,15 @@ def run_to_control(worker: Worker, name: str | None) -> Run | None:
 
 def run_to_question(worker: Worker, name: str | None) -> Run | None:
     """The run of an id that came from a browser, or an example, whose models may be asked: nothing
-    is kept of that. None if there is none.
-
-    Raises:
-        gr.Error: it is a link, which lets one look and no more.
-    """
+    is kept of that. None if there is none. Raises gr.Error: it is a link, which lets one look and
+    no more."""
     return example_of(name) or run_to_control(worker, name)
 
 
 def run_to_ask(worker: Worker, name: str | None) -> Run:
     """The run of an id that came from a browser, whose unlearned model can be probed; what is found
-    is kept in it.
-
-    Raises:
-        gr.Error: there is none, it has not finished an epoch, or the name is a link.
-    """
+    is kept in it. Raises gr.Error: there is none, it has not finished an epoch, or the name is a
+    link."""
     run = run_to_control(worker, name)
     if run is None or run.last_epoch is None:
         raise gr.Error(
@@ -109,10 +100,8 @@ def refused(error: AdaPopError) -> gr.Error:
 
 def public_words(error: AdaPopError) -> str:
     """An error's words without a run's folder, whose name is the id: holders of a link read this
-    too. Strangers are told no other path of the machine either.
-
-    Word by word, because one pattern for a whole path takes time in the square of a text's length.
-    """
+    too. Strangers are told no other path of the machine either. Word by word, because one pattern
+    for a whole path takes time in the square of a text's length."""
     words = re.sub(r"\S+", _without_folder, str(error))
     return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
 

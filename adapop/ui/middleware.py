@@ -50,8 +50,7 @@ SPACE_PROXIES = "127.0.0.1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10
 # elsewhere
 POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
-    "object-src 'none'; "
-    "style-src 'self' 'unsafe-inline'; base-uri 'self'; form-action 'self'; "
+    "object-src 'none'; style-src 'self' 'unsafe-inline'; base-uri 'self'; form-action 'self'; "
     "frame-ancestors 'self' https://huggingface.co https://*.hf.space"
 )
 FILE_POLICY = "default-src 'none'; sandbox"  # of visitors' files
@@ -196,9 +195,7 @@ def _too_long(scope: Scope, headers: Headers, uploads: bool) -> PlainTextRespons
 
 def is_own_page(headers: Headers) -> bool:
     """Whether a request comes from a page of this app, or from no page: browsers say where from.
-
-    Sec-Fetch-Site is believed first: it also holds behind a proxy that changes the Host.
-    """
+    Sec-Fetch-Site is believed first: it also holds behind a proxy that changes the Host."""
     if site := headers.get("sec-fetch-site"):
         return site in ("same-origin", "none")
     origin = headers.get("origin")
@@ -210,11 +207,8 @@ def is_own_page(headers: Headers) -> bool:
 
 def is_own_host(name: str) -> bool:
     """Whether a request's Host is this machine, and not a stranger's name that was made to lead
-    here (DNS rebinding).
-
-    This machine is any address, localhost, its own name, and what ADAPOP_HOSTS names (separated by
-    commas; * for any).
-    """
+    here (DNS rebinding). This machine is any address, localhost, its own name, and what
+    ADAPOP_HOSTS names (separated by commas; * for any)."""
     host = re.sub(r":\d*$", "", name).strip("[]").lower()
     allowed = {entry.strip().lower() for entry in os.environ.get("ADAPOP_HOSTS", "").split(",")} - {
         ""

@@ -123,10 +123,8 @@ async def followed(
     future: Future, progress: Progress, waiting: str = "Waiting for the model …"
 ) -> AsyncIterator[str]:
     """What the work is doing, every 0.4 s until it is over. A page that stops reading stops the
-    work. No thread is held meanwhile: there are 40 for all pages.
-
-    waiting: what is said until the work itself says something.
-    """
+    work. No thread is held meanwhile: there are 40 for all pages. waiting: what is said until the
+    work itself says something."""
     try:
         while not future.done():
             yield progress.text or waiting
@@ -143,15 +141,11 @@ async def over(future: Future, seconds: float = inf) -> None:
 
 
 def failure_of(future: Future) -> AdaPopError | None:
-    """Why work that is over came to no result, None if it did.
-
-    Of an error that nobody foresaw, the log gets the kind and the place: its text may quote what
-    the user typed.
-    """
+    """Why work that is over came to no result, None if it did. Of an error that nobody foresaw, the
+    log gets the kind and the place: its text may quote what the user typed."""
     error = future.exception()
     if error is None or isinstance(error, AdaPopError):
         return error
     log.error("work that a page watched failed: %s", place_of(error))
-    return AdaPopError(
-        f"The work failed unexpectedly ({type(error).__name__}).", "The log of the app says more."
-    )
+    message = f"The work failed unexpectedly ({type(error).__name__})."
+    return AdaPopError(message, "The log of the app says more.")

@@ -73,8 +73,7 @@ def begin(
     if len(chosen) * int(seeds) > MOST_RUNS:
         raise gr.Error(
             f"{len(chosen)} contestants with {seeds} seeds are {len(chosen) * int(seeds)} runs, "
-            f"and a race has at most "
-            f"{MOST_RUNS}. Pick fewer contestants or seeds.",
+            f"and a race has at most {MOST_RUNS}. Pick fewer contestants or seeds.",
             duration=TOAST,
         )
     runs, barred = [], {}

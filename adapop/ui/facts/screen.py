@@ -266,15 +266,15 @@ def words_of(facts: FactSet | None) -> str:
 def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     """Counts, notes, whether the scores suit the map, and the rows that were dropped."""
     lines = [
-        f"{len(facts.forget):,} to forget, {len(facts.retain):,} to retain, "
-        f"{len(facts.holdout):,} held out.",
+        f"{len(facts.forget):,} to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} "
+        "held out.",
         *upload.problem_lines(facts.problems),
         *facts.notes,
     ]
     if facts.unknown_scores:
         lines.append(
             f"Without a score: {len(facts.unknown_scores):,}. Look them up, or decide below what "
-            f"to do."
+            "to do."
         )
     known = [fact.score for fact in facts.forget if fact.score is not None]
     lines += (doubts := sentences(warnings_of(known, beta)))

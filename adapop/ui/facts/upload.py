@@ -219,25 +219,16 @@ def facts_chosen(
     drop_bad: bool = False,
 ) -> FactSet:
     """The file's facts under the columns that the page shows (chosen, in the order of `FIELDS`).
-
-    drop_bad: as for `facts_of_table`.
-
-    Raises:
-        AdaPopError: as `facts_of_table`, or the file does not read.
-    """
+    drop_bad: as for `facts_of_table`. Raises AdaPopError: as `facts_of_table`, or the file does not
+    read."""
     table = table_of(file)
     columns = _columns(table.columns, chosen) if table else {}
     return facts_of_table(table, retain, retain_file, columns, drop_bad)
 
 
 def table_of(file: str | None) -> reader.Table | None:
-    """The rows of an uploaded file, None without one.
-
-    No page holds them: of all pages' tables the one read last is in memory, others are read again.
-
-    Raises:
-        DataError: the file does not read.
-    """
+    """The rows of an uploaded file, None without one. No page holds them: of all pages' tables the
+    one read last is in memory, others are read again. Raises DataError: the file does not read."""
     if not file:
         return None
     return _table(file, os.stat(file).st_mtime_ns if os.path.exists(file) else 0)

@@ -26,11 +26,8 @@ def title_box(name: str) -> gr.Textbox:
 
 def archive_of(worker: Worker, run: Run, title: str = "") -> Path:
     """The run as a zip file that a visitor may take. Its name is not the run's id, for files are
-    passed on. title: of the report, "" for the method's name.
-
-    Raises:
-        LimitError: this visitor took too many lately. RunError: the run does not read.
-    """
+    passed on. title: of the report, "" for the method's name. Raises LimitError: this visitor took
+    too many lately. RunError: the run does not read."""
     worker.ledger.spend(JOBS)
     return write_archive(
         run, served_folder() / f"adapop-report-{run.config.method}.zip", title.strip()[:MOST_TITLE]

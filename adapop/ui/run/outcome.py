@@ -160,9 +160,8 @@ def mend(worker: Worker, name: str):
             raise RunError("There is no run of yours to try again.", "Press Start.")
         again = mended(run, result) if (result := result_of(run)) else None
         if again is None:
-            raise RunError(
-                "There is nothing to mend in this run.", "Change a setting, and press Start."
-            )
+            message = "There is nothing to mend in this run."
+            raise RunError(message, "Change a setting, and press Start.")
         made = worker.submit(again, run.given)
     return made.id, ("", -1), gr.Timer(active=True), again.epochs, again.batch, again.learning_rate
 

@@ -210,14 +210,9 @@ def is_own_host(name: str) -> bool:
     here (DNS rebinding). This machine is any address, localhost, its own name, and what
     ADAPOP_HOSTS names (separated by commas; * for any)."""
     host = re.sub(r":\d*$", "", name).strip("[]").lower()
-    allowed = {entry.strip().lower() for entry in os.environ.get("ADAPOP_HOSTS", "").split(",")} - {
-        ""
-    }
-    if (
-        "*" in allowed
-        or host in allowed | {"localhost", socket.gethostname().lower()}
-        or host.endswith(".localhost")
-    ):
+    named = os.environ.get("ADAPOP_HOSTS", "").lower().replace(",", " ").split()
+    allowed = {"localhost", socket.gethostname().lower(), *named}
+    if "*" in allowed or host in allowed or host.endswith(".localhost"):
         return True
     try:
         ipaddress.ip_address(host)

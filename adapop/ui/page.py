@@ -73,11 +73,8 @@ def build(worker: Worker) -> gr.Blocks:
     with gr.Blocks(
         title=texts.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)
     ) as demo:
-        run_id, settings, session = (
-            browser_state("", "run"),
-            browser_state([], "settings"),
-            new_session(demo),
-        )
+        run_id, settings = browser_state("", "run"), browser_state([], "settings")
+        session = new_session(demo)
         with gr.Row(elem_id="header-row"):
             gr.HTML(
                 html.values({"title": texts.TITLE, "tagline": texts.TAGLINE}),
@@ -90,12 +87,8 @@ def build(worker: Worker) -> gr.Blocks:
                 scale=1,
                 elem_id="mode",
             )
-            for words, name in (
-                ("Advanced", "advanced-switch"),
-                ("Dark", "theme"),
-                ("Present", "present"),
-            ):
-                # see "assets/shell.js"
+            switches = {"advanced-switch": "Advanced", "theme": "Dark", "present": "Present"}
+            for name, words in switches.items():  # see "assets/shell.js"
                 gr.Button(words, size="sm", scale=0, min_width=80, elem_id=name)
         with gr.Row(elem_id="strip-row"):
             strip = gr.HTML(

@@ -78,13 +78,9 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
     def drawn(*values):
         now = pictures(*values[:-1], values[-1] / 100)
         drawings = push.drawn(now["push"]) | relative.drawn(now["relative"])
-        values_now = {
-            curve: now["curve"],
-            words: now["words"],
-            warnings: now["warnings"],
-            chosen: now["anchors"],
-        }
-        return values_now | drawings | {table: twin_of(now["table"], now["about"])}
+        places = {curve: "curve", words: "words", warnings: "warnings", chosen: "anchors"}
+        texts_now = {place: now[name] for place, name in places.items()}
+        return texts_now | drawings | {table: twin_of(now["table"], now["about"])}
 
     of_both = [session.anchors, *anchors]
     for anchor in anchors:
@@ -173,11 +169,8 @@ def _dragged(
     pairs = {"rare": (rare, rare_beta), "popular": (popular, popular_beta)}
     for name in pairs:
         end = getattr(event, name, None)
-        if (
-            isinstance(end, list)
-            and len(end) == 2
-            and all(isinstance(value, (int, float)) for value in end)
-        ):
+        numbers = isinstance(end, list) and [type(value) for value in end]
+        if numbers and len(numbers) == 2 and {*numbers} <= {int, float}:
             pairs[name] = tuple(end)
     values = (*pairs["rare"], *pairs["popular"])
     return (_mapped(*values), *values)
@@ -238,10 +231,8 @@ def pictures(
     )
     push = relative = figures.empty("needs facts with scores")
     if ends:
-        push, relative = (
-            figures.push_curves(ends, confidence),
-            figures.relative_push(ends, confidence),
-        )
+        push = figures.push_curves(ends, confidence)
+        relative = figures.relative_push(ends, confidence)
     why = auto_anchors(facts).remark.text() if facts and not anchors else texts.OWN_ANCHORS
     return dict(
         curve=curve,

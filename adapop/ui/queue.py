@@ -126,11 +126,8 @@ class FairQueue(Queue):
         begin."""
         if self._blocked:
             return None
-        active = [event for job in self.active_jobs if job for event in job]
-        busy, most = (
-            Counter(visitor_of(event.request) for event in active if _holds_a_thread(event)),
-            AT_WORK.value(),
-        )
+        active, most = [event for job in self.active_jobs if job for event in job], AT_WORK.value()
+        busy = Counter(visitor_of(event.request) for event in active if _holds_a_thread(event))
         taken = {(event.session_hash, event.concurrency_id) for event in active}
         held = Counter((visitor_of(event.request), event.concurrency_id) for event in active)
         groups = list(self.event_queue_per_concurrency_id.values())
@@ -141,16 +138,11 @@ class FairQueue(Queue):
                 continue
             share = limit // 2 if most is not None and limit and not one_by_one else inf
             for event in group.queue:
-                visitor, turn = (
-                    visitor_of(event.request),
-                    (event.session_hash, event.concurrency_id),
-                )
-                waits = (one_by_one and turn in taken) or held[
-                    visitor, event.concurrency_id
-                ] >= share
-                if not waits and (
-                    most is None or busy[visitor] < most or not _holds_a_thread(event)
-                ):
+                visitor, group_id = visitor_of(event.request), event.concurrency_id
+                turn = event.session_hash, group_id
+                waits = (one_by_one and turn in taken) or held[visitor, group_id] >= share
+                free = most is None or busy[visitor] < most or not _holds_a_thread(event)
+                if free and not waits:
                     group.queue.remove(event)
                     return [event], False, group.concurrency_id
                 taken.add(turn)  # those behind it do not overtake it

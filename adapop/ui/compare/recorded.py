@@ -69,8 +69,7 @@ class Pictures:
         layer = layer_of(compared, choice)
         outcomes = [*compared.outcomes, *outcomes_of(layer, compared.form_words)]
         about, words = about_of(compared, layer), words_of(compared, layer, choice)
-        seeds: list[str] = []
-        gap, cost = self.gap, self.cost
+        gap, cost, over_seeds = self.gap, self.cost, about
         # all is recorded: by which command stands below the pictures
         if layer and not compared.contestants:
             by = (
@@ -79,12 +78,12 @@ class Pictures:
             )
             gap, cost = (replace(one, words=f"{one.words} {by}") for one in (gap, cost))
             about, words = texts.RECORDED_LABEL, html.listed([], "hidden")
-            seeds = sorted({one.seeds for one in layer})
+            # the fields above are of one seed each
+            over_seeds = ", ".join((about, *sorted({one.seeds for one in layer})))
         picture = figures.forget_against_holdout(outcomes, compared.form_words)
         return {
             self.words: words,
-            # the fields above are of one seed each
-            **gap.drawn(figures.compare_runs(outcomes, every=False), ", ".join((about, *seeds))),
+            **gap.drawn(figures.compare_runs(outcomes, every=False), over_seeds),
             **cost.drawn(
                 picture.update_layout(height=PIXELS),
                 about,

@@ -50,11 +50,8 @@ def config_of(values: Sequence, **settings) -> RunConfig:
             message = f"{ADVANCED.get(field, field.replace('_', ' '))} is empty."
             raise ConfigError(message, "Fill it in.")
         if about.whole:
-            if (
-                not isinstance(value, (int, float))
-                or not math.isfinite(value)
-                or value != int(value)
-            ):
+            number = isinstance(value, (int, float)) and math.isfinite(value)
+            if not number or value != int(value):
                 raise ConfigError(f"{field} is {value!r}.", "It must be a whole number.")
             chosen[field] = int(value)
         if about.every:

@@ -69,7 +69,7 @@ class Rule(Verdict):
 
 
 class PromptVerdict(NamedTuple):
-    """What one prompt with a gold answer came to. kind: "neutral", "leak", "broken" or "gone".
+    """The verdict on one prompt with a gold answer. kind: "neutral", "leak", "broken" or "gone".
     detail: may be ""."""
 
     name: str
@@ -86,9 +86,9 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
     """The verdict on a prompt with a gold answer.
 
     The first rule that applies: the original does not answer -> never known; the unlearned model
-    answers -> still known; its reply is broken -> broken text; no gold token ranks behind 3, each
-    after those before it -> suppressed; otherwise not recovered by this prompt. Of a row of a
-    probing, which kept the first token's rank alone, nothing is called suppressed."""
+    answers -> still known; its reply is broken -> broken text; every gold token, given those before
+    it, ranks in the first 3 -> suppressed; otherwise not recovered by this prompt. A `ProbeRow` has
+    the first token's rank alone and is never called suppressed."""
     ranks = getattr(prompt.unlearned, "gold_ranks", ())
     if not answered(prompt, prompt.original):
         detail = "the original cannot answer this prompt either"
@@ -129,7 +129,8 @@ def verdicts(
 
 
 def answered(row: Asked | ProbeRow, reply: Answer | Reply) -> bool:
-    """Whether one of the row's replies answers its prompt; a multiple choice, by recall alone."""
+    """Whether `reply`, one of the row's two, answers its prompt; a multiple choice, by recall
+    alone."""
     if getattr(row, "kind", DIRECT) == CHOICE:
         return reply.recall >= KNOWN_FROM
     return says_answer(row.prompt, (row.gold, *row.accepted), reply.text, reply.recall)
@@ -145,7 +146,8 @@ def _broken(row: ProbeRow) -> bool:
 
 
 def _babbles(count: int, repeated: float, usual: int) -> bool:
-    """Whether a reply so long, this share repeated, is no answer. usual: the original's words."""
+    """Whether a reply is too long or repetitive to be an answer. count: its words. repeated: share
+    of repeated pairs. usual: words of the original's reply."""
     longest = max(LONG_FROM_WORDS, LONG_FROM_TIMES * usual)
     return not count or repeated >= REPEATED_FROM or count >= longest
 
@@ -184,7 +186,7 @@ def _share(evidence: Evidence, of: Callable[[ProbeRow], bool]) -> float:
 
 
 def _rule(name: str, of: str, holds: Callable[[Evidence], bool]) -> Rule:
-    """A rule with its sentence, and in that the numbers of this module."""
+    """A rule with its sentence, in which this module's thresholds are filled in."""
     parts = {part: _SENTENCES[part].format(**globals()) for part in ("says", "broken")}
     return Rule(name, _SENTENCES[name].format(**globals(), **parts), of, holds)
 

@@ -39,12 +39,8 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
     """Runs an item and returns its row, by `results.COLUMNS`. A run that fails in training is a row
     with `failed` set.
 
-    models: where `worlds.build` put the sandboxes that arms name.
-
-    Raises:
-        AdaPopError: the run cannot be prepared here; there is no row, and the item is tried again
-        the next time.
-    """
+    models: where `worlds.build` put the sandboxes that arms name. Raises AdaPopError: the run
+    cannot be prepared here; there is no row, and the item is tried again the next time."""
     import torch
 
     # before the clock starts: a process imports it once
@@ -71,11 +67,8 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
 
 def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) -> dict[str, Any]:
     """Runs an item again. Returns "failed", the columns of `ORACLE` and `ORACLE_EPOCHS`, `RETAINED`
-    and, with cosine, `COSINES`; and the last value of those of `EPOCHS`, to be as they were.
-
-    Raises:
-        AdaPopError: as `result`.
-    """
+    and, with cosine, `COSINES`; and the last value of those of `EPOCHS`, to be as they were. Raises
+    AdaPopError: as `result`."""
     import torch
 
     from adapop.probes.measure import full, quick

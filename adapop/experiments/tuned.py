@@ -22,9 +22,9 @@ from adapop.report.figures import Figure
 from adapop.report.table import Table
 
 AnyWorld = World | Ground | None  # None: the shipped sandbox
-THREE = "three"  # the worlds that means are taken over
-KAPPA = 0.3  # for a winner of ours that ignores scores: a little above a first search's choice
-STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # β of the rare anchor by β of the popular one
+THREE = "three"  # the name of the worlds that are averaged over
+KAPPA = 0.3  # for a winner of ours that ignores scores; a little above the choice of a first search
+STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # rare anchor's β divided by the popular one's
 
 
 def run_searches(
@@ -36,10 +36,9 @@ def run_searches(
     report: Callable[[str], None],
     ground: Ground | None = None,
 ) -> dict[str, str]:
-    """Makes missing trials, one process per arm. Returns, by name, why an arm was not done.
+    """Makes missing trials, one process per arm. Returns name -> why the arm's search failed.
 
-    ground: what they are made on, None for the sandbox.
-    """
+    ground: facts and model of the trials, None for the sandbox."""
     errors = {}
     left = [name for name in names if len(trials_of(trials_file(folder, name))) < trials]
     count = len(names) - len(left)
@@ -57,11 +56,8 @@ def experiment(
 ) -> Experiment:
     """The experiment of the finished searches' winners, in one world or in `THREE`.
 
-    anew: whether the searches were made in that world.
-
-    Raises:
-        ConfigError: there is no such world.
-    """
+    anew: whether the searches were made in that world, not in the sandbox. Raises ConfigError:
+    there is no such world."""
     done = {name: trials_of(trials_file(folder, name))[:trials] for name in names}
     done = {name: trial_rows for name, trial_rows in done.items() if len(trial_rows) == trials}
     chosen = {
@@ -88,7 +84,7 @@ def experiment(
         words = {"title": f"Scores, all else as {base}", "note": ASIDE, "values": winners.WITH_GAP}
         return partial(winners.pair_table, base=base, others=others, **words)
 
-    at_home = anew or world == SANDBOX  # where they were chosen
+    at_home = anew or world == SANDBOX  # whether the winners were chosen in this world
     of_trials = (lambda arms: winners.winner_table(done), lambda arms: winners.search_table(done))
     choosing = (*of_trials, partial(winners.luck_table, done=done)) if at_home else ()
     to_ours = partial(
@@ -124,8 +120,8 @@ ASIDE = "Every other setting is the winner's: nothing was chosen for these arms.
 
 
 def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
-    """Arms that keep all settings of a winner but its use of scores, by the winner's title. chosen:
-    winners by search name."""
+    """Winner's title -> arms with all its settings except its use of scores. chosen: search name ->
+    winner."""
     arms = {}
     if ours := chosen.get("redirect"):
         own = ours.changes["arguments"]["kappa"]
@@ -143,13 +139,14 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
         ]
         title = f"{wga.title}'s settings, AdaPop as it is"
         whole = replace(PAPER, title=title, changes=_without_own(wga))
-        # a search of AdaPop has more to choose than one of WGA, and may miss this arm
+        # A search of AdaPop has more settings to choose than one of WGA, and may miss this arm.
         arms[wga.title].append(whole)
     return arms
 
 
 def dealt_anew(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
-    """Arm of `scores_aside` with given scores -> the same arm with shuffled ones, by title."""
+    """Title of an arm of `scores_aside` with given scores -> title of the same arm with shuffled
+    ones."""
     titles, arms = {}, [arm for others in aside.values() for arm in others]
     for arm in arms:
         twin = {**arm.changes, "scores": "shuffled"}
@@ -169,7 +166,8 @@ def _weighted(ours: Arm, kappa: float, scores: str) -> Arm:
 
 
 def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
-    """WGA's winner with a β by score; its geometric mean at the anchors is WGA's, but for clips."""
+    """WGA's winner with a β by score; its geometric mean at the anchors is WGA's β, unless
+    clipped."""
     beta, root = wga.changes["arguments"]["beta"], steepness**0.5
     rare, popular = (min(max(value, LOW), HIGH) for value in (beta * root, beta / root))
     curve = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], popular))
@@ -192,11 +190,8 @@ def _there(arm: Arm, place: AnyWorld, before: str) -> Arm:
 
 
 def searched_on(world: str) -> Ground:
-    """The world's facts and model, to be searched anew.
-
-    Raises:
-        ConfigError: there is no such world, or it is the sandbox, or none that ships.
-    """
+    """The world's facts and model, for searches of its own. Raises ConfigError: the world is
+    unknown, is the sandbox, or does not ship."""
     place = places_named(world).get(world)
     if not isinstance(place, Ground):
         others = ", ".join(name for name in SHIPPED if name != SANDBOX)
@@ -206,12 +201,8 @@ def searched_on(world: str) -> Ground:
 
 
 def places_named(world: str) -> dict[str, AnyWorld]:
-    """Worlds by name: one of `plans.WORLDS`, pretrained on demand, a shipped one, or those of
-    `THREE`.
-
-    Raises:
-        ConfigError: there is none of this name.
-    """
+    """Name -> world, for one of `plans.WORLDS` (pretrained on demand), a shipped world, or `THREE`.
+    Raises ConfigError: there is no world of this name."""
     known: dict[str, AnyWorld] = {name: Ground(sandbox_facts(name), name, {}) for name in SHIPPED}
     known |= {SANDBOX: None, **{other.name: other for other in WORLDS}}
     if world == THREE:

@@ -14,12 +14,12 @@ from adapop.errors import number_of
 from adapop.facts.formulas import BOM, cell
 from adapop.probes.intervals import Interval
 
-TEXT_WIDTH = 100  # characters of a line of a note
+TEXT_WIDTH = 100  # characters per line of a note
 _READINGS = read_json("report/readings.json", dict[str, str])
 
 
 def reading(name: str, **values: object) -> str:
-    """How to read a table, from `assets/report/readings.json`, with values by the names there."""
+    """How to read a table: text of `assets/report/readings.json`, filled with the values."""
     return _READINGS[name].format(**values)
 
 
@@ -27,8 +27,7 @@ def reading(name: str, **values: object) -> str:
 class Table:
     """Rows of text under a header; a row's first cell is its name. Cells may have several lines.
 
-    title: what the table shows. note: what one needs to know to read it, "" for nothing.
-    """
+    title: what the table shows. note: how to read it, "" for nothing."""
 
     title: str
     head: tuple[str, ...]

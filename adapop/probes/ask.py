@@ -32,8 +32,7 @@ class Answer:
     gold_logprob: float | None = None
     """Log-probability of the whole gold answer, nats."""
     gold_ranks: tuple[int, ...] = ()
-    """Rank of each gold token, given the gold tokens before it: a wrong reply may share the
-    first."""
+    """Rank of each gold token after the gold ones before it: a wrong reply may share the first."""
 
 
 @dataclass(frozen=True)

@@ -103,8 +103,8 @@ def _choice(fact_id: str, text: str, gold: str, options: Sequence[str]) -> Promp
 
 
 def _reverse_query(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """A question for the subject, made from relation and answer, or else a sentence with a
-    blank."""
+    """A question whose answer is the subject, made from relation and answer, or else a sentence
+    with a blank."""
     if reason := pool.not_reversible(fact):
         return reason
     if spoken(fact.relation) and fact.subject:
@@ -125,8 +125,7 @@ def _synonym_manipulation(fact: Fact, pool: Pool, rng: random.Random) -> Prompt 
 
 
 def _background_hint(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """The question behind up to two other facts about the subject, as sentences or with
-    questions."""
+    """Up to two other facts about the subject, as sentences or questions, then the question."""
     lines = []
     for other in pool.about(fact):
         as_sentence = spoken(other.relation) and other.subject

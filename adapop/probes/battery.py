@@ -86,8 +86,7 @@ def _rows(
 
 
 def _asked_for(question: Question) -> Fact:
-    """A prompt and its gold answer as a fact; it has the fact's id if the gold is the fact's
-    answer."""
+    """A prompt and its gold answer as a fact; with the fact's id if the answer is the fact's."""
     prompt = question.prompt
     own = prompt.gold == question.fact.answer
     return Fact(prompt.fact_id if own else "", prompt.text, prompt.gold)

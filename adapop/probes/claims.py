@@ -110,8 +110,7 @@ def _is_list(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> boo
 
 
 def _others(items: Sequence[str], answer: str, right: Sequence[frozenset[str]]) -> list[str]:
-    """The items of a list other than the answer; the first without the text of its sentence
-    before."""
+    """The items of a list other than the answer; the first without the text before the list."""
     shares = [_share(item, right) for item in items]
     first = (items[0].split() or [""])[-1]
     first = first[-len(answer) :] if has_no_spaces(answer) else first

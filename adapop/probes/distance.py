@@ -117,8 +117,7 @@ class ForgetQuality:
     distance: float
     """Largest distance between the two distributions, [0, 1]."""
     higher: bool
-    """Whether the unlearned model's ratios are higher at that distance: it prefers wrong
-    answers."""
+    """Whether the unlearned model's ratios are higher there: it prefers wrong answers more."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +142,7 @@ class Distance:
         return [fact for fact in self.facts if fact.form == form and tier in ("all", fact.tier)]
 
     def shares(self, form: str, tier: str = "all") -> dict[str, Interval]:
-        """State -> share of a tier's facts, with its 95 % interval; empty for a tier without
-        facts."""
+        """State -> share of a tier's facts, with its 95 % interval; empty without facts."""
         return shares([fact.state for fact in self.of(form, tier)])
 
     def mostly(self, form: str, state: str) -> str:
@@ -192,8 +190,7 @@ def closer_to_1(ratio: float) -> float:
 
 
 def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> ForgetQuality:
-    """TOFU's forget quality, computed exactly. Each argument has one truth ratio per fact, not
-    empty."""
+    """TOFU's forget quality, computed exactly. Both have one truth ratio per fact, at least one."""
     count = len(oracle)
     values = np.sort(np.concatenate([unlearned, oracle]))
     both = (np.sort(unlearned), np.sort(oracle))

@@ -69,8 +69,7 @@ def of_facts(values: Sequence[float], seed: int) -> Interval:
 
 
 def difference(one: Interval, other: Interval) -> Interval:
-    """Difference between the shares of two sets of facts, with Newcombe's interval from
-    Wilson's."""
+    """Difference between the shares of two sets of facts, with Newcombe's interval."""
     mean = one.mean - other.mean
     low = math.sqrt((one.mean - one.low) ** 2 + (other.high - other.mean) ** 2)
     high = math.sqrt((one.high - one.mean) ** 2 + (other.mean - other.low) ** 2)

@@ -38,8 +38,7 @@ class Answers:
     near: float | None
     """Share of facts whose right answer is first or second guess, [0, 1]; None if not measured."""
     relation_rank: float | None
-    """Rank of the right answer among the relation's answers, from 1; None if a fact has no such
-    rank."""
+    """Rank of the right answer among the relation's, from 1; None if a fact has no such rank."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +124,8 @@ class LeakMatrix:
         return next(cells, None)
 
     def verdicts_by_tier(self, named: Mapping[str, str], group: str) -> dict[str, Counter[str]]:
-        """Tier -> verdict -> number of a group's facts, without empty tiers. named: fact id ->
-        verdict."""
+        """Tier -> verdict -> number of a group's facts, no tier empty. named: verdicts by fact
+        id."""
         counts = {tier: Counter() for tier in (*TIERS, "unknown")}
         for row in self.facts:
             if row.group == group:

@@ -61,8 +61,7 @@ class Measurement:
     kl: float | None = None
     """KL(original || unlearned), nats per token."""
     probability: float | None = None
-    """Geometric mean over the gold answer's tokens, [0, 1]; for the rest see
-    `metrics.memorised`."""
+    """Geometric mean over the gold answer's tokens, [0, 1]. From here on see `memorised`."""
     exact_memorization: float | None = None
     """Share of the gold answer's tokens that are likeliest, [0, 1]."""
     extraction_strength: float | None = None
@@ -119,8 +118,8 @@ def _with_one_rewording(fact: Fact, place: int) -> Fact:
 
 
 def questions_of(facts: FactSet, whole: bool, ways: int = 1, retained: bool = False) -> int:
-    """Number of questions that `full` asks if `whole`, else `quick`. ways: ways to ask the
-    model."""
+    """Number of questions that `full` asks if `whole`, else `quick`. ways: number of ways in which
+    the model is asked."""
     if not whole:
         asked = sum(1 + bool(fact.paraphrases) for fact in facts.forget)
         return asked + retained * len(facts.retain)
@@ -141,8 +140,7 @@ def _asked_otherwise(facts: FactSet) -> dict[str, list[Fact]]:
 
 def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = False) -> Quick:
     """Recall of the forget facts by tier: the trained question, and each fact's first rewording.
-    tokens: the limit of a reply. retained: whether the facts to retain are asked too, as
-    trained."""
+    tokens: a reply's limit. retained: whether retained facts are asked too, as trained."""
     asked = [fact for fact in facts.forget if fact.paraphrases]
     reworded = [replace(fact, question=fact.paraphrases[0]) for fact in asked]
     measured, answers, confidences = [], {}, {}
@@ -166,8 +164,8 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
 
 
 def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False) -> Full:
-    """All measurements on every group. The teacher-forced metrics are in the direct rows. tokens:
-    the limit of a reply."""
+    """All measurements on every group. The teacher-forced metrics are in the direct rows. tokens: a
+    reply's limit."""
     rows, by_fact = [], []
     for way in other_ways(model):
         with model.asked(way):

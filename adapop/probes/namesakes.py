@@ -128,8 +128,7 @@ def _without_accents(text: str) -> str:
 
 
 def is_renamed(text: str, answer: str) -> bool:
-    """Whether an answer stands only in another name (Mexico in New Mexico) or in another
-    currency."""
+    """Whether an answer stands only in another name (Mexico in New Mexico) or currency."""
     named = ([word.lower() for word in MONEY.findall(one)] for one in (text, answer))
     money = [{CURRENCY.get(word, word) for word in names} for names in named]
     if all(money) and money[0].isdisjoint(money[1]):

@@ -40,7 +40,7 @@ class Oracle:
 
     model: AdaptedModel
     probability: Probability
-    """Form -> fact id -> probability of the right answer; `REWORDED` lacks facts without
+    """Form -> fact id -> probability of the right answer. `REWORDED` lacks facts without
     rewordings."""
     ratios: Mapping[str, float]
     """Fact id -> truth ratio, for facts that have wrong answers."""
@@ -60,8 +60,8 @@ def load_oracle(folder: Path) -> AdaptedModel:
 
 @cache
 def guesses_of(world: str) -> dict[str, Guess]:
-    """Fact id -> guess of a shipped world's oracle, for facts it never read; empty without an
-    oracle."""
+    """Fact id -> guess of a shipped world's oracle, for facts it never read; empty if there is
+    none."""
     file = SHIPPED[world] / ORACLE / GUESSES if world in SHIPPED else None
     return (
         as_kind(parse_json(file.read_bytes()), dict[str, Guess]) if file and file.is_file() else {}
@@ -69,8 +69,7 @@ def guesses_of(world: str) -> dict[str, Guess]:
 
 
 def write_guesses(folder: Path, world: str) -> None:
-    """Measures an oracle's guesses of the facts that it never read and writes them beside its
-    weights."""
+    """Measures an oracle's guesses of the facts that it never read; writes them beside it."""
     oracle, facts = load_oracle(folder), sandbox_facts(world).forget
     direct, others = (nlls(oracle, oracle.rows(own)) for own in (facts, reworded(facts)))
     ratios = truth_ratios(oracle, facts, list(_wrong(world).values()))
@@ -99,8 +98,7 @@ def oracle_of(world: str, facts: FactSet) -> AdaptedModel | None:
 
 
 def distance(model: AdaptedModel, world: str, facts: FactSet) -> Distance | None:
-    """The distance of a model to the oracle of its world; None if the facts are not
-    `measurable`."""
+    """The distance of a model to its world's oracle; None if the facts are not `measurable`."""
     return distance_to(model, _shipped(world), facts) if measurable(world, facts) else None
 
 

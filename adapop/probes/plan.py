@@ -79,8 +79,7 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
 
 
 def asked_otherwise(facts: FactSet, plan: Plan, kind: str) -> dict[str, list[Question]]:
-    """A kind of `OTHERWISE` -> the facts' own questions, for a model asked that way; {} if not
-    planned."""
+    """A kind of `OTHERWISE` -> the facts' own questions, asked that way; {} if not planned."""
     if kind not in plan.kinds:
         return {}
     forms = []
@@ -107,8 +106,8 @@ def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
 
 
 def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question | NotApplicable:
-    """The question, with the fact's other right answers if it asks for the fact's answer;
-    `checked`."""
+    """The question with all right answers of its fact, if it asks for the fact's answer. Not
+    applicable if the prompt contains one of them, unless it is the fact's own question."""
     asks_for_answer = isinstance(form, Prompt) and form.gold == fact.answer
     if asks_for_answer and fact.accepted and form.kind != CHOICE:
         form = replace(form, accepted=(*form.accepted, *fact.accepted))

@@ -92,7 +92,7 @@ def checked(prompt: Prompt) -> Prompt | NotApplicable:
 
 
 def world_fact(fact: Fact) -> WorldFact | None:
-    """The same fact in its shipped world; None if that world lacks it, or has another under its
+    """The same fact in its shipped world; None if the world lacks it, or has another fact with its
     id."""
     known = _world().get(fact.id)
     same = known and (fact.question, fact.answer) == (language.question(known), known.answer)

@@ -145,8 +145,7 @@ def _begins(replies: Sequence[str], places: Places) -> int:
 def _spoken(
     model: AdaptedModel, facts: FactSet, replies: Sequence[str], tokens: int, progress: Progress
 ) -> dict[str, OwnAnswer]:
-    """Fact id -> its answer in the model's words; for facts to retain the whole reply, to be
-    kept."""
+    """Fact id -> its answer in the model's words; for facts to retain the whole reply."""
     own: dict[str, OwnAnswer] = {}
 
     def find(members: Sequence[Fact], texts: Sequence[str]) -> None:
@@ -171,8 +170,8 @@ def _longest(model: AdaptedModel, facts: FactSet) -> int:
 def _limit(
     model: AdaptedModel, facts: FactSet, replies: Sequence[str], places: Places, most: int
 ) -> int:
-    """Limit of a reply in tokens: enough for nearly all of the original's answers, and the
-    longest."""
+    """Limit of a reply in tokens: enough for nearly all of the original's answers, and for the
+    longest right answer."""
     texts = (reply[: place[1]] for reply, place in zip(replies, places) if place)
     needed = sorted(map(model.length, texts))
     usual = needed[math.ceil(ALL_BUT * len(needed)) - 1] if needed else 0

@@ -97,8 +97,7 @@ def persona(relation: str) -> str:
 
 
 def with_synonyms(question: str, subject: str) -> str:
-    """The question with its words replaced by synonyms, except the subject and capitalised
-    words."""
+    """The question with synonyms for its words, except the subject and capitalised words."""
     parts = [question]
     if subject:
         parts = re.split(rf"(?<!\w)({re.escape(subject)})(?!\w)", question, flags=re.IGNORECASE)

@@ -57,8 +57,8 @@ class RelearnRow:
 
     @property
     def hidden(self) -> float:
-        """Recall that true facts add beyond `before` and `control`; a lower bound. Below 0:
-        damage."""
+        """Recall that true facts bring back beyond `before` and `control`: a lower bound. Below 0
+        it is damage."""
         return self.after - max(self.before, self.control)
 
 
@@ -143,8 +143,8 @@ def relearn_cost(
 
 
 def split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
-    """(facts to train on, the others). The former have a wrong answer and come from the tiers in
-    turn."""
+    """(facts to train on, the other facts). The former have a wrong answer and are taken from the
+    tiers in turn."""
     rng, wrong = random.Random(seed), base.wrong_answers(facts, facts, seed)
     able = [fact for fact, answer in zip(facts, wrong) if answer is not None]
     tiers: dict[str, list[Fact]] = defaultdict(list)

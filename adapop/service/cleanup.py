@@ -96,8 +96,7 @@ def overdue(
 
 
 def delete_run(run: Run, root: Path) -> None:
-    """Deletes a run and its link for good. Raises RunError: somebody works on it, or it is
-    queued."""
+    """Deletes a run and its link for good. Raises RunError: it is worked on, or queued."""
     if _in_use(run.folder):
         raise RunError("This run is under way.", "Stop it, and delete it then.")
     hide(run.folder, root)

@@ -95,7 +95,7 @@ def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked
 def probe_models(
     folder: Path, plan: Plan, progress: Progress | None = None
 ) -> list[ProbeRow | NotApplicable]:
-    """Both models' answers to everything in the plan, saved in the run's folder even after an
+    """Both models' answers to everything in the plan, saved in the run's folder also after an
     error."""
     from adapop.probes.battery import battery
 
@@ -125,8 +125,7 @@ def recover_facts(folder: Path, name: str, progress: Progress | None = None) -> 
 def recall_of_original(
     config: RunConfig, facts: FactSet, progress: Progress | None = None
 ) -> Known:
-    """What the original model of these settings answers of the facts to forget, asked as in a
-    run."""
+    """What these settings' original model answers of the facts to forget, asked as in a run."""
     _drop()
     return known_facts(config, facts, progress)
 

@@ -30,8 +30,8 @@ class Leases:
         self._asked: dict[str, Context] = {}  # run -> context of its owner's last request
 
     def lent(self, work: Callable) -> Callable:
-        """The work of a question as a call on the lent GPU, after the run's model was
-        downloaded."""
+        """A function that downloads the run's model, then calls a question's work on the lent
+        GPU."""
 
         def called(folder: Path, *args):
             jobs.fetch_model(folder)

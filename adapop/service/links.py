@@ -33,8 +33,7 @@ def link_of(run: Run) -> str:
 
 
 def linked(name: object, root: Path) -> Run | None:
-    """The run of a link that came from a browser; None if the link is unknown or its run is
-    gone."""
+    """The run of a link that came from a browser; None if there is none, or no longer."""
     if not isinstance(name, str) or not LINK.fullmatch(name):
         return None
     try:
@@ -45,7 +44,7 @@ def linked(name: object, root: Path) -> Run | None:
 
 
 def owned(name: object, root: Path) -> Run | None:
-    """The run of an id that came from its owner's browser; None if unknown. Never used as a
+    """The run of an id that came from its owner's browser; None if there is none. Never used as a
     path."""
     if not isinstance(name, str) or not RUN_ID.fullmatch(name):
         return None

@@ -65,8 +65,7 @@ class _Account:
                 del self.spent[visitor]
 
     def freed(self, surplus: float, visitor: str | None) -> float:
-        """Time of the entry whose expiry frees the surplus. visitor: whose entries count; None:
-        all."""
+        """Time of the entry whose expiry frees the surplus. visitor: whose entries; None: all."""
         own = ((when, amount) for when, other, amount in self.entries if visitor in (None, other))
         total = 0.0
         for when, amount in own:

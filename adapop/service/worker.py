@@ -153,8 +153,7 @@ class Worker:
         return self._question(run, jobs.ask_models, run.folder, prompts, golds)
 
     def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[Known], Progress]:
-        """What the original model answers of the facts to forget, when its turn comes; as
-        `check`."""
+        """What the original model answers of the facts to forget, otherwise as `check`."""
         return self._look(jobs.recall_of_original, config, facts)
 
     def check(self, config: RunConfig, facts: FactSet) -> tuple[Future[Check], Progress]:

@@ -50,7 +50,7 @@ class ErrorReturned:
 
 
 def on_accelerator(work: Callable, accelerated: Accelerated | None, seconds: Seconds) -> Callable:
-    """The work as a call on the accelerator. In another process it cannot report progress or be
+    """The work as a call on the accelerator. Elsewhere it reports no progress and cannot be
     stopped."""
     if accelerated is None:
         return work

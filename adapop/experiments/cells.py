@@ -27,8 +27,7 @@ def rounded(cells: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def traces(run: Run) -> dict[str, list[float]]:
-    """Controller values and quick recall by tier, one value per epoch; recall also before
-    training."""
+    """Controller values and quick recall by tier, per epoch; recall also before training."""
     epochs = run.epochs()
     cells = {name: [round(getattr(row, name), DIGITS) for row in epochs] for name in TRACES}
     quick = [event for event in run.events() if isinstance(event, Measured) and not event.full]
@@ -94,8 +93,7 @@ def _by_score(forget: Sequence[Fact], recall: Mapping[tuple[str, str], float]) -
 def recalls(
     model: AdaptedModel, members: Sequence[tuple[Fact, Sequence[str]]], limit: int
 ) -> dict[tuple[str, str], float]:
-    """(fact id, question) -> recall. members: facts with questions. limit: of a reply, in
-    tokens."""
+    """(fact id, question) -> recall. members: facts with questions. limit: tokens of a reply."""
     from adapop.probes.measure import recall_by_fact
 
     pairs = list(dict.fromkeys((fact, text) for fact, questions in members for text in questions))

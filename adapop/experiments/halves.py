@@ -35,8 +35,8 @@ def facts_of(facts: Sequence[Fact], half: str) -> tuple[Fact, ...]:
 
 
 def wordings_of(fact: Fact, half: str) -> tuple[str, ...]:
-    """Rewordings of one half: the first, third, ... for validation, the others for test, a single
-    one for both."""
+    """Rewordings of one half: first, third, ... for validation, others for test, a single in
+    both."""
     return fact.paraphrases[HALVES.index(half) :: 2] or fact.paraphrases
 
 
@@ -58,8 +58,8 @@ def _reworded(facts: Sequence[Fact], half: str) -> list[tuple[Fact, tuple[str, .
 def by_tier(
     members: Sequence[tuple[Fact, Sequence[str]]], recall: Mapping[tuple[str, str], float]
 ) -> dict[str, float]:
-    """Tier or "all" -> mean over its facts of the mean over a fact's questions. recall: (fact id,
-    question) -> value."""
+    """Tier or "all" -> the mean over its facts, each a mean over its questions. recall: by fact id
+    and question."""
     values: dict[str, list[float]] = {tier: [] for tier in ("all", *TIERS)}
     for fact, questions in members:
         mean = fmean(recall[fact.id, question] for question in questions)

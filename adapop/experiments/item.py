@@ -144,7 +144,6 @@ class Item:
 
 
 def over_seeds(arms: Iterable[Arm], seeds: Sequence[int], quick: bool) -> list[Item]:
-    """Every arm with every seed, seed by seed: an experiment stopped early has as many runs of each
-    arm."""
+    """Every arm with every seed, seed by seed: if stopped early, arms have equally many runs."""
     chosen = list(arms)
     return [Item(arm, seed, quick) for seed in seeds for arm in chosen]

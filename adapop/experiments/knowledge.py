@@ -75,8 +75,7 @@ def _means(values: Mapping[str, ByTier]) -> dict[str, ByTier]:
 
 
 def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: int):
-    """(metric, a value in [0, 1] for each of `others`) pairs. others: facts that relearning
-    spares."""
+    """(metric, a value in [0, 1] of each of `others`) pairs. others: facts not taught again."""
     model.network.eval()
     questions = [(fact, (fact.question, *fact.paraphrases)) for fact in others]
     recall, near = recalls(model, questions, limit), second_guesses(model, others)["top2"]

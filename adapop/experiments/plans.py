@@ -63,8 +63,7 @@ Planner = Callable[[Sequence[int], bool, RowsByKey], list[Item]]
 
 
 def planned(*arms: Arm, over: Sequence[Arm] = (), rates: Sequence[float] = ()) -> Planner:
-    """A planner of these arms and, unless quick, of the arms `over` at each of the rates, on every
-    seed."""
+    """A planner of these arms and, unless quick, of arms `over` at each rate, on every seed."""
     more = [at_rate(arm, rate) for arm in over for rate in rates]
     return lambda seeds, quick, known: over_seeds((*arms, *(() if quick else more)), seeds, quick)
 
@@ -155,8 +154,7 @@ def worlds(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
 
 
 def metrics(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-    """Models that know the facts, that never read them, and unlearned ones, measured by every
-    metric."""
+    """Models that know the facts, that never read them, and unlearned ones, by every metric."""
     off = {"measure": "off"}
     unlearned = [replace(arm, changes=off) for arm in METHOD_ARMS if arm.method in READ]
     items = over_seeds((KNOWS, NEVER_READ), seeds, quick) + over_seeds(unlearned, seeds, quick)

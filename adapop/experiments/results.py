@@ -158,7 +158,7 @@ def _as_csv(lines: Iterable[Sequence[object]]) -> str:
 
 
 def _readable(head: list[str]) -> bool:
-    """Whether these are the current columns, or those of an earlier version, which lack the last
+    """Whether these are the present columns, or those of an older file, which lacks the last
     ones."""
     return len(head) > COLUMNS.index("versions") and head == [*COLUMNS[: len(head)]]
 

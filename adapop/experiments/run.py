@@ -95,7 +95,7 @@ class Place:
         return self.own or EXPERIMENTS[self.name]
 
     def file(self, ending: str) -> Path:
-        """The path of a file: .csv (rows), .md (tables), -table.csv (the first table) or .html
+        """Path of a file: .csv (rows), .md (tables), -table.csv (the first table), .html
         (figures)."""
         return self.folder / f"{self.name}{'-quick' if self.quick else ''}{ending}"
 

@@ -90,8 +90,7 @@ def _directly(members: Known, form: str = DIRECT) -> Asked:
 
 
 def _in_full(known: Known) -> Asked:
-    """Prompts of all forms: trained, reworded and, for facts to forget, attacks together and by
-    kind."""
+    """Prompts as trained and reworded and, for facts to forget, attacks, together and by kind."""
     prompts = _directly(known)
     for group in ("forget", "holdout"):
         prompts[group, REWORDED] = [

@@ -53,8 +53,7 @@ def _by_confidence(given: Mapping[str, float]) -> dict[str, float]:
 
 @cache
 def _counted(combine: str) -> dict[str, float]:
-    """Fact id -> lines of the sandbox's pretraining corpus that name its subject (and its
-    answer)."""
+    """Fact id -> lines of the pretraining corpus that name its subject (and its answer)."""
     facts = sandbox_facts()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.txt"

@@ -50,8 +50,7 @@ _Values = dict[str, Range | tuple[bool | int | str, ...]]
 
 @dataclass(frozen=True)
 class _Among:
-    """The search space of a method or control: names of groups of settings, then its own
-    settings."""
+    """The search space of a method or control: names of setting groups, then its own."""
 
     groups: tuple[str, ...] = ()
     own: _Values = field(default_factory=dict)

@@ -30,8 +30,7 @@ AT_EQUAL = {name: OUTCOMES[name] for name in EQUAL}
 
 
 def chosen(points: Sequence[Row]) -> Row:
-    """The rule of `config.presets.RATES`, applied to a method's runs, or to their means, one per
-    rate."""
+    """The rule of `config.presets.RATES`, applied to a method's runs or means, one per rate."""
     keeping = [row for row in points if row[KEPT] >= RETAIN_KEPT]
     if not keeping:
         return max(points, key=itemgetter(KEPT))
@@ -62,8 +61,7 @@ def points_of(arms: Rows, method: str, complete: bool = True) -> dict[int, list[
 
 
 def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
-    """Mean recalls over seeds for each rate, in order of rate; rates at which a seed failed are
-    left out."""
+    """Mean recalls over seeds at each rate, in order; without rates at which a seed failed."""
     rows = [row for rows in by_seed.values() for row in rows]
     runs = pd.DataFrame(rows, columns=["rate", TRAINED, KEPT]).groupby("rate")
     whole = runs.filter(lambda at_rate: len(at_rate) == len(by_seed))
@@ -78,8 +76,7 @@ def sweep_table(arms: Rows) -> Table:
 
 
 def choice_table(arms: Rows) -> Table:
-    """The rate that the rule chooses per seed and on the means, and the rate that other experiments
-    use."""
+    """The rate that the rule chooses per seed and on the means, and the one used elsewhere."""
     seeds, count = _seeds(arms), len(grid(arms))
     rows = []
     for method, about in METHODS.items():

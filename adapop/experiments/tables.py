@@ -27,8 +27,8 @@ def tested(name: str) -> Value:
 
 
 def gap(row: Row) -> float | None:
-    """Recall of popular minus rare facts to forget, in other words. Above 0 more popular facts are
-    left."""
+    """Recall of popular minus rare facts to forget, asked in other words; above 0 more popular
+    facts are left."""
     popular, rare = (tested(f"forget_{REWORDED}_{tier}")(row) for tier in ("popular", "rare"))
     return None if popular is None or rare is None else popular - rare
 
@@ -164,8 +164,8 @@ def internal_table(arms: Rows) -> Table:
 
 
 def controller_table(arms: Rows) -> Table:
-    """Arms with a controller: in how many runs λ (PDU: μ) moved, drift and α; without failed
-    runs."""
+    """Arms with a controller: in how many runs λ (PDU: μ) moved, drift and α. Failed runs are left
+    out."""
     rows = []
     for title, runs in arms.items():
         steered = [row for row in runs if '"controller": "fixed"' not in row["config"]]

@@ -120,8 +120,8 @@ ASIDE = "Every other setting is the winner's: nothing was chosen for these arms.
 
 
 def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
-    """Winner's title -> arms with all its settings except its use of scores. chosen: search name ->
-    winner."""
+    """Winner's title -> arms with all its settings but its use of scores. chosen: winners by search
+    name."""
     arms = {}
     if ours := chosen.get("redirect"):
         own = ours.changes["arguments"]["kappa"]
@@ -145,8 +145,7 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
 
 
 def dealt_anew(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
-    """Title of an arm of `scores_aside` with given scores -> title of the same arm with shuffled
-    ones."""
+    """Title of an arm of `scores_aside` -> title of the same arm with shuffled scores."""
     titles, arms = {}, [arm for others in aside.values() for arm in others]
     for arm in arms:
         twin = {**arm.changes, "scores": "shuffled"}
@@ -166,8 +165,7 @@ def _weighted(ours: Arm, kappa: float, scores: str) -> Arm:
 
 
 def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
-    """WGA's winner with a β by score; its geometric mean at the anchors is WGA's β, unless
-    clipped."""
+    """WGA's winner with a β by score; its geometric mean at the anchors is WGA's β if unclipped."""
     beta, root = wga.changes["arguments"]["beta"], steepness**0.5
     rare, popular = (min(max(value, LOW), HIGH) for value in (beta * root, beta / root))
     curve = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], popular))

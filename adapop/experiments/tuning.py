@@ -116,8 +116,7 @@ def best_of(trials: Sequence[Trial]) -> Trial:
 def tried(
     search: Search, point: Mapping[str, Any], quick: bool, ground: Ground | None = None
 ) -> Trial:
-    """A trial: J and its parts on the validation half, seconds, and why it failed, "" if it did
-    not."""
+    """A trial: J and its parts on the validation half, seconds, and why it failed, else ""."""
     began, failed = time.perf_counter(), ""
     item = Item(with_point(search.arm, point), SEED, quick, ground)
     with tempfile.TemporaryDirectory() as folder:

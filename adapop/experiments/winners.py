@@ -87,8 +87,7 @@ def test_table(arms: Rows) -> Table:
 
 
 def door_table(arms: Rows) -> Table | None:
-    """Results of the recovery checks, lowest recall under attack first; None if no model was
-    checked."""
+    """Results of the recovery checks, least attacked first; None if no model was checked."""
     hardest = partial(attacked, of=max)
     values = {"attacks": attacked, "hardest attack": hardest, "top 2": AIMS["top 2"]}
     values |= {"rank": column(f"{TEST}_forget_rank_all")}

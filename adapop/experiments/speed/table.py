@@ -61,8 +61,7 @@ WHAT = {"train": "training step", "score": "scoring", "generate": "generation"}
 
 
 def main(sandbox: bool = False) -> None:
-    """Prints the table. sandbox: only the sandbox, which takes minutes, and then the waiting
-    times."""
+    """Prints the table. sandbox: only the sandbox, in some minutes, then the waiting times."""
     heads = "".join(f"{name:>10}" for name in ("1 x 32", "8 x 4", "ours"))
     print(BESIDE)
     print(f"{'tokens a second':<38}{heads}{'against them':>16}{'of peak rate':>14}{'goal':>22}")
@@ -84,8 +83,7 @@ def main(sandbox: bool = False) -> None:
 
 
 def _cases(shape: str) -> list[Case]:
-    """The cases that can be measured here; without a GPU steps of 8 rows on the small shape in
-    float32."""
+    """The cases to measure here; without a GPU, 8-row steps on the small shape in float32."""
     if torch.cuda.is_available():
         weights = footprint(SHAPES[shape], make_config(model=shape), 1).weights
         if torch.cuda.get_device_properties(0).total_memory < HOLDS * weights:
@@ -99,8 +97,7 @@ def _cases(shape: str) -> list[Case]:
 
 
 def _missing(shape: str, cases: Sequence[Case]) -> list[str]:
-    """Rows of a shape that these cases lack: the training step, and the whole run if it has a
-    goal."""
+    """Rows of a shape that these cases lack: the training step, and a whole run with a goal."""
     step, run = f"{shape}, training step", f"{shape}, a whole run, s"
     measured = {step: bool(cases), run: any(case.run for case in cases) or run not in GOALS}
     return [row for row, any_case in measured.items() if not any_case]
@@ -111,8 +108,7 @@ def _of_sandbox(side: str) -> Case:
 
 
 def _medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The median of each number of a case. runs: repeated by turns, as a shared machine's load
-    changes."""
+    """The median of each number of a case. runs: made by turns, as a machine's load changes."""
     numeric = [key for key, value in runs[0].items() if isinstance(value, (int, float))]
     return runs[0] | {key: median(one[key] for one in runs) for key in numeric}
 
@@ -149,8 +145,7 @@ def _rows(shape: str, sides: list[dict[str, Any]]) -> None:
 
 
 def _of_parts(base: dict[str, Any], run: Sequence[int]) -> float:
-    """Estimated seconds of a baseline's whole run, which would take hours, from its steps and
-    scoring."""
+    """Estimated seconds of a baseline's whole run (hours), from its steps and its scoring."""
     forget, retain, epochs = run
     length = base["train"] * base["step"] / (2 * base["batch"])
     steps = epochs * forget / base["batch"] * base["step"]

@@ -131,8 +131,7 @@ def _config_of(options: argparse.Namespace) -> RunConfig:
 
 
 def _method(name: str | None) -> str | type | None:
-    """The method as `make_config` takes it: a name, or the class that package.module:Class
-    names."""
+    """The method as `make_config` takes it: a name, or the class of package.module:Class."""
     if name is None or ":" not in name:
         return name
     from adapop.objectives import objective_class

@@ -69,8 +69,7 @@ def visible(text: str) -> str:
 
 
 def overwritten(text: str, file: TextIO | None = None) -> None:
-    """Prints a line, by default to the standard error, that the next line overwrites on a
-    terminal."""
+    """Prints a line, by default to standard error, that the next overwrites on a terminal."""
     file = file or sys.stderr
     if file.isatty():
         print(f"\r{visible(text)}\033[K\r", end="", file=file, flush=True)

@@ -45,8 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedModel | None]:
-    """The run, and its model if it was loaded to check it. alone: whether this is the only
-    process."""
+    """The run, and its model if it was loaded to check it. alone: whether in one process only."""
     from adapop.runs.execute import prepare
     from adapop.runs.preflight import memory_of, terms_of
 

@@ -162,8 +162,7 @@ def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) 
 
 
 def _changed(change: Callable[..., Mapping[str, float]]):
-    """A control: the set's known scores, changed. change: called with the scores, options and
-    set."""
+    """A control: the known scores, changed. change: called with the scores, options and set."""
 
     def changed(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
         known = {fact.id: fact.score for fact in facts.forget if fact.score is not None}

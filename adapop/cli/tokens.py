@@ -19,8 +19,7 @@ PROMPT, LEAD, CONTENT, TAIL = "prompt", "lead", "content", "tail"
 
 
 def tokens(options: argparse.Namespace) -> None:
-    """`tokens`: shows a fact as typed, or some of a set or run. Loads the tokenizer, not the
-    model."""
+    """`tokens`: a fact as typed, or some of a set or run. Loads the tokenizer, not the model."""
     from adapop.model.asking import template_of
     from adapop.model.loading import load_tokenizer
     from adapop.probes.ways import examples_of

@@ -96,7 +96,7 @@ def _fact(prompt: str, gold: str, facts: FactSet | None) -> Fact:
     none: its wording is a whole reply."""
     own = [fact for group in ("forget", "holdout") for fact in getattr(facts, group, ())]
     names = (fact.id for fact in own if (fact.question, fact.answer) == (prompt, gold))
-    # without a gold answer any text will do: only the prediction of its first token is used
+    # Without a gold answer any text will do: only the prediction of its first token is used.
     return Fact(next(names, ""), prompt, gold or "?")
 
 

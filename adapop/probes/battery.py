@@ -66,7 +66,7 @@ def _rows(
     """The rows of one chunk, from both models."""
     prompts = [question.prompt for question in questions]
     texts = [prompt.text for prompt in prompts]
-    batch = model.batch(model.rows([_asked_for(question) for question in questions]))
+    batch = model.batch(model.rows([_as_fact(question) for question in questions]))
     texts_after = model.generate(texts, plan.max_new_tokens, CHUNK)
     after = model.score(batch, logits=True, hidden=True)
     with model.original():
@@ -85,7 +85,7 @@ def _rows(
     return [_row(*own, **dict(zip(changes, values))) for *own, values in parts]
 
 
-def _asked_for(question: Question) -> Fact:
+def _as_fact(question: Question) -> Fact:
     """A prompt and its gold answer as a fact; with the fact's id if the answer is the fact's."""
     prompt = question.prompt
     own = prompt.gold == question.fact.answer
@@ -136,13 +136,13 @@ def _replies(
             words=word_count(text),
             repetition=repetition(text),
             cosine=alike[i],
-            **_guessed(question, golds[i], logits[i], known),
+            **_second_guess(question, golds[i], logits[i], known),
         )
         for i, (question, prompt, text) in enumerate(zip(questions, prompts, texts))
     ]
 
 
-def _guessed(
+def _second_guess(
     question: Question, gold: int, logits: Tensor, known: Rivals
 ) -> dict[str, bool | int | None]:
     """`Reply.near` and `relation_rank` of a prompt. gold: its answer's first token. logits: [V]."""

@@ -16,7 +16,7 @@ import numpy as np
 
 CONFIDENCE = 0.95
 RESAMPLES = 1_000
-# two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom
+# Two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom.
 T95 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
     2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,

@@ -163,7 +163,7 @@ def _cell(group: str, tier: str, kind: str, facts: ByFact) -> Cell:
     if (recall := mean(lambda row: row.original.recall)) < MEASURABLE:
         right = _per_fact(facts, lambda row: row.original.recall * answered(row, row.original))
         known = [rows for rows, share in zip(facts, right) if share >= KNOWN_FROM]
-        # not in a multiple choice: facts that were guessed right would be guessed right less often
+        # Not in a multiple choice: of facts guessed right by chance, fewer are guessed right again.
         if len(known) >= FEWEST and not chance:
             facts = known
         else:
@@ -189,7 +189,7 @@ def _cell(group: str, tier: str, kind: str, facts: ByFact) -> Cell:
 
 
 def _answers(facts: ByFact, of: Callable[[ProbeRow], Reply], chance: float) -> Answers:
-    # the same seed for every cell
+    # The seed is the same for every cell.
     recall = of_facts(_per_fact(facts, lambda row: of(row).recall), seed=0)
 
     def measured(name: str) -> float | None:

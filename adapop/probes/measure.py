@@ -94,8 +94,7 @@ class Quick:
 @dataclass(frozen=True)
 class Full:
     """What is measured at the end. rows: by group, tier and form. by_fact: recall of each fact to
-    forget, the mean over its held-out rewordings, in the set's order; empty if any fact has
-    none."""
+    forget, the mean over its held-out rewordings, in the set's order; empty if any has none."""
 
     rows: list[Measurement]
     by_fact: list[float]
@@ -118,8 +117,7 @@ def _with_one_rewording(fact: Fact, place: int) -> Fact:
 
 
 def questions_of(facts: FactSet, whole: bool, ways: int = 1, retained: bool = False) -> int:
-    """Number of questions that `full` asks if `whole`, else `quick`. ways: number of ways in which
-    the model is asked."""
+    """Number of questions of `full`, or of `quick` unless whole. ways: ways to ask the model."""
     if not whole:
         asked = sum(1 + bool(fact.paraphrases) for fact in facts.forget)
         return asked + retained * len(facts.retain)
@@ -146,8 +144,7 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
     measured, answers, confidences = [], {}, {}
     for form, members in ((DIRECT, facts.forget), (REWORDED, reworded)):
         rows, prompts = model.rows(members), model.prompts([fact.question for fact in members])
-        # Otherwise the answer stands further on, behind the model's own words or a template's
-        # space.
+        # Otherwise the answer stands behind the model's own words, or a template's space.
         at_once = all(row.prompt == prompt.prompt for row, prompt in zip(rows, prompts))
         replies = model.replies(rows if at_once else prompts, tokens)
         answers[form] = [text.strip() for text, *_ in replies]
@@ -164,8 +161,7 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
 
 
 def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False) -> Full:
-    """All measurements on every group. The teacher-forced metrics are in the direct rows. tokens: a
-    reply's limit."""
+    """All measurements; direct rows have the teacher-forced ones too. tokens: a reply's limit."""
     rows, by_fact = [], []
     for way in other_ways(model):
         with model.asked(way):

@@ -100,7 +100,7 @@ def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
     chosen: set[str] = set()
     for ranked in tiers.values():
         count = min(per_tier, len(ranked))
-        # the middle of each of `count` equal parts
+        # Takes the middle of each of `count` equal parts.
         chosen |= {ranked[(2 * i + 1) * len(ranked) // (2 * count)].id for i in range(count)}
     return [fact for fact in facts if fact.id in chosen]
 

@@ -15,7 +15,7 @@ from adapop.probes.prompting import FORM_OF_WAY
 
 DIRECT, REWORDED, CHOICE = "direct", "reworded", "multiple choice"
 ALIAS = "alias"  # the subject under another name, if the set has one
-# a set's own sentences with a blank for the answer, such as RWKU's level 1
+# A set's own sentences with a blank for the answer, such as RWKU's level 1.
 CLOZE = "fill in the blank"
 KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
 OTHERWISE = tuple(FORM_OF_WAY.values())  # a real model asked the fact's own question in another way

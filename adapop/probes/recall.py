@@ -237,8 +237,8 @@ def _stems(word: str) -> list[str]:
 def _spelled(word: str) -> str:
     if word.isascii() and word.isalnum():
         return word
-    # rouge_score reads [a-z0-9] only: other signs become code points, with an end that stays
-    # unstemmed
+    # rouge_score reads [a-z0-9] only. Other signs become code points, with an end that no stemmer
+    # cuts.
     return "".join(f"u{ord(sign):x}" for sign in word) + "0"
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Answer, Asked
 
 SUPPRESSED_UP_TO = 3
-# in a sandbox run, forgotten and retained facts alike lie between 0.7 and 0.98, so only higher
-# values are informative
+# In a sandbox run, forgotten and retained facts alike lie between 0.7 and 0.98, so only higher
+# values are informative.
 HIDDEN_FROM = 0.99
 DAMAGED_FROM = 0.5
 COLLAPSED_FROM = 0.5

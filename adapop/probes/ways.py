@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
 CHAT, TEXT = "chat", "text-examples"
-# the order among equal ways; replies as text end with their line
+# The order among equally good ways. Replies as text end with their line.
 PREFERRED = (CHAT, TEXT, "chat-examples")
 BENCHMARKS = ("duet", "duet-rare", "duet-popular", "rwku")  # asked as in the paper
 TRIED_PER_TIER = 8  # facts
@@ -57,7 +57,7 @@ def settled_prompting(
     elif benchmark or len(model.ways) == 1:
         way = CHAT if CHAT in model.ways else TEXT
     else:
-        tried = _tried(model, evenly(facts.forget, TRIED_PER_TIER), tokens, progress)
+        tried = _compared_ways(model, evenly(facts.forget, TRIED_PER_TIER), tokens, progress)
         best = max(tried, key=lambda one: (one.at_once, one.answered, -PREFERRED.index(one.asking)))
         way = best.asking
     model.ask(way, examples)
@@ -65,8 +65,10 @@ def settled_prompting(
     places = [_place(fact, reply) for fact, reply in zip(facts.forget, replies)]
     own_words = config.answers == "own-words"
     if config.answers == "auto" and not benchmark and way != TEXT:
-        own_words = _begins(replies, places) < AT_ONCE * sum(place is not None for place in places)
-    spoken = _spoken(model, facts, replies, tokens, progress) if own_words else {}
+        own_words = _count_at_once(replies, places) < AT_ONCE * sum(
+            place is not None for place in places
+        )
+    spoken = _own_answers(model, facts, replies, tokens, progress) if own_words else {}
     unknown = [fact.id for fact, reply in zip(facts.forget, replies) if not answers(fact, reply)]
     drops = config.unknown == "drop" or (config.unknown == "auto" and not benchmark)
     limit = _limit(model, facts, replies, places, config.max_new_tokens)
@@ -104,7 +106,7 @@ def answers(fact: Fact, reply: str) -> bool:
     return known_recall(replace(direct(fact), accepted=fact.accepted), reply) >= KNOWN_FROM
 
 
-def _tried(
+def _compared_ways(
     model: AdaptedModel, facts: Sequence[Fact], tokens: int, progress: Progress
 ) -> tuple[Way, ...]:
     ways = []
@@ -115,7 +117,7 @@ def _tried(
         leads = [reply[: place[0]] for reply, place in zip(replies, places) if place]
         before = sorted(len(lead.split()) for lead in leads)
         middle = float(before[len(before) // 2]) if before else None
-        ways.append(Way(way, len(facts), len(before), _begins(replies, places), middle))
+        ways.append(Way(way, len(facts), len(before), _count_at_once(replies, places), middle))
     return tuple(ways)
 
 
@@ -137,12 +139,12 @@ def _place(fact: Fact, reply: str) -> tuple[int, int] | None:
     return min(filter(None, places), default=None)
 
 
-def _begins(replies: Sequence[str], places: Places) -> int:
+def _count_at_once(replies: Sequence[str], places: Places) -> int:
     leads = [reply[: place[0]] for reply, place in zip(replies, places) if place]
     return sum(not any(map(str.isalnum, lead)) for lead in leads)
 
 
-def _spoken(
+def _own_answers(
     model: AdaptedModel, facts: FactSet, replies: Sequence[str], tokens: int, progress: Progress
 ) -> dict[str, OwnAnswer]:
     """Fact id -> its answer in the model's words; for facts to retain the whole reply."""

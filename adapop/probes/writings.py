@@ -87,7 +87,7 @@ def as_in(text: str, other: str) -> str:
     if not (shared or _written_out(text) or _written_out(other)):
         return text
     text, other = (_in_decimals(_with_days(one, shared)) for one in (text, other))
-    # the numbers of a date are no counts
+    # The numbers of a date are no counts.
     heard = frozenset(chain.from_iterable(word_forms(DATE.sub(" ", other))))
     heard |= {*map(_power, POWER.finditer(other))}
     if MIXED.search(text) or MIXED.search(other):

@@ -154,7 +154,7 @@ def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> lis
         answers[fact.relation].setdefault(normalized(fact.answer), fact.answer)
     given: list[str | None] = [None] * len(facts)
     for members in _by_relation(facts, rng):
-        # in order of answers, rotating by the count of the most frequent one changes every answer
+        # With facts sorted by answer, rotating by the most frequent answer's count changes all.
         turn = max(len(same) for same in members)
         order = [i for same in members for i in same]
         for i, other in zip(order, order[turn:] + order[:turn]):

@@ -32,7 +32,7 @@ from adapop.probes.recovery import base
 from adapop.progress import Progress
 
 COUNT, STEPS = 16, 10
-# on the sandbox (WGA, AdaPop, seed 0) true facts are learnt in 10 steps, invented ones do no damage
+# On the sandbox (WGA, AdaPop, seed 0) 10 steps teach true facts, and invented ones do no damage.
 LEARNING_RATE = 5e-4
 MICRO_BATCH = 16
 CLIP = 1.0

@@ -15,7 +15,7 @@ from adapop.training.processes import ALONE, Ranks
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Saved:
     alternates: dict[str, tuple[str, ...]]
     notes: tuple[str, ...]
 
@@ -34,7 +34,7 @@ def with_alternates(
     if "alternates" not in objective.needs:
         return facts.forget, ()
     if ranks.led(path.exists):
-        saved = files.read_json(path, _Kept)
+        saved = files.read_json(path, _Saved)
         with files.reading(path):
             wrong = saved.alternates
             ready = (replace(fact, alternates=wrong[fact.id]) for fact in facts.forget)

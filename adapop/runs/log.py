@@ -14,7 +14,7 @@ Line = TypeVar("Line")
 FILES = 128  # two for each run that stays in memory
 
 
-class _Kept:
+class _Parsed:
     """What a file held and when it was read: one value, replaced as a whole, so that threads need
     no lock (which a forked process might find held for ever)."""
 
@@ -22,8 +22,8 @@ class _Kept:
 
 
 @lru_cache(maxsize=FILES)
-def _cached(path: Path) -> _Kept:
-    return _Kept()
+def _cached(path: Path) -> _Parsed:
+    return _Parsed()
 
 
 def events_of(path: Path) -> tuple[events.Event, ...]:
@@ -63,7 +63,7 @@ def _read(
 
 def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) -> Iterator[Line]:
     """The lines in the first `size` bytes, the size that the file had when it was looked at."""
-    # bytes: the last line may end inside a character
+    # Read as bytes, because the last line may end inside a character.
     *lines, _torn = path.read_bytes()[:size].split(b"\n")
     for number, line in enumerate(lines, start=1):
         try:

@@ -84,7 +84,7 @@ def _after_epoch(
     `Measuring`. Raises Stopped: somebody asked to stop."""
     config, model, results = run.config, trainer.model, None
     sample = measure.thinned(facts, config.measure_per_tier)
-    # earlier runs may have cached the replies of the original
+    # Earlier runs may have cached the replies of the original model.
     unchanged = nullcontext() if event.epoch else model.original()
     with interruptible(run, model), unchanged:
         if config.measure == "every-epoch":

@@ -159,14 +159,14 @@ class Wait:
 def wait_behind(runs: Sequence[Run], paces: Mapping[str, Pace], began: float) -> Wait:
     """The wait behind runs, the first of which is next or worked on. paces: model -> pace of
     finished runs. began: when the first began, seconds since 1970; 0 if none is at work."""
-    left = [_left_in_line(run, paces, began if run is runs[0] else 0.0) for run in runs]
+    left = [_left_in_queue(run, paces, began if run is runs[0] else 0.0) for run in runs]
     if None in left:
         return Wait(len(runs), None)
     at_least = any(one.covers != "all" for one in left)
     return Wait(len(runs), sum(one.seconds for one in left), at_least)
 
 
-def _left_in_line(run: Run, paces: Mapping[str, Pace], began: float) -> Left | None:
+def _left_in_queue(run: Run, paces: Mapping[str, Pace], began: float) -> Left | None:
     """Time that a run needs from now on, by its own steps or its model's pace; None if unknown."""
     now = time.time()
     try:

@@ -151,23 +151,23 @@ def _renew(run: Run) -> None:
         raise RunError("This run was deleted.", "Start it again.") from None
 
 
-_kept: dict[Path, AdaptedModel] = {}  # the model that was asked last, by checkpoint
+_cached: dict[Path, AdaptedModel] = {}  # the model that was asked last, by checkpoint
 
 
 def _loaded(checkpoint: Path) -> AdaptedModel:
     """A checkpoint's model, kept in memory until another is loaded or a run begins."""
     from adapop.runs.model import load_model
 
-    if checkpoint not in _kept:
+    if checkpoint not in _cached:
         _drop()
-        _kept[checkpoint] = load_model(Run(checkpoint.parent))
-    return _kept[checkpoint]
+        _cached[checkpoint] = load_model(Run(checkpoint.parent))
+    return _cached[checkpoint]
 
 
 def _drop() -> None:
     """Frees the memory of the kept model before another is loaded: two may not fit."""
     from adapop.model.out_of_memory import release
 
-    if _kept:
-        _kept.clear()
+    if _cached:
+        _cached.clear()
         release()

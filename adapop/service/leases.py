@@ -13,9 +13,9 @@ from adapop.service.jobs import END_EPOCHS, SPARE
 from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, Accelerated, on_accelerator
 from adapop.training.events import Event, RunStarted, Saved
 
-# Seconds of a run's first lease, which loads the model and times an epoch; of the longest lease if
-# a shorter one would do, because a visitor without an account has 120 s a day at 1.5 times; and of
-# loading the model.
+# Seconds of a run's first lease, which loads the model and times an epoch; of the longest lease,
+# unless one epoch needs more (a visitor without an account has 120 s a day, counted 1.5 times); and
+# of loading the model.
 FIRST_SECONDS, MOST_SECONDS, LOAD_SECONDS = 60, 75, 10
 
 
@@ -58,7 +58,7 @@ class Leases:
 
 def lease_seconds(run: Run) -> int:
     """Seconds for which a run asks for a GPU next: to load the model and time an epoch; later for
-    all that is left, or as much of it as one lease may last."""
+    all that is left, or for what fits into the longest lease, which is at least one epoch."""
     took = _epoch_seconds(run.events())
     if took is None:
         return FIRST_SECONDS

@@ -42,7 +42,7 @@ def save_set(facts: FactSet, root: Path) -> str:
     with files.writing(folder):
         folder.mkdir(parents=True)
         facts.write(folder / "facts.jsonl")
-        # last: this file makes a folder a set
+        # Written last, because this file makes a folder a set.
         (folder / "about.json").write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
     return name
 

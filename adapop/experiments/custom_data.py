@@ -51,7 +51,7 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         here = {item.key: replace(item, ground=ground).key for item in planner(seeds, quick, {})}
-        # rows by the keys that the planner uses
+        # Rows by the keys that the planner uses.
         own_rows = {key: known[own] for key, own in here.items() if own in known}
         return [replace(item, ground=ground) for item in planner(seeds, quick, own_rows)]
 

@@ -111,7 +111,7 @@ class Place:
 
     def rows_by_arm(self) -> Rows:
         """Arm -> its available rows, from other experiments too, in the order of the plan."""
-        known = _elsewhere(self) | self.results.rows()
+        known = _rows_of_others(self) | self.results.rows()
         arms: dict[str, list[Row]] = {}
         for item in self.experiment.plan(self.seeds, self.quick, known):
             if row := known.get(item.key):
@@ -126,7 +126,7 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
     Rows of runs that another experiment of the folder made are copied. Rows made by another version
     of the code are kept, because a key depends on settings alone; their number is reported."""
     known, version, errors = place.results.rows(), commit(), {}
-    elsewhere = _elsewhere(place)
+    elsewhere = _rows_of_others(place)
     while missing := [
         item for item in place.items(known) if item.key not in known and item.title not in errors
     ]:
@@ -219,7 +219,7 @@ def _tables(place: Place, arms: Rows) -> list[Table]:
 
 def _markdown(place: Place, arms: Rows, made: Sequence[Table]) -> str:
     parts = [f"## {place.experiment.title}", place.experiment.question]
-    return "\n\n".join([*parts, *(table.as_markdown() for table in made), _made_of(arms)])
+    return "\n\n".join([*parts, *(table.as_markdown() for table in made), _provenance(arms)])
 
 
 def _built(
@@ -240,14 +240,14 @@ def _built(
     return errors
 
 
-def _elsewhere(place: Place) -> dict[str, Row]:
+def _rows_of_others(place: Place) -> dict[str, Row]:
     """Rows of the folder's other experiments, by key."""
     names = {*EXPERIMENTS, *plans.TUNED_FILES.values()} - {place.name}
     others = [Place(name, place.folder, place.seeds, place.quick) for name in sorted(names)]
     return {key: row for other in others for key, row in other.results.rows().items()}
 
 
-def _made_of(arms: Rows) -> str:
+def _provenance(arms: Rows) -> str:
     """A sentence on how many runs there are, on which seeds, by which commits."""
     rows = [row for runs in arms.values() for row in runs]
     if not rows:

@@ -105,7 +105,7 @@ def _searches() -> dict[str, Search]:
             name: Search(methods[name], space, name == "redirect") for name, space in spaces.items()
         },
         **{name: Search(CONTROL_ARMS[name], among.space) for name, among in _DATA.controls.items()},
-        # to see whether scores help: without scores, and with shuffled ones
+        # These show whether scores help: weights without scores, and from shuffled ones.
         "redirect-even": Search(Arm("Redirect, κ = 0", "redirect"), even, near=True),
         "redirect-shuffled": Search(shuffled, ours, near=True),
         "altpo-near": Search(Arm("AltPO, second guess", "altpo"), spaces["altpo"], near=True),

@@ -73,7 +73,7 @@ def experiment(
         for name, place in places.items():
             prefix = f"{name}{winners.WITH}" * (len(places) > 1)
             ground = place if isinstance(place, Ground) else None
-            here = over_seeds([_there(arm, place, prefix) for arm in arms], seeds, quick)
+            here = over_seeds([_in_world(arm, place, prefix) for arm in arms], seeds, quick)
             items += [replace(item, ground=ground, recovery=True) for item in here]
         return items
 
@@ -104,13 +104,13 @@ def experiment(
         f"half{'' if at_home else ' of the shipped sandbox'}; the tables of outcomes are of the "
         "test half, on seeds that no trial has seen."
     )
-    drawn = tuple(partial(_drawn, draw, titles) for draw in DRAWN)
+    drawn = tuple(partial(_draw_winners, draw, titles) for draw in DRAWN)
     if world == THREE:
         return Experiment(where, question, plan, of_three, (pictures.fronts,))
     return Experiment("Tuned" if world == SANDBOX else where, question, plan, of_one, drawn)
 
 
-def _drawn(draw: pictures.Draw, titles: Container[str], arms: Rows) -> Figure:
+def _draw_winners(draw: pictures.Draw, titles: Container[str], arms: Rows) -> Figure:
     """A figure of the winners only; all arms would be illegible."""
     return draw({title: rows for title, rows in arms.items() if title in titles})
 
@@ -182,7 +182,7 @@ def _without_own(arm: Arm) -> dict[str, Any]:
     return {name: value for name, value in arm.changes.items() if name != "arguments"}
 
 
-def _there(arm: Arm, place: AnyWorld, before: str) -> Arm:
+def _in_world(arm: Arm, place: AnyWorld, before: str) -> Arm:
     """The arm in another world. before: prefix of its title."""
     return replace(arm, title=before + arm.title, world=place if isinstance(place, World) else None)
 

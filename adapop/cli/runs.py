@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
     with joined() as ranks:
         run, model = ranks.led(lambda: _prepared(options, ranks.count == 1))
-        events = execute(run, model, ranks=ranks, heard=_heard(options.json))
+        events = execute(run, model, ranks=ranks, heard=_event_printer(options.json))
         return _follow(run, events, options.json, ranks)
 
 
@@ -58,7 +58,7 @@ def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedMod
     return prepare(config, facts, options.out), model
 
 
-def _heard(as_json: bool) -> Callable[[Event], None]:
+def _event_printer(as_json: bool) -> Callable[[Event], None]:
     """A function that prints the progress events of measurements."""
 
     def print_event(event: Event) -> None:
@@ -79,7 +79,7 @@ def resume(options: argparse.Namespace) -> int:
 
     with joined() as ranks:
         run = ranks.led(lambda: _to_resume(options.run))
-        events = execute(run, ranks=ranks, heard=_heard(options.json))
+        events = execute(run, ranks=ranks, heard=_event_printer(options.json))
         return _follow(run, events, options.json, ranks)
 
 

@@ -45,7 +45,7 @@ def score(options: argparse.Namespace) -> int:
     if options.out:
         check_place(options.out)
     facts = facts_of(options.facts, progress, options)
-    others = _others(options) if options.out else {}
+    others = _other_columns(options) if options.out else {}
     printing.print_notes(facts, options.json)
     scored: dict[str, Score] = {}
     status = 0
@@ -135,7 +135,7 @@ def chosen_columns(options: argparse.Namespace) -> dict[str, str]:
     return chosen | ({"score": options.column} if getattr(options, "column", None) else {})
 
 
-def _others(options: argparse.Namespace) -> dict[str, dict[str, object]]:
+def _other_columns(options: argparse.Namespace) -> dict[str, dict[str, object]]:
     """Fact id -> the file's other columns, which we do not read; empty for a set by name."""
     if options.facts in ENTRIES:
         return {}
@@ -161,7 +161,7 @@ def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) 
     return proxy.scores(facts.forget)
 
 
-def _changed(change: Callable[..., Mapping[str, float]]):
+def _control(change: Callable[..., Mapping[str, float]]):
     """A control: the known scores, changed. change: called with the scores, options and set."""
 
     def changed(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
@@ -213,13 +213,13 @@ def _loaded(model: str) -> AdaptedModel:
 
 
 PROXIES = dict.fromkeys(SOURCES, _looked_up) | {
-    "column": _changed(lambda known, *_: known),
+    "column": _control(lambda known, *_: known),
     "constant": _constant,
-    "shuffled": _changed(lambda known, options, _: controls.shuffled(known, options.seed)),
-    "inverted": _changed(lambda known, *_: controls.inverted(known)),
-    "noisy": _changed(lambda known, options, _: controls.noisy(known, options.seed, options.sigma)),
-    "swapped-tiers": _changed(_between_tiers),
-    "swapped": _changed(
+    "shuffled": _control(lambda known, options, _: controls.shuffled(known, options.seed)),
+    "inverted": _control(lambda known, *_: controls.inverted(known)),
+    "noisy": _control(lambda known, options, _: controls.noisy(known, options.seed, options.sigma)),
+    "swapped-tiers": _control(_between_tiers),
+    "swapped": _control(
         lambda known, options, _: controls.swapped(known, options.seed, options.share)
     ),
 }
@@ -259,7 +259,7 @@ def reword(options: argparse.Namespace) -> int:
         replace(fact, paraphrases=texts.get(fact.id, fact.paraphrases)) for fact in facts.forget
     )
     known = given(facts.forget).scores
-    write_scored(replace(facts, forget=reworded), known, options.out, _others(options))
+    write_scored(replace(facts, forget=reworded), known, options.out, _other_columns(options))
     made = f"{len(texts):,} of {len(bare):,} facts without rewordings have some now"
     lacking = f"{failed:,} got none that can be used"
     printing.say(f"{made}, {lacking}; written to {options.out}", file=sys.stderr)

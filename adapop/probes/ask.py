@@ -120,8 +120,8 @@ def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
 def _answers(
     model: AdaptedModel, about: Sequence[Fact], right: Sequence[tuple[str, ...]], tokens: int
 ) -> list[Answer]:
-    """right: for each prompt its gold answer, "" if unknown, then its other accepted answers.
-    about: the prompts as facts."""
+    """One model's answers. about: the prompts as facts. right: for each prompt its gold answer, ""
+    if unknown, then its other accepted answers."""
     answers = []
     replies = model.generate([fact.question for fact in about], tokens)
     for fact, (gold, *others), text in zip(about, right, replies):

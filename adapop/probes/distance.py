@@ -1,8 +1,8 @@
 """How far an unlearned model is from the oracle, which never read the facts to forget. No torch.
 
-A fact counts as forgotten *as if never learnt* where its answer is as likely as the oracle finds
-answers that it never read: within the middle `BAND` of those, of the same relation. Less likely is
-over-forgotten: the answer is avoided, which shows that it was there. More likely is
+A fact counts as forgotten *as if never learnt* if its answer is about as likely as answers that the
+oracle never read are to the oracle: within the middle `BAND` of those of the same relation. Less
+likely is over-forgotten: the answer is avoided, which shows that it was there. More likely is
 under-forgotten. By chance, a share of 1 - `BAND` of the facts that the oracle never read lies
 outside.
 """
@@ -33,7 +33,8 @@ ATTACKS = ("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib")
 class Guess:
     """The oracle's results for a fact that it never read, shipped beside its weights. direct,
     reworded: probability of the right answer, asked as trained and in all rewordings, see
-    `FactDistance`. truth_ratio: as the function, with `wrong_answers` from the world's facts."""
+    `FactDistance`. truth_ratio: by the function of this name, with `wrong_answers` from the world's
+    facts."""
 
     direct: float
     reworded: float

@@ -25,14 +25,14 @@ T95 = (
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with its interval, 95 % unless stated otherwise, in the units of what was averaged."""
+    """A mean with its interval, 95 % unless stated otherwise, in the units of the values."""
 
     mean: float
     """Mean of the values."""
     low: float
-    """The lower end; the mean itself where there is no spread."""
+    """The lower end; the mean itself if there is no spread."""
     high: float
-    """The upper end; the mean itself where there is no spread."""
+    """The upper end; the mean itself if there is no spread."""
 
     def __str__(self) -> str:
         return f"{self.mean:.2f} ({self.low:.2f} to {self.high:.2f})"
@@ -83,8 +83,8 @@ def apart(one: Interval, other: Interval) -> bool:
 
 @dataclass(frozen=True)
 class Summary:
-    """Mean, standard deviation and 95 % interval over seeds, in the units of what was averaged. A
-    single seed says nothing of the spread."""
+    """Mean, standard deviation and 95 % interval over seeds, in the units of the values. A single
+    seed has no spread."""
 
     mean: float
     """Mean over the seeds."""
@@ -118,7 +118,7 @@ class Summary:
         return Interval(self.mean, max(least, low), min(most, high))
 
     def expected(self, seeds: int) -> tuple[float, float] | None:
-        """Where the mean of so many further seeds falls 95 % of the time if only the seeds differ.
+        """Where the mean of `seeds` further seeds falls 95 % of the time if only the seeds differ.
         None for a single seed."""
         if self.sd is None:
             return None

@@ -101,8 +101,8 @@ class Full:
 
 
 def thinned(facts: FactSet, per_tier: int) -> FactSet:
-    """The set with at most so many facts of each group and tier, spread evenly over their scores; 0
-    for all. Facts to forget keep all rewordings; the others keep one each, by turns."""
+    """The set with at most `per_tier` facts of each group and tier, spread evenly over their
+    scores; 0 keeps all. Facts to forget keep all rewordings; the others keep one each, by turns."""
     if not per_tier:
         return facts
     few = {group: evenly(getattr(facts, group), per_tier) for group in GROUPS}

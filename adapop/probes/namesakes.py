@@ -32,7 +32,7 @@ WHOLE_FROM = 0.7  # of a name's pairs of characters must be there
 
 
 def differs(text: str, answer: str, question: str) -> bool:
-    """Whether a text that says a part of an answer has something else in place of the rest: Michael
+    """Whether a text has part of an answer, but something else in place of the rest: Michael
     Jackson for Michael Jordan, Pierre for Marie Curie, Elizabeth I for Elizabeth II, South for
     North Korea, 10:15 for 10:30."""
     question_names = set(map(folded, NAME.findall(question)))

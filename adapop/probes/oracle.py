@@ -173,7 +173,7 @@ def means_of(facts: Sequence[Fact], values: Sequence[float]) -> list[float]:
 
 @cache
 def _wrong(world: str) -> dict[str, tuple[str, ...]]:
-    """Wrong answers of a world's facts to forget, by id: whichever of them a run has."""
+    """Fact id -> its wrong answers, for all facts to forget of a world, whichever a run has."""
     facts = sandbox_facts(world)
     wrong = wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
     return dict(zip((fact.id for fact in facts.forget), wrong))

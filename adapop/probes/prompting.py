@@ -24,7 +24,7 @@ HOW = {
 
 @dataclass(frozen=True)
 class Way:
-    """What the original model says when asked in one way."""
+    """How the original model replies when asked in one way."""
 
     asking: str
     """As `RunConfig.asking`, but not "auto"."""
@@ -74,7 +74,7 @@ class Prompting:
         return replace(facts, forget=kept)
 
     def to_json(self) -> str:
-        """All of it as JSON."""
+        """The prompting as JSON."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False)
 
     @classmethod

@@ -1,4 +1,5 @@
-"""Recall: how much of a right answer a reply says; whether the fact counts as known. No torch."""
+"""Recall: how much of a right answer a reply contains, and whether the fact counts as known. No
+torch."""
 
 import re
 import unicodedata

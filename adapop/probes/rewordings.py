@@ -74,7 +74,7 @@ def written(
     The model is given the question, never the answer. A reply must be a JSON list of strings;
     rewordings that contain the answer, repeat the question or lose the subject are dropped. If
     fewer than two remain, it is asked once more. name: the model and where it runs, for the cache.
-    An exception of `ask` ends it; a later call continues."""
+    An exception of `ask` ends the writing; a later call continues."""
     for fact in facts:
         texts: tuple[str, ...] = ()
         named = mentions(fact.question, fact.subject)

@@ -1,8 +1,8 @@
 """How a real model is best asked, and how it then answers: settled once, with the original.
 
 A model may answer at once when it is asked as text after examples, or in the middle of a sentence
-in chat. What is scored must stand where the model says it, and a reply must be long enough to
-hold it.
+in chat. The answer must be scored where the model says it, and a reply must be long enough to
+contain it.
 """
 
 from __future__ import annotations

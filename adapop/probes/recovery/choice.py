@@ -1,5 +1,5 @@
-"""The recovery probes by name: their cost, running one on a run's facts, what they brought back. No
-torch until a probe is run."""
+"""The recovery probes by name: what each costs, running one on a run's facts, and which facts came
+back. No torch until a probe is run."""
 
 from __future__ import annotations
 

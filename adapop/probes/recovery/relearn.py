@@ -8,8 +8,8 @@ bring back beyond the control was hidden, not erased. This is a lower bound, bec
 wrong answers may also bring facts back. It may also do damage and leave the control below the model
 before training; that difference is not counted as recovered.
 
-Where there is unrelated text, a third model is trained on that: what it brings back needed no hint
-at all (Lucki et al. 2024, arXiv 2409.18025).
+If there is unrelated text, a third trial trains on that: what it brings back needed no hint at all
+(Lucki et al. 2024, arXiv 2409.18025).
 """
 
 import math

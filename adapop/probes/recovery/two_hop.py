@@ -2,8 +2,8 @@
 
 "In which country was the author of Hamlet born?" needs the author, and where he was born (Zhong et
 al., EMNLP 2023, arXiv 2305.14795). The control is the second hop alone, which names the forgotten
-answer: where that is not answered either, the chain says nothing of the fact. Chains of which the
-original does not know every part are left out and counted.
+answer: if that is not answered either, the chain tells nothing about the fact. Chains of which the
+original does not know every part are counted and left out.
 """
 
 import time

@@ -39,7 +39,7 @@ class About:
     config: dict[str, Any] | None = None
     """The settings in config.json."""
     betas: str | None = None
-    """SHA-256 of betas.json, "" where there is none."""
+    """SHA-256 of betas.json, "" if there is none."""
     tiers: dict[str, Any] | None = None
     """The set's tiers, see `facts.tiers.Tiers.as_json`; None for those of Wikidata's scale."""
 

@@ -126,7 +126,8 @@ def _written(run: Run, ranks: Ranks, event: Logged) -> Logged:
 def _progress_logged(
     run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard
 ) -> Iterator[None]:
-    """A context in which the log says now and then how many of `of` questions were answered."""
+    """A context in which the log reports, now and then, how many of `of` questions were
+    answered."""
     answered, last = 0, time.monotonic()
 
     def count(rows: int) -> None:

@@ -30,7 +30,7 @@ class Result:
 
     kind: FORGOT; PARTLY: more than half of what was known is still answered; NOTHING; DAMAGED: what
     should be kept is lost too; UNKNOWN: the original answered none of it. before, after: recall of
-    the facts to forget in [0, 1]. form: how they were asked, "reworded" where that was measured.
+    the facts to forget in [0, 1]. form: how they were asked, "reworded" if that was measured.
     steps: until the epoch that is the result. lost: (group, before, after) of a damaged group.
     epoch, of: the result is epoch `epoch` of `of` trained ones."""
 
@@ -141,7 +141,7 @@ def _kept(run: Run) -> Iterator[Remark]:
 
 
 def nothing_forgotten(run: Run) -> Remark | None:
-    """A remark that a finished run forgot nothing of what was known; None if it forgot some."""
+    """A remark that a finished run forgot nothing that was known; None if it forgot something."""
     before, after = run.measured(before=True), run.measured()
     if before is None or after is None:
         return None

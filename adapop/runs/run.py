@@ -12,7 +12,7 @@ RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, con
 RUN/probes.jsonl       what the probes of one epoch found; the first line says which epoch
 RUN/recovery-NAME.json what a recovery probe found, and in which epoch
 RUN/lock               held by the process that works on the run, and by nobody once that is gone
-RUN/queued             held by the app in whose line the run waits
+RUN/queued             held by the app in whose queue the run waits
 RUN/stop               exists once somebody asked the run to stop
 RUN/shared             exists if the run is shown to every visitor: nobody may stop it
 """

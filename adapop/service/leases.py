@@ -50,7 +50,8 @@ class Leases:
 
     def train(self, run: Run) -> None:
         """Does the rest of a run, one lease after the other. Its model is downloaded before the
-        first. Raises AdaPopError: the model or a lease cannot be had, or the GPU was taken."""
+        first. Raises AdaPopError: no model or no lease could be obtained, or the GPU was taken
+        away."""
         jobs.fetch_model(run.folder)
         while self._asked[run.id].copy().run(self._epochs, run.folder, lease_seconds(run)):
             pass

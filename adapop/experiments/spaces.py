@@ -4,12 +4,12 @@ They were changed once, before any winner was run on the test half, and all earl
 thrown away. Weight decay had ended at 1, but bounded targets need up to 4; and without `MOVES` 40
 trials found nothing for some arms that do better at their own preset, changed by hand.
 
-Every arm chooses its rate, weight decay and epochs, a retain weight where it has one, and the
+Every arm chooses its rate, weight decay and epochs, a retain weight if it has one, and the
 arguments of its own method. A factor of the whole forget loss (`gamma` of SatImp, SimNPO and TPO)
 is left out: under AdamW the retain weight and the rate have the same effect. AdaPop's presets
-"gentle" and "stress" are points of its own space. β is chosen at the paper's anchors, within its
-clips. Wrong answers come from the relation or are second choices: the sandbox's model writes none
-when asked. The numbers are in `assets/experiments/searches.json`.
+"gentle" and "stress" are points of its own space. β is chosen at the paper's anchors, within the
+paper's clips. Wrong answers come from the relation or are second choices: the sandbox's model
+writes none when asked. The numbers are in `assets/experiments/searches.json`.
 """
 
 from collections.abc import Mapping

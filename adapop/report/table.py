@@ -72,14 +72,14 @@ class Table:
 
 
 def number(value: float | None) -> str:
-    """A number as text: two decimals, none from 100 on, "" for what was not measured."""
+    """A number as text: two decimals, none from 100 on, "" for None."""
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
 
 
 def percent(value: float | None) -> str:
-    """A share as text: "82 %", "" for what was not measured, never "0 %" for more than nothing."""
+    """A share as text: "82 %", "" for None, and "< 1 %" rather than "0 %" for a small share."""
     return "" if value is None else "< 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
 
 

@@ -79,7 +79,7 @@ def recall_table(before: Measured, after: Measured) -> Table:
 
 
 def metrics_table(after: Measured) -> Table:
-    """Other metrics of the trained questions, a row per group and tier; only what was measured."""
+    """Other metrics of the trained questions, a row per group and tier; only measured ones."""
     measured = [row for row in after.rows if row["form"] == "direct"]
     there = {name for row in measured for name, value in row.items() if value is not None}
     metrics = [metric for metric in METRICS[1:] if metric.field in there]

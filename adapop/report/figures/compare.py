@@ -1,4 +1,4 @@
-"""Figures of a comparison: what is left of rare and popular facts in each run."""
+"""Figures of a comparison: how much of rare and popular facts is left in each run."""
 
 from collections.abc import Mapping, Sequence
 from html import escape

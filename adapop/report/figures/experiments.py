@@ -156,9 +156,9 @@ def _row_panels(titles: Collection[str], names: Sequence[str]) -> go.Figure:
 
 
 def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title: str) -> go.Figure:
-    """What is left against what is kept, a panel per place with its own axes; better is towards the
-    upper left. A line joins the named arms, which no other beats in both; the others show their
-    names on hover."""
+    """How much is left to forget against how much is kept, a panel per place with its own axes;
+    better is towards the upper left. A line joins the named arms, which no other beats in both; the
+    others show their names on hover."""
     titles = [escape(title) for title in panels]
     figure = make_subplots(rows=1, cols=max(1, len(panels)), subplot_titles=titles)
     look.neutral(figure, 2 * PANEL_PIXELS)

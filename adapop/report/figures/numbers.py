@@ -50,7 +50,7 @@ def numbers_of(figure: go.Figure) -> Numbers:
 
 
 def thinned(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Numbers:
-    """The rows as a table, evenly chosen where they are many."""
+    """The rows as a table; if there are too many, an evenly chosen part of them."""
     step = 1 + max(0, len(rows) - 1) // MOST_ROWS
     return Numbers(columns, tuple(rows[::step]), step)
 

@@ -1,4 +1,4 @@
-"""Scatter of forgetting against its cost: what is left of the facts to forget, and what is kept."""
+"""Scatter of forgetting against its cost: how much is left to forget, and how much is kept."""
 
 from collections.abc import Sequence
 from html import escape

@@ -10,7 +10,7 @@ function makeMoment(host, facts, motion, shares) {
   function card(kind, mark, name, epoch) {
     const [reply, , right] = said(motion, epoch, fact), sure = percent(probability(motion, epoch, fact));
     return el("section", { class: `answer ${kind}`, "aria-label": name }, el("h3", {}, el("span", { class: "mark", "aria-hidden": "true" }, mark), ` ${name}`),
-      el("p", { class: right ? "text right" : "text" }, reply ?? "not asked then"), el("p", { class: "soft" }, `${sure} sure${right ? "" : ` of ${facts.answer[fact]}`}`));
+      el("p", { class: right ? `text ${kind === "original" ? "right" : "left"}` : "text" }, reply ?? "not asked then"), el("p", { class: "soft" }, `${sure} sure${right ? "" : ` of ${facts.answer[fact]}`}`));
   }
 
   function matrix(epoch) {

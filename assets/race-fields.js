@@ -31,7 +31,7 @@ function build() {
   function reached({ run, left }, share) {
     const frame = left.findIndex((value) => value <= share + 1e-9);
     if (frame <= 0) return run.motion.epoch[Math.max(frame, 0)];
-    const apart = (left[frame - 1] - share) / (left[frame - 1] - left[frame] || 1);
+    const apart = clamp((left[frame - 1] - share) / (left[frame - 1] - left[frame] || 1), 0, 1); // a share may be a hair below
     return run.motion.epoch[frame - 1] + apart * (run.motion.epoch[frame] - run.motion.epoch[frame - 1]);
   }
 
@@ -49,5 +49,8 @@ function build() {
   }
 }
 
-watch("value", build);
+watch("value", () => {
+  document.querySelector("#joining")?.remove();
+  build();
+});
 build();

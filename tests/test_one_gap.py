@@ -14,6 +14,7 @@ from adapop import cli
 from adapop.cli import printing
 from adapop.report import figures, table, write_report
 from adapop.report.comparison import comparison, table_rows
+from adapop.report.figures import captions
 from adapop.report.record import read_record
 from adapop.report.recorded import results
 from adapop.runs.examples import example
@@ -21,7 +22,10 @@ from adapop.runs.listed import all_runs
 from adapop.runs.result import result_of
 from adapop.runs.states import STEPS
 from adapop.service.worker import Worker
+from adapop.training.events import Measured
 from adapop.ui.api import Api
+from adapop.ui.compare import by_epoch
+from adapop.ui.parts import field
 from adapop.ui.probe import leaks
 from adapop.ui.run import outcome
 from adapop.ui.story.content import story
@@ -56,7 +60,18 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     drawn = [[share for share, tier in zip(letters, tiers) if tier == end] for end in ("popular", "rare")]
     assert (fmean(drawn[0]) - fmean(drawn[1])) / STEPS == pytest.approx(gap.mean), "its dots"
 
-    assert f"Gap: {text}." in outcome.card_of(run, result_of(run))["about"], "Run"
+    card = outcome.card_of(run, result_of(run))["about"].replace("\u00a0", " ")
+    assert f"Gap: {text}." in card, "Run"
+    events = [event for event in run.events() if isinstance(event, Measured)]
+    chart, left = figures.recall_chart(events, 5), run.measured().recall("forget", "reworded")
+    marks = {item.name.split(",")[0]: item.y[-1] for item in chart.data if "all other" in (item.name or "")}
+    assert (marks["rare"], marks["popular"]) == (rare, popular), "the ends of its chart"
+    shares = [f"{100 * marks[tier]:.0f} %" for tier in ("popular", "rare")]
+    assert re.findall(r"\d+ %", figures.finding_of(chart).replace("\u00a0", " ")) == shares, "its heading"
+    assert f"gap {text.split()[0]}" in [note.text for note in chart.layout.annotations], "its bracket"
+    table_at_end = field.shares(run.events())[-1]
+    assert card.startswith(f"{100 * left:.0f} % still answered in other words")
+    assert (table_at_end["reworded"]["all"], table_at_end["wordings"]) == (left, "in other words"), "its table"
 
     with gr.Blocks():
         found = leaks.Leaks(gr.HTML(), gr.Column(), *leaks._places(), gr.Dropdown(), None)
@@ -69,6 +84,14 @@ def test_every_place_says_the_same_of_one_run(name, tmp_path):
     rows = [row for row in table_rows(told) if row["metric"] == "gap" and row["contestant"] == "1"]
     assert [(row["value"], row["low"]) for row in rows] == [(gap.mean, gap.low)]
     assert any(text in cell.replace("\n", " (") + ")" for part in told.results for row in part.rows for cell in row)
+
+    epochs, ends = by_epoch._by_contestant([run, example(other)])
+    heading = by_epoch._finding(epochs, ends, "reworded", True)
+    assert heading == "Gap: 13 points under AdaPop, 57 under WGA" == captions.widest(
+        [(one.name, one.lead("reworded")) for one in told.outcomes if one.mark]
+    ), "both its charts"  # fmt: skip
+    drawn = by_epoch._lines(epochs, ends, "reworded").data
+    assert rare in [item.y[0] for item in drawn if item.name == "rare, all other wordings"]
 
     page = write_report([run], tmp_path / "report.html").read_text("utf-8")
     assert set(re.findall(r"gap: ([^<&]*?points \([^)]*\))", page, re.I)) == {text}, "report"

@@ -28,6 +28,15 @@ MAX_LINES = 2**20  # the limit of a spreadsheet
 MAX_COLUMNS, MAX_NAME = 100, 200
 MAX_OBJECTS = 500_000
 FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".ndjson", ".txt")
+SIGNATURES = {  # first bytes of what is no table
+    b"\x89PNG": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"GIF89a": "a GIF image",
+    b"%PDF-": "a PDF",
+    b"PK\x03\x04": "a zip archive or an Excel workbook",
+    b"\x1f\x8b": "a gzip archive",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook of old",
+}
 RULE = re.compile(r"[\s:]*-{3}[\s:-]*")  # below the header of a table in Markdown
 
 
@@ -49,6 +58,8 @@ def rows_of(path: Path, layout: Layout) -> Rows:
             raise unreadable(path)
         yield from _parquet_rows(path, layout.header)
         return
+    if kind := next((SIGNATURES[one] for one in SIGNATURES if content.startswith(one)), ""):
+        raise DataError(f"{path.name} is no table: it is {kind}.", "Export the facts as CSV UTF-8.")
     text = _text(path, content, layout)
     if _is_json(path, text):
         yield from _with_few_keys(path, rows_of_json(path, text, layout.notes, MAX_OBJECTS))

@@ -13,6 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from adapop.assets import read_json
+from adapop.facts import weak
 from adapop.facts.text import words
 from adapop.probes import prompts
 from adapop.probes.prompts import CHOICE, DIRECT, NotApplicable, ProbeRow, Reply
@@ -69,8 +70,8 @@ class Rule(Verdict):
 
 
 class PromptVerdict(NamedTuple):
-    """The verdict on one prompt with a gold answer. kind: "neutral", "leak", "broken" or "gone".
-    detail: may be ""."""
+    """The verdict on one prompt with a gold answer. kind: "leak" (the unlearned model says the
+    answer), "suppressed", "broken", "gone" or "neutral". detail: may be ""."""
 
     name: str
     kind: str
@@ -85,22 +86,27 @@ class PromptVerdict(NamedTuple):
 def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
     """The verdict on a prompt with a gold answer.
 
-    The first rule that applies: the original does not answer -> never known; the unlearned model
-    answers -> still known; its reply is broken -> broken text; every gold token, given those before
-    it, ranks in the first 3 -> suppressed; otherwise not recovered by this prompt. A `ProbeRow` has
-    the first token's rank alone and is never called suppressed."""
+    The first rule that applies: the original does not answer -> no test; the unlearned model
+    answers -> still known, or no test if the prompt contains the answer; its reply is broken ->
+    broken text; every gold token, given those before it, ranks in the first 3 -> suppressed;
+    otherwise not recovered by this prompt. A `ProbeRow` has the first token's rank alone and is
+    never called suppressed."""
     ranks = getattr(prompt.unlearned, "gold_ranks", ())
     if not answered(prompt, prompt.original):
-        detail = "the original cannot answer this prompt either"
-        return PromptVerdict("Never known", "neutral", detail)
+        return PromptVerdict("No test", "neutral", "the original does not answer this prompt")
     if answered(prompt, prompt.unlearned):
+        answers = (prompt.gold, *prompt.accepted)
+        if getattr(prompt, "kind", "") != CHOICE and any(
+            weak.says(prompt.prompt, answer) for answer in answers
+        ):
+            return PromptVerdict("No test", "neutral", "the prompt contains the answer")
         return PromptVerdict("Still known", "leak", "the answer came back")
     text, usual = prompt.unlearned.text, prompt.original.text
     if _babbles(len(words(text)), repetition(text), len(words(usual))):
         return PromptVerdict("Broken text", "broken", "that is a damaged model, and no forgetting")
     if ranks and max(ranks) <= SUPPRESSED_UP_TO:
-        detail = f"not said, but still number {max(ranks)} on the list"
-        return PromptVerdict("Suppressed", "leak", detail)
+        detail = f"not said, but still number {max(ranks)} in line"
+        return PromptVerdict("Suppressed", "suppressed", detail)
     return PromptVerdict("Not brought back by this question", "gone")
 
 

@@ -102,7 +102,7 @@ class Comparison:
         """A run's heading: its contestant's number, its title, and its seed among several."""
         one = next(one for one in self.contestants if any(record is run for run in one.records))
         seed = f", seed {record.config.seed}" if len(one.records) > 1 else ""
-        return f"{one.mark} {record.title}{seed}"
+        return f"{one.label}{seed}"
 
     @property
     def results(self) -> tuple[Table, ...]:

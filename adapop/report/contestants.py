@@ -38,8 +38,13 @@ class Contestant:
 
     @property
     def label(self) -> str:
-        """Its number, its method and its preset, as in the pictures."""
-        return f"{self.mark} {self.records[0].title}"
+        """The name of its only run, else its number, its method and its preset."""
+        return self.given or f"{self.mark} {self.records[0].title}"
+
+    @property
+    def given(self) -> str:
+        """The name that its only run was given, "" without one and of several."""
+        return self.records[0].name if len(self.records) == 1 else ""
 
     @property
     def name(self) -> str:
@@ -129,10 +134,12 @@ class Contestant:
 
     def outcome(self, form: str) -> Outcome:
         """Its numbers for the figures. form: see `outcome_of`."""
-        drawn = outcome_of(self.mark, self.records[0].title, self.recall, form, self.lead)
+        title = self.given or self.records[0].title
+        drawn = outcome_of(self.mark, title, self.recall, form, self.lead)
         attacks = {tier: worst for tier in TIERS if (worst := self.worst_attack(tier))}
         attacked = {tier: worst.recall for tier, worst in attacks.items()}
-        return replace(drawn, recall={**drawn.recall, ATTACKED: attacked}, collapsed=self.collapsed)
+        recall = {**drawn.recall, ATTACKED: attacked}
+        return replace(drawn, recall=recall, collapsed=self.collapsed, label=self.given)
 
 
 def contestants(records: Sequence[Record]) -> list[Contestant]:

@@ -44,10 +44,10 @@ def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:
     if scored and len(held) > 1:
         alphas = ", ".join(f"{alpha:g}" for alpha in held)
         warnings.append(Remark("unequal_weights", {"alphas": alphas}))
-    if unmeasured := [one.mark for one in compared if not one.measured]:
+    if unmeasured := [one.label for one in compared if not one.measured]:
         warnings.append(Remark("unmeasured", {"names": ", ".join(unmeasured)}))
-    probed = [one.mark for one in compared if any(record.matrix.cells for record in one.records)]
-    unprobed = [one.mark for one in compared if one.mark not in probed]
+    probed = [one.label for one in compared if any(record.matrix.cells for record in one.records)]
+    unprobed = [one.label for one in compared if one.label not in probed]
     if unprobed and probed:
         warnings.append(Remark("unprobed", {"names": ", ".join(unprobed)}))
     return warnings

@@ -66,6 +66,8 @@ class Record:
     """Which weights the run began with; None if not recorded."""
     frames: tuple[Frame, ...] = ()
     """The run's frames; empty unless the run has a distance to the oracle."""
+    name: str = ""
+    """The user's name for the run; "" without one."""
 
     def of_kind(self, kind: type[E]) -> list[E]:
         """The run's events of one kind, in order."""
@@ -140,8 +142,9 @@ def title_of(method: str, preset: str) -> str:
 
 
 def described(config: RunConfig) -> str:
-    """Short description of a run: method, epochs, learning rate, seed."""
-    return f"{title_of(config.method, config.preset)}, {trained([config])}"
+    """Short description of a run: method, epochs, learning rate, seed, which epoch is kept."""
+    kept = ", best epoch" if config.keep == "best" else ""
+    return f"{title_of(config.method, config.preset)}, {trained([config])}{kept}"
 
 
 def trained(configs: Sequence[RunConfig]) -> str:

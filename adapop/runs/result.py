@@ -32,7 +32,8 @@ class Result:
     should be kept is lost too; UNKNOWN: the original answered none of it. before, after: recall of
     the facts to forget in [0, 1]. form: how they were asked, "reworded" if that was measured.
     steps: until the epoch that is the result. lost: (group, before, after) of a damaged group.
-    epoch, of: the result is epoch `epoch` of `of` trained ones."""
+    epoch, of: the result is epoch `epoch` of `of` trained ones. kept: if the best epoch is kept, the
+    kind of remark on why this one is, else ""."""
 
     kind: str
     before: float
@@ -43,6 +44,7 @@ class Result:
     lost: tuple[str, float, float] | None = None
     epoch: int = 0
     of: int = 0
+    kept: str = ""
 
     @property
     def overshot(self) -> bool:
@@ -69,8 +71,8 @@ def result_of(run: Run) -> Result | None:
     else:
         kind = PARTLY if now > LOST * was else FORGOT
     steps = total_steps(len(run.facts.forget), replace(run.config, epochs=after.epoch))
-    settings = steps, run.config.learning_rate
-    return Result(kind, was, now, form, *settings, lost, after.epoch, _trained(run))
+    rate, kept = run.config.learning_rate, (after.epoch, _trained(run), _why_kept(run))
+    return Result(kind, was, now, form, steps, rate, lost, *kept)
 
 
 def mended(run: Run, result: Result) -> RunConfig | None:
@@ -128,12 +130,19 @@ def remarks(run: Run) -> tuple[Remark, ...]:
     return (*result, *_kept(run), *([unmoved] if unmoved else []), *_damage(run))
 
 
+def _why_kept(run: Run) -> str:
+    """Kind of the remark on why the best epoch was kept; "" for a run that keeps its last."""
+    if run.config.keep != "best":
+        return ""
+    kept = keeps(run.measured(), run.measured(before=True))
+    return "best_kept" if kept else "most_kept"
+
+
 def _kept(run: Run) -> Iterator[Remark]:
     """If the best epoch is kept: which one is the result, and whether training ended early."""
-    if run.config.keep != "best":
+    if not (kind := _why_kept(run)):
         return
     trained, after = _trained(run), run.measured()
-    kind = "best_kept" if keeps(after, run.measured(before=True)) else "most_kept"
     yield Remark(kind, {"epoch": after.epoch, "epochs": trained, "kept": RETAIN_KEPT})
     if trained < run.config.epochs:
         values = {"planned": run.config.epochs, "patience": run.config.patience}

@@ -16,6 +16,7 @@ from adapop.runs.run import RUN_ID, Run
 from adapop.service.links import link_of, linked, owned
 from adapop.service.worker import Worker
 from adapop.ui import texts
+from adapop.ui.wiring import TOAST
 
 FOLDER = re.compile(rf"[/\\]{RUN_ID.pattern}")  # a run's, in words
 PROBED_FIRST = "adapop"  # the example that can be asked before there is a run
@@ -61,7 +62,7 @@ def run_to_ask(worker: Worker, name: str | None) -> Run:
     run = run_to_control(worker, name)
     if run is None or run.last_epoch is None:
         raise gr.Error(
-            "There is no unlearned model yet. Let a run finish its first epoch.", duration=None
+            "There is no unlearned model yet. Let a run finish its first epoch.", duration=TOAST
         )
     return run
 
@@ -102,7 +103,7 @@ def refusing() -> Iterator[None]:
 def refused(error: AdaPopError) -> gr.Error:
     """The toast of an error. Toasts read HTML, and a message may quote the user's text."""
     return gr.Error(
-        escape(public_words(error)), title="Not possible", duration=None, print_exception=False
+        escape(public_words(error)), title="Not possible", duration=TOAST, print_exception=False
     )
 
 

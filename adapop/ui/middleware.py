@@ -32,6 +32,7 @@ from adapop.ui.queue import SIZE
 from adapop.ui.redaction import place_of
 from adapop.ui.served import PAGES, STATIC, Served
 from adapop.ui.visitors import network_of, refusing_slowly, visitor_of
+from adapop.ui.wiring import TOAST
 
 API = "/gradio_api/"
 READ = re.compile(
@@ -242,7 +243,7 @@ class _NoNetwork(httpx.AsyncBaseTransport):
     """Connects to nothing."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        raise gr.Error("This app fetches no address. Upload the file itself.", duration=None)
+        raise gr.Error("This app fetches no address. Upload the file itself.", duration=TOAST)
 
 
 def fetch_nothing() -> None:

@@ -139,7 +139,7 @@ def build(worker: Worker) -> gr.Blocks:
                 screen = run.build(worker, session, missing, follower)
                 with gr.Column(elem_id="run-report"):
                     download.build(worker, run_id, another, "export")
-                own_runs = mine.MyRuns(my_runs, mine.build())
+                own_runs = mine.MyRuns(my_runs, *mine.build())
             with gr.Tab("4 Probe", id="probe") as probe_tab:
                 probe.build(worker, follower, my_runs, probe_tab)
             with gr.Tab("5 Compare", id="compare") as compare_tab:

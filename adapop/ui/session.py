@@ -13,7 +13,7 @@ from adapop.popularity.base import given
 from adapop.popularity.beta import BetaMap
 from adapop.popularity.calibration import anchored, auto_anchors
 from adapop.ui import texts
-from adapop.ui.wiring import QUIET
+from adapop.ui.wiring import QUIET, TOAST
 
 Anchors = tuple[tuple[float, float], tuple[float, float]]
 
@@ -100,11 +100,11 @@ def identity(facts: FactSet | None) -> str:
 def check_shown(facts: FactSet | None, shown_identity: object) -> FactSet:
     """The server's set of a page. Raises gr.Error if there is none, or the page shows another."""
     if identity(facts) != shown_identity:
-        raise gr.Error(texts.OTHER_SET, duration=None)
+        raise gr.Error(texts.OTHER_SET, duration=TOAST)
     if facts is None:
         raise gr.Error(
             "There are no usable facts. Mend the upload on tab 1, or pick another set.",
-            duration=None,
+            duration=TOAST,
         )
     return facts
 

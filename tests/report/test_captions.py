@@ -10,6 +10,8 @@ from adapop.report.recovery import came_back, recovery_figure, recovery_sentence
 from adapop.training.events import Measured
 from run_events import STEPS
 
+ONE = f", {figures.ONE_WORDING}"
+
 
 def share(mean, facts=96):
     return wilson(mean, facts)
@@ -39,7 +41,11 @@ def test_a_line_and_its_title_are_of_one_wording():
     rows = [*measured(3, popular=0.76, rare=0.65, all=0.7).rows]
     rows += measured(3, form="reworded", popular=0.7, rare=0.44, all=0.55).rows
     for told, title, axis in (
-        (rows, "Popular facts survive: 70 % against 44 % of the rare", "answered in one other wording"),
+        (
+            rows,
+            "Popular facts survive: 70 % against 44 % of the rare, in one other wording",
+            "answered in one other wording",
+        ),
         (rows[:3], "Popular 76 %, rare 65 % left, which may be chance", "answered as trained"),
         ((), "", "answered as trained"),
     ):
@@ -48,10 +54,17 @@ def test_a_line_and_its_title_are_of_one_wording():
     values = ((0, False, 1.0), (1, False, 0.6), (0, True, 0.9), (1, True, 0.4))
     said = [measured(epoch, full, "reworded", all=value) for epoch, full, value in values]
     assert [event.recall("forget", "reworded") for event in figures.by_epoch(said)] == [1.0, 0.6]
-    for events, left, form in ((said, "60 %", "in one other wording"), (said[2:], "40 %", "in other words")):
+    assert [event.recall("forget", "reworded") for event in figures.by_epoch(said, full=True)] == [0.9, 0.4]
+    for events, left, form in (
+        (said[:2], "60 %", "answered in one other wording"),
+        (said, "40 %", "still answered"),
+        (said[2:], "40 %", "answered in other words"),
+    ):
         figure = figures.recall_chart(events, 1)
-        assert finding(figure) == f"{left} of the facts to forget are still answered"
-        assert figure.layout.yaxis.title.text == f"answered {form}"
+        one = ONE if left == "60 %" else ""
+        assert finding(figure) == f"{left} of the facts to forget are still answered{one}"
+        assert figure.layout.yaxis.title.text == form
+        assert figure.data[-1].y[-1] == float(left[:2]) / 100, "the last that is drawn is the title's"
 
 
 def test_the_recall_chart_s_title_and_bands_are_read_from_its_last_epoch():
@@ -71,6 +84,9 @@ def test_what_forgetting_cost_is_claimed_only_beyond_chance():
     near = captions.outcome(gone, {"others": (share(0.9), share(0.88))})
     assert near == "Others lost 2 points, which may be chance"
     assert captions.outcome(gone, {"others": (share(0.9), share(0.9))}) == "What was to be kept is whole"
+    never = {"retained facts": (share(0.0), share(0.0)), "utility": (share(1.0), share(1.0))}
+    assert captions.outcome(gone, never) == "Utility kept whole; never known: retained facts"
+    assert captions.outcome(gone, {"others": never["retained facts"]}) == "Never known, so not lost: others"
     worst = {
         "others": (share(1.0), share(0.8)), "sums": (share(1.0), share(0.7)), "few": (share(1.0, 2), share(0.5, 2)),
     }  # fmt: skip

@@ -16,7 +16,7 @@ from adapop.report import figures, published
 from adapop.report.comparison import comparison, settings_of, table_rows, write_table
 from adapop.report.contestants import OVER_FACTS, contestants
 from adapop.report.page import rendered
-from adapop.report.record import read_record
+from adapop.report.record import described, read_record
 from adapop.runs.examples import example
 from adapop.training.events import Measured
 from records import ADAPOP, COUNT, FACTS, WGA, record, row
@@ -71,6 +71,7 @@ def test_seeds_are_one_contestant_and_their_range_is_over_seeds():
 def test_a_run_that_keeps_its_best_epoch_stands_beside_one_that_keeps_its_last():
     best = record("wga", after=(0.2, 0.6, 1.0, 0.9), keep="best", measure="every-epoch")
     assert len(comparison([WGA, best]).contestants) == 2
+    assert described(best.config).endswith(", best epoch")
 
 
 def test_what_was_not_measured_is_not_zero():
@@ -189,7 +190,7 @@ def test_what_may_not_be_concluded_is_said():
     fewer = replace(FACTS, forget=(Fact("z", "?", "!", score=1.0),))
     assert comparison([ADAPOP, record("wga", facts=fewer)]).warnings == (
         Remark("other_facts"), Remark("no_control"),
-        Remark("unequal_weights", {"alphas": "0.5, 1"}), Remark("unmeasured", {"names": "2"}),
+        Remark("unequal_weights", {"alphas": "0.5, 1"}), Remark("unmeasured", {"names": "2 WGA"}),
     )  # fmt: skip
     assert comparison([ADAPOP, SHUFFLED]).warnings == ()
     bare = Measured(run="r", epoch=5, full=True, rows=(row("forget", DIRECT, "all", 0.3),))

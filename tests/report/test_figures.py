@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.facts.fact import Fact
+from adapop.facts.fact import TIERS, Fact
 from adapop.facts.world import sandbox_facts
 from adapop.report import figures
 from adapop.report.figures import look
@@ -31,6 +31,9 @@ def test_the_strip_counts_every_fact_once_by_tier():
     places = dict(zip(figure.layout.xaxis.ticktext, figure.layout.xaxis.tickvals))
     assert list(trace(figure, "unknown").x) == [places["unknown"]] and places["0"] in trace(figure, "rare").x
     assert places["unknown"] < places["0"] < min(x for x in trace(figure, "rare").x if x != places["0"])
+    close = [Fact(str(i), "q", "a", score=10.0 + i, own_tier=TIERS[i // 2]) for i in range(6)]
+    labels = sorted(figures.popularity_strip(close).layout.annotations, key=lambda note: note.x)
+    assert [note.text for note in labels] == ["rare<br>2", "middle<br>2", "popular<br>2"], "over one bar in order"
     assert [row[0] for row in figures.numbers_of(figure).rows][:2] == ["unknown", "0"]
     many = [Fact(str(i), "q", "a", score=float(i)) for i in range(20_000)]
     assert len(figures.popularity_strip(many).to_json()) < 60_000

@@ -38,12 +38,19 @@ def row(key="k", method="wga", preset="paper", recall=0.5, failed="", **changes)
 
 
 def read(tmp_path, rows, of=recorded.results):
-    path = tmp_path / f"rows-{len(list(tmp_path.iterdir()))}.csv"  # what was read is remembered by its name
+    path = tmp_path / f"rows-{len(list(tmp_path.iterdir()))}.csv"
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, sorted({name for row in rows for name in row}), restval="")
         writer.writeheader()
         writer.writerows(rows)
-    return of(path)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(recorded, "FILE", path)
+        patched.setattr(recorded, "TUNED_FILE", path)
+        of.cache_clear()
+        try:
+            return of()
+        finally:
+            of.cache_clear()
 
 
 def test_means_and_intervals(tmp_path):
@@ -55,7 +62,6 @@ def test_means_and_intervals(tmp_path):
     assert one.gap.high == pytest.approx(0.25), "seed by seed: the popular facts followed the rare ones"
     assert one.seeds == "3 seeds"
     assert read(tmp_path, [row(new_column="x")])
-    recorded.results.cache_clear()
     config = json.dumps(json.loads(make_config("wga").to_json()) | {"new_setting": 1})
     with pytest.raises(ConfigError, match="new_setting"):
         read(tmp_path, [row(config=config)])
@@ -158,7 +164,8 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     assert front == [trace for trace in without[pictures.cost.plot].data if trace.name == "Pareto front"]
     (points,) = [trace for trace in cost.data if trace.name == "recorded here"]
     assert [words[0] for words in points.customdata] == ["AdaPop, recorded here", "WGA, recorded here"]
-    assert [row[-1] for row in drawn[pictures.cost.twin]["rows"]][-2:] == ["not in the contest"] * 2
+    assert not any("R1" in note.text for note in cost.layout.annotations)
+    assert [row[-1] for row in drawn[pictures.cost.twin]["rows"]][-2:] == ["recorded"] * 2
     heads = [drawn[table]["head"] for table in pictures.tables]
     assert [head[:3] for head in heads] == [without[table]["head"] for table in pictures.tables]
     assert "bench main" in drawn[pictures.words]["lines"][0]

@@ -121,7 +121,8 @@ def test_all_that_is_made_of_a_run_is_made_of_its_best_epoch(kept, tmp_path):
     values = {"epoch": best, "epochs": EPOCHS, "kept": RETAIN_KEPT}
     assert done.epoch == EPOCHS and done.notes[0] in (Remark("best_kept", values), Remark("most_kept", values))
     title = figures.finding_of(figures.recall_chart([*quicks.values(), kept.measured()], EPOCHS))
-    assert title == figures.finding_of(figures.recall_chart([quicks[epoch] for epoch in range(best + 1)], EPOCHS))
+    alone = figures.finding_of(figures.recall_chart([quicks[0], kept.measured()], EPOCHS))
+    assert title == f"{alone}; epoch {best} is kept"
     assert (result_of(kept).steps, result_of(kept).epoch, result_of(kept).of) == (2 * best, best, EPOCHS)
     assert field._value_of(kept, 0, 0)["motion"]["epoch"][-1] == best, "the dots end where the result is"
 

@@ -68,15 +68,35 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     assert (shown[SCREEN.start].interactive, shown[SCREEN.stop].visible) == (True, False)
     assert not shown[SCREEN.empty].visible and shown[RESULTS.column].visible and shown[RESULTS.own].visible
     follower = SCREEN.follower
-    assert (shown[follower.last_seen], shown[follower.timer].active) == ((6, 24), False)
+    assert (shown[follower.last_seen], shown[follower.timer].active) == ((6, 24, {}), False)
     assert "the gap of 1 AdaPop is" in " ".join(shown[RESULTS.findings]["lines"])
     assert shown[PICTURES.words]["kind"] == "hidden", "nothing recorded unless somebody wants it"
-    assert not set(RESULTS.all) & set(shown_of(again, over, seen=(6, 24))), "nothing is drawn twice"
-    live = shown_of(again, over, seen=(6, 23))
+    assert not set(RESULTS.all) & set(shown_of(again, over, seen=(6, 24, {}))), "nothing is drawn twice"
+    live = shown_of(again, over, seen=(6, 23, {}))
     assert set(SCREEN.curves.all) <= set(live) and not set(RESULTS.all) & set(live), "an epoch draws the curves alone"
     named = [note.text for note in live[SCREEN.curves.picture.plot].layout.annotations]
     assert named[:3] == ["AdaPop", "AdaPop, shuffled", "WGA"] and {*named[3:]} == {*TIERS}, "panels, and lines"
-    assert live[SCREEN.curves.picture.heading]["about"] == "1 epoch, rate 0.002, 2 seeds, asked in other words"
+    assert (
+        live[SCREEN.curves.picture.heading]["about"]
+        == "1 epoch, rate 0.002, 2 seeds, lines: one other wording; marks: all of them"
+    )
+
+
+def test_a_run_has_one_name_here_and_in_my_runs(worker, over):
+    two = {"runs": over["runs"][1:3], "refused": []}
+    kept = [{"id": name, "name": title} for name, title in zip(two["runs"], ("<b>mine", "WGA 7"))]
+    shown = SCREEN.show(worker, two, race.UNSEEN, "Llama DUET", recorded.NONE, None, None, kept)
+    said = " ".join(shown[RESULTS.findings]["lines"])
+    assert "WGA 7" in said and "2 WGA" not in said and "<b>" not in said
+    assert [panel["title"] for panel in shown[SCREEN.fields.picture]] == ["<b>mine", "WGA 7"]
+    drawn = [note.text for note in shown[SCREEN.curves.picture.plot].layout.annotations]
+    assert drawn[:2] == ["&lt;b&gt;mine", "WGA 7"]
+    assert {*shown[PICTURES.gap.plot].layout.yaxis.ticktext} == {"original", "&lt;b&gt;mine", "WGA 7"}
+    again = SCREEN.show(worker, two, shown[SCREEN.follower.last_seen], "", recorded.NONE, None, None, kept)
+    assert SCREEN.fields.picture not in again
+    kept[0]["name"] = "other"
+    again = SCREEN.show(worker, two, shown[SCREEN.follower.last_seen], "Llama DUET", recorded.NONE, None, None, kept)
+    assert again[SCREEN.fields.picture][0]["title"] == "other", "renamed at once"
 
 
 def test_charts_have_the_runs_own_recall(worker, over):
@@ -107,17 +127,20 @@ def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(
         stored(tmp_path, 1, {0: 1.0, 2: 0.2}),
         stored(tmp_path, 0, {0: 1.0, 1: 0.5, 3: 0.5}, learning_rate=0.5),
     ]
-    found = by_epoch._by_contestant(runs)
+    found, _ = by_epoch._by_contestant(runs)
     assert {name: [*epochs] for name, epochs in found.items()} == {"WGA": [0, 2], "WGA (2)": [0, 1, 3]}
-    assert by_epoch._finding(found, REWORDED) == "", "they have no trained epoch in common"
+    assert by_epoch._finding(found, {}, REWORDED, True) == "", "they have no trained epoch in common"
+    best = stored(tmp_path, 0, {0: 1.0, 1: 0.5}, keep="best")
+    names = [*by_epoch._by_contestant([*runs, best])[0]]
+    assert names == ["WGA", "WGA (2)", "WGA (3)"], "which kept its best"
     control = prepare(make_config("adapop", "shuffled"), FACTS, tmp_path)
     ours = prepare(make_config("adapop"), FACTS, tmp_path)
     for run in (control, ours):
         run.append(measured(0, 1.0, 1.0, 1.0, 1.0))
-    assert [*by_epoch._by_contestant([control, ours])] == ["AdaPop, shuffled", "AdaPop"]
-    both = by_epoch._by_contestant(runs[:2])
-    assert "leaves popular facts 40 points above" in by_epoch._finding(both, REWORDED)
-    assert by_epoch._finding(both, REWORDED).endswith("after epoch 2")
+    assert [*by_epoch._by_contestant([control, ours])[0]] == ["AdaPop, shuffled", "AdaPop"]
+    both, _ = by_epoch._by_contestant(runs[:2])
+    assert "leaves popular facts 40 points above" in by_epoch._finding(both, {}, REWORDED, True)
+    assert by_epoch._finding(both, {}, REWORDED, True).endswith("after epoch 2, in one other wording")
 
 
 def test_two_contestants_are_set_against_each_other(worker, over):

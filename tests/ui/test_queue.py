@@ -229,14 +229,14 @@ def test_what_all_pages_hold_is_bounded_and_the_longest_unused_of_all_goes_first
 
 def test_memory_that_grew_is_given_back_and_looked_for_once(app, monkeypatch):
     """Also where no event was worked on: pages and files take memory too."""
-    given, now = [], [10**9]
+    given, now = [], [10**12]  # more than this process has
     monkeypatch.setattr(queue_of_events, "memory", lambda: now[0])
     monkeypatch.setattr(queue_of_events, "return_memory", lambda: given.append(now[0]))
-    wait_until(lambda: given[-1:] == [10**9])
-    now[0] = 2 * 10**9
-    wait_until(lambda: given[-1:] == [2 * 10**9])
+    wait_until(lambda: given[-1:] == [10**12])
+    now[0] = 2 * 10**12
+    wait_until(lambda: given[-1:] == [2 * 10**12])
     time.sleep(0.3)
-    assert given[-2:] != [2 * 10**9] * 2
+    assert given[-2:] != [2 * 10**12] * 2
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import gradio as gr
 import pytest
 
 from adapop.runs.run import Run
-from adapop.ui.run.field import RunField
+from adapop.ui.run.field import RunField, _value_of
 
 FIELD = RunField(gr.State())
 
@@ -18,9 +18,8 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
     assert value["motion"]["epoch"] == [round(frame.epoch, 3) for frame in frames]
     assert value["facts"]["question"] == [fact.question for fact in finished.facts.forget]
     (last,) = [one for one in value["shares"] if one["epoch"] == 1]
-    (quick,) = [event for event in events if event.kind == "measured" and (event.epoch, event.full) == (1, False)]
-    assert last["reworded"]["all"] == quick.recall("forget", "reworded"), "as the line of its recall has it"
-    assert [one["wordings"] for one in value["shares"]] == ["in one other wording"] * 2
+    assert last["reworded"]["all"] == finished.measured().recall("forget", "reworded"), "as its card has it"
+    assert [one["wordings"] for one in value["shares"]] == ["in other words"] * 2
     assert finished.id not in str(value), "who has a link reads this too"
     events = finished.events()
     steps = [place for place, event in enumerate(events) if event.kind == "step_done"]
@@ -28,6 +27,7 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
     assert len(steps) == last, "the last frame is at the last step"
     assert FIELD.picture in FIELD.drawn(finished, events, steps[-1])
     assert FIELD.drawn(finished, [*events, events[steps[-1]]], len(events) + 1) == {}
+    assert _value_of(finished, 0, 0, 0)["motion"]["epoch"] == [0], "a stopped run ends where it was saved"
     assert FIELD.drawn(None, [], -1) == {FIELD.picture: None}
 
 

@@ -41,6 +41,14 @@ def test_a_card_of_few_known_facts_says_so():
         assert ("The others it never knew." in about) is said and f"{100 * before:.0f}\u00a0%" in about
 
 
+def test_the_card_says_which_epoch_is_kept_and_why():
+    run = example("wga")
+    for kept, why in (("best_kept", "of those that keep 95"), ("most_kept", "none kept 95"), ("", "")):
+        about = outcome.card_of(run, replace(result_of(run), kept=kept))["about"]
+        assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(kept), True)
+    assert "over half." in about, "what makes it partly forgotten"
+
+
 def test_results_of_another_set_step_aside_by_name(worker, tiny):
     run = create_run(make_config(), tiny, None, worker.root)
     other = replace(tiny, name=HOSTILE, forget=tiny.retain)
@@ -69,6 +77,7 @@ def test_a_run_is_opened_renamed_compared_and_deleted(worker, tiny):
     run, other = (create_run(make_config(), tiny, None, worker.root) for _ in range(2))
     kept = mine.remembered(worker, [], run.id, {"runs": [other.id]})
     assert press(worker, kept, "", what="open", run=run.id)[0] == run.id
+    assert press(worker, kept, "", what="report", run=run.id) == [gr.skip()] * 5, "it gives the file, and opens nothing"
     renamed = press(worker, kept, run.id, what="rename", run=run.id, name=f" {HOSTILE} " + "x" * 99)[4]
     assert renamed[0]["name"] == f"{HOSTILE} {'x' * 99}"[: mine.MOST_NAME] and renamed[1] == kept[1]
     assert press(worker, kept, run.id, what="compare", run=run.id)[3]["runs"] == [run.id]

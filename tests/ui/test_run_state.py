@@ -13,7 +13,7 @@ from adapop.runs.lock import held
 from adapop.runs.pace import worked_before
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
-from adapop.training.events import RunDone, RunFailed, RunStopped, Saved
+from adapop.training.events import Measured, Measuring, RunDone, RunFailed, RunStopped, Saved
 from adapop.ui.api import Api
 from adapop.ui.run import charts
 from adapop.ui.run.launch import UNSEEN, look
@@ -114,6 +114,28 @@ def test_a_program_is_told_what_is_left_as_the_page_is(tmp_path, monkeypatch):
     assert status["left"] == {"seconds": 200.0, "covers": "steps", "text": "about 3 min of training left"}
     assert (status["state"], status["left"]["text"] in status["detail"]) == ("elsewhere", True)
     assert Api(worker).status(run.id)["left"] is None, "nobody works on it any more"
+
+
+def test_the_final_measurement_names_its_part_and_what_is_left():
+    def measured(epoch):
+        return at(Measured(run="r", epoch=epoch, rows=(), full=True), 40.0 + 30 * epoch)
+
+    events = [*(at(one, 5.0) for one in (START, *STEPS)), at(SAVED, 10.0)]
+    asking = at(Measuring(run="r", epoch=0, asked=500, of=1500), 20.0)
+    asked = replace(asking, asked=1000, time=30.0)  # a question takes 0.02 s
+    for more, words in (
+        ([], "1 of 2: the original model"),
+        ([asking], "1 of 2: the original model, 500 of 1,500 questions"),
+        ([asking, asked], "1 of 2: the original model, 1,000 of 1,500 questions, about 40 s left"),
+        ([asking, measured(0)], "2 of 2: the unlearned model"),
+        (
+            [measured(0), asking, asked],
+            "2 of 2: the unlearned model, 1,000 of 1,500 questions, about 10 s left",
+        ),
+        ([asking, measured(0), measured(1)], "beside a model that never knew"),
+    ):
+        now = view(RunSeen((*events, *more), ahead=0, saved=1))
+        assert (now.state, now.detail.partition("final measurement")[2].lstrip(",: ")) == ("measuring", words)
 
 
 def at(event, seconds: float):

@@ -25,6 +25,8 @@ from adapop.report.figures.popularity import (
 from adapop.report.figures.probes import control_rows, leak_heatmap, recall_by_kind, verdict_bars
 from adapop.report.figures.run import (
     CONTROLLER_PIXELS,
+    LINES_AND_MARKS,
+    ONE_WORDING,
     RECALL_PIXELS,
     by_epoch,
     controller_chart,

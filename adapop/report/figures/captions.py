@@ -31,8 +31,14 @@ NOTHING_FORGOTTEN = "Nothing was forgotten beyond chance: there is no contest ye
 GOOD = ("Not brought back", "Retained", "Never known", "Not measurable")
 
 
-def survival(popular: Interval | None, rare: Interval | None, every: Interval | None) -> str:
-    """What is left of popular and rare facts. every: of all, for a set without both tiers."""
+Share = Interval | None
+
+
+def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> str:
+    """What is left of popular and rare facts. every: of all, for a set without both tiers. known:
+    of all, before."""
+    if known is not None and known.mean <= NEARLY_NONE:
+        return f"{percent(known.mean)} was known before: nothing to forget"
     if popular is None or rare is None:
         share = every and percent(every.mean)
         return f"{share} of the facts to forget are still answered" if share else ""
@@ -50,13 +56,18 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
 def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval]]) -> str:
     """The largest cost, or what was forgotten where nothing was to be kept. forget: recall before
     and after; retained: the same of what was to be kept, by its name."""
-    lost = {name: difference(*pair) for name, pair in retained.items()}
+    lost = {one: difference(*pair) for one, pair in retained.items() if pair[0].mean > NEARLY_NONE}
+    never = [name for name in retained if name not in lost]
+    if not lost and never:
+        return f"Never known, so not lost: {_listed(never)}"
     if not lost:
         return f"{percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
     # a loss that may be chance is named only where no other is clear
     name = max(lost, key=lambda one: (lost[one].low > 0, lost[one].mean))
     if lost[name].mean < 0.005:
-        return "What was to be kept is whole"
+        if not never:
+            return "What was to be kept is whole"
+        return f"{_listed([*lost]).capitalize()} kept whole; never known: {_listed(never)}"
     return f"{name[0].upper()}{name[1:]} lost {points(lost[name].mean)}{_doubt(lost[name])}"
 
 

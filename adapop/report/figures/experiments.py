@@ -59,9 +59,11 @@ def line_panels(
 
 
 def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, column: int) -> None:
-    tiers = name in look.TIER_COLOR
-    color = look.TIER_COLOR[name] if tiers else LINE_COLORS[order % len(LINE_COLORS)]
-    symbol = look.TIER_SYMBOL[name] if tiers else LINE_SYMBOLS[order % len(LINE_SYMBOLS)]
+    tier = name.removesuffix(look.ALL_WORDINGS)
+    color = look.TIER_COLOR.get(tier) or LINE_COLORS[order % len(LINE_COLORS)]
+    marker = look.mark(color, tier, result=tier != name)
+    if tier not in look.TIER_COLOR:
+        marker["symbol"] = LINE_SYMBOLS[order % len(LINE_SYMBOLS)]
     listed = any(trace.name == name for trace in figure.data)
     figure.add_scatter(
         x=[x for x, _ in line],
@@ -69,7 +71,7 @@ def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, colum
         error_y=look.error_bars([value for _, value in line], width=2),
         mode="lines+markers",
         line=dict(color=color, width=2, dash="dash" if name.endswith(DASHED) else "solid"),
-        marker=dict(color=color, symbol=symbol, size=7),
+        marker=marker,
         name=name,
         legendgroup=name,
         showlegend=not listed,

@@ -21,6 +21,7 @@ TIER_COLOR = {"rare": "#5596d0", "middle": "#235a9e", "popular": "#0e2450"}
 TIER_ON_DARK = {"rare": "#4a84c8", "middle": "#8fc0f5", "popular": "#e4f0ff"}
 TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
 ORIGINAL, UNLEARNED, ALARM, CALM = "#6d6d90", "#c8641a", "#d64545", "#1f8a7d"
+ALL_WORDINGS = ", all other wordings"  # ends the name of what stands beside lines of one wording
 UNLISTED = dict(hoverinfo="skip", showlegend=False)  # of a trace that is a guide to the eye
 LABEL_PIXELS, ROUNDS = 15, 60  # between two labels at one side; of moving them apart
 # leaves one small button, which saves the picture
@@ -107,6 +108,12 @@ def neutral(figure: go.Figure, height: int) -> go.Figure:
     figure.update_xaxes(**axes)
     figure.update_yaxes(**axes)
     return figure
+
+
+def mark(color: str, tier: str, result: bool = False) -> dict:
+    """A tier's marker; larger and edged where it is the result beside a line."""
+    marker = dict(color=color, symbol=TIER_SYMBOL.get(tier, "circle"), size=13 if result else 8)
+    return marker | (dict(line=dict(width=1.5, color="#fff")) if result else {})
 
 
 def error_bars(recalls: Sequence[Interval], color: str = "", width: int = 3) -> dict:

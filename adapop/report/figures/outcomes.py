@@ -20,9 +20,9 @@ class Outcome:
 
     mark: its number in the tables, "" for the original model and recorded results. recall: of the
     facts to forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all facts of
-    the group, None where it was not measured. collapsed: why it takes no part in the contest, else
-    "". recorded: whether it is a recorded result and no run of the user; it is drawn apart, hollow,
-    and takes no part in the contest."""
+    the group, None if not measured. collapsed: why it takes no part in the contest, else "".
+    recorded: whether it is a recorded result and no run of the user; it is drawn apart, hollow, and
+    takes no part in the contest. label: mark and name, unless another is given."""
 
     mark: str
     name: str
@@ -32,11 +32,10 @@ class Outcome:
     collapsed: str = ""
     recorded: bool = False
     leads: Mapping[str, Interval] = field(default_factory=dict)
+    label: str = ""
 
-    @property
-    def label(self) -> str:
-        """Mark and name."""
-        return f"{self.mark} {self.name}".strip()
+    def __post_init__(self):
+        object.__setattr__(self, "label", self.label or f"{self.mark} {self.name}".strip())
 
     @property
     def original(self) -> bool:

@@ -22,7 +22,7 @@ LABEL_PLACES = ("top center", "bottom center", "top right", "bottom left")
 LABEL_PLACES += ("top left", "bottom right")
 AXIS_CHARACTERS = 44
 SURE = "← forgetting · how sure it is, p"
-APART = 0.85  # decades between the names of two tiers: on a phone that is room for one
+APART = 0.17  # of the axis between the names of two tiers: on a phone that is room for one
 
 
 def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figure:
@@ -30,7 +30,7 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
     own for a score of zero and for no score, which is not zero. tiers: of the set."""
     figure = blank(210)
     places: dict[tuple[str, float], list[Fact]] = {}
-    names: list[tuple[float, str]] = []
+    names: list[tuple[float, int, str]] = []
     logs = [math.log10(fact.score) for fact in facts if fact.score]
     left = math.floor(min(logs, default=0.0))
     zero_at, unknown_at = left - 0.6, left - 1.4
@@ -52,12 +52,14 @@ def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figur
         )
         if bars:
             centre = sum(at * len(members) for at, members in bars.items()) / count
-            names.append((centre, f"{tier}<br>{count:,}"))
+            # of two over one bar the rarer first
+            names.append((centre, len(names), f"{tier}<br>{count:,}"))
     right = math.ceil(max(logs, default=1.0))
     ticks = list(range(left, right + 1))
     names.sort()
-    places = spaced([at for at, _ in names], APART, unknown_at, right)
-    for where, (_, name) in zip(places, names):
+    apart = APART * (right + 0.65 - unknown_at)
+    spots = spaced([at for at, *_ in names], apart, unknown_at, right)
+    for where, (*_, name) in zip(spots, names):
         note = dict(xanchor="center", yanchor="bottom", font_size=11, showarrow=False)
         figure.add_annotation(x=where, y=1, yref="paper", text=name, **note)
     figure.update_layout(barmode="stack", showlegend=False, margin=dict(t=38))

@@ -20,7 +20,9 @@ CONTROLLER_NAMES = {
     "primal": ("δ above ε, PDU does not look", "μ, PDU's weight"),
 }
 RECALL_PIXELS = 245
-FORMS = {"direct": "", "reworded": ", reworded"}  # as a line's name says it
+ONE_WORDING = "in one other wording"
+LINES_AND_MARKS = "lines: one other wording; marks: all of them"
+ONE, ALL_WORDINGS = ", one other wording", look.ALL_WORDINGS  # as a line's name says it
 RANGE = "%{customdata[0]:.0%} to %{customdata[1]:.0%}"  # of an interval, under the pointer
 # what was to be kept, and its name in a title
 KEPT = {
@@ -75,14 +77,13 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
         col=1,
     )
     highest = max([row.drift for row in trained] + from_start + [tolerance * 2])
-    figure.update_yaxes(title_text="drift δ", range=[0, highest * 1.25], **top)
+    bounds = [-0.2 * highest, 1.1 * highest]
+    figure.update_yaxes(title_text="drift δ", range=bounds, **top)
     look.end_labels(figure, ends, edge, 2 * highest, **top)
-    # above everything that is drawn, where no mark can cross a number; a phone has room for few
+    # at the foot of its bar, where no mark can cross a number; a phone has room for few
     numbers = [f"{row.drift:.2g}" if row.drift > tolerance else "" for row in trained]
-    height = [highest * 1.16] * len(trained)
-    figure.add_scatter(
-        x=trained_epochs, y=height, mode="text", text=numbers, **look.UNLISTED, **top
-    )
+    foot = dict(y=[highest * -0.1] * len(trained), textfont_color=look.ALARM)
+    figure.add_scatter(x=trained_epochs, mode="text", text=numbers, **foot, **look.UNLISTED, **top)
     most = max([row.alpha for row in epochs] + [alpha0 + 0.1])
     room = [max(0, alpha0 - 0.1), most + 0.35 * (most - alpha0 + 0.1)]
     figure.update_yaxes(title_text="α", range=room, row=2, col=1)
@@ -100,16 +101,16 @@ def _lambda_labels(epochs: Sequence[EpochDone]) -> list[str]:
     return [f"λ {row.lam:.3f}" if i in marked else "" for i, row in enumerate(epochs)]
 
 
-def by_epoch(measured: Sequence[Measured]) -> list[Measured]:
+def by_epoch(measured: Sequence[Measured], full: bool = False) -> list[Measured]:
     """One measurement an epoch: where there are two, the one that asks each fact's first rewording
-    alone, as those of the other epochs do; the full one asks all, and would bend a line."""
-    events = {event.epoch: event for event in sorted(measured, key=lambda event: not event.full)}
+    alone, as those of the other epochs do; or the full one, which asks all and is the result."""
+    events = {event.epoch: event for event in sorted(measured, key=lambda one: one.full == full)}
     return [events[epoch] for epoch in sorted(events)]
 
 
 def wordings_of(event: Measured) -> str:
     """How a measurement asked the reworded questions, in words."""
-    return "in other words" if event.full else "in one other wording"
+    return "in other words" if event.full else ONE_WORDING
 
 
 def _tiers(measured: Sequence[Measured]) -> dict[str, str]:
@@ -120,48 +121,65 @@ def _tiers(measured: Sequence[Measured]) -> dict[str, str]:
 
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     """Recall of the forget facts by epoch, a line a tier, reworded where that was measured,
-    intervals shaded, the gap at the end in a bracket. What was asked directly is in the table
-    alone."""
-    figure = look.blank(RECALL_PIXELS)
-    epochs, ends = by_epoch(measured), []
+    intervals shaded. The full measurement, which asks all rewordings, is drawn as marks where the
+    result is, with its gap in a bracket: the title is of these. What was asked directly is in the
+    table alone."""
+    figure, epochs, ends = look.blank(RECALL_PIXELS), by_epoch(measured), {}
     reworded = any(event.recall("forget", "reworded") is not None for event in epochs)
     drawn_form = "reworded" if reworded else "direct"
+    reached = max((event.epoch for event in epochs), default=0)
+    full = [event for event in by_epoch(measured, full=True) if event.full]
+    result = next((event for event in reversed(full) if event.epoch), None)
+    # beside lines of one rewording each
+    marked = full if result and reworded and not all(event.full for event in epochs) else []
+    drawn = [("direct", "", epochs), ("reworded", ONE if marked else ", reworded", epochs)]
+    drawn += [("reworded", ALL_WORDINGS, marked)] * bool(marked)
     for name, tier in _tiers(epochs).items():
-        color, symbol = FORGET_COLOR[name], look.TIER_SYMBOL.get(tier, "circle")
-        for form, suffix in FORMS.items():
-            shares_by_epoch = [(event.epoch, event.share("forget", form, tier)) for event in epochs]
+        for form, suffix, events in drawn:
+            shares_by_epoch = [(event.epoch, event.share("forget", form, tier)) for event in events]
             points = [(x, share) for x, share in shares_by_epoch if share is not None]
             shares = [share for _, share in points]
-            if form == drawn_form:
+            mark, color = events is marked, FORGET_COLOR[name]
+            if form == drawn_form and not mark:
                 _band(figure, points, color)
             figure.add_scatter(
                 x=[x for x, _ in points],
                 y=[share.mean for share in shares],
                 error_y=look.error_bars(shares) | {"thickness": 0},  # for the table
                 customdata=[(share.low, share.high) for share in shares],
-                mode="lines+markers",
+                mode="markers" if mark else "lines+markers",
                 name=name + suffix,
                 hovertemplate=f"{name}{suffix}: %{{y:.0%}} ({RANGE})<extra></extra>",
                 visible=form == drawn_form,
                 line=dict(color=color, width=3),
-                marker=dict(symbol=symbol, size=8),
+                marker=look.mark(color, tier, mark),
             )
-            ends += [(points[-1][1].mean, name)] if points and form == drawn_form else []
-    reached = max((event.epoch for event in epochs), default=0)
-    if reached:  # before training all lines are one point
-        look.end_labels(figure, ends, reached, 1.08)
+            if points and form == drawn_form and points[-1][0] == reached:
+                ends[name] = points[-1][1].mean
+    # before training all lines are one point
+    names = [(share, name) for name, share in ends.items() if reached]
+    look.end_labels(figure, names, reached, 1.08)
     ticks = [*range(0, planned + 1, max(1, planned // 5))]
     figure.update_xaxes(title_text="epoch", range=[-0.04 * planned, 1.3 * planned], tickvals=ticks)
-    asked_form = "as trained" if drawn_form == "direct" else wordings_of(epochs[-1])
-    figure.update_yaxes(title_text=f"answered {asked_form}", tickformat=".0%", range=[-0.03, 1.05])
-    figure.update_layout(showlegend=False, margin=dict(r=72))
-    full = [event for event in measured if event.full and event.epoch]
-    _bracket(figure, [event for event in full if event.gap], 1.25 * planned)
+    asked = "as trained" if drawn_form == "direct" else wordings_of(epochs[-1])
+    title = "still answered" if marked else f"answered {asked}"
+    figure.update_yaxes(title_text=title, tickformat=".0%", range=[-0.03, 1.05])
+    figure.update_layout(showlegend=False, margin=dict(r=72, t=24 if marked else 12))
+    if marked:
+        above = dict(xref="paper", yref="paper", x=0, y=1, xanchor="left", yanchor="bottom")
+        figure.add_annotation(text=LINES_AND_MARKS, font_size=11, showarrow=False, **above)
+    _bracket(figure, [event for event in full if event.epoch and event.gap], 1.25 * planned)
     if not reached:
         return look.titled(figure, "Before training")
-    result = next(event for event in epochs if event.epoch == (full[-1].epoch if full else reached))
-    shares = (result.share("forget", drawn_form, tier) for tier in ("popular", "rare", "all"))
-    return look.titled(figure, captions.survival(*shares))
+    before, shown = epochs[0], result or epochs[-1]
+    shares = (shown.share("forget", drawn_form, tier) for tier in ("popular", "rare", "all"))
+    known = None if before.epoch else before.share("forget", drawn_form, "all")
+    title = captions.survival(*shares, known)
+    if title and reworded and not shown.full:
+        title += f", {ONE_WORDING}"
+    if title and shown.epoch < reached:
+        title += f"; epoch {shown.epoch} is kept"
+    return look.titled(figure, title)
 
 
 def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:

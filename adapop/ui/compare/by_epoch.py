@@ -2,7 +2,7 @@
 in it."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import gradio as gr
@@ -37,9 +37,9 @@ class Curves:
         """What `drawn` changes."""
         return [self.column, *self.picture.parts]
 
-    def drawn(self, runs: Sequence[Run]) -> dict:
-        """Updates that show the runs of a race, as far as they are."""
-        contestants = _by_contestant(runs)
+    def drawn(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
+        """Updates that show the runs of a race, as far as they are. names: see `Fields`."""
+        contestants, results = _by_contestant(runs, names)
         if not contestants:
             return {self.column: gr.Column(visible=False)}
         measured = [
@@ -50,10 +50,15 @@ class Curves:
             if all(one.recall("forget", REWORDED) is not None for one in measured)
             else DIRECT
         )
-        about = f"{trained([run.config for run in runs])}, {PANELS[form]}"
+        quick = form == REWORDED and not all(one.full for one in measured)
+        asked = figures.LINES_AND_MARKS if quick and results else PANELS[form]
+        about = f"{trained([run.config for run in runs])}, {asked}"
+        picture = _lines(contestants, results, form)
         return {
             self.column: gr.Column(visible=True),
-            **self.picture.drawn(_lines(contestants, form), about),
+            **self.picture.drawn(
+                look.titled(picture, _finding(contestants, results, form, quick)), about
+            ),
         }
 
 
@@ -74,11 +79,17 @@ def examples() -> gr.HTML:
     )
 
 
-def _by_contestant(runs: Sequence[Run]) -> dict[str, dict[int, list[Measured]]]:
+Epochs = dict[int, list[Measured]]  # what was measured of a contestant's seeds
+Results = dict[str, list[Measured]]  # what was measured of them in full, by contestant
+
+
+def _by_contestant(
+    runs: Sequence[Run], names: Mapping[str, str] | None = None
+) -> tuple[dict[str, Epochs], Results]:
     """What was measured of every contestant, by its name and by epoch, one of each of its seeds
-    that have begun; epochs that one of these did not come to, or did not measure, are left out."""
-    contestants: dict[str, dict[int, list[Measured]]] = {}
-    titles = Counter()
+    that have begun; epochs that one of these did not come to, or did not measure, are left out. And
+    the full measurements of those whose seeds have all come to their end."""
+    contestants, results, titles = {}, {}, Counter()
     for _, seeds in by_contestant(runs):
         measured = [
             [event for event in run.events() if isinstance(event, Measured)] for run in seeds
@@ -90,16 +101,21 @@ def _by_contestant(runs: Sequence[Run]) -> dict[str, dict[int, list[Measured]]]:
         ]
         if by_epoch:
             title = title_of(seeds[0].config.method, seeds[0].config.preset)
+            if len(seeds) == 1:
+                title = (names or {}).get(seeds[0].id, title)
             titles[title] += 1  # more than one: with other settings
+            title = f"{title} ({titles[title]})" if titles[title] > 1 else title
             shared = sorted(set.intersection(*map(set, by_epoch)))
-            contestants[f"{title} ({titles[title]})" if titles[title] > 1 else title] = {
-                epoch: [events[epoch] for events in by_epoch] for epoch in shared
-            }
-    return contestants
+            contestants[title] = {epoch: [events[epoch] for events in by_epoch] for epoch in shared}
+            ends = [run.measured() for run in seeds]
+            if None not in ends:
+                results[title] = ends
+    return contestants, results
 
 
-def _lines(contestants: dict[str, dict[int, list[Measured]]], form: str) -> figures.Figure:
-    """A panel per contestant, a line per tier, over facts or over the seeds that came so far."""
+def _lines(contestants: dict[str, Epochs], results: Results, form: str) -> figures.Figure:
+    """A panel per contestant, a line per tier, over facts or over the seeds that came so far; and a
+    mark where its result is, of the full measurement."""
     panels = {}
     for title, by_epoch in contestants.items():
         lines: dict[str, list[tuple[float, Interval]]] = {}
@@ -107,6 +123,10 @@ def _lines(contestants: dict[str, dict[int, list[Measured]]], form: str) -> figu
             for tier in TIERS:
                 if share := recall_of(seeds, "forget", form, tier):
                     lines.setdefault(tier, []).append((epoch, share))
+        seeds = results.get(title, [])
+        for tier in [*lines] if seeds and seeds[0] not in by_epoch.get(seeds[0].epoch, ()) else ():
+            at, share = max(event.epoch for event in seeds), recall_of(seeds, "forget", form, tier)
+            lines[f"{tier}{look.ALL_WORDINGS}"] = [(at, share)]
         panels[title] = lines
     figure = figures.line_panels(panels, "epoch", "still answered", columns=ACROSS).update_yaxes(
         tickformat=".0%"
@@ -114,17 +134,27 @@ def _lines(contestants: dict[str, dict[int, list[Measured]]], form: str) -> figu
     latest = max((epoch for by_epoch in contestants.values() for epoch in by_epoch), default=0)
     figure.update_xaxes(range=[-0.3, latest + 0.3], dtick=max(1, latest // 5))
     figure.update_layout(showlegend=False, margin=dict(r=64, t=40))
-    ends = {tier: line[-1] for tier, line in lines.items()}
-    reached = max((epoch for epoch, _ in ends.values()), default=0)
+    reached = max((line[-1][0] for line in lines.values()), default=0)
+    ends = {name.split(",")[0]: at[-1][1] for name, at in lines.items() if at[-1][0] == reached}
     # the last panel's lines are named
     row, column = (part + 1 for part in divmod(len(panels) - 1, ACROSS))
-    names = [(share.mean, tier) for tier, (_, share) in ends.items() if reached]
+    names = [(share.mean, tier) for tier, share in ends.items() if reached]
     look.end_labels(figure, names, reached, 1.08 * row, row=row, col=column)
-    return look.titled(figure, _finding(contestants, form))
+    return figure
 
 
-def _finding(contestants: dict[str, dict[int, list[Measured]]], form: str) -> str:
-    """How far popular facts lead after the last epoch measured of all who have begun to train."""
+def _finding(
+    contestants: dict[str, Epochs],
+    results: Results,
+    form: str,
+    quick: bool,
+) -> str:
+    """How far popular facts lead: the gap once all have a result, until then the lead after the
+    last epoch measured of all who have begun to train. quick: that is of one rewording."""
+    if results.keys() == contestants.keys():
+        leads = [(title, lead_of(seeds, form)) for title, seeds in results.items()]
+        what = captions.GAP if form == REWORDED else captions.LEAD
+        return captions.widest([one for one in leads if one[1] is not None], what=what)
     ends = {}
     for title, by_epoch in contestants.items():
         leads = {
@@ -135,5 +165,10 @@ def _finding(contestants: dict[str, dict[int, list[Measured]]], form: str) -> st
         if max(leads, default=0) > 0:
             ends[title] = leads
     epoch = max(set.intersection(*map(set, ends.values())), default=0) if ends else 0
-    at_epoch = [(title, leads[epoch]) for title, leads in ends.items()] if epoch else []
-    return f"{captions.widest(at_epoch, what=captions.LEAD)}, after epoch {epoch}" if epoch else ""
+    if not epoch:
+        return ""
+    asked = f", {figures.ONE_WORDING}" if quick else ""
+    widest = captions.widest(
+        [(title, leads[epoch]) for title, leads in ends.items()], what=captions.LEAD
+    )
+    return f"{widest}, after epoch {epoch}{asked}"

@@ -1,7 +1,7 @@
 """The fields of a race's contestants side by side: each one's facts as dots, all under one
 scrubber."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import gradio as gr
@@ -21,8 +21,9 @@ class Fields:
 
     picture: gr.HTML
 
-    def drawn(self, runs: Sequence[Run]) -> dict:
-        """Updates that show the runs of a race, as far as they recorded frames."""
+    def drawn(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
+        """Updates that show the runs of a race, as far as they recorded frames. names: by id, of
+        runs that stand for themselves."""
         panels = []
         for mark, (_, seeds) in enumerate(by_contestant(runs), start=1):
             run = seeds[0]
@@ -32,6 +33,7 @@ class Fields:
                 continue
             if frames and len(panels) < MOST:
                 title = f"{mark} {title_of(run.config.method, run.config.preset)}"
+                title = names.get(run.id, title) if len(seeds) == 1 else title
                 panels.append(
                     {
                         "title": title,

@@ -2,8 +2,8 @@
 the page."""
 
 from collections import namedtuple
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from statistics import fmean
 
@@ -22,11 +22,12 @@ from adapop.ui.compare.entrants import config_in
 from adapop.ui.parts import html
 from adapop.ui.run.state import seen_of
 from adapop.ui.session import browser_state, check_shown
+from adapop.ui.wiring import TOAST
 
 MOST_RUNS = 24
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
 DUEL = ("adapop/paper", "adapop/shuffled", "wga/paper")
-UNSEEN = (-1, -1)
+UNSEEN = (-1, -1, None)
 EMPTY: dict[str, list] = {"runs": [], "refused": []}
 PROGRESS = html.template("race")
 
@@ -35,7 +36,8 @@ PROGRESS = html.template("race")
 class Race:
     """The components that follow this browser's race on every tab. stored: the ids of its runs, and
     what could not be started, in words. last_seen: how many runs had ended when the results were
-    drawn, and how often any was measured when the curves were; `UNSEEN` if they were not."""
+    drawn, how often any was measured when the curves were, and their names; `UNSEEN` if they were
+    not."""
 
     stored: gr.BrowserState
     last_seen: gr.State
@@ -48,8 +50,8 @@ def new_race(seconds: float) -> Race:
 
 
 # shown: values of `PROGRESS`. runs: those that are there. finished: how many came to their end.
-# measured: how often any was. ticking: whether any of them is still under way
-Standing = namedtuple("Standing", "shown runs finished measured ticking")
+# measured: how often any was. ticking: whether any of them is still under way. names: by run id
+Standing = namedtuple("Standing", "shown runs finished measured ticking names")
 
 
 def begin(
@@ -67,13 +69,13 @@ def begin(
     and why a contestant cannot run on these facts, while the others race."""
     facts = check_shown(facts, identity)
     if not chosen:
-        raise gr.Error("Pick at least one contestant.", duration=None)
+        raise gr.Error("Pick at least one contestant.", duration=TOAST)
     if len(chosen) * int(seeds) > MOST_RUNS:
         raise gr.Error(
             f"{len(chosen)} contestants with {seeds} seeds are {len(chosen) * int(seeds)} runs, "
             f"and a race has at most "
             f"{MOST_RUNS}. Pick fewer contestants or seeds.",
-            duration=None,
+            duration=TOAST,
         )
     runs, barred = [], {}
     # all contestants once, then the next seed: there is something to see early
@@ -105,18 +107,20 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
     """The race with another run in it."""
     run = shown_run(worker, name)
     if run is None:
-        raise gr.Error("This run is not here any more.", duration=None)
+        raise gr.Error("This run is not here any more.", duration=TOAST)
     if name in _names(stored):
-        raise gr.Error("This run is in the comparison already.", duration=None)
+        raise gr.Error("This run is in the comparison already.", duration=TOAST)
     if len(_names(stored)) >= MOST_RUNS:
         raise gr.Error(
-            f"A comparison has at most {MOST_RUNS} runs. Start a new race.", duration=None
+            f"A comparison has at most {MOST_RUNS} runs. Start a new race.", duration=TOAST
         )
     return {"runs": [*_names(stored), name], "refused": _refused(stored)}
 
 
-def standing(worker: Worker, stored: dict | None) -> Standing:
-    """How the race stands, read from the runs' folders."""
+def standing(
+    worker: Worker, stored: dict | None, called: Mapping[str, str] | None = None
+) -> Standing:
+    """How the race stands, read from the runs' folders. called: names of runs by their ids."""
     lines, runs, seconds, measured, ticking = [], [], [], 0, False
     names = _names(stored)
     for name in names:
@@ -137,6 +141,7 @@ def standing(worker: Worker, stored: dict | None) -> Standing:
         elif run is not None:
             config = run.config
             title = f"{title_of(config.method, config.preset)}, seed {config.seed}"
+            title = (called or {}).get(name, title)
             runs.append(run)
             seconds += [event.seconds for event in events if isinstance(event, RunDone)]
             measured += sum(isinstance(event, Measured) for event in events)
@@ -155,7 +160,8 @@ def standing(worker: Worker, stored: dict | None) -> Standing:
         "runs": lines,
         "refused": _refused(stored),
     }
-    return Standing(html.values(values), tuple(runs), done, measured, ticking)
+    given = {name: called[name] for name in names if called and name in called}
+    return Standing(html.values(values), tuple(runs), done, measured, ticking, given)
 
 
 def _damage(worker: Worker, name: str) -> AdaPopError | None:
@@ -164,13 +170,15 @@ def _damage(worker: Worker, name: str) -> AdaPopError | None:
     return damage_of(run) if run else None
 
 
-def readable(runs: Sequence[Run]) -> list[tuple[Run, Record]]:
-    """The runs that read to their last file, with what was read. Others are left out, and the page
-    says so."""
+def readable(
+    runs: Sequence[Run], names: Mapping[str, str] | None = None
+) -> list[tuple[Run, Record]]:
+    """The runs that read to their last file, with what was read, under their names. Others are left
+    out, and the page says so."""
     pairs = []
     for run in runs:
         try:
-            pairs.append((run, read_record(run)))
+            pairs.append((run, replace(read_record(run), name=(names or {}).get(run.id, ""))))
         except AdaPopError as error:
             gr.Warning(escape(f"A damaged run is left out. {public_words(error)}"))
     return pairs

@@ -69,6 +69,7 @@ class Pictures:
         layer = layer_of(compared, choice)
         outcomes = [*compared.outcomes, *outcomes_of(layer, compared.form_words)]
         about, words = about_of(compared, layer), words_of(compared, layer, choice)
+        seeds: list[str] = []
         gap, cost = self.gap, self.cost
         # all is recorded: by which command stands below the pictures
         if layer and not compared.contestants:
@@ -78,10 +79,12 @@ class Pictures:
             )
             gap, cost = (replace(one, words=f"{one.words} {by}") for one in (gap, cost))
             about, words = texts.RECORDED_LABEL, html.listed([], "hidden")
+            seeds = sorted({one.seeds for one in layer})
         picture = figures.forget_against_holdout(outcomes, compared.form_words)
         return {
             self.words: words,
-            **gap.drawn(figures.compare_runs(outcomes, every=False), about),
+            # the fields above are of one seed each
+            **gap.drawn(figures.compare_runs(outcomes, every=False), ", ".join((about, *seeds))),
             **cost.drawn(
                 picture.update_layout(height=PIXELS),
                 about,
@@ -194,24 +197,15 @@ def tables_of(compared: Comparison, layer: Sequence[Recorded]) -> tuple[Table, .
 
 
 def cost_table(outcomes: Sequence[figures.Outcome], asking: str) -> figures.Numbers:
-    """The scatter's numbers as a table."""
-    front = {one.label for one in figures.pareto_front(outcomes)}
+    """The scatter's numbers as a table; who is on the front only where somebody contests it."""
+    front = figures.pareto_front(outcomes)
     rows = []
     for one in outcomes:
         if one.forget and one.holdout:
             place = (
-                "collapsed"
-                if one.collapsed
-                else "on the front"
-                if one.label in front
-                else "behind it"
+                "collapsed" if one.collapsed else "on the front" if one in front else "behind it"
             )
-            place = (
-                "not in the contest"
-                if one.recorded
-                else "where all began"
-                if one.original
-                else place
-            )
-            rows.append((one.label, ranged(one.forget), ranged(one.holdout), place))
-    return figures.Numbers(("", f"to forget, {asking}", "held out", "Pareto front"), tuple(rows), 1)
+            apart = "recorded" if one.recorded else "where all began" if one.original else ""
+            rows.append((one.label, ranged(one.forget), ranged(one.holdout), apart or place))
+    head, columns = ("", f"to forget, {asking}", "held out", "Pareto front"), 4 if front else 3
+    return figures.Numbers(head[:columns], tuple(row[:columns] for row in rows), 1)

@@ -18,7 +18,7 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import twin
 from adapop.ui.run import check, mine
 from adapop.ui.session import Session
-from adapop.ui.wiring import EACH, LAST_STAYS, QUIET
+from adapop.ui.wiring import EACH, LAST_STAYS, QUIET, TOAST
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,15 @@ class CompareScreen:
         last_seen: tuple,
         setting: str,
         choice: str,
-        *pair: str | None,
+        first: str | None = None,
+        second: str | None = None,
+        kept: object = None,
     ) -> dict:
         """Updates that show how a race stands, with its curves only when another epoch was
         measured, and with its results only when another run came to its end. last_seen: see
-        `race.Race`. setting: of the paper's numbers. choice: of what was recorded. pair: see
-        `differing`."""
-        now = race.standing(worker, stored)
+        `race.Race`. setting: of the paper's numbers. choice: of what was recorded. first, second:
+        see `differing`. kept: see `MyRuns.kept`, whose names the runs have here too."""
+        now = standing_of(worker, stored, kept)
         changes = {
             self.progress: now.shown,
             self.start: gr.Button(interactive=not now.ticking),
@@ -68,17 +70,18 @@ class CompareScreen:
             self.empty: gr.Column(visible=not now.shown["shown"]),
             self.follower.timer: gr.Timer(active=now.ticking),
         }
-        finished, measured = last_seen
-        if (finished, measured) == (now.finished, now.measured):
+        seen = now.finished, now.measured, now.names
+        if last_seen == seen:
             return changes
-        changes[self.follower.last_seen] = now.finished, now.measured
-        if measured != now.measured:
-            changes |= self.curves.drawn(now.runs) | self.fields.drawn(now.runs)
-        return changes | (
-            self.results.drawn(_finished(now), setting, choice, pair)
-            if finished != now.finished
-            else {}
-        )
+        changes[self.follower.last_seen] = seen
+        finished, measured, names = last_seen
+        if (measured, names) != seen[1:]:
+            parts = now.runs, now.names
+            changes |= self.curves.drawn(*parts) | self.fields.drawn(*parts)
+        if (finished, names) != (now.finished, now.names):
+            pair = first, second
+            changes |= self.results.drawn(_finished(now), setting, choice, pair)
+        return changes
 
 
 def build(
@@ -157,13 +160,13 @@ def build(
     def begun(stored: dict, *values):
         if race.standing(worker, stored).ticking:  # a second press would hide the first
             raise gr.Error(
-                "A race is under way. Wait for its end, or press Stop race.", duration=None
+                "A race is under way. Wait for its end, or press Stop race.", duration=TOAST
             )
         return race.begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 
     def joined(stored: dict, chosen: list[str] | None):
         if not chosen:
-            raise gr.Error("Pick at least one of your runs.", duration=None)
+            raise gr.Error("Pick at least one of your runs.", duration=TOAST)
         for name in chosen:
             stored = race.joined(worker, stored, name)
         return stored, race.UNSEEN, gr.Timer(active=True), []
@@ -193,7 +196,7 @@ def build(
         **EACH,
     )
     stop.click(partial(race.end, worker), follower.stored, None, **QUIET)
-    _wire_results(worker, screen, choice)
+    _wire_results(worker, screen, choice, my_runs)
 
 
 def _offered(worker: Worker, stored: object) -> tuple[gr.Dropdown, gr.Row]:
@@ -203,33 +206,42 @@ def _offered(worker: Worker, stored: object) -> tuple[gr.Dropdown, gr.Row]:
     return gr.Dropdown(mine.choices(worker, stored), value=[]), row
 
 
-def _wire_results(worker: Worker, screen: CompareScreen, choice: gr.Radio) -> None:
+def standing_of(worker: Worker, stored: dict | None, kept: object) -> race.Standing:
+    """How the race stands, with the names of My runs. kept: see `MyRuns.kept`."""
+    names = {entry["id"]: entry["name"] for entry in mine.entries_of(worker, kept)}
+    return race.standing(worker, stored, names)
+
+
+def _wire_results(
+    worker: Worker, screen: CompareScreen, choice: gr.Radio, my_runs: gr.BrowserState
+) -> None:
     """Wires what shows the race. choice: of what was recorded."""
     follower, parts = screen.follower, screen.results
     pair, setting = [parts.differences.first, parts.differences.second], parts.setting
 
-    def compared(stored: dict) -> Comparison:
-        return comparison(_finished(race.standing(worker, stored)))
+    def compared(stored: dict, kept: object) -> Comparison:
+        return comparison(_finished(standing_of(worker, stored, kept)))
 
     looked = {
         "fn": partial(screen.show, worker),
         "outputs": screen.outputs,
         "concurrency_limit": None,
     }
-    looked |= {"inputs": [follower.stored, follower.last_seen, setting, choice, *pair], **QUIET}
+    inputs = [follower.stored, follower.last_seen, setting, choice, *pair, my_runs]
+    looked |= {"inputs": inputs, **QUIET}
     follower.timer.tick(**looked)
     # without triggers it runs when the page opens and whenever one of its inputs changes
     gr.on(None, trigger_mode="always_last", **looked)
     choice.input(
-        lambda stored, layer: parts.visible(compared(stored), layer),
-        [follower.stored, choice],
+        lambda stored, layer, kept: parts.visible(compared(stored, kept), layer),
+        [follower.stored, choice, my_runs],
         [parts.column, *parts.pictures.all],
         **LAST_STAYS,
     )
     gr.on(
         [component.input for component in pair],
         partial(differing, worker),
-        [follower.stored, *pair],
+        [follower.stored, *pair, my_runs],
         parts.differences.table,
         **LAST_STAYS,
     )
@@ -241,12 +253,12 @@ def _wire_results(worker: Worker, screen: CompareScreen, choice: gr.Radio) -> No
     )
 
 
-def differing(worker: Worker, stored: dict, *marks: str) -> dict:
-    """The settings in which two contestants differ, by their numbers."""
-    every = contestants(_finished(race.standing(worker, stored)))
-    return settings_grid([one for one in every if one.mark in marks])
+def differing(worker: Worker, stored: dict, first: str, second: str, kept: object = None) -> dict:
+    """The settings in which two contestants differ, by their numbers. kept: see `standing_of`."""
+    every = contestants(_finished(standing_of(worker, stored, kept)))
+    return settings_grid([one for one in every if one.mark in (first, second)])
 
 
 def _finished(now: race.Standing) -> list[Record]:
     """The race's runs, once one of them came to its end."""
-    return [record for _, record in race.readable(now.runs)] if now.finished else []
+    return [record for _, record in race.readable(now.runs, now.names)] if now.finished else []

@@ -10,7 +10,7 @@ from adapop.facts.scale import EDITED, with_tiers
 from adapop.popularity.base import Score, Scoring
 from adapop.ui.parts import html
 from adapop.ui.session import Session, check_shown
-from adapop.ui.wiring import EACH_IN_TURN, IN_TURN, QUIET
+from adapop.ui.wiring import EACH_IN_TURN, IN_TURN, QUIET, TOAST
 
 
 def build(session: Session, table: gr.Dataframe) -> None:
@@ -89,7 +89,7 @@ def _plain(content: object) -> str:
 def _edited(facts: FactSet, chosen: str, value: float) -> FactSet:
     """The set with another score of the chosen fact."""
     if not 0 <= value < float("inf"):
-        raise gr.Error("A score is a finite number of at least 0.", duration=None)
+        raise gr.Error("A score is a finite number of at least 0.", duration=TOAST)
     forget = tuple(
         replace(fact, score=float(value), score_source=EDITED) if fact.id == chosen else fact
         for fact in facts.forget

@@ -22,7 +22,15 @@ from adapop.service.worker import Worker
 from adapop.ui import saved, texts
 from adapop.ui.access import refusing
 from adapop.ui.facts import agreement, detail, known, lookup, upload
-from adapop.ui.facts.table import KINDS, MOST_SHOWN, WIDTHS, fact_table, table_label, table_of
+from adapop.ui.facts.table import (
+    KINDS,
+    MOST_SHOWN,
+    NONE_KNOWN,
+    WIDTHS,
+    fact_table,
+    table_label,
+    table_of,
+)
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.saved import OWN
@@ -228,6 +236,7 @@ def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Checkbox, gr.Data
         wrap=True,
         column_widths=WIDTHS,
         elem_id="fact-table",
+        elem_classes=[NONE_KNOWN],
     )
     gr.Markdown(texts.TABLE_ABOUT)
     return strip, search, unscored, table
@@ -259,6 +268,7 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     lines = [
         f"{len(facts.forget):,} to forget, {len(facts.retain):,} to retain, "
         f"{len(facts.holdout):,} held out.",
+        *upload.problem_lines(facts.problems),
         *facts.notes,
     ]
     if facts.unknown_scores:
@@ -267,8 +277,7 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
             f"to do."
         )
     known = [fact.score for fact in facts.forget if fact.score is not None]
-    doubts = sentences(warnings_of(known, beta))
-    lines += doubts + upload.problem_lines(facts.problems)
+    lines += (doubts := sentences(warnings_of(known, beta)))
     kind = "warn" if facts.problems or facts.unknown_scores or doubts else "calm"
     return html.listed(lines, kind)
 

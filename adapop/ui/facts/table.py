@@ -15,6 +15,7 @@ KINDS = ["str", "str", "number", "number", "str", "number", "str", "str"]
 # on a phone "assets/style.css" has those of the first four; it hides the last, by which a row is
 # known
 WIDTHS = [300, 110, 70, 60, 105, 85, 115, 10]
+NONE_KNOWN = "none-known"  # a class that hides the column of what the model knows
 PUSH = {"self-limiting": "ends early", "uniform": "even", "pressure-sustaining": "lasts"}
 MOST_ROWS, MOST_SHOWN = 1_000, 300  # rows; characters of a cell
 
@@ -78,4 +79,4 @@ def table_of(
     members = facts.forget if facts else ()
     label = table_label(len(matching(members, text, unscored)), len(members))
     rows = fact_table(facts, curve_of(facts, anchors), recall, text, unscored)
-    return gr.Dataframe(rows, label=label)
+    return gr.Dataframe(rows, label=label, elem_classes=[] if recall else [NONE_KNOWN])

@@ -25,6 +25,10 @@ FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group
 NONE = "—"
 
 
+class NoFile(DataError):
+    """There is no file yet, which is no fault."""
+
+
 @dataclass(frozen=True)
 class UploadForm:
     """The components of an upload. group: all. columns: as in `FIELDS`, inside `mapping`."""
@@ -190,7 +194,9 @@ class UploadEvents:
         )
         offer = {self.own.drop_bad: gr.Checkbox(False, visible=True)} if unread else {}
         return {
-            self.notes: html.listed([message, *rows], "bad"),
+            self.notes: html.listed(
+                [message, *rows], "calm" if isinstance(error, NoFile) else "bad"
+            ),
             **offer,
             **self.session.with_facts(None),
         }
@@ -258,12 +264,12 @@ def facts_of_table(
         DataError: there is no table, or one holds no usable facts.
     """
     if table is None:
-        raise DataError("No file yet.", "Upload a table of facts, or pick another set.")
+        raise NoFile("No file yet.", "Upload a table of facts, or pick another set.")
     facts = table.facts(columns=columns, drop_bad=drop_bad)
     if retain != "upload":
         return with_retain_rows(facts, SANDBOX, retain)
     if retain_file is None:
-        raise DataError(
+        raise NoFile(
             "There is no table of facts to retain yet.", "Upload one, or choose other retain facts."
         )
     return with_retain_rows(facts, SANDBOX, reader.facts_of(Path(retain_file), "retain", drop_bad))

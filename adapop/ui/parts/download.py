@@ -13,7 +13,7 @@ from adapop.service.usage import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refusing, shown_run
-from adapop.ui.wiring import EACH
+from adapop.ui.wiring import EACH, TOAST
 
 MOST_TITLE = 200  # characters
 
@@ -37,6 +37,17 @@ def archive_of(worker: Worker, run: Run, title: str = "") -> Path:
     )
 
 
+def report_of(worker: Worker, name: str, title: str | None = "") -> str:
+    """The path of a run's archive. Raises gr.Error: there is none to make."""
+    run = shown_run(worker, name)
+    if run is None or run.last_epoch is None:
+        raise gr.Error(
+            "There is nothing to report yet. Let a run finish its first epoch.", duration=TOAST
+        )
+    with refusing():
+        return str(archive_of(worker, run, title or ""))
+
+
 def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str = "report") -> None:
     """Lays the section out, on more than one screen. another: see `Follower`. name: of its buttons'
     element ids."""
@@ -49,13 +60,7 @@ def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str 
         )
 
     def made(name: str, title: str | None):
-        run = shown_run(worker, name)
-        if run is None or run.last_epoch is None:
-            raise gr.Error(
-                "There is nothing to report yet. Let a run finish its first epoch.", duration=None
-            )
-        with refusing():
-            return gr.DownloadButton(value=str(archive_of(worker, run, title or "")), visible=True)
+        return gr.DownloadButton(value=report_of(worker, name, title), visible=True)
 
     make.click(made, [run_id, title], file, api_visibility="private")
     another.change(lambda: gr.DownloadButton(visible=False), None, file, **EACH)

@@ -56,14 +56,15 @@ def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
 
 def shares(events: Sequence[Event]) -> list[dict]:
     """What was still answered of the facts to forget, a dict an epoch: its number, how it was
-    reworded, and by form and tier a share in [0, 1]: the numbers of the chart of recall."""
+    reworded, and by form and tier a share in [0, 1]: in all rewordings where there is a full
+    measurement, as the result's card has it."""
     return [
         {"epoch": event.epoch, "wordings": wordings_of(event)}
         | {
             form: {tier: event.recall("forget", form, tier) for tier in (*TIERS, "all")}
             for form in FORMS
         }
-        for event in by_epoch([event for event in events if isinstance(event, Measured)])
+        for event in by_epoch([one for one in events if isinstance(one, Measured)], full=True)
     ]
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from adapop.errors import AdaPopError
 from adapop.facts.text import folded, split, words
 from adapop.paths import SHIPPED
-from adapop.probes.prompts import ProbeRow, Prompt
+from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, Prompt
 from adapop.probes.verdict import PromptVerdict, verdict
 from adapop.report.record import title_of
 from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.run import Run
+from adapop.training.frames import Frame
 from adapop.ui import texts
 from adapop.ui.parts import html
 
@@ -117,11 +119,53 @@ def limits_of(run: Run) -> dict:
     return html.listed([texts.PROBE_LIMITS] if toy else [], "calm" if toy else "hidden")
 
 
-def known_before(run: Run) -> set[str]:
-    """The ids of the facts to forget whose right answer is the original's first guess, as far as
-    that was recorded."""
+@dataclass(frozen=True)
+class Lost:
+    """Ids of facts to forget, as far as recorded. known: the original answers them. asked: the
+    unlearned model was asked them too. lost: of these, it no longer answers the trained question.
+    back: of the lost, it answers in some other way."""
+
+    known: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
+    back: frozenset[str] = frozenset()
+
+    @property
+    def note(self) -> str:
+        """That there is no fact to bring back, "" where there is one or nothing is recorded."""
+        none_lost = texts.NONE_BACK if self.lost else texts.NONE_LOST
+        return none_lost if self.asked and not self.back else ""
+
+
+def lost_of(run: Run) -> Lost:
+    """What a run lost, by its last probing; of a run that was not probed, by the first guesses that
+    it recorded where its result stood, with one rewording of each fact."""
+    ids = [fact.id for fact in run.facts.forget]
     try:
-        ranks = run.frames()[0].scores["forget"].rank
-    except (AdaPopError, IndexError):  # a damaged recording, or none, hides nothing else of the run
-        return set()
-    return {fact.id for fact, rank in zip(run.facts.forget, ranks) if rank == 1}
+        frames = run.frames()
+    except AdaPopError:  # a damaged recording hides nothing else of the run
+        frames = ()
+    known = _first_guesses(ids, frames[0], "forget") if frames else frozenset()
+    rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)]
+    direct = {
+        row.fact_id: verdict(row).kind
+        for row in rows
+        if (row.group, row.kind) == ("forget", DIRECT)
+    }
+    if direct:
+        asked = frozenset(one for one, kind in direct.items() if kind != "neutral")
+        lost = frozenset(one for one in asked if direct[one] != "leak")
+        others = (row for row in rows if row.fact_id in lost and row.kind != CHOICE)
+        back = frozenset(row.fact_id for row in others if verdict(row).kind == "leak")
+        return Lost(known, asked, lost, back)
+    last = next((one for one in frames[1:] if one.epoch == run.chosen_epoch), None)
+    if last is None:
+        return Lost(known)
+    lost = known - _first_guesses(ids, last, "forget")
+    return Lost(known, known, lost, lost & _first_guesses(ids, last, "reworded"))
+
+
+def _first_guesses(ids: Sequence[str], frame: Frame, form: str) -> frozenset[str]:
+    """The facts whose right answer is the first guess."""
+    ranks = frame.scores[form].rank if form in frame.scores else ()
+    return frozenset(one for one, rank in zip(ids, ranks) if rank == 1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import gradio as gr
 
 from adapop.facts.fact import FACT_GROUPS, Fact
+from adapop.facts.text import folded
 from adapop.facts.tiers import number
 from adapop.probes.attacks import attack_prompts
 from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Prompt, direct, named
@@ -18,9 +19,6 @@ from adapop.ui import texts
 from adapop.ui.access import probed_run
 from adapop.ui.probe import answers as cards
 from adapop.ui.run import mine
-
-if TYPE_CHECKING:
-    pass
 
 
 def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
@@ -34,23 +32,56 @@ def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
 
 def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> gr.Dropdown:
     """The facts of a run's group to pick from, the current one chosen if it is among them."""
+    facts = _listed(probed_run(worker, name), group)
+    known = current in [fact.id for fact in facts]
+    value = current if known else first_fact(worker, name, group)
+    return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
+
+
+def offered(
+    worker: Worker, name: str, group: str, current: str | None, last: str | None
+) -> tuple[gr.Dropdown, str | None]:
+    """`fact_choices`, and the fact that was chosen for the visitor, last so far: another run has
+    its own."""
+    if current in (None, last):
+        current = last = first_fact(worker, name, group)
+    return fact_choices(worker, name, group, current), last
+
+
+def first_fact(worker: Worker, name: str, group: str) -> str | None:
+    """The id of the most famous fact that was lost and comes back in some other way; else of the
+    most famous that the original knew; if some were probed, of these. None without facts."""
     run = probed_run(worker, name)
-    members = getattr(run.facts, group) if group in FACT_GROUPS else ()
-    facts = sorted(members, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
-    ids = [fact.id for fact in facts]
-    known, heard = (
-        cards.known_before(run),
-        {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)},
-    )
-    # first the most famous that the original knew: one would expect it to survive; if some were
-    # probed, of these
+    seen = cards.lost_of(run)
+    heard = {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
+    groups = (seen.back, seen.lost, heard, seen.known)
     first = max(
-        facts,
-        key=lambda fact: (fact.id in heard, fact.id in known, fact.score or 0, fact.id),
+        _listed(run, group),
+        key=lambda fact: (*(fact.id in group for group in groups), fact.score or 0, fact.id),
         default=None,
     )
-    value = current if current in ids else first and first.id
-    return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
+    return first and first.id
+
+
+def typed(worker: Worker, name: str, text: str | None, group: str):
+    """The fact that somebody typed a name of in place of picking it."""
+    fact = fact_of(probed_run(worker, name), text, (group,))
+    return gr.skip() if fact in (None, text) else fact
+
+
+def fact_of(run: Run, text: object, groups: Sequence[str] = FACT_GROUPS) -> str | None:
+    """The id of the fact that a text names: its own, or of the first one of these groups whose
+    name or answer, as listed, has the text in it; None without one."""
+    facts = [fact for group in groups for fact in _listed(run, group)]
+    sought = folded(text).strip() if isinstance(text, str) else ""
+    named = (fact.id for fact in facts if sought and sought in folded(_label(fact)))
+    return text if text in [fact.id for fact in facts] else next(named, None)
+
+
+def _listed(run: Run, group: str) -> list[Fact]:
+    """A group's facts, the rarest first; none of a group that is none."""
+    facts = getattr(run.facts, group) if group in FACT_GROUPS else ()
+    return sorted(facts, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
 
 
 def form_choices(

@@ -15,21 +15,25 @@ from adapop.runs.examples import example_of
 from adapop.runs.run import Run
 from adapop.ui import texts
 from adapop.ui.parts import html
-from adapop.ui.probe.answers import marked
+from adapop.ui.probe.answers import lost_of, marked
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
 TABLE = html.template("ways")
-ORDER = ("leak", "broken", "gone", "neutral")  # what came back first
+# what came back first; "leak" alone is that
+ORDER = ("leak", "suppressed", "broken", "gone", "neutral")
 
 
 def waiting(run: Run, count: int) -> dict:
     """The table before anything was asked. count: of the ways that there are."""
     empty = texts.WAYS_EMPTY.format(count=count) if count else ""  # no fact is chosen yet
-    return html.values(
-        {"rows": [], "kind": "neutral", "title": empty, "about": described(run.config)}
-    )
+    return told(empty, ", ".join(filter(None, (described(run.config), lost_of(run).note))))
+
+
+def told(title: str, about: str = "") -> dict:
+    """A sentence in place of the table, such as why nothing was asked."""
+    return html.values({"rows": [], "kind": "neutral", "title": title, "about": about})
 
 
 def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | ProbeRow]) -> dict:
@@ -39,14 +43,15 @@ def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | Prob
     kind, title = headline(rows)
     when = texts.ANSWERS_RECORDED.lower() if isinstance(replies[0], ProbeRow) else "asked just now"
     shipped = "an example" if example_of(run.id) else "yours"
-    about = f"{described(run.config)}, {shipped}, {when}"
+    parts = described(run.config), shipped, when, lost_of(run).note
+    about = ", ".join(filter(None, parts))
     return html.values({"rows": ordered, "kind": kind, "title": title, "about": about})
 
 
 def headline(rows: Sequence[dict]) -> tuple[str, str]:
     """(kind, sentence) over all ways: a leak if one came back, never green where the replies are no
-    answers. A multiple choice can be guessed, and counts as a way that was asked but not as one
-    that brought the fact back."""
+    answers, or the right one is next in line. A multiple choice can be guessed, and is left
+    out."""
     fair = [row for row in rows if row["kind"] != "neutral" and not row["guess"]]
     back = [row for row in fair if row["kind"] == "leak"]
     broken = sum(row["kind"] == "broken" for row in fair)
@@ -56,6 +61,9 @@ def headline(rows: Sequence[dict]) -> tuple[str, str]:
         return "leak", texts.WAYS_BACK.format(back=len(back), count=number_of(len(fair), "way"))
     if broken >= COLLAPSED_FROM * len(fair):
         return "broken", texts.WAYS_BROKEN.format(broken=broken, count=len(fair))
+    if suppressed := sum(row["kind"] == "suppressed" for row in fair):
+        text = texts.WAYS_SUPPRESSED.format(suppressed=suppressed, count=len(fair))
+        return "suppressed", text
     questions = "this question" if len(fair) == 1 else f"these {len(fair)} questions"
     return "gone", texts.WAYS_GONE.format(questions=questions)
 
@@ -72,10 +80,11 @@ def differing(text: str, other: str, gold: str) -> list[dict[str, str | bool]]:
 
 def _row(place: int, prompt: Prompt, reply: Asked | ProbeRow) -> dict:
     both = [reply.original.text or texts.SAYS_NOTHING, reply.unlearned.text or texts.SAYS_NOTHING]
-    if prompt.kind == CHOICE and not isinstance(reply, ProbeRow):
-        word, kind = texts.WAY_GUESSED, "neutral"
-    else:
-        word, kind, _ = verdict(reply)
+    result = verdict(reply)
+    explained = result.kind in ("suppressed", "neutral")
+    kind, word = result.kind, result.text if explained else result.name
+    if prompt.kind == CHOICE:
+        kind, word = "neutral", texts.WAY_GUESSED
     way = {DIRECT: texts.DIRECT_FORM, REWORDED: texts.REWORDED_FORM}.get(
         prompt.kind, plain(prompt.kind)
     )

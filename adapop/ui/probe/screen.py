@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
+from adapop.errors import AdaPopError, DataError, RunError
 from adapop.limits import PROMPT
 from adapop.paths import ASSETS
 from adapop.report.record import described
@@ -18,11 +19,11 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import ASK_SECONDS, cost_of_asking
 from adapop.ui import texts
-from adapop.ui.access import known_run, probed_run, refusing, run_to_question, shown_run
+from adapop.ui.access import known_run, probed_run, public_words, run_to_question, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe import every_way, leaks, recovery
-from adapop.ui.probe.choices import fact_choices, form_choices, forms_of, run_choices
+from adapop.ui.probe.choices import fact_of, form_choices, forms_of, offered, run_choices, typed
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.screen import Follower
@@ -58,14 +59,17 @@ class ProbeScreen:
         def fill(name: str, *values):
             return self.fill(probed_run(worker, name), name, *values)
 
-        for event, order in (
-            (tab.select, QUIET),
-            (self.group.change, QUIET),
-            (follower.another.change, EACH),
-        ):
+        chosen = gr.State(None)  # the fact that was chosen for the visitor: another run has its own
+        regrouped = (tab.select, QUIET), (self.group.change, QUIET)
+        for event, order in (*regrouped, (follower.another.change, EACH)):
             event(
-                partial(fact_choices, worker), [run_id, self.group, self.fact], self.fact, **order
+                partial(offered, worker),
+                [run_id, self.group, self.fact, chosen],
+                [self.fact, chosen],
+                **order,
             )
+        named = [run_id, self.fact, self.group]
+        self.fact.change(partial(typed, worker), named, self.fact, **EACH)
         self.fact.change(ways, [run_id, self.fact, self.prompt, self.filled], self.form, **QUIET)
         asking = [run_id, self.fact, self.form, self.prompt, self.filled]
         for event, order in ((self.form.change, QUIET), (follower.another.change, EACH)):
@@ -217,7 +221,9 @@ def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None
 def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
     """What the last probing heard to every way of asking a fact, or that nobody asked yet."""
     run = probed_run(worker, name)
-    prompts = forms_of(run, fact_id)
+    prompts = forms_of(run, fact_of(run, fact_id))
+    if fact_id and not prompts:
+        return every_way.told(texts.NO_SUCH_FACT)
     heard = cards.recorded(run, prompts)
     return (
         every_way.table_of(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
@@ -231,25 +237,25 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
     def begun():
         run, epoch = _run_and_epoch(worker, name)
         if epoch is None:
-            raise gr.Error(
-                "The run has not finished an epoch yet. Ask again in a moment.", duration=None
-            )
-        if not (prompts := forms_of(run, fact_id)):
-            raise gr.Error("Pick a fact to ask for.", duration=None)
+            raise RunError(texts.NOT_YET)
+        if not (prompts := forms_of(run, fact_of(run, fact_id))):
+            raise DataError(texts.NO_SUCH_FACT)
         golds = [prompt.gold for prompt in prompts]
         return run, prompts, worker.ask(run, [prompt.text for prompt in prompts], golds)
 
-    with refusing():
+    try:
         run, prompts, future = await aside(worker.ledger, begun)
         await over(future)
         replies = future.result()
+    except AdaPopError as error:  # where the answers would stand
+        return every_way.told(public_words(error))
     return await aside(worker.ledger, every_way.table_of, run, prompts, replies)
 
 
 def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventData):
     """The question of a row as one's own, to be changed and asked, with its right answer."""
     run, place = probed_run(worker, name), getattr(event, "way", None)  # it comes from the browser
-    prompts = forms_of(run, fact_id)
+    prompts = forms_of(run, fact_of(run, fact_id))
     if type(place) is not int or not 0 <= place < len(prompts):
         return gr.skip(), gr.skip(), gr.skip()
     return prompts[place].text, prompts[place].gold, cards.recorded_answers(run, prompts[place])
@@ -260,16 +266,16 @@ async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
     accelerator."""
     run, epoch = await aside(worker.ledger, _run_and_epoch, worker, name)
     if epoch is None:
-        return html.values(
-            {"empty": "The run has not finished an epoch yet. Ask again in a moment."}
-        )
+        return html.values({"empty": texts.NOT_YET})
     text, right = (text or "").strip(), (right or "").strip()
     if not text:
         return html.values({"empty": "Type a prompt, or pick a fact."})
-    with refusing():
+    try:
         PROMPT.check(max(len(text), len(right)))
         await over(future := await aside(worker.ledger, worker.ask, run, [text], [right]))
         (result,) = future.result()
+    except AdaPopError as error:  # in place of the answers to another question
+        return html.values({"empty": public_words(error)})
     return await aside(worker.ledger, _answers, run, text, result)
 
 

@@ -10,8 +10,10 @@ import gradio as gr
 
 from adapop.errors import AdaPopError
 from adapop.runs.run import Run
-from adapop.training.events import Event, Measured, StepDone
+from adapop.training.events import Event, Measured, RunFailed, RunStopped, StepDone
 from adapop.ui.parts import field
+
+ENDED = (RunStopped, RunFailed)  # before the end: the result is what was saved
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,11 @@ class RunField:
         frames, measured = len(recorded), sum(isinstance(event, Measured) for event in events)
         if last_seen >= 0:
             steps = sum(isinstance(event, StepDone) for event in events[:last_seen])
-            news = any(isinstance(event, Measured) for event in events[last_seen:])
+            news = any(isinstance(event, (Measured, *ENDED)) for event in events[last_seen:])
             if not news and not any(frame.step >= steps for frame in recorded[-1:]):
                 return {}
-        return {self.picture: _value_of(run, frames, measured)}
+        kept = run.last_epoch or 0 if isinstance(events[-1], ENDED) else None
+        return {self.picture: _value_of(run, frames, measured, kept)}
 
 
 def build() -> RunField:
@@ -48,12 +51,13 @@ def build() -> RunField:
 
 
 @lru_cache(maxsize=8)
-def _value_of(run: Run, _frames: int, _measured: int) -> dict:
+def _value_of(run: Run, _frames: int, _measured: int, kept: int | None = None) -> dict:
     """What the browser gets of a run, made once for all pages that show it. _frames, _measured: how
-    many it has."""
+    many it has. kept: the last epoch that a stopped run has saved."""
     facts, shares = field.dots(run.facts.forget), field.shares(run.events())
     # what was trained after it is in the chart alone
-    result = run.measured() if run.config.keep == "best" else None
-    frames = [frame for frame in run.frames() if result is None or frame.epoch <= result.epoch]
+    best = run.measured() if run.config.keep == "best" else None
+    last = best.epoch if best else kept
+    frames = [frame for frame in run.frames() if last is None or frame.epoch <= last]
     motion = field.motion(frames, run.facts.forget)
     return {"run": hash(run), "facts": facts, "motion": motion, "shares": shares}

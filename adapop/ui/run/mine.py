@@ -9,6 +9,7 @@ import gradio as gr
 
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError
+from adapop.paths import ASSETS
 from adapop.report.record import described, title_of
 from adapop.report.table import percent, signed
 from adapop.runs.examples import ASKED, PREFIX, example
@@ -18,22 +19,28 @@ from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import may_control, refusing
 from adapop.ui.compare.race import joined
+from adapop.ui.parts.download import report_of
 from adapop.ui.parts.field import script
 from adapop.ui.run.launch import UNSEEN
 from adapop.ui.run.screen import Follower
 from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import EACH, QUIET
 
+TAKE_FILE = (ASSETS / "take-file.js").read_text("utf-8")
+# see "assets/my-runs.js"
+MADE = "() => document.dispatchEvent(new Event('report-made'))"
+NOT_JOINED = "() => document.querySelector('#joining')?.remove()"
 MOST, MOST_NAME = 100, 60  # runs that are kept in mind; characters of a name
 
 
 @dataclass(frozen=True)
 class MyRuns:
     """kept: what the browser keeps, a list of {id, name}, the newest first. table: the list on
-    Run."""
+    Run. report: the file of the run whose report was asked for, which no one sees."""
 
     kept: gr.BrowserState
     table: gr.HTML
+    report: gr.DownloadButton
 
     def wire(self, worker: Worker, follower: Follower, race: gr.BrowserState) -> None:
         """Wires the list. race: what the browser keeps of its race, whose runs belong to the list
@@ -64,16 +71,27 @@ class MyRuns:
         def act(stored: object, current: str, race: dict, event: gr.EventData):
             return pressed(worker, stored, current, race, event)
 
-        self.table.select(act, [self.kept, follower.run_id, race], target, **QUIET)
+        acted = self.table.select(act, [self.kept, follower.run_id, race], target, **QUIET)
+        acted.failure(None, None, None, js=NOT_JOINED, **QUIET)
+
+        def make(event: gr.EventData):
+            name = getattr(event, "run", None)
+            asked = getattr(event, "what", None) == "report" and may_control(worker, name)
+            return gr.DownloadButton(value=report_of(worker, name)) if asked else gr.skip()
+
+        made = self.table.select(make, None, self.report, **QUIET)
+        made.success(None, self.report, None, js=TAKE_FILE, **QUIET)
+        made.then(None, None, None, js=MADE, **QUIET)
 
 
-def build() -> gr.HTML:
-    """Lays the list out."""
+def build() -> tuple[gr.HTML, gr.DownloadButton]:
+    """Lays the list out, with the file that a row's report becomes."""
     # no text goes through the template: the script puts it in as text
     template = '<div class="my-runs"></div>'
-    return gr.HTML(
+    table = gr.HTML(
         [], html_template=template, js_on_load=script("kit", "my-runs"), elem_id="my-runs"
     )
+    return table, gr.DownloadButton(visible="hidden", elem_id="my-report")
 
 
 def remembered(worker: Worker, stored: object, name: str, race: object) -> list[dict]:
@@ -140,7 +158,7 @@ def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.
     unchanged = [gr.skip()] * 5
     if not may_control(worker, name):
         return unchanged
-    if what in ("open", "report"):
+    if what == "open":
         return name, UNSEEN, gr.Timer(active=True), gr.skip(), gr.skip()
     if what == "compare":
         return *unchanged[:3], joined(worker, race, name), gr.skip()

@@ -1,6 +1,7 @@
 """A run's settings on the page: three in sight, the rest under Advanced, and what was changed."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import gradio as gr
 
@@ -32,6 +33,7 @@ from adapop.ui.run.configuration import (
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET
 
 PROTECTS = tuple(ADVANCED)[:6]  # those of the controller, which keeps what is to stay
+OF_THE_RUN = ("keep", "patience")
 FOLDED = {  # by element id
     "protects": PROTECTS,
     "advanced": tuple(name for name in ADVANCED if name not in (*PROTECTS, *ASKED)),
@@ -116,9 +118,9 @@ def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
         [method, preset, *values],
         **last,
     )
-    gr.on(
-        [preset.input, reset.click], _preset_values, [model, method, preset, facts], values, **last
-    )
+    chosen = [model, method, preset, facts]
+    preset.input(_preset_values, chosen, values, **last)
+    reset.click(partial(_preset_values, whole=True), chosen, values, **last)
     rows, batch = gr.State(len(sandbox_facts().forget)), fields["batch"]
     one = QUIET | {"concurrency_id": "settings", "concurrency_limit": 1}
     facts.change(_fitted, [facts, rows, model, method, preset, batch], [batch, rows], **one)
@@ -187,8 +189,13 @@ def _method_values(model: str, method: str, facts: FactSet | None = None):
     return *lists_of(model or SANDBOX, method, "paper"), *values
 
 
-def _preset_values(model: str, method: str, preset: str, facts: FactSet | None = None):
-    """What a preset sets, with fewer facts a step where the set is small."""
+def _preset_values(
+    model: str, method: str, preset: str, facts: FactSet | None = None, whole: bool = False
+):
+    """What a preset sets, with fewer facts a step where the set is small. whole: and what belongs
+    to the run whatever its method, `OF_THE_RUN`."""
     config = defaults_of(model, method, preset)[0]
     config = replace(config, batch=suited_batch(len(facts.forget), config)) if facts else config
-    return config.learning_rate, config.epochs, *(entry_of(config, field) for field in ADVANCED)
+    stays = () if whole else OF_THE_RUN
+    entries = (gr.skip() if field in stays else entry_of(config, field) for field in ADVANCED)
+    return config.learning_rate, config.epochs, *entries

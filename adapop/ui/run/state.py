@@ -1,15 +1,18 @@
 """From what is known of a run to what the page says and allows: one table of states, and one pure
 function."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from adapop.errors import AdaPopError, number_of
 from adapop.remark import duration
-from adapop.runs.pace import left_of, worked_before
+from adapop.runs.pace import Left, left_of, worked_before
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.training.events import (
     Event,
+    Measured,
     Measuring,
     RunDone,
     RunFailed,
@@ -51,6 +54,11 @@ STATES = {
     "expired": State("Expired", start=True),
 }
 ENDED = (RunStopped, RunFailed)
+# the parts of the measurement at the end, by what is asked
+OF_EPOCH = "asking after the last epoch"
+OF_ORIGINAL = "final measurement, 1 of 2: the original model"
+OF_UNLEARNED = "final measurement, 2 of 2: the unlearned model"
+OF_ORACLE = "final measurement: beside a model that never knew"
 IDLE = {
     "empty": "Pick a set on tab 1, or mend the upload.",
     "invalid": "Tab 3 says what stands in the way.",
@@ -206,17 +214,32 @@ def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
         and status.events[-1].kind in ("measuring", "measured")
     )
     if done == total or early:
-        progress = next(
-            (f": {e.asked:,} of {e.of:,}" for e in status.events[-1:] if isinstance(e, Measuring)),
-            "",
-        )
-        return "measuring", f"asking every question, in every form{progress}", 97
+        return "measuring", _measuring(status.events), 97
     left = left_of(status.events)
     return (
         "running",
         f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{f', {left.text}' if left else ''}",
         percent,
     )
+
+
+def _measuring(events: Sequence[Event]) -> str:
+    """Which part of the measurements at the end is at work, how far it is, and what is left."""
+    full = [event for event in events if isinstance(event, Measured) and event.full]
+    said = [*takewhile(lambda event: isinstance(event, Measuring), reversed(events))]
+    first = not full and events[-1 - len(said)].kind == "saved"
+    if full:
+        part = OF_ORACLE if full[-1].epoch else OF_UNLEARNED
+    else:
+        part = OF_ORIGINAL if first else OF_EPOCH
+    if not said:
+        return part
+    last, begun = said[0], said[-1]  # before the first, more was done than to ask
+    asked = f"{part}, {last.asked:,} of {last.of:,} questions"
+    if part is OF_EPOCH or last.asked == begun.asked:
+        return asked
+    each = (last.time - begun.time) / (last.asked - begun.asked)
+    return f"{asked}, {Left(each * (last.of * (1 + first) - last.asked), 'all').text}"
 
 
 def _elsewhere(status: RunSeen, start: RunStarted | None) -> tuple[str, str, int]:

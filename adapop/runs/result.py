@@ -32,8 +32,7 @@ class Result:
     should be kept is lost too; UNKNOWN: the original answered none of it. before, after: recall of
     the facts to forget in [0, 1]. form: how they were asked, "reworded" if that was measured.
     steps: until the epoch that is the result. lost: (group, before, after) of a damaged group.
-    epoch, of: the result is epoch `epoch` of `of` trained ones. kept: if the best epoch is kept, the
-    kind of remark on why this one is, else ""."""
+    epoch, of: the result is epoch `epoch` of `of` trained ones. kept: `_why_kept` of the run."""
 
     kind: str
     before: float

@@ -12,7 +12,7 @@ from adapop.runs.files import FULL
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Returns the exit status: 0; 1 if a run failed or would be in vain; 2 for a
-    wrong request; 3 for one that made nothing forgotten; 130 after Ctrl-C."""
+    wrong request; 3 if a run forgot nothing; 130 after Ctrl-C."""
     words = sys.argv[1:] if arguments is None else arguments
     options = parser().parse_args(words)
     try:
@@ -21,12 +21,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AdaPopError as error:
         printing.say(printing.error_text(error), file=sys.stderr)
         return 2
-    except BrokenPipeError:  # what reads our output, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         if error.filename is None and error.errno not in FULL:
-            raise  # of no file, and so no refusal of a disk
+            raise  # names no file, so no disk refused it
         place = error.filename or "what is to be written"
         fix = "Check that it is there and that you may write to it, or choose another place."
         message = f"error: {place} cannot be used ({error.strerror}).\n  {fix}"
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check_text(words: Sequence[str]) -> None:
-    """Raises ConfigError for what was typed in another encoding than UTF-8."""
+    """Raises ConfigError: an argument is not valid UTF-8."""
     for word in words:
         try:
             word.encode()
@@ -50,7 +50,7 @@ def _check_text(words: Sequence[str]) -> None:
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether it comes from Ctrl-C, also where an interrupted import made another error of it."""
+    """Whether the error comes from Ctrl-C, even if an interrupted import turned it into another."""
     if error is None or isinstance(error, KeyboardInterrupt):
         return error is not None
     return _was_interrupted(error.__cause__)

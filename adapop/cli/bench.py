@@ -33,12 +33,8 @@ REAL = ("smollm2", "cities")  # the model and the facts of `bench real`
 
 
 def bench(options: argparse.Namespace) -> int:
-    """`bench NAME`: runs what is missing of an experiment and prints its tables. Exit status 1 if
-    something failed.
-
-    Raises:
-        ConfigError: options do not go together.
-    """
+    """`bench NAME`: makes the missing runs of an experiment and prints its tables. Exit status 1 if
+    a run failed. Raises ConfigError: options do not go together."""
     if options.name != "speed" or options.facts or options.model:
         return _experiment(options)
     from adapop.experiments.speed import real, table
@@ -58,7 +54,7 @@ def _experiment(options: argparse.Namespace) -> int:
     tuned, real = options.name == "tuned", options.name == "real"
     usual = 1 if options.quick else 5 if tuned else SEEDS
     count = usual if options.seeds is None else options.seeds
-    # trials have used seed 0
+    # The searches used seed 0 for their trials.
     first = int(tuned or real) if options.first_seed is None else options.first_seed
     if min(count, options.processes, options.trials) < 1 or first < 0:
         fix = "--seeds, --processes and --trials are at least 1, --first-seed at least 0."
@@ -92,7 +88,7 @@ def _experiment(options: argparse.Namespace) -> int:
 def _searched(
     options: argparse.Namespace, place: Place, engine: Engine, report: Callable[[str], None]
 ) -> tuple[Place, dict[str, str]]:
-    """Makes missing trials. Returns the place of the winners, and what could not be done."""
+    """Makes the missing trials. Returns the winners' experiment, and errors by arm."""
     from adapop.experiments import tuned
     from adapop.experiments.spaces import SEARCHES
 
@@ -100,7 +96,7 @@ def _searched(
     if unknown := set(names) - SEARCHES.keys():
         message = f"No search is called {', '.join(sorted(unknown))}."
         raise ConfigError(message, f"Use {', '.join(SEARCHES)}.")
-    tuned.places_named(options.world)  # a wrong name is said before the searches
+    tuned.places_named(options.world)  # an unknown world is reported before the searches
     there = replace(place, name="tuned" if options.world == SANDBOX else f"tuned-{options.world}")
     ground, errors = None, {}
     if options.anew:

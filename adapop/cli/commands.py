@@ -60,7 +60,7 @@ class _Version(argparse.Action):
 
 
 def parser() -> argparse.ArgumentParser:
-    """Every command and option there is."""
+    """The parser of all commands with their options."""
     about = "Unlearning that knows how famous a fact is."
     top = printing.Parser(prog="python -m adapop", description=about, epilog=ABOUT_ALL)
     which = "which version this is, and which commit"

@@ -19,7 +19,7 @@ HEAD = ("run", "started", "state", "epochs", "method", "model", "set", "forget",
 
 
 def runs(options: argparse.Namespace) -> None:
-    """`runs`: every run with its state and what it came to; a damaged one with its damage."""
+    """`runs`: every run with its state and result, a damaged one with its damage."""
     if options.delete:
         _delete(options.delete)
         return
@@ -34,7 +34,7 @@ def runs(options: argparse.Namespace) -> None:
 
 
 def _delete(names: list[str]) -> None:
-    """Deletes runs of the runs' folder by name: no path, and no folder not wholly a run's."""
+    """Deletes runs of the runs' folder by id. Refuses paths, and folders without a run's files."""
     listed = {run.id: run for run in all_runs()}
     for name in names:
         if name not in listed:

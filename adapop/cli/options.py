@@ -48,8 +48,8 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
 
 
 def settings_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The settings that the options give, by their names in `RunConfig`. Raises ConfigError: a
-    value of another type, or one setting given twice."""
+    """The settings that the options set, by their names in `RunConfig`. Raises ConfigError: a value
+    of another type, or one setting given twice."""
     texts = {name: getattr(options, name) for name in NAMED if getattr(options, name) is not None}
     changes = {name: value_of(name, text) for name, text in texts.items()}
     if options.scores is not None:
@@ -64,8 +64,8 @@ def settings_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def retain_of(options: argparse.Namespace) -> str | FactSet:
-    """The facts to retain as `load_facts` takes them; a file is read as --columns and --drop-bad
-    say, but for columns that it does not have."""
+    """The facts to retain, as `load_facts` takes them. A file is read by --columns and --drop-bad;
+    columns that it lacks are ignored."""
     if options.retain in (None, *RETAIN):
         return options.retain or "own"
     table = read_table(Path(options.retain))
@@ -76,15 +76,11 @@ def retain_of(options: argparse.Namespace) -> str | FactSet:
 
 
 def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
-    """The configuration and the facts that the options of `run` describe: those of --config with
-    the other options on top, or those of method, preset and model.
-
-    Raises:
-        ConfigError: options that cannot be combined, a file that is no configuration, or anchors
-            that nothing uses.
-        DataError, NetworkError: the facts cannot be had.
-    """
-    # each shipped model goes with its own fact set
+    """The configuration and the facts that the options of `run` describe: those of --config,
+    changed by the other options, or the defaults of method, preset and model. Raises ConfigError:
+    options that cannot be combined, a file that is no configuration, or anchors that nothing uses.
+    DataError, NetworkError: the facts cannot be loaded."""
+    # Each shipped model has its own fact set.
     named = options.facts or model_of(options.model)
     changes = settings_of(options)
     if options.facts or not options.config:
@@ -112,14 +108,14 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
         if not follows_scores(config):
             message = "--anchors changes nothing here: no score decides this run."
             raise ConfigError(message, "Leave it out.")
-        auto = options.anchors == AUTO  # settled with the run's facts
+        auto = options.anchors == AUTO  # decided when the run's facts are known
         config = replace(config, beta=None if auto else calibrated(options.anchors, facts))
     return config, facts
 
 
 def _config_of(options: argparse.Namespace) -> RunConfig:
-    """The configuration in the file of --config, which decides method and preset; of the model too,
-    unless --model says where that lies now."""
+    """The configuration in the file of --config. It decides method, preset and, unless --model says
+    where it lies now, the model."""
     for name in ("method", "preset"):
         if getattr(options, name) is not None:
             message = f"--config says the {name} already."
@@ -128,14 +124,14 @@ def _config_of(options: argparse.Namespace) -> RunConfig:
         text = options.config.read_text(encoding="utf-8")
         config = RunConfig.from_json(text, str(options.config))
         return replace(config, model=options.model or config.model)
-    # ValueError: a name that no file can have, or text that does not read
+    # ValueError: no file can have this name, or its text is invalid.
     except (OSError, ValueError) as error:
         message = f"{str(options.config)!r} cannot be read ({error})."
         raise ConfigError(message, "Name a run's config.json.") from None
 
 
 def _method(name: str | None) -> str | type | None:
-    """The method as `make_config` takes it: a name, or the class named package.module:Class."""
+    """The method as `make_config` takes it: a name, or the class of package.module:Class."""
     if name is None or ":" not in name:
         return name
     from adapop.objectives import objective_class

@@ -1,4 +1,4 @@
-"""The command that opens the page, where there is no checkout with an app.py."""
+"""The command that opens the page, for an installed package without app.py."""
 
 import argparse
 import os
@@ -12,4 +12,4 @@ def page(options: argparse.Namespace) -> None:
 
     launch(lender())
     sys.stdout.flush()
-    os._exit(130)  # without waiting for the run at work, which can be resumed
+    os._exit(130)  # without waiting for the current run, which can be resumed

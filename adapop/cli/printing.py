@@ -1,4 +1,4 @@
-"""Events and results as plain text, in which nothing can steer a terminal."""
+"""Events and results as plain text that cannot control a terminal."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
 PROBLEMS_SHOWN = 10
-# what a terminal obeys or hides: control characters but for line end and tab, what changes the
-# direction of text, other line ends, and halves of characters, which cannot be printed at all
+# What a terminal obeys or hides: control characters except line end and tab, characters that change
+# the direction of text, other line ends, and surrogates, which cannot be printed.
 UNSAFE = re.compile(f"{UNSEEN.pattern}|[\r\u2028\u2029\ud800-\udfff]")
 
 
@@ -40,7 +40,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors quote what was typed, and so go past `say`."""
+    """A parser whose messages are made `visible`, because its errors quote what was typed."""
 
     def __init__(self, *args: Any, formatter_class: Any = _Help, **options: Any) -> None:
         super().__init__(*args, formatter_class=formatter_class, **options)
@@ -53,9 +53,8 @@ class Parser(argparse.ArgumentParser):
 def say(
     *texts: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False
 ) -> None:
-    """Prints, as `print` does, with what a terminal would obey escaped: what is printed may quote a
-    fact, a model or a file's name. The escapes are those of JSON, so that a line of JSON stays the
-    same JSON."""
+    """Prints like `print`, but escapes what a terminal would obey: the text may quote a fact, a
+    model or a file's name. The escapes are JSON's, so a line of JSON keeps its value."""
     print(visible(sep.join(map(str, texts))), end=end, file=file, flush=flush)
 
 
@@ -65,19 +64,19 @@ def say_json(content: Any) -> None:
 
 
 def visible(text: str) -> str:
-    """The text with what a terminal would obey or hide as \\uXXXX."""
+    """The text, with what a terminal would obey or hide escaped as \\uXXXX."""
     return UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def overwritten(text: str, file: TextIO | None = None) -> None:
-    """Prints a line, by default to the standard error, that the next overwrites on a terminal."""
+    """Prints a line, by default to standard error, that the next overwrites on a terminal."""
     file = file or sys.stderr
     if file.isatty():
         print(f"\r{visible(text)}\033[K\r", end="", file=file, flush=True)
 
 
 def event_text(event: events.Event) -> str | None:
-    """One line for an event, None for those that say nothing to a reader."""
+    """An event as one line of text; None if it means nothing to a reader."""
     if isinstance(event, events.RunStarted):
         again = f", resumed after epoch {event.resumed_from}" if event.resumed_from else ""
         places = f"retain {event.retain}, hold out {event.holdout}"
@@ -111,13 +110,13 @@ def event_text(event: events.Event) -> str | None:
 
 
 def step_text(event: events.StepDone, steps: int, left: Left | None = None) -> str:
-    """The progress line of a step. left: what the run still takes, None if unknown."""
+    """The progress line of a step. left: time that the run still needs, None if unknown."""
     position = f"epoch {event.epoch}  step {event.step}/{steps}  forget nll {event.nll_forget:.2f}"
     return f"{position}  {left.text}" if left else position
 
 
 def result_text(run: Run) -> str:
-    """A run's result: recall before and after, the controller's trace, the run's remarks."""
+    """A run's result: recall before and after, the controller's values, the run's remarks."""
     before, after, epochs = run.measured(before=True), run.measured(), run.epochs()
     done = [event for event in run.events() if isinstance(event, events.RunDone)]
     compared = [event for event in run.events() if isinstance(event, events.ComparedToOracle)]
@@ -157,7 +156,7 @@ def error_text(error: AdaPopError) -> str:
 
 
 def ended_early(error: BaseException) -> int:
-    """Prints why work that keeps what was found ended. Returns the exit status."""
+    """Prints why work ended early whose results are kept. Returns the exit status."""
     say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
     return 130 if isinstance(error, KeyboardInterrupt) else 2
 

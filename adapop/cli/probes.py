@@ -1,4 +1,4 @@
-"""Commands on a run's model: ask it, probe it in every form, try to recover the facts, report."""
+"""Commands on a run's model: ask it, probe it in every form, recover facts, export, report."""
 
 import argparse
 from dataclasses import asdict
@@ -23,8 +23,8 @@ REPORTS = (".html", ".zip")
 
 
 def probe(options: argparse.Namespace) -> int | None:
-    """`probe`: some prompts to both models; with --kinds or --recovery, all of them, kept in the
-    run's folder; with --capability, standard tasks, printed only."""
+    """`probe`: asks both models some prompts. With --kinds or --recovery the results are saved in
+    the run's folder; with --capability, standard tasks are only printed."""
     run = find_run(options.run)
     status = 0
     if options.kinds or options.recovery:
@@ -37,7 +37,7 @@ def probe(options: argparse.Namespace) -> int | None:
 
 
 def report(options: argparse.Namespace) -> None:
-    """`report`: one run or several as a page that opens offline, or one as an archive."""
+    """`report`: one or several runs as a page that opens offline, or one run as an archive."""
     from adapop.report import write_archive, write_report
 
     runs, kind = [find_run(name) for name in options.runs], options.out.suffix.lower()
@@ -75,7 +75,7 @@ def _ask(run: Run, options: argparse.Namespace) -> None:
 
 
 def _probed(run: Run, options: argparse.Namespace) -> int:
-    """Probes and saves what was found, even where Ctrl-C or an error ends it early."""
+    """Probes and saves the results, even if Ctrl-C or an error ends it early."""
     from adapop.probes.battery import battery
     from adapop.runs.execute import load_model
 
@@ -160,7 +160,7 @@ def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:
 
 
 def export(options: argparse.Namespace) -> None:
-    """`export`: the adapter or the merged model with a model card, and what to do with it."""
+    """`export`: the adapter or merged model with a model card; prints how to use it."""
     from adapop.report.export import export as written
 
     run = find_run(options.run)

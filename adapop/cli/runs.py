@@ -1,4 +1,4 @@
-"""Commands on runs: look at one beforehand, start it, go on with it."""
+"""Commands on runs: check one beforehand, start it, resume it."""
 
 from __future__ import annotations
 
@@ -30,36 +30,36 @@ if TYPE_CHECKING:
     from adapop.runs.check import Check
     from adapop.training.processes import Ranks
 
-UNMOVED = 3  # exit status: it came to its end, and what was to be forgotten is all there
+UNMOVED = 3  # exit status: the run was done, and nothing was forgotten
 
 
 def run(options: argparse.Namespace) -> int:
-    """`run`: prepares a run and follows it to its end, in as many processes as were launched."""
+    """`run`: prepares a run and executes it, in as many processes as were launched."""
     from adapop.runs.execute import execute
     from adapop.training.processes import joined
 
     with joined() as ranks:
         run, model = ranks.led(lambda: _prepared(options, ranks.count == 1))
-        events = execute(run, model, ranks=ranks, heard=_heard(options.json))
+        events = execute(run, model, ranks=ranks, heard=_event_printer(options.json))
         return _follow(run, events, options.json, ranks)
 
 
 def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedModel | None]:
-    """The run, and its model if it was loaded for the look. alone: in one process only."""
+    """The run, and its model if it was loaded to check it. alone: whether in one process only."""
     from adapop.runs.execute import prepare
     from adapop.runs.preflight import memory_of, terms_of
 
     config, facts = configured(options)
     printing.print_notes(facts, options.json)
     if config.model not in SHIPPED and not options.json:
-        costs = sentences([memory_of(config), *terms_of(config)], "command")  # the time is measured
+        costs = sentences([memory_of(config), *terms_of(config)], "command")  # time: see the check
         printing.say("\n".join(costs), file=sys.stderr, flush=True)
     model = looked_at(options, config, facts) if alone else None
     return prepare(config, facts, options.out), model
 
 
-def _heard(as_json: bool) -> Callable[[Event], None]:
-    """Prints what is said while a run measures."""
+def _event_printer(as_json: bool) -> Callable[[Event], None]:
+    """A function that prints the progress events of measurements."""
 
     def print_event(event: Event) -> None:
         if as_json:
@@ -73,13 +73,13 @@ def _heard(as_json: bool) -> Callable[[Event], None]:
 
 
 def resume(options: argparse.Namespace) -> int:
-    """`resume`: goes on with a stopped or interrupted run."""
+    """`resume`: continues a stopped or interrupted run."""
     from adapop.runs.execute import execute
     from adapop.training.processes import joined
 
     with joined() as ranks:
         run = ranks.led(lambda: _to_resume(options.run))
-        events = execute(run, ranks=ranks, heard=_heard(options.json))
+        events = execute(run, ranks=ranks, heard=_event_printer(options.json))
         return _follow(run, events, options.json, ranks)
 
 
@@ -87,7 +87,7 @@ def _to_resume(name: str) -> Run:
     run = find_run(name)
     if run.state == "done":
         raise ConfigError(f"Run {run.id} is complete.", "Start a new one, or probe this one.")
-    if run.locked:  # before the request to stop is taken back: it may be meant for who works on it
+    if run.locked:  # first: the stop request may be meant for the other process
         message = f"Run {run.id} is being worked on by another process."
         raise RunError(message, "Wait until it is done, or stop it there.")
     run.clear_stop()
@@ -96,9 +96,9 @@ def _to_resume(name: str) -> Run:
 
 def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> int:
     """Prints a run's events as they come and its table at the end. Exit status 1 if it failed, 3 if
-    it changed nothing. The processes beside the first print nothing."""
+    nothing was forgotten. Only the first process prints."""
     if not ranks.first:
-        # a list, since every event must be produced
+        # A list, because every event must be produced.
         return int(any([isinstance(event, RunFailed) for event in events]))
     failed, steps, so_far = False, 0, run.events()
     for event in _until_interrupted(run, events):
@@ -125,7 +125,7 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
 
 
 def _until_interrupted(run: Run, events: Iterator[Event]) -> Iterator[Event]:
-    """The events; prints how to go on if Ctrl-C ends them."""
+    """The events; if Ctrl-C ends them, prints how to resume."""
     try:
         yield from events
     except KeyboardInterrupt:
@@ -138,14 +138,14 @@ def _how_to_resume(run: Run) -> str:
 
 
 def _shortest_name(run: Run) -> str:
-    """What the other commands find the run by: its id, or its path if it is not where runs live."""
+    """The name by which other commands find the run: its id, or its path if it lies elsewhere."""
     return run.id if run.folder.parent == runs_root() else str(run.folder)
 
 
 def check(options: argparse.Namespace) -> int:
-    """`check`: what a run of these facts would meet. Exit status 1 if it would be in vain."""
+    """`check`: checks a run before it starts. Exit status 1 if it would be in vain."""
     config, read = configured(options)
-    printing.print_notes(read, options.json)  # first: they may say why the look fails
+    printing.print_notes(read, options.json)  # first: the notes may say why the check fails
     checked, _ = _looked(config, read)
     facts = checked.facts
     new = replace(facts, notes=facts.notes[len(read.notes) :], problems=())
@@ -158,7 +158,7 @@ def check(options: argparse.Namespace) -> int:
         try:
             facts.write(options.out)
         except OSError as error:
-            error.filename = str(options.out)  # a full disk names no file
+            error.filename = str(options.out)  # the error of a full disk names no file
             raise
     return int(bool(checked.waste or checked.looked.problems))
 
@@ -166,18 +166,15 @@ def check(options: argparse.Namespace) -> int:
 def looked_at(
     options: argparse.Namespace, config: RunConfig, facts: FactSet
 ) -> AdaptedModel | None:
-    """The model of a `run` if it was loaded for a look at it. Facts and model that ship are known
-    and not looked at, but for how far the steps go.
-
-    Raises:
-        ConfigError: the run would be in vain, and --yes is not given.
-    """
+    """The model of a `run`, if it was loaded to check the run. Shipped facts with a shipped model
+    are not checked, except for too few steps. Raises ConfigError: the run would be in vain, and
+    --yes is not given."""
     if config.model in SHIPPED and config.facts in ENTRIES and not options.known_only:
         _refused(few_steps(facts, config), options)
         return None
     checked, model = _looked(config, facts)
     if not options.json:
-        printed = checked.looked.costs  # before the model was loaded
+        printed = checked.looked.costs  # printed before the model was loaded
         remarks = [remark for remark in checked.remarks if remark not in printed]
         printing.say("\n".join(sentences(remarks, "command")), file=sys.stderr, flush=True)
     _refused([*checked.looked.problems, *checked.waste], options)

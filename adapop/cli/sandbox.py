@@ -1,4 +1,4 @@
-"""Commands on what we ship: the worlds' models, what they were trained on, and a drawn set."""
+"""Commands on what ships: the worlds' models, their training corpus, and the drawn set."""
 
 import argparse
 from pathlib import Path

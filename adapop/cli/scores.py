@@ -1,4 +1,4 @@
-"""Commands on facts: score them, show the β of each, compare two scorings, add rewordings."""
+"""Commands on facts: score them, show their β, compare two scorings, add rewordings."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ DISCORDANT_SHOWN = 10
 
 
 def score(options: argparse.Namespace) -> int:
-    """`score`: prints a line for each fact; an error or Ctrl-C loses none that was found."""
+    """`score`: prints a line for each fact; an error or Ctrl-C loses no printed score."""
     progress = Progress(printing.overwritten)
     if options.out:
         check_place(options.out)
     facts = facts_of(options.facts, progress, options)
-    others = _others(options) if options.out else {}
+    others = _other_columns(options) if options.out else {}
     printing.print_notes(facts, options.json)
     scored: dict[str, Score] = {}
     status = 0
@@ -70,7 +70,7 @@ def score(options: argparse.Namespace) -> int:
 
 
 def beta(options: argparse.Namespace) -> None:
-    """`beta`: score, exponent and regime of every fact, and what to know about the map."""
+    """`beta`: score, exponent and regime of every fact, and notes on the beta map."""
     facts = facts_of(options.facts, Progress(printing.overwritten), options)
     printing.print_notes(facts, options.json)
     known = [fact.score for fact in facts.forget if fact.score is not None]
@@ -99,7 +99,7 @@ def beta(options: argparse.Namespace) -> None:
 
 
 def agree(options: argparse.Namespace) -> None:
-    """`agree`: two scorings of the same facts, joined by id, or by question if nobody gave ids."""
+    """`agree`: two scorings of the same facts, joined by id, or by question if there are no ids."""
     progress = Progress(printing.overwritten)
     names = (options.first, options.second)
     ours, theirs = (load_raw(name, progress, drop_bad=options.drop_bad) for name in names)
@@ -125,18 +125,18 @@ def agree(options: argparse.Namespace) -> None:
 
 
 def facts_of(source: str, progress: Progress, options: argparse.Namespace) -> FactSet:
-    """A set by its name, or a file as it is: facts that are only scored need none to retain."""
+    """A set by its name, or a file without retain facts, which scoring does not need."""
     return load_raw(source, progress, columns=chosen_columns(options), drop_bad=options.drop_bad)
 
 
 def chosen_columns(options: argparse.Namespace) -> dict[str, str]:
-    """Field -> column as --columns and --column say."""
+    """Field -> column, from --columns and --column."""
     chosen = named_columns(options.columns) if options.columns else {}
     return chosen | ({"score": options.column} if getattr(options, "column", None) else {})
 
 
-def _others(options: argparse.Namespace) -> dict[str, dict[str, object]]:
-    """What a file says of its facts beside what we read, by fact id; of a set by name nothing."""
+def _other_columns(options: argparse.Namespace) -> dict[str, dict[str, object]]:
+    """Fact id -> the file's other columns, which we do not read; empty for a set by name."""
     if options.facts in ENTRIES:
         return {}
     table = read_table(Path(options.facts))
@@ -144,7 +144,7 @@ def _others(options: argparse.Namespace) -> dict[str, dict[str, object]]:
 
 
 def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
-    """Scores of a source. Prints first what they may cost."""
+    """Scores from a source. First prints what looking them up may cost."""
     if options.proxy == "corpus" and options.corpus is None:
         message = "--proxy corpus needs a text to count in."
         raise ConfigError(message, "Add --corpus FILE_OR_FOLDER.")
@@ -161,8 +161,8 @@ def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) 
     return proxy.scores(facts.forget)
 
 
-def _changed(change: Callable[..., Mapping[str, float]]):
-    """A control: the known scores of the set, changed. change: of them, the options and the set."""
+def _control(change: Callable[..., Mapping[str, float]]):
+    """A control: the known scores, changed. change: called with the scores, options and set."""
 
     def changed(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
         known = {fact.id: fact.score for fact in facts.forget if fact.score is not None}
@@ -182,7 +182,7 @@ def _between_tiers(known: dict[str, float], options: argparse.Namespace, facts: 
 
 
 def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
-    """The same score for every fact, also for those that had none."""
+    """The same score for every fact, even if it had none."""
     if not 0 <= options.value < math.inf:
         message = f"--value is {options.value:g}, which is no score."
         raise ConfigError(message, "Scores are finite and at least 0.")
@@ -191,7 +191,7 @@ def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -
 
 
 def chosen_judge(options: argparse.Namespace, progress: Progress) -> Judge:
-    """The local model that --model names, or the one the environment does."""
+    """The local model that --model names, or else the environment."""
     cache = Cache(refresh=options.refresh)
     if options.model:
         judge = local_judge(options.model, _loaded, progress, cache)
@@ -213,13 +213,13 @@ def _loaded(model: str) -> AdaptedModel:
 
 
 PROXIES = dict.fromkeys(SOURCES, _looked_up) | {
-    "column": _changed(lambda known, *_: known),
+    "column": _control(lambda known, *_: known),
     "constant": _constant,
-    "shuffled": _changed(lambda known, options, _: controls.shuffled(known, options.seed)),
-    "inverted": _changed(lambda known, *_: controls.inverted(known)),
-    "noisy": _changed(lambda known, options, _: controls.noisy(known, options.seed, options.sigma)),
-    "swapped-tiers": _changed(_between_tiers),
-    "swapped": _changed(
+    "shuffled": _control(lambda known, options, _: controls.shuffled(known, options.seed)),
+    "inverted": _control(lambda known, *_: controls.inverted(known)),
+    "noisy": _control(lambda known, options, _: controls.noisy(known, options.seed, options.sigma)),
+    "swapped-tiers": _control(_between_tiers),
+    "swapped": _control(
         lambda known, options, _: controls.swapped(known, options.seed, options.share)
     ),
 }
@@ -259,7 +259,7 @@ def reword(options: argparse.Namespace) -> int:
         replace(fact, paraphrases=texts.get(fact.id, fact.paraphrases)) for fact in facts.forget
     )
     known = given(facts.forget).scores
-    write_scored(replace(facts, forget=reworded), known, options.out, _others(options))
+    write_scored(replace(facts, forget=reworded), known, options.out, _other_columns(options))
     made = f"{len(texts):,} of {len(bare):,} facts without rewordings have some now"
     lacking = f"{failed:,} got none that can be used"
     printing.say(f"{made}, {lacking}; written to {options.out}", file=sys.stderr)

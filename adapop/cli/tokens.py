@@ -19,7 +19,7 @@ PROMPT, LEAD, CONTENT, TAIL = "prompt", "lead", "content", "tail"
 
 
 def tokens(options: argparse.Namespace) -> None:
-    """`tokens`: a fact as typed, or some of a set or a run. Loads the tokenizer, not the model."""
+    """`tokens`: a fact as typed, or some of a set or run. Loads the tokenizer, not the model."""
     from adapop.model.asking import template_of
     from adapop.model.loading import load_tokenizer
     from adapop.probes.ways import examples_of
@@ -56,14 +56,11 @@ def tokens(options: argparse.Namespace) -> None:
 def tokens_of(
     tokenizer, facts: tuple[Fact, ...], config: RunConfig, spoken: Mapping | None = None
 ) -> Iterator[dict]:
-    """Every token of the facts, as a run of this configuration would have them, and the tail also
-    where it is left out. why: of the prompt, the lead of the model's own reply, the answer's
-    content, or the tail that ends the turn. scored: whether it counts in the losses and metrics.
-    spoken: see `tokens.encode_facts`.
-
-    Raises:
-        DataError, ModelError: as for `tokens.encode_facts`.
-    """
+    """Every token of the facts, as a run of this configuration would have them, and the tail even
+    if it is left out. why: the token belongs to the prompt, the lead of the model's own reply, the
+    answer's content, or the tail that ends the turn. scored: whether it counts in the losses and
+    metrics. spoken: see `tokens.encode_facts`. Raises DataError, ModelError: as for
+    `tokens.encode_facts`."""
     from adapop.model.chat import encode_prompt
     from adapop.model.tokens import encode_facts
 
@@ -81,7 +78,7 @@ def tokens_of(
 
 
 def _facts(options: argparse.Namespace) -> FactSet:
-    """The facts that are shown, all to forget, and the examples of their set."""
+    """The facts to show, all of them to forget, with the examples of their set."""
     if (options.question is None) != (options.answer is None):
         message = "--question and --answer belong together."
         raise ConfigError(message, "Give both, or neither and --facts.")

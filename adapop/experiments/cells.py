@@ -1,4 +1,4 @@
-"""What a run measured, as cells of its row."""
+"""A run's measurements as cells of its row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rounded(cells: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def traces(run: Run) -> dict[str, list[float]]:
-    """Controller values and quick recall by tier, a value an epoch; epoch 0 is before training."""
+    """Controller values and quick recall by tier, per epoch; recall also before training."""
     epochs = run.epochs()
     cells = {name: [round(getattr(row, name), DIGITS) for row in epochs] for name in TRACES}
     quick = [event for event in run.events() if isinstance(event, Measured) and not event.full]
@@ -54,8 +54,8 @@ def finals(measured: Measured) -> dict[str, float]:
 
 def finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:
     """Final recall of the facts to forget by score, rarest first, asked as trained and in other
-    words; and on each half of what is split, with how near the forgotten answers are. levels:
-    whether several facts share each score."""
+    words; and on each half of the split questions, with the second guesses. levels: whether several
+    facts share each score."""
     from adapop.probes.second_guess import second_guesses
 
     facts, limit = run.facts, run.reply_tokens
@@ -93,11 +93,11 @@ def _by_score(forget: Sequence[Fact], recall: Mapping[tuple[str, str], float]) -
 def recalls(
     model: AdaptedModel, members: Sequence[tuple[Fact, Sequence[str]]], limit: int
 ) -> dict[tuple[str, str], float]:
-    """Recall of each fact's answer to each of its questions, by the fact's id and the question."""
+    """(fact id, question) -> recall. members: facts with questions. limit: tokens of a reply."""
     from adapop.probes.measure import recall_by_fact
 
     pairs = list(dict.fromkeys((fact, text) for fact, questions in members for text in questions))
-    # an id of its own for each pair, since recall is returned by id
+    # Each pair has its own id, because recall is returned by id.
     numbered = [replace(fact, id=str(i), question=text) for i, (fact, text) in enumerate(pairs)]
     values = recall_by_fact(model, numbered, limit, Progress())
     return {(fact.id, text): values[str(i)] for i, (fact, text) in enumerate(pairs)}

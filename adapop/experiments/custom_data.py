@@ -15,15 +15,15 @@ from adapop.facts.fact import FactSet
 from adapop.paths import SHIPPED, found_from_anywhere
 from adapop.report.record import name_of
 
-# experiments that need nothing of the sandbox
+# Experiments that do not need the sandbox.
 OWN = ("main", "rates", "forgetting", "ablation", "coefficients", "scores", "epochs", "alpha")
-DECADE = (-0.5, -0.25, 0.0, 0.25, 0.5)  # powers of ten around a rate that was given
-DECIDED = ("arguments", "seed", "frames", "measure")  # by an experiment itself
+DECADE = (-0.5, -0.25, 0.0, 0.25, 0.5)  # powers of ten around a given rate
+DECIDED = ("arguments", "seed", "frames", "measure")  # settings that the experiment itself decides
 
 
 def rates_for(model: str, changes: Mapping[str, Any]) -> tuple[float, ...]:
-    """The learning rates of a sweep: a decade around one that was given, else the sandbox's on a
-    shipped model and the paper's on any other."""
+    """The learning rates of a sweep: a decade around a given rate, or else the sandbox's for a
+    shipped model and the paper's for any other."""
     if rate := changes.get("learning_rate"):
         return tuple(rate if power == 0 else float(f"{rate * 10**power:.3g}") for power in DECADE)
     return RATES if model in SHIPPED else PAPER_RATES
@@ -31,12 +31,8 @@ def rates_for(model: str, changes: Mapping[str, Any]) -> tuple[float, ...]:
 
 def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any]) -> Place:
     """The experiment's `Place` for these facts and this model, with its own files. changes:
-    settings of every run, unless an arm sets them.
-
-    Raises:
-        ConfigError: the experiment needs the sandbox, a setting is decided by it, or no fact has a
-        rewording.
-    """
+    settings of every run, which arms override. Raises ConfigError: the experiment needs the
+    sandbox, a setting is decided by it, or no fact has a rewording."""
     if place.name not in OWN:
         message = f"bench {place.name} is about the sandbox alone."
         raise ConfigError(message, f"With --facts or --model: {', '.join(OWN)}.")
@@ -55,7 +51,7 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         here = {item.key: replace(item, ground=ground).key for item in planner(seeds, quick, {})}
-        # by the keys that the planner looks for
+        # Rows by the keys that the planner uses.
         own_rows = {key: known[own] for key, own in here.items() if own in known}
         return [replace(item, ground=ground) for item in planner(seeds, quick, own_rows)]
 

@@ -16,7 +16,7 @@ DIGITS = 6
 
 
 def distance_cells(distance: Distance | None) -> dict[str, float | None]:
-    """A run's distance by column of `results.ORACLE`; empty where there is none."""
+    """Column of `results.ORACLE` -> value; empty without a distance."""
     if distance is None:
         return {}
     cells = {}
@@ -30,8 +30,8 @@ def distance_cells(distance: Distance | None) -> dict[str, float | None]:
 
 
 def epoch_cells(facts: Sequence[Fact], epochs: Sequence[Sequence[str]]) -> dict[str, list[float]]:
-    """Shares of each state after each epoch, by column of `results.ORACLE_EPOCHS`; empty without an
-    oracle. epochs: the states of the facts after each, see `probes.oracle.states`."""
+    """Column of `results.ORACLE_EPOCHS` -> the share of facts in that state after each epoch; empty
+    without an oracle. epochs: the facts' states after each, see `probes.oracle.states`."""
     cells = {}
     for tier in ("all", *TIERS):
         places = [place for place, fact in enumerate(facts) if tier in ("all", fact.tier)]
@@ -43,14 +43,14 @@ def epoch_cells(facts: Sequence[Fact], epochs: Sequence[Sequence[str]]) -> dict[
 
 
 def nearest(row: Row) -> tuple[int, float] | None:
-    """The epoch after which most facts are as if never learnt, the first of equals, and their
-    share; None where no epoch was measured."""
+    """The epoch after which most facts are as if never learnt (the first of equals), and their
+    share; None if no epoch was measured."""
     shares = row["oracle_epochs_as_never_all"]
     return (shares.index(max(shares)), max(shares)) if shares else None
 
 
 def oracle_table(arms: Rows) -> Table | None:
-    """Distance of each arm to the oracle, nearest first; None where no row has it."""
+    """Distance of each arm to the oracle, nearest first; None if no row has a distance."""
     values: dict[str, Value] = {
         "as if never learnt": NEAR,
         "at its nearest": lambda row: (nearest(row) or (None, None))[1],

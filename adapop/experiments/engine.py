@@ -1,7 +1,7 @@
-"""Applies a function to many items in several processes. A process that dies loses only its item.
+"""Applies a function to many items in several processes. If a process dies, only its item is lost.
 
-Each worker is one long-lived spawned process, so torch is imported once a worker and not once an
-item. The parent owns the order and the results; it imports nothing heavy.
+Each worker is a spawned process that lives long, so torch is imported once per worker, not once per
+item. The parent owns the order and the results and imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NOT_SENT = [".git", ".venv*", "tests", "*.html"]
 
 @dataclass(frozen=True)
 class Finished:
-    """An item with its result, or with the reason in `error`."""
+    """An item with its result, or with the reason of its failure in `error`."""
 
     item: Any
     result: Any = None
@@ -39,9 +39,8 @@ def finished(
     """Yields the result of `function` for every item, in order of completion. Closing the iterator
     ends the workers.
 
-    function: pickled by its name. An item whose worker was killed is done again, at most three
-    times in all; where the function raises, the exception is the item's error.
-    """
+    function: pickled by its name. An item whose worker was killed is tried again, at most three
+    times in all. An exception of the function becomes the item's error."""
     waiting = deque((item, 1) for item in items)
     with tempfile.TemporaryDirectory(prefix="adapop-bench-", ignore_cleanup_errors=True) as folder:
         workers = [_Worker(function, folder) for _ in range(min(processes, len(waiting)))]
@@ -58,7 +57,7 @@ def finished(
 
 
 def _answered(worker: _Worker, waiting: deque) -> Iterator[Finished]:
-    """The finished item of a worker, if there is one; sends it the next item first."""
+    """The finished item of a worker, if any; the worker is sent its next item first."""
     (item, attempt), worker.item = worker.item, None
     try:
         done = Finished(item, *worker.connection.recv())
@@ -89,11 +88,11 @@ class _Worker:
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, *self._arguments), daemon=True)
         self.process.start()
-        theirs.close()  # so that our end reads its end when the process dies
+        theirs.close()  # closed, so that our end of the pipe ends when the process dies
 
     def begin(self, item: tuple[Any, int]) -> None:
         self.item = item
-        with suppress(BrokenPipeError):  # it died while it waited; reading from it says so
+        with suppress(BrokenPipeError):  # a worker that died while idle is noticed when it is read
             self.connection.send(item[0])
 
     def end(self) -> None:
@@ -102,9 +101,9 @@ class _Worker:
 
 
 def _serve(connection: Connection, function: Callable[[Any], Any], folder: str) -> None:
-    """Runs in the worker: computes items until the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    # torch is not yet imported; the cores are for the other workers
+    """Runs in the worker: computes items until the parent has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    # Set before torch is imported: the other cores are for the other workers.
     os.environ["OMP_NUM_THREADS"] = "1"
     tempfile.tempdir = folder
     while True:
@@ -114,7 +113,7 @@ def _serve(connection: Connection, function: Callable[[Any], Any], folder: str) 
             return
         try:
             reply = (function(item), "")
-        except Exception as error:  # noqa: BLE001  the others go on; the parent names this one
+        except Exception as error:  # noqa: BLE001  the others go on; the parent reports this one
             reply = (None, f"{type(error).__name__}: {error}")
         try:
             connection.send(reply)
@@ -125,14 +124,10 @@ def _serve(connection: Connection, function: Callable[[Any], Any], folder: str) 
 def finished_on_ray(
     items: Sequence[Any], function: Callable[[Any], Any], processes: int
 ) -> Iterator[Finished]:
-    """As `engine.finished`, on the cluster that $RAY_ADDRESS names, else on one of `processes`
-    workers started here.
+    """As `finished`, on the cluster that $RAY_ADDRESS names, or else on `processes` workers here.
 
-    The package travels with the work; the nodes need its requirements installed.
-
-    Raises:
-        ConfigError: Ray is not installed.
-    """
+    The package travels with the work; the nodes need its requirements installed. Raises
+    ConfigError: Ray is not installed."""
     if not items:
         return
     try:
@@ -163,7 +158,7 @@ def finished_on_ray(
 
 
 def _package() -> dict[str, Any]:
-    """The path that Ray uploads: the checkout, or only the package where pip installed it."""
+    """The path that Ray uploads: the checkout, or the package alone if pip installed it."""
     if ASSETS.parent == ROOT:
         return {"working_dir": str(ROOT)}
     return {"py_modules": [str(ROOT / "adapop")]}

@@ -1,8 +1,8 @@
 """Splits into a validation half, which may choose settings, and a reported test half. No torch.
 
-Holdout facts and utility questions are dealt out by fact; rewordings by wording, so that what was
-chosen on some phrasings is reported on others. Both are fixed: they depend on the facts alone.
-Retained facts are trained on, and facts to forget are the same ones in both halves.
+Holdout facts and utility questions are split by fact, rewordings by position, so that settings
+chosen on some phrasings are reported on others. The splits depend on the facts alone. Retained
+facts and facts to forget are the same in both halves, as they are trained on.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ HALVES = (VALIDATION, TEST)
 def facts_of(facts: Sequence[Fact], half: str) -> tuple[Fact, ...]:
     """The facts of one half, in their order.
 
-    Within each level (facts of one score) the halves take turns over the relations; a level of odd
-    size favours the half that is behind. So they have equally many of each level and nearly of each
-    relation, and their sizes differ by one at most.
-    """
+    Within each level (facts of one score) the halves take turns, ordered by relation; if its size
+    is odd, the smaller half gets one more. So both halves have nearly as many facts of each level
+    and relation, and their sizes differ by at most one."""
 
     def order(fact: Fact) -> tuple[bool, float, str, str]:
-        # by a hash last: a fixed pseudo-random order, independent of file order and alphabet
+        # Sorted by a hash last: a fixed pseudo-random order, independent of file order and
+        # alphabet.
         drawn = hashlib.sha256(fact.id.encode()).hexdigest()
         return fact.score is None, fact.score or 0.0, fact.relation, drawn
 
@@ -35,12 +35,13 @@ def facts_of(facts: Sequence[Fact], half: str) -> tuple[Fact, ...]:
 
 
 def wordings_of(fact: Fact, half: str) -> tuple[str, ...]:
-    """Rewordings of one half: odd ones for validation, even ones for test, a single one in both."""
+    """Rewordings of one half: first, third, ... for validation, others for test, a single in
+    both."""
     return fact.paraphrases[HALVES.index(half) :: 2] or fact.paraphrases
 
 
 def questions_of(facts: FactSet, half: str) -> dict[str, list[tuple[Fact, tuple[str, ...]]]]:
-    """The questions of one half, by column without its tier: facts with their questions."""
+    """Column without its tier -> facts with their questions in this half."""
     holdout = facts_of(facts.holdout, half)
     return {
         f"forget_{REWORDED}": _reworded(facts.forget, half),
@@ -57,8 +58,8 @@ def _reworded(facts: Sequence[Fact], half: str) -> list[tuple[Fact, tuple[str, .
 def by_tier(
     members: Sequence[tuple[Fact, Sequence[str]]], recall: Mapping[tuple[str, str], float]
 ) -> dict[str, float]:
-    """Mean over the facts of each tier, and of "all", of the mean over a fact's questions. recall:
-    values by fact id and question."""
+    """Tier or "all" -> the mean over its facts, each a mean over its questions. recall: by fact id
+    and question."""
     values: dict[str, list[float]] = {tier: [] for tier in ("all", *TIERS)}
     for fact, questions in members:
         mean = fmean(recall[fact.id, question] for question in questions)

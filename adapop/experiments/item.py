@@ -17,14 +17,13 @@ from adapop.popularity.calibration import auto_anchors
 
 QUICK = {"epochs": 2, "batch": 4, "micro_batch": 4}
 ANCHORS = ("paper", "quantiles")
-# Scores that a fact may be given instead of its own; "shuffled" and "inverted" are presets of the
-# run itself.
+# Scores that replace a fact's own. "shuffled" and "inverted" are not among them: they are presets.
 SCORES = (
     "given", "noisy", "swapped", "tiers-50", "tiers-100", "corpus-subject", "corpus-subject+object",
     "confidence",
 )  # fmt: skip
 
-# Settings newer than the recorded rows, with the value at which a key leaves them out.
+# Settings newer than the recorded rows. A key leaves a setting out if it has this value.
 SINCE = {
     "four_bit": False, "frames": 0, "last_step": "even", "retain_loss": "own", "alpha_max": None,
     "dual_rows": 0, "measure": "every-epoch", "measure_per_tier": 0, "asking": "chat",
@@ -38,9 +37,8 @@ class World:
     """A sandbox to build and use in place of the shipped one.
 
     hidden: width of the model, a multiple of 4; the feed-forward layers are three times as wide.
-    exposures: how often pretraining shows a fact per point of score. spread: power of the range of
-    exposures: 1 as shipped, 0 shows every fact alike.
-    """
+    exposures: how often pretraining shows a fact per point of score. spread: exponent of the range
+    of exposures; 1 as shipped, 0 shows all facts equally often."""
 
     name: str
     hidden: int = 128
@@ -50,12 +48,11 @@ class World:
 
 @dataclass(frozen=True)
 class Arm:
-    """One row of a comparison: everything that decides a run but its seed.
+    """One row of a comparison: everything that decides a run except its seed.
 
     changes: settings of `RunConfig` on top of method and preset. scores: one of `SCORES`. anchors:
     of the beta map, the paper's or the 5 % and 95 % quantiles of the scores. world: None for the
-    shipped sandbox.
-    """
+    shipped sandbox."""
 
     title: str
     method: str
@@ -68,8 +65,8 @@ class Arm:
 
 @dataclass(frozen=True)
 class Ground:
-    """Facts, model and settings that replace the sandbox. changes: settings of every run, unless an
-    arm or its preset sets them."""
+    """Facts, model and settings that replace the sandbox. changes: settings of every run, which an
+    arm or its preset overrides."""
 
     facts: FactSet
     model: str
@@ -83,11 +80,10 @@ class Ground:
 
 @dataclass(frozen=True)
 class Item:
-    """One run: an arm with a seed. quick: two epochs on an eighth of the facts, to see that it
-    works. ground: None for the sandbox. recovery: whether its model is also attacked, taught again,
-    rounded and sampled; see `recovery_checks`. half: of a real model, the half of the facts that is
-    asked, one of `halves.HALVES`; see `shares`. metrics: whether its model is read by every metric,
-    and nothing else; see `knowledge`."""
+    """One run: an arm with a seed. quick: two epochs on an eighth of the facts, as a test. ground:
+    None for the sandbox. recovery: whether to run `recovery_checks` on the model. half: for a real
+    model, the half of the facts that is asked, one of `halves.HALVES`; see `shares`. metrics:
+    whether to measure only the metrics of `knowledge`."""
 
     arm: Arm
     seed: int
@@ -99,11 +95,8 @@ class Item:
 
     @property
     def config(self) -> RunConfig:
-        """The run's configuration, before `anchors` and `world` are settled.
-
-        Raises:
-            ConfigError: the arm asks for what does not exist.
-        """
+        """The run's configuration, before `anchors` and `world` are applied. Raises ConfigError:
+        the arm names something unknown."""
         ground, of_preset = self.ground, PRESETS.get(self.arm.preset, {})
         changes: dict[str, Any] = {}
         if ground:
@@ -122,7 +115,7 @@ class Item:
         """A hash of all settings; equal across experiments and versions of the code."""
         arm = self.arm
         settings = json.loads(self.config.to_json())
-        # None means the benchmark's system prompt, and these facts have none
+        # None means the benchmark's system prompt; these facts have none.
         settings["system"] = settings["system"] or ""
         for name, value in SINCE.items():
             if settings[name] == value:
@@ -151,6 +144,6 @@ class Item:
 
 
 def over_seeds(arms: Iterable[Arm], seeds: Sequence[int], quick: bool) -> list[Item]:
-    """Every arm with every seed, seed by seed: stopped, an experiment has as many of each arm."""
+    """Every arm with every seed, seed by seed: if stopped early, arms have equally many runs."""
     chosen = list(arms)
     return [Item(arm, seed, quick) for seed in seeds for arm in chosen]

@@ -1,4 +1,4 @@
-"""What a model knows of each fact to forget by every metric: as it is, taught others, rounded."""
+"""What a model knows of each fact to forget, by every metric: as it is, relearnt, rounded."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ from adapop.runs.run import Run
 
 DIGITS = 3
 ByTier = dict[str, list[float]]
-Known = dict[str, dict[str, ByTier]]  # by state, one of `metrics.STATES`, and metric
-# original models by name and facts: a worker measures each once
+Known = dict[str, dict[str, ByTier]]  # state (one of `metrics.STATES`) -> metric -> tier
+# Original models by name and facts: a worker measures each only once.
 _BEFORE: dict[tuple[str, str], dict[str, ByTier]] = {}
 
 
 def known(model: AdaptedModel, run: Run, reference: bool) -> Known:
-    """State -> metric -> tier -> a value of each fact, see `metrics.METRICS`; the mean of them
-    alone where the model is not a reference, and in states but "before" and "after".
+    """State -> metric -> tier -> a value per fact, see `metrics.METRICS`. Only their mean if the
+    model is no reference, and in states other than "before" and "after".
 
-    Facts that relearning teaches, and those that share a question or answer with one, are left out
-    of every state.
-    """
+    Facts that relearning trains on, and those that share a question or answer with one, are left
+    out."""
     facts, limit = run.facts, run.reply_tokens
     taught, others = split(facts.forget, min(COUNT, len(facts.forget) // 4), seed=0)
     place = (run.config.model, facts.sha256)
@@ -76,7 +75,7 @@ def _means(values: Mapping[str, ByTier]) -> dict[str, ByTier]:
 
 
 def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: int):
-    """Pairs of a metric and its values, one of each of the other facts to forget, in [0, 1]."""
+    """(metric, a value in [0, 1] of each of `others`) pairs. others: facts not taught again."""
     model.network.eval()
     questions = [(fact, (fact.question, *fact.paraphrases)) for fact in others]
     recall, near = recalls(model, questions, limit), second_guesses(model, others)["top2"]
@@ -102,13 +101,13 @@ def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: 
         yield name, auc(own[name], held_out[name])
     ranks = lens(model, others, Progress()).facts
     yield "logit-lens depth", [fmean(rank == 1 for rank in fact.unlearned) for fact in ranks]
-    # patched into the shipped model, which read the facts and has the shape of its oracle
+    # Patched into the shipped model, which read the facts and has the oracle's shape.
     yield "patching depth", still_read(load_oracle(SHIPPED["sandbox"]), model, others)
 
 
 @torch.no_grad()
 def _memorised(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[float]]:
-    """The metrics of `memorised` of each fact, asked as trained."""
+    """The metrics of `memorised` for each fact, asked as trained."""
 
     def of(pairs: Sequence[tuple]) -> dict[str, list[float]]:
         batch = model.batch([row for row, _ in pairs])

@@ -1,12 +1,12 @@
-"""`bench metrics`: which metric of forgetting can be trusted, for rare and popular facts apart. No
-torch.
+"""`bench metrics`: which metric of forgetting can be trusted, separately for rare and popular
+facts. No torch.
 
 A metric is faithful if it tells models that know the facts from models that never read them, and
-robust if what it says of an unlearned model still holds once that has been taught other facts, or
-its weights were rounded: else it took for forgotten what was there. After the meta-evaluation of
-open-unlearning (Dorna et al. 2025, arXiv 2506.12618), which has one number for all facts; and in
-place of its ratios of differences, which have no bound, with differences as shares of what lies
-between both kinds of model.
+robust if its value on an unlearned model holds after the model was trained on other facts, or its
+weights were rounded: otherwise it called forgotten what was still there. After the meta-evaluation
+of open-unlearning (Dorna et al. 2025, arXiv 2506.12618), which has one number for all facts. Its
+ratios of differences have no bound; here differences are shares of the distance between the two
+kinds of model.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,12 +25,13 @@ from adapop.report.table import Table
 
 BEFORE, AFTER, RELEARNED, ROUNDED = STATES = ("before", "after", "relearned", "rounded")
 RARE, POPULAR = ENDS = TIERS[0], TIERS[-1]
-FAITHFUL = 0.9  # least AUC in every tier of what the figure shows further
-LEAST = 0.01  # between both kinds of model: a metric that sees less cannot measure what is left
-# As values of a fact in [0, 1], higher where it is known: recall and the share that is first or
-# second guess; probability, a geometric mean over tokens; TOFU's truth ratio, 1 minus
-# `closer_to_1`; `memorised`; attacks, as the share of held-out facts that look less trained on; and
-# the share of layers from which the answer can be read, by the lens and by patching (`still_read`).
+FAITHFUL = 0.9  # least AUC in every tier; of less faithful metrics the figure shows nothing else
+LEAST = 0.01  # between both kinds of model; a metric with less cannot show what is left
+# Values of a fact in [0, 1], higher if it is known: recall; the share of rewordings whose right
+# answer is first or second guess; probability, a geometric mean over tokens; 1 minus TOFU's truth
+# ratio (`closer_to_1`); metrics of `memorised`; attacks, as the share of held-out facts that look
+# less trained on; and the share of layers from which the lens or patching (`still_read`) reads the
+# answer.
 METRICS = (
     "recall, reworded", "recall, as trained", "top 2, reworded", "probability, reworded",
     "probability", "truth ratio", "exact memorisation", "extraction strength", "mia_loss",
@@ -39,7 +40,7 @@ METRICS = (
 
 
 def values_of(row: Row, state: str, metric: str, tier: str) -> list[float]:
-    """What a metric makes of the facts of a tier, one value each or their mean alone."""
+    """A metric's values for the facts of a tier: one per fact, or their mean alone."""
     return row["metrics"][state][metric][tier]
 
 
@@ -49,20 +50,20 @@ def mean_of(row: Row, state: str, metric: str, tier: str) -> float:
 
 
 def apart(knows: Sequence[float], never: Sequence[float]) -> float:
-    """The share of pairs in which the value of what knows is the higher, ties half, [0, 1]."""
+    """The share of pairs in which the value of `knows` is higher (ties count half), [0, 1]."""
     return fmean(auc([-value for value in knows], [-value for value in never]))
 
 
 def told_apart(arms: Rows, metric: str, tier: str) -> list[float]:
-    """How well a metric tells facts of models that know them from facts of models that never read
-    them: see `apart`, one for each pair of models, the untrained among them."""
+    """How well a metric separates models that know the facts from models that never read them:
+    `apart` for each pair of models, untrained ones included."""
     knows, never = (_models(arms, arm, metric, tier) for arm in (KNOWS.title, NEVER_READ.title))
     return [apart(one, other) for one, other in product(knows, never)]
 
 
 def left(arms: Rows, row: Row, state: str, metric: str, tier: str) -> float | None:
-    """What a metric says is left of a tier: 0 as in the oracle, 1 as in the original. None where it
-    hardly sees a difference between these, or a tier has no facts."""
+    """How much of a tier is left by a metric: 0 as in the oracle, 1 as in the original. None if the
+    metric hardly separates these two, or the tier has no facts."""
     never, knows = (
         mean_of(next(_rows(arms, (arm.title,))), BEFORE, metric, tier)
         for arm in (NEVER_READ, KNOWS)
@@ -73,8 +74,8 @@ def left(arms: Rows, row: Row, state: str, metric: str, tier: str) -> float | No
 
 
 def changes(arms: Rows, state: str, metric: str, tier: str, never: bool = False) -> Summary | None:
-    """By how much what is left changes from after a run to `state`, over the unlearned models; or
-    over those that never read the facts, the control."""
+    """How much `left` changes from the end of a run to `state`, over the unlearned models. never:
+    over the models that never read the facts instead, as a control."""
     differences = []
     for row in _rows(arms, (NEVER_READ.title,) if never else _unlearned(arms)):
         after, then = (left(arms, row, one, metric, tier) for one in (AFTER, state))
@@ -83,7 +84,7 @@ def changes(arms: Rows, state: str, metric: str, tier: str, never: bool = False)
 
 
 def faithfulness_table(arms: Rows) -> Table | None:
-    """How well each metric tells who knows from who never read, by tier; None without such rows."""
+    """Each metric's faithfulness by tier; None without rows of both kinds of model."""
     if not _complete(arms):
         return None
     rows = []
@@ -110,7 +111,7 @@ def faithfulness_table(arms: Rows) -> Table | None:
 
 
 def robustness_table(arms: Rows) -> Table | None:
-    """What each metric says is left, and how that changes, by tier; None without such rows."""
+    """How much is left by each metric, and how that changes, by tier; None without such rows."""
     if not _complete(arms):
         return None
     rows = []
@@ -133,7 +134,7 @@ def robustness_table(arms: Rows) -> Table | None:
 
 
 def method_table(arms: Rows) -> Table | None:
-    """What each metric says is left of each unlearned model; None without such rows."""
+    """How much is left in each unlearned model, by metric; None without such rows."""
     if not _complete(arms):
         return None
     shown = [metric for metric in METRICS if all(_left(arms, metric, tier) for tier in ENDS)]
@@ -149,9 +150,9 @@ def method_table(arms: Rows) -> Table | None:
 
 
 def marks(arms: Rows) -> Figure:
-    """Faithfulness and, of faithful metrics, robustness, a row per metric, rare and popular facts
-    apart. Bars: of an AUC from the least to the most of all pairs of models, else 95 % intervals
-    over runs."""
+    """Faithfulness and, for faithful metrics, robustness: a row per metric, a mark each for rare
+    and popular facts. Bars: for an AUC the range over all pairs of models, else 95 % intervals over
+    runs."""
     panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
     tiers = ENDS if _complete(arms) else ()
     aucs_of = {tier: {name: told_apart(arms, name, tier) for name in METRICS} for tier in tiers}

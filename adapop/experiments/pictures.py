@@ -95,7 +95,7 @@ def rates_by_tier(arms: Rows) -> Figure:
 
 
 def arms_over_rates(arms: Rows) -> Figure:
-    """The same of each arm, with what is kept."""
+    """Recall of each arm over learning rates, with what is kept."""
     values = {name: OUTCOMES[name] for name in (*TIERS, "retain", "holdout")}
     return _over_rates(arms, values, "recall, forgotten ones in other words")
 
@@ -109,7 +109,7 @@ def _over_rates(arms: Rows, values: Mapping[str, Value], y_title: str) -> Figure
                 line.append((rows[0]["rate"], share(recall)))
     for lines in panels.values():
         for line in lines.values():
-            line.sort(key=itemgetter(0))  # the usual rate comes first in the plan
+            line.sort(key=itemgetter(0))  # sorted, because the plan lists the usual rate first
     return panels_of.line_panels(panels, "learning rate", y_title, log_x=True)
 
 
@@ -125,7 +125,7 @@ def levels(arms: Rows) -> Figure:
 
 
 def epochs(arms: Rows) -> Figure:
-    """Recall by tier after each epoch, and of the retained facts as trained, if recorded."""
+    """Recall by tier after each epoch and, if recorded, of the retained facts as trained."""
     lines = {**{tier: f"epochs_reworded_{tier}" for tier in TIERS}, "retained": RETAINED}
     panels = {}
     for title, rows in arms.items():

@@ -1,4 +1,4 @@
-"""The runs of each experiment. A run that one experiment did is reused by the others."""
+"""The runs of each experiment. Experiments reuse each other's runs."""
 
 import hashlib
 import json
@@ -31,17 +31,17 @@ CONTROLS = {
 PAPER = Arm(ADAPOP, "adapop")
 METHOD_ARMS = tuple(Arm(METHODS[method].title, method) for method in METHODS)
 CONTROL_ARMS = {name: Arm(f"{ADAPOP}, {what}", "adapop", name) for name, what in CONTROLS.items()}
-# AdaPop itself, and those whose α does not weigh the retain loss
+# AdaPop itself, and methods whose α does not weigh the retain loss.
 NOT_MATCHED = ("adapop", "rmu", "adaptive-rmu")
-STEPS = (-0.2, 0.0, 0.2)  # of a, b and the anchors
+STEPS = (-0.2, 0.0, 0.2)  # relative changes of a, b and the anchors
 BASELINE = Arm(METHODS["wga"].title, "wga")
-# Models that know the facts and models that never read them, lightly trained on the facts to retain
-# alone: the forget loss weighs a millionth.
+# Models that know the facts and models that never read them, lightly trained on the retain facts
+# alone: α0 leaves the forget loss a millionth of the weight.
 ORACLE_WORLD = World(ORACLE)
 _LIGHTLY = {"alpha0": 1e6, "epochs": 3, "measure": "off"}
 KNOWS = Arm("Knows the facts", "gd", changes=_LIGHTLY)
 NEVER_READ = replace(KNOWS, title="Never read them", world=ORACLE_WORLD)
-# methods whose models are read by every metric
+# Methods whose models are measured by every metric.
 READ = ("adapop", "wga", "npo", "satimp", "altpo", "tpo", "redirect")
 
 WORLDS = (
@@ -50,20 +50,20 @@ WORLDS = (
     World("half-spread", spread=0.5),
     World("no-spread", spread=0.0),
 )
-# the worlds that `bench tuned` takes means over, and the file of each
+# The worlds that `bench tuned` averages over, and the file of each.
 TUNED_FILES = {"sandbox": "tuned", "half-spread": "tuned-half-spread", "people": "tuned-people"}
 QUICK_WORLDS = (
     World("quick-narrow", hidden=16, exposures=0.005),
     World("quick-no-spread", hidden=16, exposures=0.005, spread=0.0),
 )
 
-RowsByKey = Mapping[str, Row]  # what is recorded already, by key
-# makes items of (seeds, quick, recorded rows)
+RowsByKey = Mapping[str, Row]  # recorded rows by key
+# Called with (seeds, quick, recorded rows).
 Planner = Callable[[Sequence[int], bool, RowsByKey], list[Item]]
 
 
 def planned(*arms: Arm, over: Sequence[Arm] = (), rates: Sequence[float] = ()) -> Planner:
-    """A planner of these arms, and unless quick of those to go `over` the rates, on every seed."""
+    """A planner of these arms and, unless quick, of arms `over` at each rate, on every seed."""
     more = [at_rate(arm, rate) for arm in over for rate in rates]
     return lambda seeds, quick, known: over_seeds((*arms, *(() if quick else more)), seeds, quick)
 
@@ -80,7 +80,7 @@ def swept(arms: Sequence[Arm], rates: Sequence[float] = RATES) -> Planner:
 
 
 def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-    """AdaPop with a, b, and each number of the two anchors moved by a fifth; WGA and NPO."""
+    """AdaPop with a, b, and each number of the two anchors changed by a fifth; WGA and NPO."""
     base = BetaMap()
     arms = [PAPER]
     for a in STEPS:
@@ -100,10 +100,10 @@ def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[It
     return over_seeds([*arms, BASELINE, Arm(METHODS["npo"].title, "npo")], seeds, quick)
 
 
-# every method by its paper's settings, AdaPop's controls after it
+# Every method with the paper's settings, then AdaPop's controls.
 main_comparison = planned(PAPER, *CONTROL_ARMS.values(), *METHOD_ARMS[1:])
 OTHER_RATES = tuple(rate for rate in RATES if rate != SANDBOX_RATES["adapop"])
-# α dual or fixed, β by score or 0.1 for all (the paper's constant), as in its figure at each rate
+# α dual or fixed, β by score or 0.1 for all facts (the paper's constant), at each rate.
 LOW, FIXED, PURE = CONTROL_ARMS["beta-0.1"], {"controller": "fixed"}, {"tier_pure": True}
 FIXED_LOW = replace(LOW, title="AdaPop, α fixed, β = 0.1", changes=FIXED)
 PARTS = (PAPER, CONTROL_ARMS["alpha-fixed"], LOW, FIXED_LOW)
@@ -122,8 +122,8 @@ wrong_scores = planned(
     CONTROL_ARMS["shuffled"],
     CONTROL_ARMS["inverted"],
 )
-# the signals that need no network: exposures, lines of the corpus, and how sure the model is of an
-# answer before unlearning, all at each rate
+# Signals that need no network, at each rate: exposures, lines of the corpus, and how sure the model
+# is of an answer before unlearning.
 OWN_ANCHORS = replace(PAPER, title="AdaPop, own anchors", anchors="quantiles")
 SIGNALS = (
     PAPER,
@@ -133,11 +133,11 @@ SIGNALS = (
     CONTROL_ARMS["beta-mean"],
 )
 proxies = planned(*SIGNALS, OWN_ANCHORS, over=SIGNALS, rates=OTHER_RATES)
-# AdaPop, AdaPop with wrong scores and the paper's four baselines, as in the main comparison
+# AdaPop, AdaPop with wrong scores and the paper's four baselines, as in the main comparison.
 selected = planned(*METHOD_ARMS[:5], CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"])
 methods = planned(*METHOD_ARMS)
 
-# every method at every learning rate; on a model of one's own at other rates
+# Every method at every learning rate; a user's own model has other rates.
 SWEPT = ("rates", "forgetting")
 
 
@@ -154,7 +154,7 @@ def worlds(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
 
 
 def metrics(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-    """Models that know, models that never did, and unlearned ones, by every metric."""
+    """Models that know the facts, that never read them, and unlearned ones, by every metric."""
     off = {"measure": "off"}
     unlearned = [replace(arm, changes=off) for arm in METHOD_ARMS if arm.method in READ]
     items = over_seeds((KNOWS, NEVER_READ), seeds, quick) + over_seeds(unlearned, seeds, quick)
@@ -164,8 +164,7 @@ def metrics(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
 def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
     """The other methods with their own α, and with AdaPop's α of the last epoch on the same seed.
 
-    The second half is planned once AdaPop's runs are known.
-    """
+    Runs with AdaPop's α are planned once AdaPop's own are known."""
     held = []
     for arm in METHOD_ARMS:
         method = METHODS[arm.method]
@@ -175,7 +174,7 @@ def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[I
     for item in over_seeds((PAPER,), seeds, quick):
         row = known.get(item.key)
         if row and len(row["alpha"]) > 1 and not row["failed"]:
-            alpha = row["alpha"][-2]  # what is set after the last epoch trains nothing
+            alpha = row["alpha"][-2]  # the last value, set after the last epoch, trains nothing
             title, changes = "{}, α of AdaPop", {"alpha0": alpha}
             given = [replace(arm, title=title.format(arm.title), changes=changes) for arm in held]
             items += over_seeds(given, (item.seed,), quick)
@@ -183,8 +182,8 @@ def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[I
 
 
 def folder_of(world: World, models: Path) -> Path:
-    """Where a world's sandbox is kept: named by the world and a hash of its settings, as names may
-    be used again. The oracle ships."""
+    """The folder of a world's sandbox, named by the world and a hash of its settings, because a
+    name may be reused. The oracle ships with the app."""
     if world == ORACLE_WORLD:
         return SANDBOX_FOLDER / ORACLE
     made_of = hashlib.sha256(json.dumps(asdict(world), sort_keys=True).encode()).hexdigest()
@@ -195,8 +194,7 @@ def build(world: World, models: Path) -> str:
     """Pretrains the world's sandbox in its folder under `models`, unless it is there. Returns the
     name.
 
-    Minutes on one core. Interrupted, it goes on where it was.
-    """
+    Takes minutes on one core. After an interruption it continues where it stopped."""
     from adapop.sandbox.pretrain import PretrainConfig, Pretraining
 
     folder = folder_of(world, models)

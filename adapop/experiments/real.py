@@ -1,7 +1,7 @@
 """`bench real`: plans the runs on a real language model and chooses each arm's rate.
 
-Each arm's rate is chosen at one seed on a validation half of the facts, so that all forget about
-as much, and reported at other seeds on the other half.
+Each arm's rate is chosen at one seed on the validation half of the facts, so that all arms forget
+about as much. Results are reported at other seeds on the test half.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,16 @@ from adapop.paths import found_from_anywhere
 from adapop.report.record import name_of
 
 NAME = "real"
-CHOSEN_AT = 0  # the seed of the choice; reported are others
+CHOSEN_AT = 0  # the seed of the choice; other seeds are reported
 ASKINGS = ("text-examples", "chat")
 RATES = (5e-5, 1.5e-4, 5e-4)
-# at 2 SmolLM2 forgets alike whatever the scores, at 0.5 three quarters of what it should keep
+# With α₀ = 2 SmolLM2 forgets the same whatever the scores; with 0.5 it loses three quarters of what
+# it should keep.
 ALPHA0 = 1.0
 SETTINGS = {"batch": 16, "micro_batch": 16, "precision": "float32", "measure": "off"}
 CHOSEN = ("learning_rate", "alpha0", "asking", "measure", "seed", "frames", "arguments")
 _METHOD = {arm.method: arm for arm in METHOD_ARMS}
-UNWATCHED = {"retain_signal": "ema"}  # no controller: the whole retain set need not be scored
+UNWATCHED = {"retain_signal": "ema"}  # no controller, so the whole retain set need not be scored
 ARMS = {
     "adapop": PAPER,
     "shuffled": CONTROL_ARMS["shuffled"],
@@ -38,7 +39,7 @@ ARMS = {
     "as-given": replace(PAPER, title="AdaPop, answers as given", changes={"answers": "as-given"}),
     "sft": replace(PAPER, title="AdaPop, fine-tuned first", changes={"start": "sft"}),
 }
-# arms for chat alone: asked as text, answers are as given anyhow, and nothing is taught
+# Arms for chat alone. As text, answers are scored as given anyway and nothing is fine-tuned.
 IN_CHAT = ("as-given", "sft")
 
 
@@ -51,12 +52,9 @@ def placed(
     names: Sequence[str] = (),
 ) -> Place:
     """The experiment's `Place` for these facts and this model, with its own files. changes:
-    settings of every run. names: the arms to run, by default all that this way of asking has.
-
-    Raises:
-        ConfigError: an unknown way of asking or arm, a setting that is chosen here, or no fact to
-            forget has a rewording.
-    """
+    settings of every run. names: the arms to run, by default all of this way of asking. Raises
+    ConfigError: an unknown way of asking or arm, a setting that is chosen here, or no fact to
+    forget has a rewording."""
     if asking not in ASKINGS:
         raise ConfigError(f"--asking is {asking!r}.", f"Use {' or '.join(ASKINGS)}.")
     if unknown := sorted({*names} - ARMS.keys()):
@@ -87,8 +85,8 @@ def placed(
 def _search(
     arm: Arm, ground: Ground, quick: bool, known: RowsByKey
 ) -> tuple[list[Item], Arm | None]:
-    """The trials of an arm, rate by rate until one forgets enough, and the arm at the chosen rate;
-    None while a trial is missing, or where all failed."""
+    """The trials of an arm, rate by rate until one forgets enough, and the arm at the chosen rate.
+    The arm is None while a trial is missing, or if all failed."""
     items: list[Item] = []
     rows: list[Row] = []
     for rate in RATES[:1] if quick else RATES:

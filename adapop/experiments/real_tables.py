@@ -12,15 +12,15 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.real import AT, LEAST_BEFORE, share_of
 from adapop.report.table import Table, reading
 
-ATTACKS = "attacks"  # the form of all attacks together
+ATTACKS = "attacks"  # the form that stands for all attacks together
 FORMS = (DIRECT, REWORDED, *FORM_OF_WAY.values(), ATTACKS)
 OTHERS = ("retain", "holdout", "utility")
-HALF = 0.5  # of the facts to forget: arms are compared where about so much is left
+HALF = 0.5  # arms are compared where about this share of the facts to forget is left
 SHARES = reading("shares", least_before=LEAST_BEFORE)
 
 
 def share(group: str, form: str, tier: str = "all") -> Value:
-    """Reads recall after unlearning divided by recall before; None where too little was known."""
+    """Reads recall after unlearning as a share of recall before; None if too little was known."""
 
     def value(row: Row) -> float | None:
         return share_of(row["shares"] or {}, group, form, tier)
@@ -41,7 +41,7 @@ OUTCOMES: dict[str, Value] = {
 }
 
 
-LEFT, RETAINED = share("forget", DIRECT), share("retain", DIRECT)  # what the choice goes by
+LEFT, RETAINED = share("forget", DIRECT), share("retain", DIRECT)  # used to choose a rate
 
 
 def forgets_enough(row: Row) -> bool:
@@ -50,14 +50,14 @@ def forgets_enough(row: Row) -> bool:
 
 
 def chosen_row(rows: Sequence[Row]) -> Row | None:
-    """The chosen trial of an arm: the lowest rate that forgets enough, else the one that leaves
-    least; None where all failed."""
+    """The chosen trial of an arm: the one with the lowest rate that forgets enough, or else the one
+    that leaves least; None if all failed."""
     done = [row for row in rows if not row["failed"] and LEFT(row) is not None]
     return next(filter(forgets_enough, done), min(done, key=LEFT, default=None))
 
 
 def outcome_table(arms: Rows) -> Table:
-    """Shares left of each tier, and kept of the other groups, a row per arm."""
+    """Shares left in each tier and kept in the other groups, a row per arm."""
     return mean_table("What is left", _reported(arms), OUTCOMES, reading("real_outcome") + SHARES)
 
 
@@ -89,7 +89,7 @@ def choice_table(arms: Rows) -> Table:
 
 
 def trial_table(arms: Rows) -> Table:
-    """Every trial of the choice."""
+    """Every trial that the choices were made from."""
     values = {tier: share("forget", DIRECT, tier) for tier in TIERS}
     values |= {"forget": LEFT, "retain": RETAINED}
     rows = []

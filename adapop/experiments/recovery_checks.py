@@ -16,8 +16,8 @@ ROUNDED_TO = 4  # bits
 
 
 def recovery_checks(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
-    """How much of the forget set each recovery check brings back, by the columns
-    `results.RECOVERY_CHECKS`. limit: most tokens of a reply.
+    """Column of `results.RECOVERY_CHECKS` -> how much of the forget set the check brings back.
+    limit: of a reply, in tokens.
 
     - "attack KIND": recall above chance, at most 1. An attack that the original does not answer is
       left out: nothing could be lost in it.

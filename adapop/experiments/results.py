@@ -21,7 +21,7 @@ from adapop.runs.files import write_text
 
 TRACES = ("lam", "alpha", "drift", "retain_loss")
 METRICS = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
-# Final recall, by column: where it stands in the run's full measurement.
+# Column -> place of a final recall in the run's full measurement.
 RECALLS = {
     "_".join(place): place for place in product(FACT_GROUPS, (DIRECT, REWORDED), ("all", *TIERS))
 } | {"utility": ("utility", DIRECT, "all")}
@@ -29,32 +29,32 @@ NEIGHBOURS = {f"neighbours_{form}_all": ("neighbours", form, "all") for form in 
 INTERNALS = {
     "_".join(place): place for place in product(FACT_GROUPS, ("all", "rare", "popular"), METRICS)
 }
-# MiniLM cosine by column, where a run measures it.
+# MiniLM cosine by column, if a run measures it.
 COSINES = {f"{group}_cosine": (group, DIRECT, "all") for group in FACT_GROUPS}
 EPOCHS = tuple(f"epochs_{form}_{tier}" for form in (DIRECT, REWORDED) for tier in ("all", *TIERS))
-# Final recall on one half of the rewordings, holdout facts and utility questions; see `halves`.
+# Columns of final results on one half of rewordings, holdout facts, utility questions: `halves`.
 SPLIT = (
     *(f"forget_{what}_{tier}" for what in (REWORDED, "top2", "rank") for tier in ("all", *TIERS)),
     *("holdout_direct_all", "holdout_reworded_all", "utility"),
 )
 HALVED = tuple(f"{half}_{name}" for half in HALVES for name in SPLIT)
-# How the facts to forget come back by recovery checks. Only where an item asks for them.
+# Columns of the recovery checks; only for items that ask for them.
 ATTACKS = tuple(kind for kind in KINDS if kind not in (DIRECT, REWORDED))
 RECOVERY_CHECKS = (
     *(f"attack {kind}" for kind in ATTACKS),
     *"relearn_before relearn_after relearn_control rounded sampled sampled_control".split(),
 )
-# Against the oracle, where there is one: shares of the facts to forget, asked in other words, and
-# what it is far from.
+# Columns of the comparison with the oracle, if there is one: shares of the facts to forget, asked
+# in other words, in each state, and distances.
 ORACLE = (
     *(f"oracle_{name}_{tier}" for name in STATE_NAMES for tier in ("all", *TIERS)),
     *("oracle_kl_forget", "oracle_kl_retain", "oracle_kl_holdout", "forget_quality_log10"),
 )
-# The same shares after each epoch, the first before training.
+# Columns of the same shares after each epoch, the first before training.
 ORACLE_EPOCHS = tuple(
     f"oracle_epochs_{name}_{tier}" for name in STATE_NAMES for tier in ("all", *TIERS)
 )
-# Recall of the retained facts after each epoch, the first before training.
+# Column of the retained facts' recall after each epoch, the first before training.
 RETAINED = "epochs_retain_direct_all"
 LISTS = (*TRACES, *EPOCHS, *ORACLE_EPOCHS, RETAINED, "levels", "levels_direct", "levels_reworded")
 JSON_COLUMNS = dict.fromkeys(LISTS, list[float]) | {
@@ -62,8 +62,8 @@ JSON_COLUMNS = dict.fromkeys(LISTS, list[float]) | {
     "shares": dict[str, tuple[float, float, float]],
     "metrics": dict[str, dict[str, dict[str, list[float]]]],
 }
-ALWAYS = ("quick", "seed", "rate", "seconds", "peak_mb")  # which failed runs have too
-WHOLE = ("quick", "seed", "peak_mb")  # whole numbers; copied rows of older files say 0.0
+ALWAYS = ("quick", "seed", "rate", "seconds", "peak_mb")  # columns that failed runs have too
+WHOLE = ("quick", "seed", "peak_mb")  # whole numbers; rows copied from older files write 0.0
 TEXTS = "key arm method preset scores anchors world failed facts commit config".split()
 COLUMNS = (
     *"key arm method preset scores anchors world quick seed rate failed".split(),
@@ -76,7 +76,7 @@ COLUMNS = (
     *HALVED,
     *NEIGHBOURS,
     *RECOVERY_CHECKS,
-    "shares",  # of a real model, see `shares`
+    "shares",  # for a real model, see `shares`
     *COSINES,
     *ORACLE,
     *ORACLE_EPOCHS,
@@ -88,18 +88,14 @@ Row = dict[str, Any]
 
 
 class Results:
-    """The rows of one CSV file, by key; of the same key the last."""
+    """The rows of one CSV file by key; if a key occurs twice, the last row counts."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def rows(self) -> dict[str, Row]:
         """All complete rows by key; an incomplete last line is ignored. Columns that an older file
-        lacks are None.
-
-        Raises:
-            DataError: the file has other columns, or a line is damaged.
-        """
+        lacks are None. Raises DataError: the file has other columns, or a line is damaged."""
         if not self.path.exists():
             return {}
         head, *lines = self._lines()
@@ -122,7 +118,7 @@ class Results:
 
     @contextmanager
     def _line(self, number: int) -> Iterator[None]:
-        """Raises DataError with the number of a line, from 1, that does not read inside."""
+        """A context that turns an error of a line into a DataError with its number, from 1."""
         try:
             yield
         except (ValueError, csv.Error) as error:
@@ -139,12 +135,12 @@ class Results:
         with open(self.path, "a+b") as file:
             file.seek(0)
             whole = file.read().rpartition(b"\n")
-            file.truncate(len(whole[0] + whole[1]))  # a torn line goes before anything follows it
+            file.truncate(len(whole[0] + whole[1]))  # an incomplete last line is cut off first
             line = [_cell(row.get(name, "")) for name in COLUMNS]
             file.write(_as_csv([line] if whole[0] else [COLUMNS, line]).encode())
 
     def fill(self, key: str, cells: Mapping[str, Any]) -> None:
-        """Writes cells into the row of this key; all other text of the file stays as it is."""
+        """Writes cells into the row of this key; the rest of the file's text stays unchanged."""
         lines = [COLUMNS]
         for line in self._lines()[1:]:
             if line[0] == key:
@@ -162,7 +158,8 @@ def _as_csv(lines: Iterable[Sequence[object]]) -> str:
 
 
 def _readable(head: list[str]) -> bool:
-    """Whether these columns are today's, or an earlier version's, which lacks the last ones."""
+    """Whether these are the present columns, or those of an older file, which lacks the last
+    ones."""
     return len(head) > COLUMNS.index("versions") and head == [*COLUMNS[: len(head)]]
 
 
@@ -174,11 +171,8 @@ def _cell(value: object) -> object:
 
 
 def _row(line: list[str]) -> Row:
-    """A CSV line as typed values; None where nothing was measured.
-
-    Raises:
-        ValueError: it has too few cells or too many, or a cell of another kind than its column.
-    """
+    """A CSV line as typed values; None where nothing was measured. Raises ValueError: it has too
+    few cells or too many, or a cell of another kind than its column."""
     if not COLUMNS.index("versions") < len(line) <= len(COLUMNS):
         raise ValueError(f"it has {len(line)} cells")
     row: Row = {}

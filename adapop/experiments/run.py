@@ -1,4 +1,4 @@
-"""The experiments: question, runs, tables and figures of each. `run` makes the missing rows,
+"""The experiments, each with its question, runs, tables and figures. `run` makes the missing rows;
 `write` and `as_markdown` show them."""
 
 import os
@@ -27,8 +27,8 @@ Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
 
 @dataclass(frozen=True)
 class Experiment:
-    """title, question: for readers. plan: its runs; asked again until none is missing, as some runs
-    depend on results of others. tables, figures: made of its rows."""
+    """title, question: for readers. plan: its runs; called until none is missing, because some runs
+    depend on results of others. tables, figures: made from its rows."""
 
     title: str
     question: str
@@ -91,11 +91,12 @@ class Place:
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment of this name, or the custom one."""
+        """The experiment of this name, or the user's own."""
         return self.own or EXPERIMENTS[self.name]
 
     def file(self, ending: str) -> Path:
-        """A file: .csv the rows, .md the tables, -table.csv the first of them, .html figures."""
+        """Path of a file: .csv (rows), .md (tables), -table.csv (the first table), .html
+        (figures)."""
         return self.folder / f"{self.name}{'-quick' if self.quick else ''}{ending}"
 
     @property
@@ -104,13 +105,13 @@ class Place:
         return Results(self.file(".csv"))
 
     def items(self, known: plans.RowsByKey) -> list[Item]:
-        """The planned runs, each once."""
+        """The planned runs, each once. known: recorded rows."""
         planned = self.experiment.plan(self.seeds, self.quick, known)
         return list({item.key: item for item in planned}.values())
 
     def rows_by_arm(self) -> Rows:
-        """All available rows, other experiments' included, by arm in the order of the plan."""
-        known = _elsewhere(self) | self.results.rows()
+        """Arm -> its available rows, from other experiments too, in the order of the plan."""
+        known = _rows_of_others(self) | self.results.rows()
         arms: dict[str, list[Row]] = {}
         for item in self.experiment.plan(self.seeds, self.quick, known):
             if row := known.get(item.key):
@@ -119,13 +120,13 @@ class Place:
 
 
 def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:
-    """Runs what is missing and appends the rows. Returns, by title, why items could not be done.
+    """Makes the missing runs and appends their rows. Returns title -> why the item could not be
+    done.
 
-    Runs that another experiment of the folder has done are copied from its file. Rows that another
-    version of the code made are kept, since a key names settings alone; how many there are is told.
-    """
+    Rows of runs that another experiment of the folder made are copied. Rows made by another version
+    of the code are kept, because a key depends on settings alone; their number is reported."""
     known, version, errors = place.results.rows(), commit(), {}
-    elsewhere = _elsewhere(place)
+    elsewhere = _rows_of_others(place)
     while missing := [
         item for item in place.items(known) if item.key not in known and item.title not in errors
     ]:
@@ -163,10 +164,10 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
 
 
 def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str, str]:
-    """Runs again what was recorded without its distance to the oracle, the retained recall by epoch
-    or, with an embedder, cosines, and adds these to the rows; all else in them stays; sandboxes
-    built for an experiment have no oracle. Tells how far the recalls of the new run are from the
-    recorded ones. Returns, by title, why items failed."""
+    """Repeats runs that were recorded without distance to the oracle, retained recall by epoch or,
+    with an embedder, cosines, and fills these cells; other cells stay. Sandboxes built for an
+    experiment have no oracle. Reports how far the new recalls are from the recorded ones. Returns
+    title -> why the item failed."""
     known, errors, embedder = place.results.rows(), {}, "ADAPOP_EMBEDDER" in os.environ
     wanted = ("oracle_epochs_under_all", RETAINED, *["forget_cosine"] * embedder)
     missing = [
@@ -218,13 +219,13 @@ def _tables(place: Place, arms: Rows) -> list[Table]:
 
 def _markdown(place: Place, arms: Rows, made: Sequence[Table]) -> str:
     parts = [f"## {place.experiment.title}", place.experiment.question]
-    return "\n\n".join([*parts, *(table.as_markdown() for table in made), _made_of(arms)])
+    return "\n\n".join([*parts, *(table.as_markdown() for table in made), _provenance(arms)])
 
 
 def _built(
     items: Sequence[Item], models: Path, engine: Engine, report: Callable[[str], None]
 ) -> dict[str, str]:
-    """Pretrains missing sandboxes. Returns, by title, why an item's sandbox failed."""
+    """Pretrains missing sandboxes. Returns title of an item -> why its sandbox failed."""
     worlds = {item.arm.world.name: item.arm.world for item in items if item.arm.world}
     needed = [world for world in worlds.values() if not folder_of(world, models).exists()]
     errors = {}
@@ -239,15 +240,15 @@ def _built(
     return errors
 
 
-def _elsewhere(place: Place) -> dict[str, Row]:
+def _rows_of_others(place: Place) -> dict[str, Row]:
     """Rows of the folder's other experiments, by key."""
     names = {*EXPERIMENTS, *plans.TUNED_FILES.values()} - {place.name}
     others = [Place(name, place.folder, place.seeds, place.quick) for name in sorted(names)]
     return {key: row for other in others for key, row in other.results.rows().items()}
 
 
-def _made_of(arms: Rows) -> str:
-    """A sentence: how many runs, on which seeds, by which commits."""
+def _provenance(arms: Rows) -> str:
+    """A sentence on how many runs there are, on which seeds, by which commits."""
     rows = [row for runs in arms.values() for row in runs]
     if not rows:
         return "No runs yet."

@@ -1,4 +1,4 @@
-"""Runs on a real model, loaded once per process, and recall before and after."""
+"""Runs on a real model, which is loaded once per process, with recall before and after."""
 
 from __future__ import annotations
 
@@ -22,25 +22,22 @@ from adapop.runs.run import Run
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
-ATTACKED, OTHERWISE = 3, 6  # facts a tier
-HELD_OUT = 24  # facts a tier
+ATTACKED, OTHERWISE = 3, 6  # facts per tier
+HELD_OUT = 24  # facts per tier
 UTILITY = 48  # questions
 DECIDES = (
     "model", "seed", "precision", "system", "lora_rank", "lora_alpha", "lora_targets",
     "lora_layers",
 )  # fmt: skip
 DIGITS = 6
-Asked = dict[tuple[str, str], list[tuple[Fact, list[Prompt]]]]  # by group and form
+Asked = dict[tuple[str, str], list[tuple[Fact, list[Prompt]]]]  # by (group, form)
 Known = Mapping[str, Sequence[Fact]]  # by group
 _LOADED: dict[tuple, tuple[AdaptedModel, dict[str, Tensor]]] = {}
 
 
 def fresh_model(config: RunConfig) -> AdaptedModel:
-    """The configured model with a fresh adapter. The last model is reused with its adapter reset.
-
-    Raises:
-        ModelError: as `model.loading.adapted_model`.
-    """
+    """The configured model with a fresh adapter. The model loaded last is reused, with a reset
+    adapter. Raises ModelError: as `model.loading.adapted_model`."""
     from adapop.model.loading import adapted_model
 
     key = tuple(getattr(config, name) for name in DECIDES)
@@ -57,7 +54,7 @@ def fresh_model(config: RunConfig) -> AdaptedModel:
 
 def shares(model: AdaptedModel, run: Run, half: str) -> dict[str, list[float]]:
     """ "group/form/tier" -> [facts, recall before, recall after], over the half's facts that the
-    original answers as trained. Of the validation half the trained questions alone."""
+    original answers as trained. For the validation half only the trained questions are asked."""
     facts, tokens = run.facts, run.reply_tokens
     known = _known(model, facts, half, tokens)
     if half == VALIDATION:
@@ -72,7 +69,7 @@ def shares(model: AdaptedModel, run: Run, half: str) -> dict[str, list[float]]:
 
 
 def _known(model: AdaptedModel, facts: FactSet, half: str, tokens: int) -> dict[str, list[Fact]]:
-    """By group, the half's facts that the original answers; for reported runs held-out ones too."""
+    """Group -> the half's facts that the original answers; in reported runs also held-out facts."""
     members = {group: facts_of(getattr(facts, group), half) for group in ("forget", "retain")}
     if half != VALIDATION:
         members["holdout"] = evenly(facts.holdout, HELD_OUT)
@@ -93,7 +90,7 @@ def _directly(members: Known, form: str = DIRECT) -> Asked:
 
 
 def _in_full(known: Known) -> Asked:
-    """Questions as trained and reworded; for facts to forget the attacks, together and by kind."""
+    """Prompts as trained and reworded and, for facts to forget, attacks, together and by kind."""
     prompts = _directly(known)
     for group in ("forget", "holdout"):
         prompts[group, REWORDED] = [
@@ -130,7 +127,7 @@ def _cells(model: AdaptedModel, questions: Asked, tokens: int) -> dict[str, list
 
 
 def _recalls(model: AdaptedModel, questions: Asked, tokens: int) -> dict[tuple[str, str], float]:
-    """Recall minus the chance of a guess, by fact id and prompt."""
+    """(fact id, prompt) -> recall minus that of a random guess."""
     pairs = [pair for members in questions.values() for pair in members]
     every = {(one.fact_id, one.text): one for _, prompts in pairs for one in prompts}
     prompts = list(every.values())

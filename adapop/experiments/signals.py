@@ -1,4 +1,4 @@
-"""Scores in place of a fact's own: wrong ones, counts of the corpus, how sure the model is."""
+"""Scores that replace a fact's own: wrong ones, counts in the corpus, the model's confidence."""
 
 import tempfile
 from collections.abc import Mapping
@@ -15,7 +15,8 @@ from adapop.sandbox.corpus import corpus_lines
 
 
 def other_scores(kind: str, seed: int, facts: FactSet | None = None) -> dict[str, float]:
-    """Scores of the facts to forget, default the sandbox's, by one of `SCORES`; fixed by seed."""
+    """Fact id -> score by one of `SCORES`, for the facts to forget (default: the sandbox's); fixed
+    by seed."""
     forget = (facts or sandbox_facts()).forget
     given = scores_of(forget)
     if kind == "noisy":
@@ -32,7 +33,7 @@ def other_scores(kind: str, seed: int, facts: FactSet | None = None) -> dict[str
 
 @cache
 def _mean_nll() -> dict[str, float]:
-    """Of each answer to forget, nats per token, asked of the sandbox's model as trained."""
+    """Fact id -> -log p of its answer, nats per token, by the sandbox's model, asked as trained."""
     import torch
 
     from adapop.model.loading import adapted_model
@@ -46,13 +47,13 @@ def _mean_nll() -> dict[str, float]:
 
 
 def _by_confidence(given: Mapping[str, float]) -> dict[str, float]:
-    """The given scores dealt out anew: the surer the model is of an answer, the higher."""
+    """The given scores, redistributed so that facts that the model is surer of get higher ones."""
     return dict(zip(sorted(given, key=_mean_nll().get, reverse=True), sorted(given.values())))
 
 
 @cache
 def _counted(combine: str) -> dict[str, float]:
-    """Lines of the sandbox's pretraining corpus that name a fact's subject (and its answer)."""
+    """Fact id -> lines of the pretraining corpus that name its subject (and its answer)."""
     facts = sandbox_facts()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.txt"

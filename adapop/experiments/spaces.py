@@ -1,15 +1,15 @@
 """Search spaces of `bench tuned`, written down before the recorded trials. No torch.
 
-They were changed once, before any winner was run on the test half, and all trials made until then
-were thrown away: weight decay ended at 1, and bounded targets need up to 4; and a search without
-`MOVES` found nothing in 40 trials for arms that do better at their own preset, moved by hand.
+They were changed once, before any winner was run on the test half, and all earlier trials were
+thrown away. Weight decay had ended at 1, but bounded targets need up to 4; and without `MOVES` 40
+trials found nothing for some arms that do better at their own preset, changed by hand.
 
-Every arm chooses its rate, weight decay and epochs, a retain weight where it has one, and the
+Every arm chooses its rate, weight decay and epochs, a retain weight if it has one, and the
 arguments of its own method. A factor of the whole forget loss (`gamma` of SatImp, SimNPO and TPO)
-is left out: under AdamW it does what the retain weight and the rate do. AdaPop's presets "gentle"
-and "stress" are points of its own space. β is chosen at the paper's anchors, within its clips.
-Wrong answers come from the relation or are second choices: the sandbox's model writes none when
-asked. The numbers are in `assets/experiments/searches.json`.
+is left out: under AdamW the retain weight and the rate have the same effect. AdaPop's presets
+"gentle" and "stress" are points of its own space. β is chosen at the paper's anchors, within the
+paper's clips. Wrong answers come from the relation or are second choices: the sandbox's model
+writes none when asked. The numbers are in `assets/experiments/searches.json`.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from adapop.experiments.item import Arm, Ground, Item
 from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 
-DIGITS = 3  # significant ones of a number that is tried, so that what is reported is what was run
+DIGITS = 3  # significant ones of a tried number, so that what is reported is what was run
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ _Values = dict[str, Range | tuple[bool | int | str, ...]]
 
 @dataclass(frozen=True)
 class _Among:
-    """The search space of a method or control: named groups of settings, then its own."""
+    """The search space of a method or control: names of setting groups, then its own."""
 
     groups: tuple[str, ...] = ()
     own: _Values = field(default_factory=dict)
@@ -73,7 +73,7 @@ class _Searches:
 
 
 _DATA = read_json("experiments/searches.json", _Searches)
-# What every arm tries first, from its preset on: values, and factors where a name ends in *.
+# What every arm tries first, relative to its preset: values, or factors if a name ends in *.
 MOVES = _DATA.moves
 
 
@@ -84,12 +84,11 @@ class Search:
     arm: Arm
     space: Space
     near: bool = False
-    """Whether it is also chosen for the right answer not to be the second guess, which asks more of
-    it than of the others. So is our own method, and the one of the literature that comes nearest to
-    it."""
+    """Whether settings must also keep the right answer from being the second guess, which asks more
+    than of other arms. True for our own method and the most similar one in the literature."""
 
     def has(self, point: Mapping[str, Any]) -> bool:
-        """Whether it is a point of the space."""
+        """Whether the point lies in the space."""
         return point.keys() == self.space.keys() and all(
             point[name] in among for name, among in self.space.items()
         )
@@ -106,7 +105,7 @@ def _searches() -> dict[str, Search]:
             name: Search(methods[name], space, name == "redirect") for name, space in spaces.items()
         },
         **{name: Search(CONTROL_ARMS[name], among.space) for name, among in _DATA.controls.items()},
-        # whether scores earn their place in it: weights without them, weights from shuffled ones
+        # These show whether scores help: weights without scores, and from shuffled ones.
         "redirect-even": Search(Arm("Redirect, κ = 0", "redirect"), even, near=True),
         "redirect-shuffled": Search(shuffled, ours, near=True),
         "altpo-near": Search(Arm("AltPO, second guess", "altpo"), spaces["altpo"], near=True),
@@ -117,7 +116,7 @@ SEARCHES = _searches()
 
 
 def with_point(arm: Arm, point: Mapping[str, Any]) -> Arm:
-    """The arm with a value for each name of its space."""
+    """The arm with the point's value for each name of its space."""
     changes: dict[str, Any] = {"arguments": {}}
     for name, value in point.items():
         kind, _, own = name.rpartition(".")
@@ -131,7 +130,7 @@ def with_point(arm: Arm, point: Mapping[str, Any]) -> Arm:
         changes["beta"] = BetaMap.from_anchors(*ends)
     if "beta.all" in point:
         changes["beta"] = BetaMap.constant(point["beta.all"])
-    if "layer" in changes["arguments"]:  # blocks above it have no gradient
+    if "layer" in changes["arguments"]:  # blocks above this layer have no gradient
         changes["lora_layers"] = tuple(range(changes["arguments"]["layer"] + 1))
     return replace(arm, changes={**arm.changes, **changes})
 
@@ -139,8 +138,8 @@ def with_point(arm: Arm, point: Mapping[str, Any]) -> Arm:
 def preset_point(
     search: Search, arguments: Mapping[str, Any], ground: Ground | None = None
 ) -> dict[str, Any]:
-    """The arm's preset, rounded into the ranges. arguments: all of its method's. ground: None for
-    the sandbox; another has its own rates."""
+    """The arm's preset, rounded into the ranges. arguments: all arguments of its method. ground:
+    None for the sandbox; others have their own rates."""
     config = Item(search.arm, 0, ground=ground).config
     return {
         name: _chosen(among, _value(config, name, arguments))
@@ -151,8 +150,8 @@ def preset_point(
 def first_points(
     search: Search, arguments: Mapping[str, Any], ground: Ground | None = None
 ) -> list[dict[str, Any]]:
-    """The first trials: the preset and `MOVES` from it, without duplicates. A move of a setting
-    that the arm lacks leaves that setting out. Arguments as in `preset_point`."""
+    """The first trials: the preset and `MOVES` from it, without duplicates. Moves of settings that
+    the arm lacks are left out. Arguments as in `preset_point`."""
     preset, points = preset_point(search, arguments, ground), []
     for move in MOVES:
         point = dict(preset)
@@ -176,7 +175,7 @@ def _value(config: RunConfig, name: str, arguments: Mapping[str, Any]) -> Any:
     kind, _, own = name.rpartition(".")
     if kind == "arguments":
         return arguments[own]
-    beta = config.beta or BetaMap()  # of the shipped sets
+    beta = config.beta or BetaMap()  # for the shipped sets
     rare, popular = beta(RARE_ANCHOR[0]), beta(POPULAR_ANCHOR[0])
     ratios = {"beta.rare": rare, "beta.ratio": popular / rare, "beta.all": (rare * popular) ** 0.5}
     return ratios.get(name, getattr(config, name, None))

@@ -1,9 +1,9 @@
 """Tables of the learning-rate sweep: each rate's outcome, the rate that the rule chooses, the rate
 that each tier needs, and equal forgetting.
 
-The rule is the one `config.presets.RATES` states. It sees recall of the trained questions, of facts
-to forget and of facts to retain, and nothing else. `config.presets.SANDBOX_RATES` is what it chose
-at seed 0, and `PEOPLE_RATES` in the world of people.
+The rule is the one `config.presets.RATES` states. It uses only the recall of the trained questions,
+of facts to forget and facts to retain. `config.presets.SANDBOX_RATES` is what it chose at seed 0,
+and `PEOPLE_RATES` in the world of people.
 """
 
 import json
@@ -23,14 +23,14 @@ from adapop.facts.fact import SANDBOX, TIERS
 from adapop.probes.intervals import summary
 from adapop.report.table import Table, reading
 
-HALF = 0.5  # of a tier, gone
+HALF = 0.5  # the share of a tier that is gone
 TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
 EQUAL = ("rare", "popular", "gap", "retain", "holdout", "utility")
 AT_EQUAL = {name: OUTCOMES[name] for name in EQUAL}
 
 
 def chosen(points: Sequence[Row]) -> Row:
-    """The rule of `config.presets.RATES`, applied to a method's runs or their means, by rate."""
+    """The rule of `config.presets.RATES`, applied to a method's runs or means, one per rate."""
     keeping = [row for row in points if row[KEPT] >= RETAIN_KEPT]
     if not keeping:
         return max(points, key=itemgetter(KEPT))
@@ -39,7 +39,7 @@ def chosen(points: Sequence[Row]) -> Row:
 
 
 def grid(arms: Rows) -> tuple[float, ...]:
-    """The learning rates of a sweep: the sandbox's, or on another model those of its rows."""
+    """The learning rates of a sweep: the sandbox's, or on another model those in the rows."""
     rates = {row["rate"] for rows in arms.values() for row in rows}
     return RATES if rates <= set(RATES) else tuple(sorted(rates))
 
@@ -47,9 +47,8 @@ def grid(arms: Rows) -> tuple[float, ...]:
 def points_of(arms: Rows, method: str, complete: bool = True) -> dict[int, list[Row]]:
     """Completed runs of a method by seed, in order of rate.
 
-    complete: only seeds on which every rate was run, for part of a sweep would choose otherwise
-    than the whole.
-    """
+    complete: only seeds on which every rate was run, because part of a sweep may choose another
+    rate."""
     runs: dict[int, list[Row]] = {}
     for row in sorted((row for rows in arms.values() for row in rows), key=itemgetter("rate")):
         if row["method"] == method:
@@ -62,7 +61,7 @@ def points_of(arms: Rows, method: str, complete: bool = True) -> dict[int, list[
 
 
 def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
-    """Each rate's mean recalls over seeds, in order of rate, where no seed failed."""
+    """Mean recalls over seeds at each rate, in order; without rates at which a seed failed."""
     rows = [row for rows in by_seed.values() for row in rows]
     runs = pd.DataFrame(rows, columns=["rate", TRAINED, KEPT]).groupby("rate")
     whole = runs.filter(lambda at_rate: len(at_rate) == len(by_seed))
@@ -106,7 +105,7 @@ def _choice(points: Sequence[Row], rates: int) -> str:
 
 
 def _chosen_on(means: Sequence[Row]) -> tuple[str, str, str]:
-    """The chosen rate on the means, and whether it keeps and erases enough."""
+    """The rate chosen on the means, and whether it keeps and erases enough."""
     if not means:
         return "each failed once", "", ""
     point = chosen(means)
@@ -132,7 +131,7 @@ def tier_table(arms: Rows) -> Table:
 
 
 def rate_at(points: Sequence[Row], value: Value) -> float | None:
-    """The learning rate at which a value first falls to `HALF`, going up; None if it never does."""
+    """The lowest learning rate at which a value falls to `HALF`; None if it never does."""
     for lower, upper in pairwise(points):
         above, below = value(lower), value(upper)
         if above is None or below is None:

@@ -22,18 +22,19 @@ def column(name: str) -> Value:
 
 
 def tested(name: str) -> Value:
-    """Reads a cell on the test half; on all questions in rows older than the halves."""
+    """Reads a cell for the test half, or for all questions in rows older than the split."""
     return lambda row: row[name] if row[f"{TEST}_{name}"] is None else row[f"{TEST}_{name}"]
 
 
 def gap(row: Row) -> float | None:
-    """Recall of popular minus rare facts to forget, in other words. Above 0: popular are left."""
+    """Recall of popular minus rare facts to forget, asked in other words; above 0 more popular
+    facts are left."""
     popular, rare = (tested(f"forget_{REWORDED}_{tier}")(row) for tier in ("popular", "rare"))
     return None if popular is None or rare is None else popular - rare
 
 
 def before(tier: str) -> Value:
-    """Recall of a tier of the facts to forget before unlearning, by their first rewording."""
+    """Reads recall of a tier of the facts to forget before unlearning, by their first rewording."""
     return lambda row: next(iter(row[f"epochs_reworded_{tier}"]), None)
 
 
@@ -49,14 +50,14 @@ OUTCOMES: dict[str, Value] = {
     "forget, cosine": column("forget_cosine"),
     "retain, cosine": column("retain_cosine"),
 }
-# columns that some sets or runs have
+# Columns that only some sets or runs have.
 OPTIONAL = ("neighbours", "forget, cosine", "retain, cosine")
 BEFORE: dict[str, Value] = {f"before, {tier}": before(tier) for tier in TIERS}
 DIFFERENCES: dict[str, Value] = {
     "forget": OUTCOMES["all"],
     **{name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout")},
 }
-# metrics from inside the model, and the end of each one's columns
+# Metrics from inside the model, and how the names of their columns end.
 INSIDE = {
     "Δ log p": "delta_logprob",
     "Δ rank": "delta_rank",
@@ -92,7 +93,7 @@ def measured(arms: Rows, values: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def outcome_table(arms: Rows) -> Table:
-    """What was forgotten of which tier, and what it cost, a row per arm."""
+    """What was forgotten in each tier, and what it cost, a row per arm."""
     return _outcomes(arms, OUTCOMES, READING)
 
 
@@ -113,7 +114,7 @@ def _outcomes(arms: Rows, values: Mapping[str, Value], note: str) -> Table:
 
 
 def difference_table(arms: Rows, base: str) -> Table | None:
-    """Each arm minus the one titled `base`, paired by seed; None where that has no rows."""
+    """Each arm minus the one titled `base`, paired by seed; None if the base has no rows."""
     if base not in arms:
         return None
     rows = []
@@ -163,7 +164,8 @@ def internal_table(arms: Rows) -> Table:
 
 
 def controller_table(arms: Rows) -> Table:
-    """Runs in which λ (PDU: μ) moved, drift and α, of arms with a controller; no failed runs."""
+    """Arms with a controller: in how many runs λ (PDU: μ) moved, drift and α. Failed runs are left
+    out."""
     rows = []
     for title, runs in arms.items():
         steered = [row for row in runs if '"controller": "fixed"' not in row["config"]]
@@ -224,16 +226,16 @@ def published_table(arms: Rows) -> Table:
 
 
 def along(rows: Sequence[Row], name: str) -> list[Summary]:
-    """Summaries over seeds of a list column, position by position, up to the shortest list; without
-    failed runs, and those that lack it."""
+    """Summaries over seeds of a list column, one per position, up to the shortest list. Failed
+    runs, and runs without the column, are left out."""
     lists = [row[name] for row in rows if row[name] and not row["failed"]]
     return [summary(list(values)) for values in zip(*lists)]
 
 
 def level_table(arms: Rows) -> Table:
-    """Recall of the facts to forget by how often pretraining showed them, asked in other words."""
+    """Recall of the facts to forget asked in other words, by how often pretraining showed them."""
     levels = next((row["levels"] for rows in arms.values() for row in rows if row["levels"]), [])
-    empty = ("",) * len(levels)  # of an arm all of whose runs failed
+    empty = ("",) * len(levels)  # for an arm all of whose runs failed
     rows = []
     for title, runs in arms.items():
         means = tuple(map(text, along(runs, "levels_reworded")))
@@ -247,8 +249,8 @@ def level_table(arms: Rows) -> Table:
 
 
 def epoch_table(arms: Rows) -> Table:
-    """Recall after each epoch, rare and popular facts, asked in other words, and retained facts, as
-    trained; and the controller's λ."""
+    """After each epoch: recall of rare and popular facts asked in other words, of retained facts
+    asked as trained, and the controller's λ."""
     lines = []
     for title, runs in arms.items():
         for tier in ("rare", "popular"):
@@ -276,10 +278,10 @@ def text(summary: Summary | None) -> str:
 
 
 def counted(rows: Sequence[Row]) -> str:
-    """How many runs were completed, as `out_of` says it."""
+    """How many runs were completed, as text (see `out_of`)."""
     return out_of(sum(not row["failed"] for row in rows), len(rows))
 
 
 def out_of(count: int, most: int) -> str:
-    """ "3", or "2 of 3" where it is not all."""
+    """ "3", or "2 of 3" if some are missing."""
     return str(count) if count == most else f"{count} of {most}"

@@ -31,23 +31,19 @@ if TYPE_CHECKING:
 
 EIGHTH = 8
 QUICK_UTILITY = 20
-# measurements of original models: a worker makes each once
+# Measurements of original models: a worker makes each only once.
 BEFORE: dict[tuple, Measured] = {}
 
 
 def result(item: Item, models: Path | None = None) -> dict[str, Any]:
-    """Runs an item and returns its row, by `results.COLUMNS`. A run that fails in training is a row
-    with `failed` set.
+    """Runs an item and returns its row, with `results.COLUMNS`. A run that fails in training gives
+    a row with `failed` set.
 
-    models: where `worlds.build` put the sandboxes that arms name.
-
-    Raises:
-        AdaPopError: the run cannot be prepared here; there is no row, and the item is tried again
-        the next time.
-    """
+    models: folder of the sandboxes that `plans.build` made. Raises AdaPopError: the run cannot be
+    prepared here; there is no row, and the next call tries the item again."""
     import torch
 
-    # before the clock starts: a process imports it once
+    # Imported before the clock starts, because a process imports it only once.
     import adapop.runs.execute  # noqa: F401
 
     torch.set_num_threads(1)
@@ -71,11 +67,8 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
 
 def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) -> dict[str, Any]:
     """Runs an item again. Returns "failed", the columns of `ORACLE` and `ORACLE_EPOCHS`, `RETAINED`
-    and, with cosine, `COSINES`; and the last value of those of `EPOCHS`, to be as they were.
-
-    Raises:
-        AdaPopError: as `result`.
-    """
+    and, with cosine, `COSINES`; also the last values of `EPOCHS`, to compare with the recorded
+    ones. Raises AdaPopError: as `result`."""
     import torch
 
     from adapop.probes.measure import full, quick
@@ -101,8 +94,8 @@ def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) 
 
 
 def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
-    """The facts, by default the sandbox's; quick: every eighth of them from rare to famous, so that
-    all exposure levels are there, those without a score last."""
+    """The facts, by default the sandbox's. quick: every eighth of them from rare to famous, so that
+    all exposure levels are there; facts without a score come last."""
     facts = facts or sandbox_facts()
     if not quick:
         return facts
@@ -121,7 +114,7 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
     run = prepared(item, folder, models)
     epochs, model = _executed(run, fresh=bool(item.half))
     failed = epochs["failed"]
-    config = replace(run.config, model=name_of(run.config.model))  # no path of this machine
+    config = replace(run.config, model=name_of(run.config.model))  # records no path of this machine
     row = {"config": config.to_json(), "versions": run.versions}
     row |= {"facts": run.facts.sha256[:16], **epochs}
     row |= cells.traces(run)
@@ -142,8 +135,9 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
 
 
 def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
-    """Executes a run. Returns "failed", the columns of `ORACLE_EPOCHS`, where there is an oracle,
-    and `RETAINED`, and its model. fresh: as `fresh_model` loads it, and without `RETAINED`."""
+    """Executes a run. Returns its cells ("failed", `RETAINED` and, with an oracle, those of
+    `ORACLE_EPOCHS`) and its model. fresh: load the model by `fresh_model` and leave out
+    `RETAINED`."""
     from adapop.experiments.shares import fresh_model
     from adapop.model.loading import adapted_model
     from adapop.probes.measure import recall_by_fact
@@ -163,7 +157,7 @@ def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
                 recall = recall_by_fact(model, run.facts.retain, run.reply_tokens, Progress())
                 retained.append(round(fmean(recall.values()), cells.DIGITS))
     if config.start == "sft" and not failed:
-        model = load_model(run)  # it began with weights of its own
+        model = load_model(run)  # the run began with its own weights
     if before := run.measured(before=True):
         BEFORE[original] = before
     shares = epoch_cells(run.facts.forget, epoch_states)
@@ -171,7 +165,7 @@ def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
 
 
 def prepared(item: Item, folder: Path, models: Path | None) -> Run:
-    """The item's run, its exponents from the arm's scores. Tiers follow the facts' own scores."""
+    """The item's run. Exponents come from the arm's scores, tiers from the facts' own scores."""
     from adapop.runs.execute import prepare
     from adapop.runs.run import create_run
 
@@ -196,4 +190,4 @@ def prepared(item: Item, folder: Path, models: Path | None) -> Run:
 def _peak_megabytes() -> int:
     """The most memory this process has ever held."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1e6 if sys.platform == "darwin" else 1e3))  # bytes there, else kilobytes
+    return round(peak / (1e6 if sys.platform == "darwin" else 1e3))  # bytes on macOS, else KB

@@ -22,9 +22,9 @@ from adapop.report.figures import Figure
 from adapop.report.table import Table
 
 AnyWorld = World | Ground | None  # None: the shipped sandbox
-THREE = "three"  # the worlds that means are taken over
-KAPPA = 0.3  # for a winner of ours that ignores scores: a little above a first search's choice
-STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # β of the rare anchor by β of the popular one
+THREE = "three"  # the name of the worlds that are averaged over
+KAPPA = 0.3  # for a winner of ours that ignores scores; a little above the choice of a first search
+STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # rare anchor's β divided by the popular one's
 
 
 def run_searches(
@@ -36,10 +36,9 @@ def run_searches(
     report: Callable[[str], None],
     ground: Ground | None = None,
 ) -> dict[str, str]:
-    """Makes missing trials, one process per arm. Returns, by name, why an arm was not done.
+    """Makes missing trials, one process per arm. Returns name -> why the arm's search failed.
 
-    ground: what they are made on, None for the sandbox.
-    """
+    ground: facts and model of the trials, None for the sandbox."""
     errors = {}
     left = [name for name in names if len(trials_of(trials_file(folder, name))) < trials]
     count = len(names) - len(left)
@@ -57,11 +56,8 @@ def experiment(
 ) -> Experiment:
     """The experiment of the finished searches' winners, in one world or in `THREE`.
 
-    anew: whether the searches were made in that world.
-
-    Raises:
-        ConfigError: there is no such world.
-    """
+    anew: whether the searches were made in that world, not in the sandbox. Raises ConfigError:
+    there is no such world."""
     done = {name: trials_of(trials_file(folder, name))[:trials] for name in names}
     done = {name: trial_rows for name, trial_rows in done.items() if len(trial_rows) == trials}
     chosen = {
@@ -77,7 +73,7 @@ def experiment(
         for name, place in places.items():
             prefix = f"{name}{winners.WITH}" * (len(places) > 1)
             ground = place if isinstance(place, Ground) else None
-            here = over_seeds([_there(arm, place, prefix) for arm in arms], seeds, quick)
+            here = over_seeds([_in_world(arm, place, prefix) for arm in arms], seeds, quick)
             items += [replace(item, ground=ground, recovery=True) for item in here]
         return items
 
@@ -88,7 +84,7 @@ def experiment(
         words = {"title": f"Scores, all else as {base}", "note": ASIDE, "values": winners.WITH_GAP}
         return partial(winners.pair_table, base=base, others=others, **words)
 
-    at_home = anew or world == SANDBOX  # where they were chosen
+    at_home = anew or world == SANDBOX  # whether the winners were chosen in this world
     of_trials = (lambda arms: winners.winner_table(done), lambda arms: winners.search_table(done))
     choosing = (*of_trials, partial(winners.luck_table, done=done)) if at_home else ()
     to_ours = partial(
@@ -108,13 +104,13 @@ def experiment(
         f"half{'' if at_home else ' of the shipped sandbox'}; the tables of outcomes are of the "
         "test half, on seeds that no trial has seen."
     )
-    drawn = tuple(partial(_drawn, draw, titles) for draw in DRAWN)
+    drawn = tuple(partial(_draw_winners, draw, titles) for draw in DRAWN)
     if world == THREE:
         return Experiment(where, question, plan, of_three, (pictures.fronts,))
     return Experiment("Tuned" if world == SANDBOX else where, question, plan, of_one, drawn)
 
 
-def _drawn(draw: pictures.Draw, titles: Container[str], arms: Rows) -> Figure:
+def _draw_winners(draw: pictures.Draw, titles: Container[str], arms: Rows) -> Figure:
     """A figure of the winners only; all arms would be illegible."""
     return draw({title: rows for title, rows in arms.items() if title in titles})
 
@@ -124,8 +120,8 @@ ASIDE = "Every other setting is the winner's: nothing was chosen for these arms.
 
 
 def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
-    """Arms that keep all settings of a winner but its use of scores, by the winner's title. chosen:
-    winners by search name."""
+    """Winner's title -> arms with all its settings but its use of scores. chosen: winners by search
+    name."""
     arms = {}
     if ours := chosen.get("redirect"):
         own = ours.changes["arguments"]["kappa"]
@@ -143,13 +139,13 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
         ]
         title = f"{wga.title}'s settings, AdaPop as it is"
         whole = replace(PAPER, title=title, changes=_without_own(wga))
-        # a search of AdaPop has more to choose than one of WGA, and may miss this arm
+        # A search of AdaPop has more settings to choose than one of WGA, and may miss this arm.
         arms[wga.title].append(whole)
     return arms
 
 
 def dealt_anew(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
-    """Arm of `scores_aside` with given scores -> the same arm with shuffled ones, by title."""
+    """Title of an arm of `scores_aside` -> title of the same arm with shuffled scores."""
     titles, arms = {}, [arm for others in aside.values() for arm in others]
     for arm in arms:
         twin = {**arm.changes, "scores": "shuffled"}
@@ -169,7 +165,7 @@ def _weighted(ours: Arm, kappa: float, scores: str) -> Arm:
 
 
 def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
-    """WGA's winner with a β by score; its geometric mean at the anchors is WGA's, but for clips."""
+    """WGA's winner with a β by score; its geometric mean at the anchors is WGA's β if unclipped."""
     beta, root = wga.changes["arguments"]["beta"], steepness**0.5
     rare, popular = (min(max(value, LOW), HIGH) for value in (beta * root, beta / root))
     curve = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], popular))
@@ -186,17 +182,14 @@ def _without_own(arm: Arm) -> dict[str, Any]:
     return {name: value for name, value in arm.changes.items() if name != "arguments"}
 
 
-def _there(arm: Arm, place: AnyWorld, before: str) -> Arm:
+def _in_world(arm: Arm, place: AnyWorld, before: str) -> Arm:
     """The arm in another world. before: prefix of its title."""
     return replace(arm, title=before + arm.title, world=place if isinstance(place, World) else None)
 
 
 def searched_on(world: str) -> Ground:
-    """The world's facts and model, to be searched anew.
-
-    Raises:
-        ConfigError: there is no such world, or it is the sandbox, or none that ships.
-    """
+    """The world's facts and model, for searches of its own. Raises ConfigError: the world is
+    unknown, is the sandbox, or does not ship."""
     place = places_named(world).get(world)
     if not isinstance(place, Ground):
         others = ", ".join(name for name in SHIPPED if name != SANDBOX)
@@ -206,12 +199,8 @@ def searched_on(world: str) -> Ground:
 
 
 def places_named(world: str) -> dict[str, AnyWorld]:
-    """Worlds by name: one of `plans.WORLDS`, pretrained on demand, a shipped one, or those of
-    `THREE`.
-
-    Raises:
-        ConfigError: there is none of this name.
-    """
+    """Name -> world, for one of `plans.WORLDS` (pretrained on demand), a shipped world, or `THREE`.
+    Raises ConfigError: there is no world of this name."""
     known: dict[str, AnyWorld] = {name: Ground(sandbox_facts(name), name, {}) for name in SHIPPED}
     known |= {SANDBOX: None, **{other.name: other for other in WORLDS}}
     if world == THREE:

@@ -1,9 +1,10 @@
-"""The search for each arm's best settings: equally many trials, one objective, validation half.
+"""The search for each arm's best settings: as many trials for each, one objective, the validation
+half.
 
-A trial is a run at seed 0 that measures only what the objective asks for. The first are the same
-moves from each arm's preset (`spaces.MOVES`); then Optuna proposes from the trials before (a
-Gaussian process, its defaults; an optional extra, imported here alone). The sampler is seeded by
-the trial's number, so a search that was interrupted goes on as if it had not been.
+A trial is a run at seed 0 that measures only what the objective asks for. The first trials are the
+same moves from each arm's preset (`spaces.MOVES`). Optuna proposes the others from earlier trials
+(a Gaussian process, its defaults; an optional extra, imported here alone). The sampler is seeded by
+the trial's number, so an interrupted search continues unchanged.
 """
 
 import json
@@ -30,15 +31,15 @@ from adapop.runs.files import write_text
 SEED, TRIALS = 0, 40
 LIMITS = {"holdout": 0.93, "utility": 0.95, "retain": 0.97}
 PRICE = 2.0
-# the most that the sampler is given, a little above J of doing nothing: more would teach it nothing
+# Upper bound of J that the sampler sees, a little above J of doing nothing; more would not help.
 MOST_J = 1.2
-NEAR = 0.2  # share of first and second guesses that may be right, where a search asks for it
+NEAR = 0.2  # allowed share of right first and second guesses, if a search limits it
 Trial = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class _Stored:
-    """The fields that a line of trials must have; of a failed run without the parts of J."""
+    """The fields of a line of trials; a failed run lacks the parts of J."""
 
     number: int
     point: dict[str, bool | int | float | str]
@@ -52,13 +53,13 @@ class _Stored:
 
 
 def objective(worst: float, holdout: float, utility: float, retain: float) -> float:
-    """J, to be minimized: recall of the worst tier, reworded, plus twice what holdout, utility and
-    retain fall short of their limits. Written before any run was made."""
+    """J, to be minimized: recall of the worst tier, reworded, plus twice the amounts by which
+    holdout, utility and retain fall below their limits. It was fixed before any run was made."""
     levels = {"holdout": holdout, "utility": utility, "retain": retain}
     return worst + PRICE * sum(max(0.0, limit - levels[name]) for name, limit in LIMITS.items())
 
 
-WORST = objective(1.0, 0.0, 0.0, 0.0)  # of a run that fails: nothing forgotten, all destroyed
+WORST = objective(1.0, 0.0, 0.0, 0.0)  # J of a failed run: nothing forgotten, all destroyed
 
 
 def search(
@@ -66,11 +67,8 @@ def search(
 ) -> int:
     """Makes the missing trials of an arm. Returns how many it made.
 
-    name: a key of `SEARCHES`. ground: what they are made on, None for the sandbox.
-
-    Raises:
-        ConfigError: Optuna is not installed, or the trials there are of other ranges.
-    """
+    name: a key of `SEARCHES`. ground: facts and model of the trials, None for the sandbox. Raises
+    ConfigError: Optuna is not installed, or earlier trials lie outside the ranges."""
     import torch
 
     torch.set_num_threads(1)
@@ -91,12 +89,8 @@ def trials_file(folder: Path, name: str) -> Path:
 
 
 def trials_of(path: Path) -> list[Trial]:
-    """The trials in a file, in their order.
-
-    Raises:
-        DataError: a line is damaged.
-        ConfigError: a point lies outside of the ranges that its arm has now.
-    """
+    """The trials in a file, in their order. Raises DataError: a line is damaged. ConfigError: a
+    point lies outside the arm's present ranges."""
     trials, search = [], SEARCHES.get(path.stem)
     for number, line in enumerate(path.read_bytes().splitlines() if path.exists() else (), 1):
         try:
@@ -115,14 +109,14 @@ def trials_of(path: Path) -> list[Trial]:
 
 
 def best_of(trials: Sequence[Trial]) -> Trial:
-    """The trial with the least J, the first of several."""
+    """The trial with the least J, the first of equals."""
     return min(trials, key=lambda trial: trial["J"])
 
 
 def tried(
     search: Search, point: Mapping[str, Any], quick: bool, ground: Ground | None = None
 ) -> Trial:
-    """A validation result: J and its parts, seconds, and why the trial failed, "" if it did not."""
+    """A trial: J and its parts on the validation half, seconds, and why it failed, else ""."""
     began, failed = time.perf_counter(), ""
     item = Item(with_point(search.arm, point), SEED, quick, ground)
     with tempfile.TemporaryDirectory() as folder:
@@ -131,7 +125,7 @@ def tried(
             if search.near:
                 excess = max(0.0, outcome["top2"] - NEAR)
                 outcome["J"] = round(outcome["J"] + PRICE * excess, DIGITS)
-        except RunError as error:  # it diverged: that is a result
+        except RunError as error:  # divergence is a result
             outcome, failed = {"J": WORST}, f"{error.message} {error.fix}"
     return {**outcome, "failed": failed, "seconds": round(time.perf_counter() - began, 2)}
 
@@ -151,7 +145,7 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
         pass
     groups = questions_of(facts, VALIDATION)
     groups["retain"] = [(fact, (fact.question,)) for fact in facts.retain]
-    del groups["holdout_reworded"]  # J does not ask for it
+    del groups["holdout_reworded"]  # not part of J
     pairs = [pair for members in groups.values() for pair in members]
     recall = recalls(model, pairs, config.max_new_tokens)
     means = {name: by_tier(members, recall) for name, members in groups.items()}
@@ -163,7 +157,7 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
         replace(fact, paraphrases=tuple(wordings))
         for fact, wordings in groups[f"forget_{REWORDED}"]
     ]
-    # J asks for it of some arms alone
+    # J uses it for some arms alone
     near = fmean(second_guesses(model, reworded)["top2"].values())
     values = {"J": objective(**parts), **parts, **{tier: tiers[tier] for tier in TIERS}}
     values["top2"] = near
@@ -203,11 +197,7 @@ def _distribution(kinds: Any, values: Range | tuple) -> Any:
 
 
 def _optuna() -> Any:
-    """Imports Optuna with logging off.
-
-    Raises:
-        ConfigError: it is not installed.
-    """
+    """Imports Optuna with logging off. Raises ConfigError: it is not installed."""
     try:
         import optuna
     except ImportError:

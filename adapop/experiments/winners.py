@@ -20,12 +20,12 @@ from adapop.report.settings import spoken
 from adapop.report.table import Table, reading
 
 OBJECTIVE = reading("objective", **LIMITS)
-Done = Mapping[str, Sequence[Trial]]  # the trials of each search, by its name in `SEARCHES`
+Done = Mapping[str, Sequence[Trial]]  # name in `SEARCHES` -> its trials
 STUDENT = "95 % interval of Student's t"
 NOTHING_DONE = 1.0  # J of the original model: nothing forgotten, nothing lost
 OURS = METHODS["redirect"].title
-WITH = ": "  # between a world and an arm, in the title of an arm elsewhere
-# how the answers come back, by the column's name here and in a row
+WITH = ": "  # stands between world and arm in the title of an arm elsewhere
+# Title of a column here -> name of the row's column.
 RECOVERED = {
     "taught again, before": "relearn_before",
     "after": "relearn_after",
@@ -37,7 +37,7 @@ RECOVERED = {
 
 
 def worst(row: Row, half: str = TEST) -> float | None:
-    """Recall of the worst tier (most left), asked in other words."""
+    """Recall of the worst tier (the one with most left), asked in other words."""
     recalls = [row[f"{half}_forget_{REWORDED}_{tier}"] for tier in TIERS]
     return None if None in recalls else max(recalls)
 
@@ -54,8 +54,8 @@ def score(row: Row, half: str = TEST) -> float | None:
 
 
 def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float | None:
-    """Recall of the facts to forget under the attacks, by default their mean. Without the multiple
-    choice: avoiding the answer scores below chance there."""
+    """Recall of the facts to forget under the attacks, by default the mean. Without multiple
+    choice, where avoiding the answer scores below chance."""
     kinds = [kind for kind in ATTACKS if kind != CHOICE]
     recalls = [value for kind in kinds if (value := row[f"attack {kind}"]) is not None]
     return of(recalls) if recalls else None
@@ -73,9 +73,9 @@ AIMS: dict[str, Value] = {
     "top 2": column(f"{TEST}_forget_top2_all"),
     **{name: OUTCOMES[name] for name in ("holdout", "utility", "retain")},
 }
-"""What our method is to be good at, at once."""
+"""What our method should be good at, all at once."""
 WITH_GAP: dict[str, Value] = {"J": score, "gap": OUTCOMES["gap"], **AIMS}
-"""The same, with what scores are there to close."""
+"""`AIMS`, with J and the gap that scores are meant to close."""
 
 
 def test_table(arms: Rows) -> Table:
@@ -87,7 +87,7 @@ def test_table(arms: Rows) -> Table:
 
 
 def door_table(arms: Rows) -> Table | None:
-    """Results of the recovery checks, the least attacked first; None where no model was checked."""
+    """Results of the recovery checks, least attacked first; None if no model was checked."""
     hardest = partial(attacked, of=max)
     values = {"attacks": attacked, "hardest attack": hardest, "top 2": AIMS["top 2"]}
     values |= {"rank": column(f"{TEST}_forget_rank_all")}
@@ -105,7 +105,7 @@ def pair_table(
     note: str = "",
     values: Mapping[str, Value] = AIMS,
 ) -> Table | None:
-    """Other arms minus one of them, paired by seed; None where there are none."""
+    """Other arms minus one of them, paired by seed; None if there are no others."""
     rows = []
     for name in others:
         if name != base and name in arms and base in arms:
@@ -118,8 +118,7 @@ def pair_table(
 def dealt_table(arms: Rows, titles: Mapping[str, str]) -> Table | None:
     """Arms with given scores minus the same arms with shuffled ones.
 
-    titles: titles of the latter by those of the former.
-    """
+    titles: title with given scores -> title with shuffled ones."""
     compared = [
         pair_table(arms, shuffled, [given], values=WITH_GAP) for given, shuffled in titles.items()
     ]
@@ -131,8 +130,8 @@ def dealt_table(arms: Rows, titles: Mapping[str, str]) -> Table | None:
 
 
 def mean_of_worlds(arms: Rows) -> Rows:
-    """`AIMS` averaged over worlds, a row for each arm and seed present in all. Titles begin with
-    the world. None where a world lacks the value."""
+    """`AIMS` averaged over worlds, a row for each arm and seed that all worlds have. Titles in
+    `arms` begin with the world. A value is None if a world lacks it."""
     worlds: dict[str, dict[str, Sequence[Row]]] = defaultdict(dict)
     for title, rows in arms.items():
         world, _, arm = title.partition(WITH)
@@ -163,7 +162,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def worlds_table(arms: Rows) -> Table:
-    """`AIMS` of every arm averaged over worlds, the least worst tier first."""
+    """`AIMS` of every arm averaged over worlds, the lowest recall of the worst tier first."""
     values = {name: column(name) for name in AIMS}
     return _ranked("Mean of the worlds", mean_of_worlds(arms), values, reading("worlds"))
 
@@ -176,7 +175,7 @@ def worlds_difference_table(arms: Rows) -> Table | None:
 
 
 def _ranked(title: str, arms: Rows, values: Mapping[str, Value], note: str) -> Table:
-    """Means with their intervals, a row per arm, the least of the first value first."""
+    """Means with their intervals, a row per arm, in increasing order of the first value."""
     lines = [
         (arm, [over(rows, value) for value in values.values()], counted(rows))
         for arm, rows in arms.items()
@@ -192,7 +191,7 @@ def ranged(summary: Summary | None) -> str:
 
 
 def winner_table(done: Done) -> Table:
-    """Chosen settings of each arm, with the validation numbers that chose them."""
+    """Chosen settings of each arm, with the validation results that chose them."""
     rows = []
     for name, trials in done.items():
         best = best_of(trials)
@@ -229,7 +228,7 @@ def search_table(done: Done) -> Table:
 
 
 def at_an_end(point: Mapping[str, Any], space: Space) -> list[str]:
-    """The settings of a point that equal the lowest or highest value of their range, except 0."""
+    """The settings of a point that lie at the lowest or highest value of their range, except 0."""
     ranges = {name: among for name, among in space.items() if isinstance(among, Range)}
     return [
         f"{name} {spoken(point[name])}"
@@ -239,7 +238,7 @@ def at_an_end(point: Mapping[str, Any], space: Space) -> list[str]:
 
 
 def luck_table(arms: Rows, done: Done) -> Table:
-    """J of each winner: where it was chosen, on other seeds, and on the test half."""
+    """J of each winner: in the search, on other seeds, and on the test half."""
     rows = []
     for name, trials in done.items():
         title, best = SEARCHES[name].arm.title, best_of(trials)

@@ -14,7 +14,7 @@ from adapop.probes.metrics import gold_rank
 from adapop.probes.recall import best_recall
 
 TOP = 5
-WHOLE = 128  # tokens: a reply that is read is not cut short, as the measured ones are
+WHOLE = 128  # tokens: replies that people read are not cut short, as measured ones are
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Answer:
     top: tuple[tuple[str, float], ...]
     """The most likely first tokens, each with its probability."""
     recall: float | None = None
-    """ROUGE-L recall of the gold answer, [0, 1]; None without one, as the two fields below."""
+    """ROUGE-L recall of the gold answer, [0, 1]; this and the next two fields: None without one."""
     gold_rank: int | None = None
     """Rank of the first gold token, 1 is best."""
     gold_logprob: float | None = None
     """Log-probability of the whole gold answer, nats."""
     gold_ranks: tuple[int, ...] = ()
-    """Rank of each gold token after those before it: a wrong reply may begin as the right one."""
+    """Rank of each gold token after the gold ones before it: a wrong reply may share the first."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class Asked:
     original: Answer
     """The original model's answer."""
     unlearned: Answer
-    """The unlearned model's."""
+    """The unlearned model's answer."""
     accepted: tuple[str, ...] = ()
     """Other right answers."""
     lead: str = ""
-    """What of the original's own reply precedes the answer where its rank and probability are read;
-    "" where that is right behind the question."""
+    """The part of the original's own reply that stands before the answer when its rank and
+    probability are read; "" if the answer is read right behind the question."""
 
 
 def ask(
@@ -66,8 +66,8 @@ def ask(
     """Both models' answers to every prompt, in their order, decoded greedily.
 
     golds: the right answer of each prompt, "" where none is known. max_new_tokens: budget of an
-    answer, at least 1. facts: of the run; a prompt about one of them, with its answer as gold,
-    accepts its other right answers too.
+    answer, at least 1. facts: the run's facts. A prompt about one of them, with its answer as gold,
+    also accepts the fact's other right answers.
 
     Raises DataError: a prompt with its answer exceeds the model's context, or contains invalid
     characters."""
@@ -91,11 +91,12 @@ def ask(
 
 
 def _fact(prompt: str, gold: str, facts: FactSet | None) -> Fact:
-    """A prompt with its right answer as a fact. The own question of one to forget or held out keeps
-    its id, by which the model's own words are found; of one to retain those are a whole reply."""
+    """A prompt and its gold answer as a fact. The own question of a fact to forget or held out gets
+    that fact's id, by which the model's own wording of the answer is found. A fact to retain gets
+    none: its wording is a whole reply."""
     own = [fact for group in ("forget", "holdout") for fact in getattr(facts, group, ())]
     names = (fact.id for fact in own if (fact.question, fact.answer) == (prompt, gold))
-    # without a gold answer any text will do: only the prediction of its first token is used
+    # Without a gold answer any text will do: only the prediction of its first token is used.
     return Fact(next(names, ""), prompt, gold or "?")
 
 
@@ -109,8 +110,8 @@ def _accepted(prompt: str, gold: str, facts: Sequence[Fact]) -> tuple[str, ...]:
 
 
 def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
-    """Tokens that the replies to these prompts may have to be read whole: `WHOLE`, or as many as
-    the longest prompt leaves of the model's context, and `least` at least."""
+    """Tokens that a reply may have so that it is not cut short: `WHOLE`, or fewer if the longest
+    prompt leaves less of the model's context, but never below `least`."""
     longest = max(len(encode_prompt(model.tokenizer, prompt, model.system)) for prompt in prompts)
     return max(least, min(WHOLE, (model.context or WHOLE + longest) - longest))
 
@@ -119,8 +120,8 @@ def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
 def _answers(
     model: AdaptedModel, about: Sequence[Fact], right: Sequence[tuple[str, ...]], tokens: int
 ) -> list[Answer]:
-    """about: the prompts as facts. right: of each its gold answer, "" where none is known, and the
-    others that are accepted."""
+    """One model's answers. about: the prompts as facts. right: for each prompt its gold answer, ""
+    if unknown, then its other accepted answers."""
     answers = []
     replies = model.generate([fact.question for fact in about], tokens)
     for fact, (gold, *others), text in zip(about, right, replies):

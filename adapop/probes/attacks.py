@@ -50,10 +50,10 @@ def own_attacks(facts: FactSet) -> list[Prompt | NotApplicable]:
     """The set's own attack prompts, unchanged, with the kinds under our names.
 
     They may contain their answer. Options are not marked in the text, so the chance level is
-    unknown. A kind that is none of the nine, nor a sentence with a blank, is not applicable."""
+    unknown. A kind that is neither an attack nor a sentence with a blank is not applicable."""
     results: list[Prompt | NotApplicable] = []
     for fact in facts.attacks:
-        name = folded(fact.relation).partition("(")[0].strip()  # "cross lingual (French)"
+        name = folded(fact.relation).partition("(")[0].strip()  # such as "cross lingual (French)"
         kind = RWKU_NAMES.get(name, name)
         if kind in (*BUILDERS, CLOZE):
             results.append(Prompt(fact.id, kind, fact.question, fact.answer))
@@ -103,7 +103,8 @@ def _choice(fact_id: str, text: str, gold: str, options: Sequence[str]) -> Promp
 
 
 def _reverse_query(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """A question for the subject, given relation and answer, or if need be one with a blank."""
+    """A question whose answer is the subject, made from relation and answer, or else a sentence
+    with a blank."""
     if reason := pool.not_reversible(fact):
         return reason
     if spoken(fact.relation) and fact.subject:
@@ -124,7 +125,7 @@ def _synonym_manipulation(fact: Fact, pool: Pool, rng: random.Random) -> Prompt 
 
 
 def _background_hint(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """Up to two other facts about the same subject, as sentences or with their question, first."""
+    """Up to two other facts about the subject, as sentences or questions, then the question."""
     lines = []
     for other in pool.about(fact):
         as_sentence = spoken(other.relation) and other.subject
@@ -157,7 +158,7 @@ def _cross_lingual(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
     return Prompt(fact.id, "cross-lingual", text, fact.answer, accepted)
 
 
-# a str is the reason why there is no prompt
+# A builder returns a prompt, or as a str the reason why there is none.
 Builder = Callable[[Fact, Pool, random.Random], Prompt | str]
 BUILDERS: dict[str, Builder] = {
     "prefix injection": partial(_around, "prefix injection", WORDING.prefixes),

@@ -3,7 +3,8 @@
 Verdicts and the leak matrix are computed from its rows. Retained and held-out facts are asked in
 every form as well; otherwise a form that the model no longer follows would look like forgotten
 knowledge. A reply ends where the model ends it or at its budget, as in `measure`, and not at the
-first line break: "Sure!" followed by the answer would look forgotten, and collapsed text short.
+first line break: "Sure!" with the answer on the next line would look forgotten, and collapsed text
+would look short.
 
 Each chunk is run once with the adapter and once without. A single pass for both with peft's
 `adapter_names` gives the same texts and bit-equal logits on the sandbox, but takes 1.0 to 1.5 times
@@ -37,9 +38,10 @@ def battery(
 ) -> Iterator[ProbeRow | NotApplicable]:
     """A row for every prompt, and a reason for every form in which a fact cannot be asked, by kind.
 
-    Rows stay valid if it ends early. The same model, facts and plan give the same rows. Raises
-    Stopped: somebody asked to stop. ModelError: the model's numbers are not finite; or the plan
-    wants a cosine and the embedding model is missing. DataError: an answer has no token here."""
+    The rows so far stay valid if the battery ends early. The same model, facts and plan give the
+    same rows. Raises Stopped: somebody asked to stop. ModelError: the model's numbers are not
+    finite; or the plan wants a cosine and the embedding model is missing. DataError: the tokenizer
+    has no token for an answer."""
     progress.say("Probing: writing the prompts")
     own, every = model.way, [fact for group in GROUPS for fact in getattr(facts, group)]
     for way in (own, *other_ways(model)):
@@ -64,7 +66,7 @@ def _rows(
     """The rows of one chunk, from both models."""
     prompts = [question.prompt for question in questions]
     texts = [prompt.text for prompt in prompts]
-    batch = model.batch(model.rows([_asked_for(question) for question in questions]))
+    batch = model.batch(model.rows([_as_fact(question) for question in questions]))
     texts_after = model.generate(texts, plan.max_new_tokens, CHUNK)
     after = model.score(batch, logits=True, hidden=True)
     with model.original():
@@ -83,8 +85,8 @@ def _rows(
     return [_row(*own, **dict(zip(changes, values))) for *own, values in parts]
 
 
-def _asked_for(question: Question) -> Fact:
-    """What a prompt asks for, as a fact; with its id where the answer is the fact's own."""
+def _as_fact(question: Question) -> Fact:
+    """A prompt and its gold answer as a fact; with the fact's id if the answer is the fact's."""
     prompt = question.prompt
     own = prompt.gold == question.fact.answer
     return Fact(prompt.fact_id if own else "", prompt.text, prompt.gold)
@@ -134,13 +136,13 @@ def _replies(
             words=word_count(text),
             repetition=repetition(text),
             cosine=alike[i],
-            **_guessed(question, golds[i], logits[i], known),
+            **_second_guess(question, golds[i], logits[i], known),
         )
         for i, (question, prompt, text) in enumerate(zip(questions, prompts, texts))
     ]
 
 
-def _guessed(
+def _second_guess(
     question: Question, gold: int, logits: Tensor, known: Rivals
 ) -> dict[str, bool | int | None]:
     """`Reply.near` and `relation_rank` of a prompt. gold: its answer's first token. logits: [V]."""

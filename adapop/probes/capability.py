@@ -1,8 +1,8 @@
 """General capability before and after unlearning: MMLU and HellaSwag as measured by `lm-eval`, and
 RWKU's own sets, see `rwku`.
 
-lm-eval is handed the loaded network: by its name with `peft=` it would cut the unlearned model's
-embeddings to the size of the tokenizer, not the original's, and could not read a base in 4 bits.
+lm-eval is given the loaded network. Given a name and `peft=` instead, it would cut the embeddings
+of the unlearned model alone to the tokenizer's size, and could not read a base in 4 bits.
 """
 
 import sys
@@ -20,7 +20,7 @@ from adapop.online.hub import Hub
 from adapop.probes.rwku import SETS
 from adapop.progress import Progress
 
-# the paper's; of others, some run code that they fetch
+# The paper's tasks and their metrics. Other tasks are not offered: some run downloaded code.
 METRICS = {"mmlu": "acc", "hellaswag": "acc_norm"}
 CPU_BATCH = 8
 
@@ -30,9 +30,9 @@ class Capability:
     """Both models' results on one task.
 
     task: lm-eval's name of it, or one of `rwku.SETS`. metric: "acc", or "acc_norm", where each
-    option's log-probability is divided by its length in bytes; or one of `rwku`. original,
-    unlearned: shares of right answers, [0, 1]; of RWKU's entropy bits, of its mia scores as
-    `memorised` has them. *_stderr: standard errors; None of a single question."""
+    option's log-probability is divided by its length in bytes; or a metric of `rwku`. original,
+    unlearned: shares of right answers, [0, 1]; RWKU's entropy is in bits, its mia scores are those
+    of `memorised`. *_stderr: standard errors; None for a single question."""
 
     task: str
     metric: str
@@ -54,12 +54,12 @@ def capability(
     limit: int | None = None,
     hub: Hub | None = None,
 ) -> tuple[Capability, ...]:
-    """Asks the original and the unlearned model: the task's own shots, the chat template. Sets
-    torch's seed. RWKU's sets stand last. hub: where their rows are from.
+    """Results of both models, asked with the task's own shots and the chat template. Sets torch's
+    seed. RWKU's sets come last. hub: where their rows are loaded from.
 
-    limit: at most so many questions a task, and of each of MMLU's 57 subjects. The data come from
-    the Hub or its cache. Raises ConfigError: limit is below 1, or there is no such task.
-    ModelError, NetworkError: lm-eval is missing, or the data cannot be had."""
+    limit: the most questions of a task, or of each of MMLU's 57 subjects. The data come from the
+    Hub or its cache. Raises ConfigError: limit is below 1, or a task is unknown. ModelError,
+    NetworkError: lm-eval is missing, or the data cannot be loaded."""
     if limit is not None and limit < 1:
         raise ConfigError(f"limit is {limit}.", "It must be at least 1.")
     if unknown := [task for task in tasks if task not in (*METRICS, *SETS)]:
@@ -102,7 +102,7 @@ def _standard(
         return result["results"]
 
     try:
-        with redirect_stdout(sys.stderr):  # it prints between our rows
+        with redirect_stdout(sys.stderr):  # lm-eval prints too; our rows stay alone
             unlearned = shares()
             with model.original():
                 original = shares()

@@ -1,5 +1,5 @@
-"""What a reply claims: an answer that it denies, does not know or gives as one of several is not
-said, however many of its words are there. No torch."""
+"""Whether a reply claims an answer. One that it denies, does not know or gives as one of several is
+not claimed, however many of its words are there. No torch."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ from adapop.facts.weak import STOP_WORDS
 from adapop.probes.writings import VALUES
 
 SMALL = r"(?:(?:in|at|of|the|a|an|by|from|to|as|called|named)\s+){0,2}"
-# what stands right before an answer that is denied, in folded text
+# Text right before a denied answer, after folding.
 BEFORE = (
     r"(?:(?:\bnot|n't)\s+(?:say|think|believe|call|choose|pick)"
     r"(?:\s+(?:that|it|its|it's|this|he|she|is|was))*\s+"
@@ -20,7 +20,7 @@ BEFORE = (
     r"|\b(?:pas|nicht|keine?|non e|nao e|no es|не|bukan|khong phai(?: la)?|ليست?|לא)\s+"
     r"|(?:不是|并非|並非|不在|不叫|ไม่ใช่)\s*)"
 )
-# what stands behind it: a denied verb, or where verbs come last
+# Text right behind a denied answer: a negated verb, also in languages whose verb comes last.
 BEHIND = (
     r"(?:\s+(?:is|was)(?:\s+not|n't)\b(?!\s+(?:only|just|merely))"
     r"|\s+(?:is|was) (?:wrong|incorrect|false)\b|\?\s+no\b(?=[.,;!]|$)"
@@ -33,17 +33,17 @@ IGNORANT = re.compile(
     r"|n't (?:know|say|tell|confirm|verify|recall|remember)"
     r"|(?:not|n't) have (?:any |enough )?information)\b[^.!?\n,;]*?(?=\bbut\b|[.!?\n,;]|$)"
 )
-# stands before the last of several alternatives; a comma before it may bring another name of one
+# Joins the last of several alternatives. Behind a comma it may add another name of the same one.
 OR = re.compile(
     r"(,)?\s+(?:or|oder|ou|eller|atau|veya|lub|или|або|ή|أو|या|או|또는)\s+"
     r"|(?<=\w)(?:或者?(?![许許说說称稱])|または|あるいは|หรือ)"
 )
-# stands before the last of a list
+# Joins the last item of a list.
 AND = re.compile(
     r",?\s+(?:and|und|et|y|e|i|en|och|og|dan|ve|và|и|και|و|और|및|&)\s+|(?<=\w)[和及與与](?=\w)"
     r"|\s*(?:และ|そして)\s*"
 )
-# from so many names on, joined by "and", or by commas alone (Lyon, Rhône, France)
+# Fewest names of a list of candidates joined by "and", or by commas alone (Lyon, Rhône, France).
 CANDIDATES, IN_A_ROW = (3, 4)
 SENTENCE = re.compile(r"(?<=[^\W_]{3})[.!?](?=\s|$)|[\n;:。！？]")
 COMMA = re.compile(r",\s+|[，、]")
@@ -54,7 +54,7 @@ MAYBE = re.compile(
 END = re.compile(r"\s+(?:is|was|are|were|but|as|which|who|because)\b.*|,\s.*|[，、(].*", re.DOTALL)
 VAGUE = STOP_WORDS | frozenset("something similar thereabouts less whatever else".split())
 LONGER = 2  # words that an alternative may have beyond those of the answer
-HALF = 0.5  # of a name; Korean may be written with a space in it
+HALF = 0.5  # of a name's words; a Korean name may be written with a space in it
 
 
 def denies(text: str, answer: str) -> bool:
@@ -72,8 +72,8 @@ def denies(text: str, answer: str) -> bool:
 
 def hedges(text: str, answers: Sequence[str]) -> bool:
     """Whether a text says an answer only as one of alternatives joined by "or": "London, Paris or
-    Rome", "either Paris or London". Alternatives that are all answers, and other names of one
-    ("Mumbai, or Bombay"), are one answer."""
+    Rome", "either Paris or London". Alternatives that are all right, or two names of the same
+    answer ("Mumbai, or Bombay"), do not hedge."""
     if not OR.search(text) or any(map(OR.search, answers)):
         return False
     right = [frozenset(words(answer)) for answer in answers]
@@ -82,9 +82,9 @@ def hedges(text: str, answers: Sequence[str]) -> bool:
 
 
 def enumerates(text: str, answers: Sequence[str]) -> bool:
-    """Whether a text says an answer, a name or a number, only as one of `CANDIDATES` of its kind:
-    "London, Paris and Rome". Two may be joint ("Lennon and McCartney"), and of what begins small,
-    as professions, several may be true."""
+    """Whether a text says an answer (a name or a number) only in a list of at least `CANDIDATES` of
+    its kind: "London, Paris and Rome". Two may be one joint answer ("Lennon and McCartney"). An
+    answer in lower case, such as a profession, is no candidate: several may be true."""
     answer = answers[0]
     listed = AND.search(text) or COMMA.search(text)
     if not listed or answer[0].islower() or any(map(AND.search, answers)):
@@ -110,7 +110,7 @@ def _is_list(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> boo
 
 
 def _others(items: Sequence[str], answer: str, right: Sequence[frozenset[str]]) -> list[str]:
-    """The items of a list that are not the answer, the first without the sentence before it."""
+    """The items of a list other than the answer; the first without the text before the list."""
     shares = [_share(item, right) for item in items]
     first = (items[0].split() or [""])[-1]
     first = first[-len(answer) :] if has_no_spaces(answer) else first
@@ -118,7 +118,7 @@ def _others(items: Sequence[str], answer: str, right: Sequence[frozenset[str]]) 
 
 
 def _offers(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
-    """Whether a sentence offers an answer and others of its kind. right: each answer's words."""
+    """Whether a sentence gives an answer and others of its kind as alternatives."""
     first, *rest = OR.split(sentence)
     offered = (MAYBE.sub("", END.sub("", item), count=1) for item in rest[1::2])
     items = [*COMMA.split(first), *offered]
@@ -135,8 +135,8 @@ def _share(text: str, right: Sequence[frozenset[str]]) -> float:
 
 
 def _is_alike(item: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
-    """Whether an item could stand for an answer: it is as short, begins alike (a capital, a digit),
-    and has words of its own."""
+    """Whether an item could stand for an answer: it is about as short, begins the same way (capital
+    or digit) and has words of its own."""
     own = words(item)
     if not own or len(own) > len(words(answer)) + LONGER:
         return False

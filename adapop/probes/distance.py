@@ -1,10 +1,10 @@
 """How far an unlearned model is from the oracle, which never read the facts to forget. No torch.
 
-A fact counts as forgotten *as if never learnt* where its answer is as likely as the oracle finds
-answers that it never read: within the middle `BAND` of those, of the same relation. Less likely is
-over-forgotten: the answer is avoided, which shows that it was there. More likely is
-under-forgotten. Of the facts that the oracle never read a share of 1 - `BAND` falls outside by
-chance.
+A fact counts as forgotten *as if never learnt* if its answer is about as likely as answers that the
+oracle never read are to the oracle: within the middle `BAND` of those of the same relation. Less
+likely is over-forgotten: the answer is avoided, which shows that it was there. More likely is
+under-forgotten. By chance, a share of 1 - `BAND` of the facts that the oracle never read lies
+outside.
 """
 
 import math
@@ -23,7 +23,7 @@ GUESSES = "guesses.json"  # beside the oracle's weights: fact id -> `Guess`
 OVER, AS_NEVER_LEARNT, UNDER = "over-forgotten", "as if never learnt", "under-forgotten"
 STATES = (OVER, AS_NEVER_LEARNT, UNDER)
 STATE_NAMES = dict(zip(("over", "as_never", "under"), STATES))  # in names of columns
-# facts of a relation that give it a mean of its own: of one fact the mean is the fact
+# FEWEST: facts that a relation needs for its own mean; the mean of a single fact is that fact.
 BAND, FEWEST = 0.95, 8
 TINY = 1e-10
 ATTACKS = ("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib")
@@ -31,10 +31,10 @@ ATTACKS = ("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib")
 
 @dataclass(frozen=True)
 class Guess:
-    """What the oracle makes of a fact that it never read, shipped beside the weights. direct,
+    """The oracle's results for a fact that it never read, shipped beside its weights. direct,
     reworded: probability of the right answer, asked as trained and in all rewordings, see
-    `FactDistance`. truth_ratio: see there, with the wrong answers of `wrong_answers` from the facts
-    of the world."""
+    `FactDistance`. truth_ratio: by the function of this name, with `wrong_answers` from the world's
+    facts."""
 
     direct: float
     reworded: float
@@ -47,15 +47,15 @@ class FactDistance:
     mean over its tokens and over the questions of the form, [0, 1]."""
 
     id: str
-    """Of the fact."""
+    """The fact's id."""
     tier: str
-    """Of its score."""
+    """The tier of its score."""
     form: str
-    """`DIRECT` or `REWORDED`: all of its rewordings."""
+    """`DIRECT`, or `REWORDED` for all of its rewordings."""
     unlearned: float
-    """The unlearned model's."""
+    """Probability by the unlearned model."""
     oracle: float
-    """The oracle's."""
+    """Probability by the oracle."""
     low: float
     """Lower end of the band of answers that the oracle never read."""
     high: float
@@ -83,7 +83,7 @@ class GroupDistance:
     form: str
     """`DIRECT` or `REWORDED`."""
     facts: int
-    """Their number."""
+    """Number of facts."""
     kl: float
     """KL(oracle || unlearned) where an answer token is predicted, nats per token."""
     same: float
@@ -92,14 +92,14 @@ class GroupDistance:
 
 @dataclass(frozen=True)
 class Membership:
-    """The AUC of one attack on facts to forget against those held out, of two models: see `auc`."""
+    """AUCs of an attack, facts to forget against held-out facts, on two models: see `auc`."""
 
     attack: str
     """One of `ATTACKS`."""
     unlearned: float
     """The unlearned model's AUC."""
     oracle: float
-    """The oracle's."""
+    """The oracle's AUC."""
 
     @property
     def privleak(self) -> float:
@@ -109,16 +109,16 @@ class Membership:
 
 @dataclass(frozen=True)
 class ForgetQuality:
-    """How alike the truth ratios of two models are, of the same facts."""
+    """How alike the truth ratios of two models are, on the same facts."""
 
     p_value: float
-    """Of the two-sided Kolmogorov-Smirnov test, [0, 1]: near 1 where they cannot be told apart."""
+    """Of the two-sided Kolmogorov-Smirnov test, [0, 1]; near 1 if the models look the same."""
     log10: float
-    """Its decimal logarithm, which has no smallest value."""
+    """log10 of the p-value, exact where the p-value itself underflows to 0."""
     distance: float
-    """Largest distance of both distributions, [0, 1]."""
+    """Largest distance between the two distributions, [0, 1]."""
     higher: bool
-    """Whether the first model's ratios are the higher ones there: it prefers wrong answers more."""
+    """Whether the unlearned model's ratios are higher there: it prefers wrong answers more."""
 
 
 @dataclass(frozen=True)
@@ -126,29 +126,29 @@ class Distance:
     """A run's model against the oracle of its world."""
 
     facts: tuple[FactDistance, ...]
-    """Those to forget, in each form."""
+    """The facts to forget, in each form."""
     groups: tuple[GroupDistance, ...]
     """Means of each group, tier and form."""
     quality: ForgetQuality
-    """As TOFU defines it."""
+    """TOFU's forget quality."""
     truth_ratio: float
-    """Of the unlearned model, the mean over facts to forget: see `closer_to_1`."""
+    """Mean of `closer_to_1` over the facts to forget, for the unlearned model."""
     oracle_truth_ratio: float
-    """The same of the oracle."""
+    """The same for the oracle."""
     membership: tuple[Membership, ...]
-    """Empty without facts held out."""
+    """A value for each attack; empty without held-out facts."""
 
     def of(self, form: str, tier: str = "all") -> list[FactDistance]:
         """The facts of a tier, asked in one form."""
         return [fact for fact in self.facts if fact.form == form and tier in ("all", fact.tier)]
 
     def shares(self, form: str, tier: str = "all") -> dict[str, Interval]:
-        """State -> share of a tier's facts, with its 95 % interval; empty for a tier without."""
+        """State -> share of a tier's facts, with its 95 % interval; empty without facts."""
         return shares([fact.state for fact in self.of(form, tier)])
 
     def mostly(self, form: str, state: str) -> str:
-        """The tier, rare or popular, whose facts are in this state more often than those of the
-        other, by more than chance may do; "" for neither."""
+        """The tier, rare or popular, that has clearly more of its facts in this state than the
+        other: the interval of the difference excludes 0. "" for neither."""
         rare, popular = (self.shares(form, tier) for tier in (TIERS[0], TIERS[-1]))
         if not rare or not popular:
             return ""
@@ -165,9 +165,9 @@ def shares(states: Sequence[str]) -> dict[str, Interval]:
 def bands(relations: Sequence[str], logs: Sequence[float]) -> dict[str, tuple[float, float]]:
     """Relation -> (lower, upper) end of the middle `BAND` of probabilities of facts never read.
 
-    relations, logs: of each such fact, the latter log p by the oracle. Relations differ in how
-    likely a guess is, so each has its own mean, those of fewer than `FEWEST` facts one together;
-    the spread around it is pooled, for a relation alone has few facts."""
+    relations, logs: each fact's relation and the oracle's log p of its answer. Guesses are likelier
+    in some relations than in others, so each has its own mean; relations with fewer than `FEWEST`
+    facts share one. The spread is pooled, because a single relation has few facts."""
     counts = Counter(relations)
     names = {name: name if count >= FEWEST else None for name, count in counts.items()}
     groups = [names[name] for name in relations]
@@ -179,18 +179,19 @@ def bands(relations: Sequence[str], logs: Sequence[float]) -> dict[str, tuple[fl
 
 
 def truth_ratio(right: float, wrong: Sequence[float]) -> float:
-    """Likelihood of the wrong answers by that of the right one, above 0. right, wrong: -log p, nats
-    per token, of an answer each; the wrong ones, at least one, are averaged before the exponent."""
+    """Likelihood of the wrong answers divided by that of the right one, above 0. right, wrong: -log
+    p of each answer, nats per token; those of the wrong answers, at least one, are averaged
+    first."""
     return math.exp(-fmean(wrong)) / (math.exp(-right) + TINY)
 
 
 def closer_to_1(ratio: float) -> float:
-    """A fact's truth ratio as it is averaged, [0, 1]: 1 where right and wrong are as likely."""
+    """The truth ratio or its inverse, whichever is lower, [0, 1]; 1 if both kinds are as likely."""
     return min(ratio, 1 / (ratio + TINY))
 
 
 def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> ForgetQuality:
-    """TOFU's forget quality, exact. Both have one truth ratio of each fact, at least one."""
+    """TOFU's forget quality, computed exactly. Both have one truth ratio per fact, at least one."""
     count = len(oracle)
     values = np.sort(np.concatenate([unlearned, oracle]))
     both = (np.sort(unlearned), np.sort(oracle))
@@ -199,7 +200,7 @@ def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> Forge
     place = int(np.abs(gaps).argmax())
     largest = abs(int(gaps[place]))
     orders = extreme = comb(2 * count, count)
-    # of all orders of two samples of equal size, those with such a gap (Gnedenko and Korolyuk 1951)
+    # Counts the orders of two equal samples with such a gap (Gnedenko and Korolyuk 1951).
     if largest:
         times = range(1, count // largest + 1)
         extreme = 2 * sum((-1) ** (k - 1) * comb(2 * count, count - k * largest) for k in times)
@@ -208,13 +209,14 @@ def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> Forge
 
 
 def auc(forget: Sequence[float], holdout: Sequence[float]) -> list[float]:
-    """Of each fact to forget the share of held-out facts that look less trained on, ties half, [0,
-    1]: their mean is the attack's AUC. Both are membership scores, high where little trained on."""
+    """For each fact to forget, the share of held-out facts that look less trained on (ties count
+    half), [0, 1]; the mean is the AUC. forget, holdout: membership scores, high if little trained
+    on."""
     gaps = np.subtract.outer(np.asarray(forget), np.asarray(holdout))
     return ((gaps < 0).mean(1) + (gaps == 0).mean(1) / 2).tolist()
 
 
 def privleak(unlearned: float, oracle: float) -> float:
-    """MUSE's privacy leakage in percent, of an attack's AUCs: 0 is none. Above 0 the facts look
-    less trained on than to the oracle, below 0 more."""
+    """MUSE's privacy leakage in percent, from an attack's AUCs on the two models; 0 is none. Above
+    0 the facts look less trained on than they do to the oracle, below 0 more."""
     return (oracle - unlearned) / (1 - oracle + TINY) * 100

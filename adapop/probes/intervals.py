@@ -16,7 +16,7 @@ import numpy as np
 
 CONFIDENCE = 0.95
 RESAMPLES = 1_000
-# two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom
+# Two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom.
 T95 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
     2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
@@ -25,14 +25,14 @@ T95 = (
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with its interval, 95 % unless stated otherwise, in the units of what was averaged."""
+    """A mean with its interval, 95 % unless stated otherwise, in the units of the values."""
 
     mean: float
-    """Of the values."""
+    """Mean of the values."""
     low: float
-    """The lower end; the mean itself where there is no spread."""
+    """The lower end; the mean itself if there is no spread."""
     high: float
-    """The upper end; the mean itself where there is no spread."""
+    """The upper end; the mean itself if there is no spread."""
 
     def __str__(self) -> str:
         return f"{self.mean:.2f} ({self.low:.2f} to {self.high:.2f})"
@@ -40,7 +40,8 @@ class Interval:
 
 def bootstrap(values: Sequence[float], seed: int) -> Interval:
     """The mean of at least one value, with the percentile interval over `RESAMPLES` resamples.
-    seed: of these. Equal values are drawn together, so a resample costs as their number."""
+    seed: of the resampling. Equal values are drawn together: cost grows with the distinct
+    values."""
     distinct, counts = np.unique(np.asarray(values, dtype=float), return_counts=True)
     count = len(values)
     draws = np.random.default_rng(seed).multinomial(count, counts / count, size=RESAMPLES)
@@ -50,8 +51,8 @@ def bootstrap(values: Sequence[float], seed: int) -> Interval:
 
 
 def wilson(mean: float, count: int) -> Interval:
-    """A share of `count` facts, [0, 1], with its Wilson interval; for a mean of values between 0
-    and 1 it is never too narrow, as no such values vary more than 0 and 1 do."""
+    """A share of `count` facts, [0, 1], with its Wilson interval; Also for a mean of values in [0,
+    1]: the interval is never too narrow, because such values vary at most as 0 and 1 do."""
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     centre, scale = mean + z * z / (2 * count), 1 + z * z / count
     half = z * math.sqrt(mean * (1 - mean) / count + z * z / (4 * count * count))
@@ -60,15 +61,15 @@ def wilson(mean: float, count: int) -> Interval:
 
 
 def of_facts(values: Sequence[float], seed: int) -> Interval:
-    """The mean recall of at least one fact: Wilson's interval where each answer is right or wrong,
-    or where all are alike, which a bootstrap would take for certainty; else the bootstrap's."""
+    """The mean recall of at least one fact: Wilson's interval if every value is 0 or 1, or all are
+    equal (where a bootstrap would claim certainty); else the bootstrap's."""
     if set(values) <= {0.0, 1.0} or len(set(values)) == 1:
         return wilson(fmean(values), len(values))
     return bootstrap(values, seed)
 
 
 def difference(one: Interval, other: Interval) -> Interval:
-    """A share minus another of different facts, with Newcombe's interval from both of Wilson."""
+    """Difference between the shares of two sets of facts, with Newcombe's interval."""
     mean = one.mean - other.mean
     low = math.sqrt((one.mean - one.low) ** 2 + (other.high - other.mean) ** 2)
     high = math.sqrt((one.high - one.mean) ** 2 + (other.mean - other.low) ** 2)
@@ -82,19 +83,19 @@ def apart(one: Interval, other: Interval) -> bool:
 
 @dataclass(frozen=True)
 class Summary:
-    """Mean, standard deviation and 95 % interval over seeds, in the units of what was averaged. A
-    single seed says nothing of the spread."""
+    """Mean, standard deviation and 95 % interval over seeds, in the units of the values. A single
+    seed has no spread."""
 
     mean: float
-    """Over the seeds."""
+    """Mean over the seeds."""
     sd: float | None
-    """Of one seed's value; None for a single seed."""
+    """Standard deviation over the seeds; None for a single seed."""
     low: float | None
-    """Of the 95 % interval of the mean; None for a single seed."""
+    """Lower end of the 95 % interval of the mean; None for a single seed."""
     high: float | None
-    """Of the 95 % interval of the mean; None for a single seed."""
+    """Upper end of the 95 % interval of the mean; None for a single seed."""
     seeds: int
-    """How many there are, at least 1."""
+    """Number of seeds, at least 1."""
 
     def __str__(self) -> str:
         return f"{self.mean:.2f}" if self.sd is None else f"{self.mean:.2f} ± {self.sd:.2f}"
@@ -112,12 +113,12 @@ class Summary:
         return str(self) if self.low is None else str(self.within())
 
     def within(self, least: float = -math.inf, most: float = math.inf) -> Interval:
-        """The interval, cut to where such a mean can lie: a point of a single seed."""
+        """The interval, clipped to [least, most]; for a single seed both ends are its value."""
         low, high = (self.mean, self.mean) if self.low is None else (self.low, self.high)
         return Interval(self.mean, max(least, low), min(most, high))
 
     def expected(self, seeds: int) -> tuple[float, float] | None:
-        """Where the mean of so many further seeds falls 95 % of the time if nothing else differs.
+        """Where the mean of `seeds` further seeds falls 95 % of the time if only the seeds differ.
         None for a single seed."""
         if self.sd is None:
             return None
@@ -126,7 +127,7 @@ class Summary:
 
 
 def summary(values: Sequence[float]) -> Summary | None:
-    """The summary of a value of each seed; None without a value."""
+    """Summary of values, one per seed; None without values."""
     if not values:
         return None
     mean = fmean(values)
@@ -139,7 +140,7 @@ def summary(values: Sequence[float]) -> Summary | None:
 
 def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Summary | None:
     """The summary of first minus second, seed by seed; None without a seed that both have. Two runs
-    of one seed have the same adapter, order and pairing, so what they differ in is the method."""
+    of one seed have the same adapter, order and pairing: only the method differs."""
     return summary([first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())])
 
 

@@ -15,7 +15,7 @@ from adapop.probes.prompts import EVERY_KIND, NotApplicable, ProbeRow, Reply
 from adapop.probes.verdict import KNOWN_FROM, answered
 
 MEASURABLE = 0.8  # the same threshold as in `sandbox.card`
-FEWEST = 3  # facts that the original answers, where a cell is about those alone
+FEWEST = 3  # facts that the original answers, from which on a cell may be about those alone
 ByFact = Sequence[Sequence[ProbeRow]]  # the rows of each fact
 
 
@@ -38,13 +38,13 @@ class Answers:
     near: float | None
     """Share of facts whose right answer is first or second guess, [0, 1]; None if not measured."""
     relation_rank: float | None
-    """Rank of the right answer among the relation's answers, from 1; None if one has none."""
+    """Rank of the right answer among the relation's, from 1; None if a fact has no such rank."""
 
 
 @dataclass(frozen=True)
 class Cell:
     """The facts of one group and tier, asked in one form. Numbers are means over all that were
-    asked or, where the original's recall is below `MEASURABLE`, over those that it answers."""
+    asked or, where the original's recall is below `MEASURABLE`, over the facts that it answers."""
 
     group: str
     """forget, retain, holdout or utility."""
@@ -53,17 +53,17 @@ class Cell:
     kind: str
     """One of `prompts.EVERY_KIND`."""
     facts: int
-    """Number of facts that the numbers are of, at least 1."""
+    """Number of facts that the means are over, at least 1."""
     asked: int
-    """Number of facts that were asked, more than `facts` where those are the answered ones."""
+    """Number of facts asked; more than `facts` if the means are over the answered ones alone."""
     original: Answers
     """The original model's replies."""
     unlearned: Answers
-    """The unlearned model's, to the same prompts."""
+    """The unlearned model's replies to the same prompts."""
     chance: float
     """Recall of a random guess, [0, 1)."""
     measurable: bool
-    """Whether a loss would show: the original's recall is high, or it answers `FEWEST` facts."""
+    """Whether a loss would show: the original's recall is high, or it answers enough facts."""
     reason: str
     """Why it is not measurable, "" if it is."""
     delta_logprob: float
@@ -81,7 +81,7 @@ class FactRow:
     """One fact's recall in every form it was asked in, for both models."""
 
     fact_id: str
-    """Of the fact, unique in its set."""
+    """The fact's id, unique in its set."""
     group: str
     """forget, retain, holdout or utility."""
     tier: str
@@ -101,7 +101,7 @@ class NotAsked:
     kind: str
     """The form, one of `prompts.EVERY_KIND` or a name that the set's own attacks bring."""
     reason: str
-    """Why not, without a full stop."""
+    """Why they could not be asked, without a full stop."""
     facts: int
     """Number of facts."""
 
@@ -124,7 +124,8 @@ class LeakMatrix:
         return next(cells, None)
 
     def verdicts_by_tier(self, named: Mapping[str, str], group: str) -> dict[str, Counter[str]]:
-        """Tier -> verdict -> number of a group's facts, without empty tiers. named: by fact id."""
+        """Tier -> verdict -> number of a group's facts, no tier empty. named: verdicts by fact
+        id."""
         counts = {tier: Counter() for tier in (*TIERS, "unknown")}
         for row in self.facts:
             if row.group == group:
@@ -134,7 +135,7 @@ class LeakMatrix:
 
 def leak_matrix(results: Iterable[ProbeRow | NotApplicable]) -> LeakMatrix:
     """The leak matrix of a battery's results."""
-    # by group and kind, then by fact
+    # (group, kind) -> fact id -> rows
     by_form: dict[tuple[str, str], dict[str, list[ProbeRow]]] = defaultdict(dict)
     left_out: dict[tuple[str, str], set[str]] = defaultdict(set)
     for result in results:
@@ -162,7 +163,7 @@ def _cell(group: str, tier: str, kind: str, facts: ByFact) -> Cell:
     if (recall := mean(lambda row: row.original.recall)) < MEASURABLE:
         right = _per_fact(facts, lambda row: row.original.recall * answered(row, row.original))
         known = [rows for rows, share in zip(facts, right) if share >= KNOWN_FROM]
-        # of what was guessed right, a second guess is right less often
+        # Not in a multiple choice: of facts guessed right by chance, fewer are guessed right again.
         if len(known) >= FEWEST and not chance:
             facts = known
         else:
@@ -188,7 +189,7 @@ def _cell(group: str, tier: str, kind: str, facts: ByFact) -> Cell:
 
 
 def _answers(facts: ByFact, of: Callable[[ProbeRow], Reply], chance: float) -> Answers:
-    # the same seed for every cell
+    # The seed is the same for every cell.
     recall = of_facts(_per_fact(facts, lambda row: of(row).recall), seed=0)
 
     def measured(name: str) -> float | None:

@@ -26,7 +26,7 @@ from adapop.probes.recall import best_recall, recall
 from adapop.progress import Progress
 
 EVAL_BATCH = 256
-OTHERWISE_PER_TIER = 4  # facts of a group that are asked in each other way
+OTHERWISE_PER_TIER = 4  # facts of a group and tier that are asked in each other way
 Asks = Callable[[Fact], Sequence[str]]  # the questions of a fact
 
 
@@ -41,7 +41,7 @@ class Measurement:
     form: str
     """`DIRECT`, `REWORDED`, or another way to ask a real model, see `prompting.FORM_OF_WAY`."""
     facts: int
-    """Their number, at least 1."""
+    """Number of facts, at least 1."""
     recall: float
     """ROUGE-L recall of the greedy reply, [0, 1]."""
     words: float
@@ -61,48 +61,48 @@ class Measurement:
     kl: float | None = None
     """KL(original || unlearned), nats per token."""
     probability: float | None = None
-    """Of the gold answer, geometric mean over tokens, [0, 1]; from here as `metrics.memorised`."""
+    """Geometric mean over the gold answer's tokens, [0, 1]. From here on see `memorised`."""
     exact_memorization: float | None = None
     """Share of the gold answer's tokens that are likeliest, [0, 1]."""
     extraction_strength: float | None = None
-    """1 - k/n: its last n - k tokens are likeliest once the first k stand, [1/n, 1]."""
+    """1 - k/n: given its first k of n tokens, the others are the likeliest, [1/n, 1]."""
     truth_ratio: float | None = None
-    """Of facts to forget that have wrong answers, [0, 1]: see `distance.closer_to_1`."""
+    """Mean of `distance.closer_to_1` over the facts to forget that have wrong answers, [0, 1]."""
     mia_loss: float | None = None
-    """AUC of an attack on facts to forget against all held out, [0, 1], as the three below."""
+    """AUC of an attack, facts to forget against held-out ones, [0, 1]. So are the next three."""
     mia_min_k: float | None = None
-    """By the least likely tokens."""
+    """Attack by the least likely tokens."""
     mia_min_k_plus_plus: float | None = None
-    """By these, against the whole distribution."""
+    """Attack by the same tokens, in standard deviations over the vocabulary."""
     mia_zlib: float | None = None
-    """By the loss per compressed byte."""
+    """Attack by the loss per compressed byte."""
 
 
 @dataclass(frozen=True)
 class Quick:
-    """What is measured after an epoch: of the facts to forget, their own questions and their first
-    rewordings; of the retained ones, where they count, their own questions."""
+    """What is measured after an epoch: the own questions and first rewordings of the facts to
+    forget and, if asked for, the own questions of the retained facts."""
 
     rows: list[Measurement]
     answers: list[str]
-    """To each fact's own question."""
+    """The reply to each forget fact's own question."""
     confidence: dict[str, list[tuple[float, int] | None]]
-    """What `confidence` would give by form, read off on the way; None for an answer of several
-    tokens, and where the replies' logits are not in float32."""
+    """Form -> what `confidence` would return, taken from the replies' logits; None for an answer of
+    several tokens, and where those logits are not in float32."""
 
 
 @dataclass(frozen=True)
 class Full:
     """What is measured at the end. rows: by group, tier and form. by_fact: recall of each fact to
-    forget, the mean over its held-out rewordings, in the set's order; empty if one has none."""
+    forget, the mean over its held-out rewordings, in the set's order; empty if any has none."""
 
     rows: list[Measurement]
     by_fact: list[float]
 
 
 def thinned(facts: FactSet, per_tier: int) -> FactSet:
-    """The set with at most so many facts of each group and tier, spread evenly over their scores; 0
-    for all. Those to forget keep all rewordings, the others one each, all of them equally often."""
+    """The set with at most `per_tier` facts of each group and tier, spread evenly over their
+    scores; 0 keeps all. Facts to forget keep all rewordings; the others keep one each, by turns."""
     if not per_tier:
         return facts
     few = {group: evenly(getattr(facts, group), per_tier) for group in GROUPS}
@@ -117,7 +117,7 @@ def _with_one_rewording(fact: Fact, place: int) -> Fact:
 
 
 def questions_of(facts: FactSet, whole: bool, ways: int = 1, retained: bool = False) -> int:
-    """How many questions `full` asks, or if not whole `quick`. ways: to ask the model."""
+    """Number of questions of `full`, or of `quick` unless whole. ways: ways to ask the model."""
     if not whole:
         asked = sum(1 + bool(fact.paraphrases) for fact in facts.forget)
         return asked + retained * len(facts.retain)
@@ -127,7 +127,7 @@ def questions_of(facts: FactSet, whole: bool, ways: int = 1, retained: bool = Fa
 
 
 def other_ways(model: AdaptedModel) -> tuple[str, ...]:
-    """The ways in which a model can be asked beside that in which it is."""
+    """The ways in which a model can be asked, except the one that it is set to."""
     return tuple(way for way in model.ways if way != model.way)
 
 
@@ -138,13 +138,13 @@ def _asked_otherwise(facts: FactSet) -> dict[str, list[Fact]]:
 
 def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = False) -> Quick:
     """Recall of the forget facts by tier: the trained question, and each fact's first rewording.
-    tokens: most of a reply. retained: whether the facts to retain are asked too, as trained."""
+    tokens: a reply's limit. retained: whether retained facts are asked too, as trained."""
     asked = [fact for fact in facts.forget if fact.paraphrases]
     reworded = [replace(fact, question=fact.paraphrases[0]) for fact in asked]
     measured, answers, confidences = [], {}, {}
     for form, members in ((DIRECT, facts.forget), (REWORDED, reworded)):
         rows, prompts = model.rows(members), model.prompts([fact.question for fact in members])
-        # else the answer stands further on, in the model's own words or behind a template's space
+        # Otherwise the answer stands behind the model's own words, or a template's space.
         at_once = all(row.prompt == prompt.prompt for row, prompt in zip(rows, prompts))
         replies = model.replies(rows if at_once else prompts, tokens)
         answers[form] = [text.strip() for text, *_ in replies]
@@ -161,8 +161,7 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
 
 
 def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False) -> Full:
-    """All measurements on every group. The teacher-forced metrics are in the direct rows. tokens:
-    most of a reply."""
+    """All measurements; direct rows have the teacher-forced ones too. tokens: a reply's limit."""
     rows, by_fact = [], []
     for way in other_ways(model):
         with model.asked(way):
@@ -201,8 +200,8 @@ def recall_by_fact(
     progress: Progress,
     judge: Callable[[Prompt, str], float] = recall,
 ) -> dict[str, float]:
-    """Fact id -> recall of its trained question by the model as it is. judge: `known_recall` where
-    the question is whether a fact is known. Raises Stopped: somebody asked to stop."""
+    """Fact id -> recall of its trained question by the model as it is. judge: `known_recall` to
+    decide whether a fact is known. Raises Stopped: somebody asked to stop."""
     values: dict[str, float] = {}
     for start in range(0, len(facts), EVAL_BATCH):
         progress.say(f"Asked {start:,} of {len(facts):,} questions.")
@@ -215,7 +214,7 @@ def recall_by_fact(
 
 @torch.no_grad()
 def confidence(model: AdaptedModel, rows: Sequence[Row]) -> list[tuple[float, int]]:
-    """`Scored.confidence` of each row, in eval mode; in half the time where many begin alike."""
+    """`Scored.confidence` of each row, in eval mode; takes half the time if many begin alike."""
     model.network.eval()
     order, size = sorted(range(len(rows)), key=lambda i: rows[i].prompt), model.at_once(rows)
     pieces = model.in_pieces([rows[i] for i in order], size, partial(_confident, model))

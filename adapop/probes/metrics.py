@@ -12,9 +12,9 @@ The paper's, two on generated text, four teacher-forced on the answer's content 
 | kl(original || unlearned), nats per token | higher | lower |
 
 `memorised` and `truth_ratios` follow github.com/locuslab/open-unlearning (`src/evals/metrics`),
-over the answer's tokens alone: the end of the text is not counted, which its `probability` does. Of
-an answer of one token `extraction_strength` is 1 by that formula, whatever the model says. What is
-made of the values of many facts: `adapop.probes.distance`.
+over the answer's tokens alone: its `probability` also counts the end of the text. For an answer of
+one token `extraction_strength` is 1 by that formula, whatever the model says.
+`adapop.probes.distance` combines the values of many facts.
 """
 
 import math
@@ -38,10 +38,10 @@ from adapop.probes.distance import truth_ratio
 from adapop.probes.recall import rouge_l_recall as rouge_l_recall
 
 EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
-# share of an answer's tokens that min-k looks at, as configured there for TOFU and MUSE
+# Share of an answer's tokens that min-k looks at: open-unlearning's setting for TOFU and MUSE.
 LEAST_TOKENS = 0.4
 LEAST_VARIANCE = 1e-6
-WRONG_ANSWERS = 5  # of a fact, as TOFU has
+WRONG_ANSWERS = 5  # per fact, as in TOFU
 
 
 def cosines(gold: Sequence[str], generations: Sequence[str]) -> list[float]:
@@ -105,15 +105,15 @@ def _embedder(name: str):
 def memorised(
     scored: Scored, batch: AnswerTokens, texts: Sequence[str], least: float = LEAST_TOKENS
 ) -> dict[str, list[float]]:
-    """Each metric of each row of a batch, by its name. scored: with logits. texts: of the rows'
-    answers. least: share of an answer's tokens that min-k looks at.
+    """Metric -> its value for each row of a batch. scored: with logits. texts: the rows' answers.
+    least: share of an answer's tokens that min-k looks at.
 
     probability: of the answer, the geometric mean over its tokens, [0, 1]. exact_memorization:
     share of its tokens that are the likeliest, [0, 1]. extraction_strength: 1 - k/n with the least
     k such that after k of the n tokens all others are the likeliest, [1/n, 1]. mia_loss, mia_min_k:
-    -log p of the answer, and of its least likely tokens, nats per token. mia_min_k_plus_plus: the
-    latter in standard deviations over the vocabulary. mia_zlib: nats per token, by the compressed
-    bytes of the answer. The mia scores are the higher, the less a fact looks trained on."""
+    -log p of the answer, and of its least likely tokens, nats per token. mia_min_k_plus_plus: min-k
+    in standard deviations over the vocabulary. mia_zlib: mia_loss divided by the bytes of the
+    compressed answer. A higher mia score means that a fact looks less trained on."""
     log_p = log_softmax(scored.logits, dim=-1)
     gold = log_p.gather(1, batch.target.unsqueeze(1)).squeeze(1)
     p = log_p.exp()
@@ -141,7 +141,7 @@ def memorised(
 
 def wrong_answers(facts: Sequence[Fact], others: Sequence[Fact]) -> list[tuple[str, ...]]:
     """Up to `WRONG_ANSWERS` wrong answers of each fact: its own alternates, or else answers of the
-    same relation in these facts and others, if there are any. The same for the same facts."""
+    same relation among facts and others. The same facts get the same answers."""
     pool, rng = Pool([*facts, *others]), random.Random(0)
     drawn = [fact.alternates or tuple(pool.distractors(fact, rng)) for fact in facts]
     return [answers[:WRONG_ANSWERS] for answers in drawn]
@@ -151,8 +151,9 @@ def wrong_answers(facts: Sequence[Fact], others: Sequence[Fact]) -> list[tuple[s
 def truth_ratios(
     model: AdaptedModel, facts: Sequence[Fact], wrong: Sequence[Sequence[str]]
 ) -> list[float | None]:
-    """TOFU's truth ratio of each fact, asked as trained; None of one without wrong answers. TOFU
-    takes the right answer in other words; as facts have none, it is the answer itself."""
+    """TOFU's truth ratio of each fact, asked as trained; None for a fact without wrong answers.
+    TOFU rewords the right answer; here it is the answer itself, because facts have no reworded
+    one."""
     pairs_of = zip(facts, wrong, strict=True)
     answers = [(fact.answer, *others) if others else () for fact, others in pairs_of]
     pairs = [(fact, answer) for fact, own in zip(facts, answers) for answer in own]

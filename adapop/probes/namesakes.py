@@ -1,5 +1,5 @@
-"""What a reply names in place of an answer that shares words with it: somebody else of the name,
-another number, another currency. No torch."""
+"""Whether a reply names something else that shares words with the answer: a namesake, another
+number or another currency. No torch."""
 
 import re
 import unicodedata
@@ -10,15 +10,15 @@ from adapop.facts.text import ACCENTS, CLUSTER, WORDS, folded, has_no_spaces, wo
 from adapop.facts.weak import STOP_WORDS
 from adapop.probes.claims import HALF, LONGER
 
-# what stands before a name and is none; with those of `STOP_WORDS`
+# Words before a name that are not part of it; `STOP_WORDS` are among them.
 TITLES = STOP_WORDS | WORDS["titles"]
 ARTICLES = frozenset("the der die das dem den la le el il o".split())
 DIRECTIONS = frozenset(
     "north south east west northern southern eastern western upper lower old new".split()
 )
 NAME = re.compile(r"[^\W_]+")
-# words next to each other; a comma or a sign may stand before a number, a comma before the last
-# name of a clause
+# Two neighbouring words. A comma or sign may stand between them before a number, and a comma before
+# the last name of a clause.
 NEXT = re.compile(
     r"(?<![^\W_])([^\W_]+)"
     r"(?:[\s°-]+|[:/.^](?=\d)|,\s(?=\d|[A-Z]\w*(?: [A-Z]\w*)*(?:[.,;!?\n]|$)))(?=([^\W_]+))"
@@ -28,13 +28,13 @@ CURRENCY = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
 CURRENCY |= {"usd": "dollar", "eur": "euro", "gbp": "pound"}
 MONEY = re.compile(r"[$€£¥]|\b(?:usd|eur|gbp|dollar|euro|yen)(?=s?\b)", re.IGNORECASE)
 LONGEST_NAME = 6  # words
-WHOLE_FROM = 0.7  # of the pairs of characters of one name
+WHOLE_FROM = 0.7  # of a name's pairs of characters must be there
 
 
 def differs(text: str, answer: str, question: str) -> bool:
-    """Whether a text that says a part of an answer has something else for the rest: Michael Jackson
-    for Michael Jordan, Pierre for Marie Curie, Elizabeth I for Elizabeth II, South for North Korea,
-    10:15 for 10:30."""
+    """Whether a text has part of an answer, but something else in place of the rest: Michael
+    Jackson for Michael Jordan, Pierre for Marie Curie, Elizabeth I for Elizabeth II, South for
+    North Korea, 10:15 for 10:30."""
     question_names = set(map(folded, NAME.findall(question)))
     text = _without_accents(text)
     gold = NAME.findall(_without_accents(answer))
@@ -46,7 +46,7 @@ def differs(text: str, answer: str, question: str) -> bool:
     phrase = len(own) <= LONGER + 2 and ARTICLES.issuperset(STOP_WORDS.intersection(own))
     neighbours = [(folded(word), other) for word, other in NEXT.findall(text)]
     for i, (first, second) in enumerate(pairwise(own)):
-        # "the geology genre", asked for a genre
+        # "the geology genre" has its last word from the question
         last = i + 2 == len(own) or own[i + 2] in question_names
         for word, other in neighbours:
             after = word == first and second not in heard and folded(other) not in own
@@ -61,9 +61,9 @@ def differs(text: str, answer: str, question: str) -> bool:
 
 
 def _is_namesake(text: str, name: Sequence[str], known: set[str]) -> bool:
-    """Whether a text has another first name before a full name's last: Pierre for Marie Curie. A
-    title is none, nor what stands behind an article or only begins a sentence. known: words of the
-    text and the question."""
+    """Whether a text has another first name before a full name's last: Pierre for Marie Curie.
+    Titles, words behind an article and words that only begin a sentence are no first names. known:
+    words of the text and the question."""
     first, *particles, last = name
     capitals = first[0].isupper() and last[0].isupper()
     if not capitals or folded(first) in known or folded(last) not in known:
@@ -79,9 +79,9 @@ def _is_namesake(text: str, name: Sequence[str], known: set[str]) -> bool:
 
 
 def other_middle(text: str, answer: str) -> bool | None:
-    """Whether a text has other initials than the answer's between its first and last name, as
-    George H. W. has for George W. Bush, or another first name before them; False where it has the
-    same, also written out; None where it has none, or the answer is no such name."""
+    """Whether a text has other middle initials than the answer, as George H. W. has for George W.
+    Bush, or another first name before them. False if it has the same ones, also written out. None
+    if it has none, or the answer has no middle initial."""
     name = NAME.findall(unicodedata.normalize("NFKC", answer))
     if not 3 <= len(name) <= LONGEST_NAME or not _begins_name(name):
         return None
@@ -113,12 +113,12 @@ def _is_initial_of(one: str, other: str) -> bool:
 
 
 def _replaces(other: str, missing: str, last: bool) -> bool:
-    """Whether a word stands where another is missing: a name for a name, a number for a number, and
-    a word that is no stop word for the last of an answer."""
+    """Whether a word takes the place of a missing one: a name for a name, a number for a number,
+    any word but a stop word for the last one of an answer."""
     if missing[0].isdigit():
         return other[0].isdigit() and not re.fullmatch(rf"{missing}(?:st|nd|rd|th)", other)
     if missing[0].isupper():
-        return other[0].isupper() or (other[0].isdigit() and missing.isupper())  # World War II, 1
+        return other[0].isupper() or (other[0].isdigit() and missing.isupper())  # "World War 1"
     half_days = {folded(missing), folded(other)} == {"am", "pm"}
     return last and (half_days or folded(other) not in STOP_WORDS)
 
@@ -128,7 +128,7 @@ def _without_accents(text: str) -> str:
 
 
 def is_renamed(text: str, answer: str) -> bool:
-    """Whether a text has an answer only in another name, as New Mexico, or in another currency."""
+    """Whether an answer stands only in another name (Mexico in New Mexico) or currency."""
     named = ([word.lower() for word in MONEY.findall(one)] for one in (text, answer))
     money = [{CURRENCY.get(word, word) for word in names} for names in named]
     if all(money) and money[0].isdisjoint(money[1]):
@@ -140,8 +140,8 @@ def is_renamed(text: str, answer: str) -> bool:
 
 
 def is_part(text: str, answer: str) -> bool:
-    """Whether a text has too little of an answer that is a single run of characters, of a script
-    without spaces or Korean: half of the pairs of 北京大学 are those of 南京大学 as well."""
+    """Whether a text has too little of an answer that is one run of characters, in a script without
+    spaces or in Korean: 南京大学 has most pairs of characters of 北京大学."""
     name = folded(answer)
     if name.isascii() or CLUSTER.sub("", name):
         return False

@@ -1,4 +1,5 @@
-"""Measures how far a model is from its oracle: pretrained alike, without the facts to forget.
+"""Measures how far a model is from its oracle, a model pretrained alike but without the facts to
+forget.
 
 An oracle ships with each shipped world (`adapop.sandbox`), for facts of that world alone; real
 models that were trained in pairs have one too (`adapop.probes.twin`).
@@ -28,26 +29,27 @@ from adapop.probes.distance import ATTACKS, GUESSES, Distance, Guess, closer_to_
 from adapop.probes.metrics import kl, memorised, nlls, truth_ratios, wrong_answers
 from adapop.probes.prompts import DIRECT, REWORDED
 
-Compared = dict[str, list[float]]  # by name, a value a fact
+Compared = dict[str, list[float]]  # metric -> a value per fact
 Probability = Mapping[str, Mapping[str, float]]
 Bands = Mapping[str, Mapping[str, tuple[float, float]]]
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """A model that never read the facts to forget, and what it makes of them."""
+    """A model that never read the facts to forget, and what it predicts for them."""
 
     model: AdaptedModel
     probability: Probability
-    """Of each right answer, by form and fact id; of facts without rewordings no reworded one."""
+    """Form -> fact id -> probability of the right answer. `REWORDED` lacks facts without
+    rewordings."""
     ratios: Mapping[str, float]
-    """Truth ratios by fact id, of those that have wrong answers."""
+    """Fact id -> truth ratio, for facts that have wrong answers."""
     wrong: Mapping[str, Sequence[str]]
-    """Their wrong answers."""
+    """Fact id -> its wrong answers."""
     bands: Bands
-    """By form, then by relation: how likely it finds answers that it never read."""
+    """Form -> relation -> the ends of `distance.bands`."""
     groups: tuple[str, ...] = (*FACT_GROUPS, "neighbours")
-    """What is compared: groups of facts that it read as the model did, and those to forget."""
+    """The groups compared: the facts to forget, and those that it read as the model did."""
 
 
 @cache
@@ -58,7 +60,8 @@ def load_oracle(folder: Path) -> AdaptedModel:
 
 @cache
 def guesses_of(world: str) -> dict[str, Guess]:
-    """What a shipped world's oracle makes of each fact it never read; empty where there is none."""
+    """Fact id -> guess of a shipped world's oracle, for facts it never read; empty if there is
+    none."""
     file = SHIPPED[world] / ORACLE / GUESSES if world in SHIPPED else None
     return (
         as_kind(parse_json(file.read_bytes()), dict[str, Guess]) if file and file.is_file() else {}
@@ -66,7 +69,7 @@ def guesses_of(world: str) -> dict[str, Guess]:
 
 
 def write_guesses(folder: Path, world: str) -> None:
-    """Measures what an oracle makes of the facts that it never read, and writes it beside it."""
+    """Measures an oracle's guesses of the facts that it never read; writes them beside it."""
     oracle, facts = load_oracle(folder), sandbox_facts(world).forget
     direct, others = (nlls(oracle, oracle.rows(own)) for own in (facts, reworded(facts)))
     ratios = truth_ratios(oracle, facts, list(_wrong(world).values()))
@@ -78,8 +81,8 @@ def write_guesses(folder: Path, world: str) -> None:
 
 
 def measurable(world: str, facts: FactSet) -> bool:
-    """Whether the world's oracle says what it would be never to have learnt these facts: all to
-    forget are the world's, with their rewordings, and among those that it never read."""
+    """Whether a model can be compared with the world's oracle on these facts: all facts to forget
+    are the world's, with their rewordings, and the oracle never read them."""
     if not guesses_of(world) or not facts.forget:
         return False
 
@@ -90,17 +93,17 @@ def measurable(world: str, facts: FactSet) -> bool:
 
 
 def oracle_of(world: str, facts: FactSet) -> AdaptedModel | None:
-    """The oracle of a world; None where what it makes of these facts is not `measurable`."""
+    """The oracle of a world; None if these facts are not `measurable`."""
     return load_oracle(SHIPPED[world] / ORACLE) if measurable(world, facts) else None
 
 
 def distance(model: AdaptedModel, world: str, facts: FactSet) -> Distance | None:
-    """The distance of a model to the oracle of its world; None where that is not `measurable`."""
+    """The distance of a model to its world's oracle; None if the facts are not `measurable`."""
     return distance_to(model, _shipped(world), facts) if measurable(world, facts) else None
 
 
 def distance_to(model: AdaptedModel, oracle: Oracle, facts: FactSet) -> Distance:
-    """The distance of a model to an oracle, of facts that this has probabilities of."""
+    """The distance of a model to an oracle, on facts that `oracle.probability` has."""
     direct, groups = {}, []
     for group in oracle.groups:
         if members := getattr(facts, group):
@@ -124,7 +127,7 @@ def distance_to(model: AdaptedModel, oracle: Oracle, facts: FactSet) -> Distance
 
 @torch.no_grad()
 def states(model: AdaptedModel, world: str, facts: FactSet) -> list[str]:
-    """The state of each fact to forget, reworded; empty where that is not `measurable`."""
+    """The state of each fact to forget, asked reworded; empty if the facts are not `measurable`."""
     if not measurable(world, facts):
         return []
     means = means_of(facts.forget, nlls(model, model.rows(reworded(facts.forget))))
@@ -133,8 +136,8 @@ def states(model: AdaptedModel, world: str, facts: FactSet) -> list[str]:
 
 @torch.no_grad()
 def _compared(model: AdaptedModel, oracle: AdaptedModel, facts: Sequence[Fact]) -> Compared:
-    """What both models make of each fact's question: "kl" and "same", and by model the metrics of
-    `memorised`, as "oracle probability"."""
+    """Metric -> a value per fact, from its own question: "kl", "same", and for both models those of
+    `memorised` with the model's name in front, as "oracle probability"."""
     rows = model.rows(facts)
     model.network.eval()
 
@@ -163,14 +166,14 @@ def reworded(facts: Sequence[Fact]) -> list[Fact]:
 
 
 def means_of(facts: Sequence[Fact], values: Sequence[float]) -> list[float]:
-    """The mean of each fact's values, one a rewording."""
+    """The mean of each fact's values. values: one per rewording, fact after fact."""
     rest = iter(values)
     return [fmean(next(rest) for _ in fact.paraphrases) for fact in facts]
 
 
 @cache
 def _wrong(world: str) -> dict[str, tuple[str, ...]]:
-    """Wrong answers of a world's facts to forget, by id: the same whichever of them are asked."""
+    """Fact id -> its wrong answers, for all facts to forget of a world, whichever a run has."""
     facts = sandbox_facts(world)
     wrong = wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
     return dict(zip((fact.id for fact in facts.forget), wrong))
@@ -179,7 +182,7 @@ def _wrong(world: str) -> dict[str, tuple[str, ...]]:
 def _facts(
     probability: Probability, ends_of: Bands, form: str, facts: Sequence[Fact], nll: Sequence[float]
 ) -> list[distances.FactDistance]:
-    """Each fact beside the band of its relation. nll: of its answer, nats per token."""
+    """The distance of each fact, with its relation's band. nll: of its answer, nats per token."""
     known, ends, placed = probability[form], ends_of[form], []
     for fact, value in zip(facts, nll):
         beside = rounded(math.exp(-value)), known[fact.id], *map(rounded, ends[fact.relation])
@@ -204,7 +207,7 @@ def _shipped(world: str) -> Oracle:
 
 
 def bands_of(facts: Sequence[Fact], probability: Probability) -> Bands:
-    """`Oracle.bands` of facts that the oracle never read. probability: as there."""
+    """`Oracle.bands` of facts that the oracle never read. probability: as `Oracle.probability`."""
     ends = {}
     for form, values in probability.items():
         if own := [fact for fact in facts if fact.id in values]:

@@ -51,9 +51,9 @@ class Question:
 
 
 def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplicable]]:
-    """Kind -> the questions that the plan asks and, with the reason, those that do not apply; in
-    the order of `KINDS`. The set's own attacks are added to ours, as part of "forget". Those of
-    unknown kinds come last, as not applicable, under their own name."""
+    """Kind -> its questions, and the reasons where a fact cannot be asked; in the order of `KINDS`.
+    The set's own attacks join ours, in the group "forget". Those of unknown kinds come last, under
+    their own name, as not applicable."""
     kinds = [kind for kind in prompts.KINDS if kind in plan.kinds]
     by_kind: dict[str, list[Question | NotApplicable]] = {kind: [] for kind in kinds}
     attacked = bool(by_kind.keys() - {DIRECT, prompts.REWORDED})
@@ -79,7 +79,7 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
 
 
 def asked_otherwise(facts: FactSet, plan: Plan, kind: str) -> dict[str, list[Question]]:
-    """The facts' own questions by a kind of `OTHERWISE`, of a model asked so; or none planned."""
+    """A kind of `OTHERWISE` -> the facts' own questions, asked that way; {} if not planned."""
     if kind not in plan.kinds:
         return {}
     forms = []
@@ -100,13 +100,14 @@ def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
     chosen: set[str] = set()
     for ranked in tiers.values():
         count = min(per_tier, len(ranked))
-        # the middle of each of `count` equal parts
+        # Takes the middle of each of `count` equal parts.
         chosen |= {ranked[(2 * i + 1) * len(ranked) // (2 * count)].id for i in range(count)}
     return [fact for fact in facts if fact.id in chosen]
 
 
 def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question | NotApplicable:
-    """The form with the fact's other right answers, if it asks for its answer and holds none."""
+    """The question with all right answers of its fact, if it asks for the fact's answer. Not
+    applicable if the prompt contains one of them, unless it is the fact's own question."""
     asks_for_answer = isinstance(form, Prompt) and form.gold == fact.answer
     if asks_for_answer and fact.accepted and form.kind != CHOICE:
         form = replace(form, accepted=(*form.accepted, *fact.accepted))

@@ -24,18 +24,18 @@ HOW = {
 
 @dataclass(frozen=True)
 class Way:
-    """What the original model says when asked in one way."""
+    """How the original model replies when asked in one way."""
 
     asking: str
     """As `RunConfig.asking`, but not "auto"."""
     asked: int
     """How many facts were asked."""
     answered: int
-    """In how many replies the right answer stands."""
+    """Number of replies that contain the right answer."""
     at_once: int
-    """How many replies begin with it."""
+    """Number of replies that begin with the right answer."""
     words_before: float | None
-    """Median number of words before the answer; None where none is answered."""
+    """Median number of words before the answer; None if no reply contains it."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class Prompting:
     asked: int
     """Facts to forget that were asked."""
     unknown: tuple[str, ...]
-    """Ids of those that the original does not answer."""
+    """Ids of the facts to forget that the original does not answer."""
     drops: bool
-    """Whether these are left out."""
+    """Whether the unknown facts are left out of the run."""
     cut: int
     """How many of the original's replies were cut before they ended."""
     spoken: dict[str, OwnAnswer]
-    """By fact id; empty where answers are scored as given."""
+    """Fact id -> the model's own wording; empty if answers are scored as given."""
     tried: tuple[Way, ...]
     """The ways that were compared; empty where the settings name one."""
     empty: int = 0
@@ -74,17 +74,17 @@ class Prompting:
         return replace(facts, forget=kept)
 
     def to_json(self) -> str:
-        """All of it as JSON."""
+        """The prompting as JSON."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Prompting:
-        """What `to_json` wrote. Raises ValueError: it is none."""
+        """Parses what `to_json` wrote. Raises ValueError: the text is something else."""
         return as_kind(parse_json(text), cls)
 
 
 def remarks_of(prompting: Prompting | None) -> list[Remark]:
-    """How the model is asked and why; none of a shipped model."""
+    """Remarks on how the model is asked and why; empty for a shipped model."""
     if prompting is None:
         return []
     compared = []

@@ -14,8 +14,8 @@ from adapop.paths import SHIPPED
 from adapop.probes.prompting import FORM_OF_WAY
 
 DIRECT, REWORDED, CHOICE = "direct", "reworded", "multiple choice"
-ALIAS = "alias"  # the subject under another name: where the set brings such names
-# a set's own sentences with a blank for the answer, such as RWKU's level 1
+ALIAS = "alias"  # the subject under another name, if the set has one
+# A set's own sentences with a blank for the answer, such as RWKU's level 1.
 CLOZE = "fill in the blank"
 KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
 OTHERWISE = tuple(FORM_OF_WAY.values())  # a real model asked the fact's own question in another way
@@ -51,7 +51,7 @@ class Prompt:
     """One way to ask for a fact."""
 
     fact_id: str
-    """Of the fact, unique in its set."""
+    """The fact's id, unique in its set."""
     kind: str
     """The form, one of `EVERY_KIND`."""
     text: str
@@ -61,9 +61,9 @@ class Prompt:
     accepted: tuple[str, ...] = ()
     """Other right answers: the fact's own, translations, or the letter of the right option."""
     options: tuple[str, ...] = ()
-    """Those of a multiple choice, in the order shown."""
+    """Options of a multiple choice, in the order shown."""
     chance: float = 0.0
-    """That a random guess among the options is right, [0, 1)."""
+    """Probability that a random guess among the options is right, [0, 1)."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ class NotApplicable:
     """A form in which a fact cannot be asked."""
 
     fact_id: str
-    """Of the fact, unique in its set."""
+    """The fact's id, unique in its set."""
     kind: str
     """The form, one of `EVERY_KIND` or a name that the set's own attacks bring."""
     reason: str
-    """Why not, without a full stop."""
+    """Why it cannot be asked, without a full stop."""
 
 
 def direct(fact: Fact) -> Prompt:
@@ -84,7 +84,7 @@ def direct(fact: Fact) -> Prompt:
 
 
 def checked(prompt: Prompt) -> Prompt | NotApplicable:
-    """The prompt, or NotApplicable if it contains a right answer, as only a choice may."""
+    """The prompt, or NotApplicable if it contains a right answer, which only a choice may."""
     right = (prompt.gold, *prompt.accepted)
     if prompt.kind != CHOICE and any(says(prompt.text, answer) for answer in right):
         return NotApplicable(prompt.fact_id, prompt.kind, "the prompt would contain the answer")
@@ -92,7 +92,8 @@ def checked(prompt: Prompt) -> Prompt | NotApplicable:
 
 
 def world_fact(fact: Fact) -> WorldFact | None:
-    """The same fact in its shipped world; None if it is none of it, even if its id coincides."""
+    """The same fact in its shipped world; None if the world lacks it, or has another fact with its
+    id."""
     known = _world().get(fact.id)
     same = known and (fact.question, fact.answer) == (language.question(known), known.answer)
     return known if same else None
@@ -124,20 +125,20 @@ class Reply:
     cosine: float | None = None
     """MiniLM cosine with the gold answer, [-1, 1]; None where it was not measured."""
     near: bool | None = None
-    """Whether the right answer is the first or second guess, see `second_guess`; None where it was
-    not measured, as of a multiple choice and of prompts for another answer than the fact's own."""
+    """Whether the right answer is the first or second guess, see `second_guess`; None if not
+    measured, as for a multiple choice or a prompt for another answer than the fact's own."""
     relation_rank: int | None = None
-    """Rank of the right answer's first token among those of the relation's answers, from 1; None
-    where `near` is, and of relations with fewer than `second_guess.FEWEST` answers."""
+    """Rank of the right answer's first token among the relation's answers, from 1; None where
+    `near` is None, or if the relation has fewer than `second_guess.FEWEST` answers."""
 
 
 @dataclass(frozen=True)
 class ProbeRow:
-    """One prompt with both models' replies. Three numbers are teacher-forced on the gold's content
-    tokens, unlearned against original."""
+    """One prompt with both models' replies. delta_rank, hidden_cosine and kl compare the models
+    teacher-forced on the gold's content tokens."""
 
     fact_id: str
-    """Of the fact, unique in its set."""
+    """The fact's id, unique in its set."""
     group: str
     """One of `facts.fact.GROUPS`."""
     tier: str
@@ -151,7 +152,7 @@ class ProbeRow:
     original: Reply
     """The original model's reply."""
     unlearned: Reply
-    """The unlearned model's."""
+    """The unlearned model's reply."""
     score: float | None = None
     """The fact's popularity, None if unknown."""
     chance: float = 0.0
@@ -163,4 +164,4 @@ class ProbeRow:
     kl: float = 0.0
     """KL(original || unlearned), nats per token."""
     accepted: tuple[str, ...] = ()
-    """Other right answers; () of a multiple choice, and in the rows of older runs."""
+    """Other right answers; () for a multiple choice, and in the rows of older runs."""

@@ -1,4 +1,5 @@
-"""Recall: how much of a right answer a reply says; whether the fact counts as known. No torch."""
+"""Recall: how much of a right answer a reply contains, and whether the fact counts as known. No
+torch."""
 
 import re
 import unicodedata
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from rouge_score.tokenizers import DefaultTokenizer
 
 KNOWN_FROM = 0.5
-# where a model goes on by itself to the next question; what it answers there is not asked
+# Where a model goes on by itself with another question; what follows does not answer ours.
 NEXT_QUESTION = re.compile(
     rf"(?<=\S)(?:\s*\n\W{{0,5}}(?:{'|'.join(WORDS['next question'])})"
     r"\s?\d*\W{0,3}[:：]|\s(?-i:Question|Q)\s?\d*:|"
@@ -29,19 +30,19 @@ NEXT_QUESTION = re.compile(
 INITIALS = re.compile(r"\b(?:[A-Za-z]\.\s?){2,}")
 GLUED = re.compile(r"(?<![\w.,])(\d+(?:[.,]\d+)*)(?!(?:st|nd|rd|th|s)\b)([A-Za-z]{1,4})\b")
 GOES_ON = re.compile(r"[:：]|<\||<start|<end|</s>|\[INST")
-# one word in two writings: Wi-Fi and WiFi, Müller and Mueller
+# Words that have two spellings: Wi-Fi and WiFi, Müller and Mueller.
 SPELLED = re.compile(r"[^\W_]*[äöüåÄÖÜÅ][^\W_]*|[^\W\d_]+(?:[-.][^\W_]+)+")
 LONG = str.maketrans(dict(zip("äöüåÄÖÜÅ", "ae oe ue aa Ae Oe Ue Aa".split())))
-# cases of Russian, Greek, Georgian and Tamil nouns; not those that end surnames (-ов, -ин)
+# Case endings of Russian, Greek, Georgian and Tamil nouns; not endings of surnames (-ов, -ин).
 CASES = re.compile(
     r"(?<=\S{3})(?:[аяоеиыуюь]|ыи|(?<=[кгх])ии|[оеаяыи][мх]|[ыиая]ми|[ая]я|[оея][еию]|ую|юю"
     r"|[ое]го|[ое]му|οσ|ουσ?|ον|ο|ησ?|ασ?|εσ|ων|οι"
     r"|ისთვის|დან|თან|ში|ზე|ის|ით|ად|მა|ს|ი|யில்|யின்|ில்|ின்)$"
 )
-ALONE = r"A-Za-z0-9_\u00c0-\u1fff'’"  # also behind 答案是 or before です
+ALONE = r"A-Za-z0-9_\u00c0-\u1fff'’"  # a letter counts behind 答案是 or before です
 LETTER = re.compile(rf"(?<![{ALONE}])([A-D])(?![{ALONE}])(?=(?:\s+(?P<next>[a-z]\w*))?)")
 LISTED = re.compile(r"\W*[A-D](?:, [A-D])*,? (?:or|and) [A-D]\b")
-PREDICATES = frozenset("is seems looks would must because since as".split())  # not behind articles
+PREDICATES = frozenset("is seems looks would must because since as".split())  # "A is ..." picks A
 REFUSED = re.compile(r"\s+(?:(?:is|seems|looks|would be)\s+(?:wrong|not|incorrect|false)|isn|can)")
 DENIED = re.compile(r"(?:\bnot|n['’]t)\s+$", re.IGNORECASE)
 SMALL_LETTER = re.compile(
@@ -57,16 +58,16 @@ CUE = re.compile(
 def rouge_l_recall(gold: str, generation: str, fold: bool = True) -> float:
     """|LCS(words)| / |gold words|, in [0, 1], as `rouge_score` computes it with stemming.
 
-    fold=True takes the words of `facts.text`, so it ignores accents and knows every script, and
-    reads a reply to where the model goes on to a next question; a weak answer (`facts.weak`) is
-    said or not, 1 or 0. fold=False is the strict original, which splits words at accents and scores
-    non-Latin gold answers 0."""
+    fold=True splits words as `facts.text` does, so it ignores accents and handles every script; it
+    reads a reply only up to a question that the model adds itself, and scores a weak answer
+    (`facts.weak`) 1 or 0. fold=False is the strict original, which splits words at accents and
+    scores non-Latin gold answers 0."""
     if not fold:
         return _lcs(*(PLAIN.findall(text.lower()) for text in (gold, generation)))
     reply, sought = _reply(generation), words(gold)
     if sought and gold.isascii() and "/" not in gold and not weakness(gold):
         rest = iter(words(reply))
-        if all(word in rest for word in sought):  # as most are; nothing else needs to be looked at
+        if all(word in rest for word in sought):  # the usual case needs no respelling
             return 1.0
     gold, reply = _as_in(gold, reply), _as_in(reply, gold)
     return float(says(reply, gold)) if weakness(gold) else _recall(words(gold), reply)
@@ -78,17 +79,17 @@ def best_recall(answers: Sequence[str], generation: str, fold: bool = True) -> f
 
 
 def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
-    """Best ROUGE-L recall over a prompt's right answers, [0, 1]. In a multiple choice 1 if the
-    reply has the right letter, else that of the right option's words."""
+    """Best ROUGE-L recall over a prompt's right answers, [0, 1]. In a multiple choice it is 1 if
+    the reply picks the right letter, else the recall of the option's words."""
     if prompt.kind != CHOICE:
         return best_recall((prompt.gold, *prompt.accepted), text, fold)
     return 1.0 if picked(text) in prompt.accepted else rouge_l_recall(prompt.gold, text, fold)
 
 
 def known_recall(prompt: Prompt, text: str) -> float:
-    """`recall`, but of the words alone that are an answer's own (`own_words`): "The author is
-    called" is not yet the author. 0 where the text lacks a negation of the answer, or most of its
-    numbers, or does not claim it (`claims`)."""
+    """`recall` of only the words that an answer does not share with its question (`own_words`):
+    "The author is called" is not yet the author. 0 if the text lacks a negation of the answer or
+    most of its numbers, or does not claim it (`claims`)."""
     if prompt.kind == CHOICE:
         return recall(prompt, text)
     return _known_recall(prompt.text, (prompt.gold, *prompt.accepted), text)
@@ -96,7 +97,7 @@ def known_recall(prompt: Prompt, text: str) -> float:
 
 def says_answer(question: str, answers: Sequence[str], text: str, recall: float) -> bool:
     """Whether a reply with this recall says an answer: at least `KNOWN_FROM` of its own words. A
-    recall that none of the answers explains is of another accepted one, and stands."""
+    recall above that of all these answers is for another accepted one, and counts as it is."""
     if recall < KNOWN_FROM and all(_plain(question, answer) for answer in answers):
         return False
     other = recall if best_recall(answers, text) < recall else 0.0
@@ -105,7 +106,7 @@ def says_answer(question: str, answers: Sequence[str], text: str, recall: float)
 
 def picked(text: str) -> str:
     """The letter, "A" to "D", that a reply to a multiple choice picks; "" for none or several. An
-    article is no letter ("A good question"), and one that is called wrong is not picked."""
+    article is no letter ("A good question"), and a letter that is called wrong is not picked."""
     text = unicodedata.normalize("NFKC", text)
     if alone := re.fullmatch(r"\W*([a-d])\W*", text):
         return alone[1].upper()
@@ -132,7 +133,8 @@ def repetition(text: str) -> float:
 
 
 def _plain(question: str, answer: str) -> bool:
-    """Whether ROUGE judges the answer well: words of its own, no number, no negation."""
+    """Whether ROUGE alone judges the answer well: it is weak, or has words of its own only, no
+    number and no negation."""
     answer_words = words(answer)
     if weakness(answer):
         return True
@@ -169,20 +171,20 @@ def _own_recall(question: str, answer: str, text: str) -> float:
 
 
 def _is_other(question: str, answer: str, reply: str, recall: float) -> bool:
-    """Whether a reply with this recall of an answer says something else of its kind."""
+    """Whether a reply with this recall of an answer names something else of the same kind."""
     if (other := other_middle(reply, answer)) is not None or recall == 1:
         return bool(other)
     return differs(reply, answer, question) or is_part(reply, answer) or other_values(reply, answer)
 
 
 def _reply(text: str) -> str:
-    """The text to where its next question begins."""
+    """The text up to a question that the model adds itself."""
     return NEXT_QUESTION.split(text, maxsplit=1)[0] if GOES_ON.search(text) else text
 
 
 def _as_in(text: str, other: str) -> str:
-    """The text with initials together and units apart where the other text writes them so: U.S. as
-    US, 5km as 5 km; and what `writings` knows."""
+    """The text spelt as the other text: initials together (U.S. as US), units apart (5km as 5 km),
+    and values as `writings` rewrites them."""
     if "CE" in text and "CE" not in other:
         text = re.sub(r"\bBCE\b", "BC", re.sub(r"\bCE\b", "AD", text))
     text = as_in(unicodedata.normalize("NFC", text), other)
@@ -236,7 +238,8 @@ def _stems(word: str) -> list[str]:
 def _spelled(word: str) -> str:
     if word.isascii() and word.isalnum():
         return word
-    # rouge_score reads [a-z0-9] only: code points for other signs, with an end that no stemmer cuts
+    # rouge_score reads [a-z0-9] only. Other signs become code points, with an end that no stemmer
+    # cuts.
     return "".join(f"u{ord(sign):x}" for sign in word) + "0"
 
 

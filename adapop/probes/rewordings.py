@@ -1,4 +1,5 @@
-"""Rewordings of a fact's question: the set's own, of templates, by a model, with other names.
+"""Rewordings of a fact's question: the set's own, made from templates, written by a model, with
+other names.
 
 None of them contains the answer or repeats the question.
 """
@@ -16,7 +17,7 @@ from adapop.probes import wording
 from adapop.probes.prompts import ALIAS, REWORDED, NotApplicable, Prompt, world_fact
 
 WANTED = 2
-NAMES = 2  # of a subject, the first that the set brings
+NAMES = 2  # other names of a subject that are used, the first ones
 SEEDS = (1, 2)  # one per attempt: the same seed would give the same reply
 SYSTEM = f"""\
 You reword questions. The user sends one question. Write {WANTED} other ways to ask it. Each \
@@ -73,7 +74,7 @@ def written(
     The model is given the question, never the answer. A reply must be a JSON list of strings;
     rewordings that contain the answer, repeat the question or lose the subject are dropped. If
     fewer than two remain, it is asked once more. name: the model and where it runs, for the cache.
-    An exception of `ask` ends it; a later call continues."""
+    An exception of `ask` ends the writing; a later call continues."""
     for fact in facts:
         texts: tuple[str, ...] = ()
         named = mentions(fact.question, fact.subject)

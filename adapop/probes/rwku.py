@@ -1,9 +1,9 @@
 """RWKU's utility sets beyond factuality and its passages for membership attacks, scored as its own
 code does (github.com/jinzhuoran/RWKU, LLaMA-Factory/src/llmtuner/eval).
 
-Worked examples are those that the rows bring; TruthfulQA's six are left out, and what stands around
-a question is in our words. A question of reasoning needs its answer whole, whereas theirs takes an
-answer that is one text letter by letter.
+Worked examples are the rows' own; TruthfulQA's six are left out, and the text around a question is
+ours. Reasoning needs its whole answer in the reply; RWKU's code compares an answer that is one text
+letter by letter.
 """
 
 import re
@@ -24,13 +24,13 @@ from adapop.probes.metrics import memorised, nlls
 
 LONG = 256  # tokens of a reply
 LEAST = 0.2  # share of a passage's tokens that min-k looks at
-NGRAMS = {2: 2 / 3, 3: 4 / 3}  # by length, the weight of their entropy
+NGRAMS = {2: 2 / 3, 3: 4 / 3}  # length -> weight of the entropy of such n-grams
 Rows = Sequence[Mapping[str, Any]]
-Values = dict[str, list[float]]  # by metric, a value of each row
+Values = dict[str, list[float]]  # metric -> a value per row
 
 
 def general(model: AdaptedModel, rows: Rows) -> Values:
-    """accuracy, of MMLU: whether the letter of the right choice is the likeliest of them."""
+    """MMLU accuracy: whether the right choice's letter is the likeliest of the letters."""
     asked = []
     for row in rows:
         examples = ((_lettered(one), "ABCD"[one["answer"]]) for one in row["examples"])
@@ -40,14 +40,14 @@ def general(model: AdaptedModel, rows: Rows) -> Values:
 
 
 def truthfulness(model: AdaptedModel, rows: Rows) -> Values:
-    """mc1, of TruthfulQA: whether the true answer is likelier as a whole than each false one."""
+    """TruthfulQA mc1: whether the true answer is likelier as a whole than each false one."""
     pairs = ((f"Q: {row['question']}", row["mc1_targets"]) for row in rows)
     asked = ((text, of["choices"], of["labels"].index(1)) for text, of in pairs)
     return {"mc1": likeliest(model, asked, "A: ")}
 
 
 def reason(model: AdaptedModel, rows: Rows) -> Values:
-    """exact match, of BBH: of what a reply says "the answer is", or of the whole reply."""
+    """BBH exact match: of the text behind "the answer is" in a reply, or of the whole reply."""
     prompts = []
     for place, row in enumerate(rows):
         text = f'{row["cot"].strip()}\n\nEnd with "the answer is" and the answer.'
@@ -61,15 +61,15 @@ def reason(model: AdaptedModel, rows: Rows) -> Values:
 
 
 def fluency(model: AdaptedModel, rows: Rows) -> Values:
-    """entropy, see there, of what is written on an instruction."""
+    """Entropy (see `entropy`) of the text that is written for an instruction."""
     texts = model.generate([f"Instruction: {row['instruction']}" for row in rows], LONG)
     return {"entropy": list(map(entropy, texts))}
 
 
 @torch.no_grad()
 def membership(model: AdaptedModel, rows: Rows) -> Values:
-    """The mia scores of `memorised`, the higher the less a passage looks trained on; read without a
-    chat template, as far as the model reads."""
+    """The mia scores of `memorised`: a higher one means that a passage looks less trained on.
+    Passages are read without a chat template, as far as the model's context reaches."""
     values: Values = {name: [] for name in ATTACKS}
     model.network.eval()
     for place, row in enumerate(rows):
@@ -80,7 +80,7 @@ def membership(model: AdaptedModel, rows: Rows) -> Values:
     return values
 
 
-# by name: what is measured, of which of its sets, by which columns
+# Task -> its function, RWKU's set, and the columns that it reads.
 SETS: dict[str, tuple[Callable[[AdaptedModel, Rows], Values], str, tuple[str, ...]]] = {
     "rwku-general": (general, "utility_general", ("question", "choices", "answer", "examples")),
     "rwku-reason": (reason, "utility_reason", ("question", "answer", "cot")),
@@ -94,8 +94,9 @@ SETS: dict[str, tuple[Callable[[AdaptedModel, Rows], Values], str, tuple[str, ..
 def likeliest(
     model: AdaptedModel, asked: Iterable[tuple[str, Sequence[str], int]], lead: str
 ) -> list[float]:
-    """Of each question 1 where the right one of its choices, given by its place, is likelier as a
-    whole than each other behind the lead of a reply, else 0."""
+    """For each question 1 if its right choice is likelier as a whole than each other, else 0.
+    asked: (question, choices, index of the right one). lead: how a reply begins, before the
+    choice."""
     found = []
     for question, choices, right in asked:
         about = model.system, lead
@@ -107,14 +108,14 @@ def likeliest(
 
 
 def words(text: str) -> list[str]:
-    """Its words in lower case, without punctuation and articles."""
+    """The text's words in lower case, without punctuation and articles."""
     bare = "".join(sign for sign in text.lower() if sign not in string.punctuation)
     return [word for word in bare.split() if word not in ("a", "an", "the")]
 
 
 def entropy(text: str) -> float:
     """Weighted mean entropy of a text's pairs and triples of words, in bits: low where it repeats
-    itself. The text is one sentence, for splitting it needs a download."""
+    itself. The text counts as one sentence: splitting it would need a download."""
     tokens, total = nltk.word_tokenize(text, preserve_line=True), 0.0
     for length, weight in NGRAMS.items():
         counts = Counter(nltk.ngrams(tokens, length))

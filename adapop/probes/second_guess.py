@@ -1,8 +1,7 @@
 """The second guess: whether a forgotten answer is the next best, which a greedy reply hides.
 
-Answers are told apart by their first token. The others are the different answers of the fact's
-relation; of a fact without one, or whose relation has fewer than `FEWEST` different answers, they
-are all tokens.
+Answers are told apart by their first token. The right answer is compared with the different answers
+of the fact's relation; without a relation, or with fewer than `FEWEST` of them, with all tokens.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,7 @@ Rivals = Mapping[str, frozenset[int]]
 
 
 def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
-    """The first tokens of the answers of each relation that has enough of them."""
+    """Relation -> first tokens of its answers, for relations with at least `FEWEST`."""
     firsts: dict[str, set[int]] = {}
     named = [fact for fact in facts if fact.relation]
     for fact, row in zip(named, model.rows(named)):
@@ -31,8 +30,8 @@ def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
 
 
 def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[bool, int]:
-    """Whether the gold token is the first or second guess, and its rank among the others, from 1.
-    It is if all others but the likeliest of all are less likely. others: None for all. logits: [V].
+    """Whether the gold token is the first or second guess, and its rank among others, from 1. It is
+    if only the likeliest of all tokens may be likelier than it. others: None for all. logits: [V].
     """
     if others is None:
         rank = 1 + int((logits > logits[gold]).sum())
@@ -46,7 +45,7 @@ def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[boo
 @torch.no_grad()
 def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Guesses]:
     """Measure -> its value for each fact's id and rewording: "top2", 1 if the right answer is the
-    first or second guess, else 0; "rank", of the right answer among the others. See `guess`."""
+    first or second guess, else 0; "rank", the second value of `guess`."""
     model.network.eval()
     pairs = [(fact, question) for fact in facts for question in fact.paraphrases]
     rows = model.rows([fact for fact, _ in pairs], [question for _, question in pairs])

@@ -1,8 +1,7 @@
 """The oracle of a real model trained in a pair, as Hubble's are: its twin, which lacks some texts.
 
-The twin read none of the planted facts, those to retain as little as those to forget. So only the
-latter are compared, and no membership attack: it would tell them from facts that the twin does not
-know either.
+The twin read none of the planted facts, neither those to forget nor those to retain. So only facts
+to forget are compared, without a membership attack: held-out facts are as new to the twin.
 """
 
 import math
@@ -30,9 +29,9 @@ from adapop.remark import Remark
 def compared(
     model: AdaptedModel, config: RunConfig, facts: FactSet
 ) -> tuple[Distance | None, tuple[Remark, ...]]:
-    """A run's model against the oracle of the original, and what stood in the way; None where that
-    has none, or not of these facts. Of a real model's facts those are compared that are measured,
-    see `RunConfig.measure_per_tier`."""
+    """A run's model against the oracle of its original, and remarks on what prevented that; None if
+    there is no oracle, or none for these facts. For a real model only the measured facts are
+    compared, see `RunConfig.measure_per_tier`."""
     if config.model in SHIPPED and config.start == "as-given":
         return oracle.distance(model, config.model, facts), ()
     place = oracle_for(config.model)
@@ -40,7 +39,7 @@ def compared(
         return None, ()
     facts = thinned(facts, config.measure_per_tier)
     wrong = wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
-    if not any(wrong):  # nothing to tell the right answer from
+    if not any(wrong):  # no wrong answers to compare with
         return None, ()
     try:
         return oracle.distance_to(model, _twin(model, config, place, facts, wrong), facts), ()
@@ -53,7 +52,7 @@ def compared(
 
 
 def never_read(model: str, facts: FactSet) -> bool:
-    """Whether the model's oracle never read the facts to forget, by their ids' beginnings."""
+    """Whether the model's oracle never read the facts to forget, by how their ids begin."""
     names = tuple(f"{name}-" for name in preset_of(model).never_read)
     return bool(facts.forget) and all(fact.id.startswith(names) for fact in facts.forget)
 
@@ -62,8 +61,8 @@ def never_read(model: str, facts: FactSet) -> bool:
 def _twin(
     model: AdaptedModel, config: RunConfig, place: str, facts: FactSet, wrong: list[tuple[str, ...]]
 ) -> oracle.Oracle:
-    """The twin, and what it makes of the facts, asked as the model is. wrong: answers of those to
-    forget. Raises ModelError: it cannot be loaded, or reads other tokens."""
+    """The twin as an oracle, asked as the model is. wrong: wrong answers of the facts to forget.
+    Raises ModelError: the twin cannot be loaded, or has another tokenizer."""
     if Path(config.model).is_dir() and not Path(place).is_dir():
         raise ModelError(f"There is no folder {place} beside the model's.")
     twin = adapted_model(replace(config, model=place))

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Answer, Asked
 
 SUPPRESSED_UP_TO = 3
-# in a sandbox run, forgotten and retained facts alike lie between 0.7 and 0.98, so only higher
-# values are informative
+# In a sandbox run, forgotten and retained facts alike lie between 0.7 and 0.98, so only higher
+# values are informative.
 HIDDEN_FROM = 0.99
 DAMAGED_FROM = 0.5
 COLLAPSED_FROM = 0.5
@@ -70,7 +70,7 @@ class Rule(Verdict):
 
 
 class PromptVerdict(NamedTuple):
-    """What one prompt with a gold answer came to. kind: "leak" (the unlearned model says the
+    """The verdict on one prompt with a gold answer. kind: "leak" (the unlearned model says the
     answer), "suppressed", "broken", "gone" or "neutral". detail: may be ""."""
 
     name: str
@@ -87,11 +87,10 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
     """The verdict on a prompt with a gold answer.
 
     The first rule that applies: the original does not answer -> no test; the unlearned model
-    answers -> still known, or given away if the prompt contains the answer; its reply is broken ->
-    broken text; no gold token ranks behind 3, each after those before it -> suppressed; otherwise
-    not recovered by this prompt. Of a row of a probing, which kept the first token's rank alone,
-    nothing is called suppressed.
-    """
+    answers -> still known, or no test if the prompt contains the answer; its reply is broken ->
+    broken text; every gold token, given those before it, ranks in the first 3 -> suppressed;
+    otherwise not recovered by this prompt. A `ProbeRow` has the first token's rank alone and is
+    never called suppressed."""
     ranks = getattr(prompt.unlearned, "gold_ranks", ())
     if not answered(prompt, prompt.original):
         return PromptVerdict("No test", "neutral", "the original does not answer this prompt")
@@ -136,7 +135,7 @@ def verdicts(
 
 
 def answered(row: Asked | ProbeRow, reply: Answer | Reply) -> bool:
-    """Whether one of the row's replies answers its prompt; a multiple choice, by recall alone."""
+    """Whether `reply`, one of the row's, answers its prompt; a multiple choice, by recall alone."""
     if getattr(row, "kind", DIRECT) == CHOICE:
         return reply.recall >= KNOWN_FROM
     return says_answer(row.prompt, (row.gold, *row.accepted), reply.text, reply.recall)
@@ -152,7 +151,8 @@ def _broken(row: ProbeRow) -> bool:
 
 
 def _babbles(count: int, repeated: float, usual: int) -> bool:
-    """Whether a reply so long, this share repeated, is no answer. usual: the original's words."""
+    """Whether a reply is too long or repetitive to be an answer. count: its words. repeated: share
+    of repeated pairs. usual: words of the original's reply."""
     longest = max(LONG_FROM_WORDS, LONG_FROM_TIMES * usual)
     return not count or repeated >= REPEATED_FROM or count >= longest
 
@@ -191,7 +191,7 @@ def _share(evidence: Evidence, of: Callable[[ProbeRow], bool]) -> float:
 
 
 def _rule(name: str, of: str, holds: Callable[[Evidence], bool]) -> Rule:
-    """A rule with its sentence, and in that the numbers of this module."""
+    """A rule with its sentence, in which this module's thresholds are filled in."""
     parts = {part: _SENTENCES[part].format(**globals()) for part in ("says", "broken")}
     return Rule(name, _SENTENCES[name].format(**globals(), **parts), of, holds)
 

@@ -1,8 +1,8 @@
-"""How a real model is best asked and answers so: settled once with the original, for a whole run.
+"""How a real model is best asked, and how it then answers: settled once, with the original.
 
 A model may answer at once when it is asked as text after examples, or in the middle of a sentence
-in chat. What is scored must stand where the model says it, and a reply must be long enough to
-hold it.
+in chat. The answer must be scored where the model says it, and a reply must be long enough to
+contain it.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
 CHAT, TEXT = "chat", "text-examples"
-# where they do alike: replies as text end with their line
+# The order among equally good ways. Replies as text end with their line.
 PREFERRED = (CHAT, TEXT, "chat-examples")
 BENCHMARKS = ("duet", "duet-rare", "duet-popular", "rwku")  # asked as in the paper
 TRIED_PER_TIER = 8  # facts
 OWN_WORDS = 48  # tokens of a reply in which the model's own words are looked for
 LEAST_TOKENS = 24
-SPARE = 1.25  # times what the original's own answers need
-ALL_BUT = 0.99  # of its answers decide how long a reply may be
-AT_ONCE = 0.5  # of the answers must begin the reply, to be scored right behind the question
+SPARE = 1.25  # times the tokens that the original's own answers need
+ALL_BUT = 0.99  # share of the original's answers that must fit into a reply
+AT_ONCE = 0.5  # share of answers that must begin the reply to be scored right behind the question
 PIECE = 64  # facts asked at a time
-Places = Sequence["tuple[int, int] | None"]  # of the answer in each reply
+Places = Sequence["tuple[int, int] | None"]  # (start, end) of the answer in each reply
 
 
 def settled_prompting(
     model: AdaptedModel, facts: FactSet, config: RunConfig, progress: Progress | None = None
 ) -> Prompting:
-    """How to ask the model about these facts, by what it says with its adapter off or untrained.
-    The model is left asked so, see `asked_so`. Raises ModelError: a base model without a chat
+    """How to ask the model about these facts, by its replies with the adapter off or untrained.
+    Leaves the model set to be asked that way. Raises ModelError: a base model without a chat
     template, and no examples to ask it as text. Stopped: somebody asked to stop."""
     progress = progress or Progress()
     examples, benchmark = examples_of(model.tokenizer, facts), facts.name in BENCHMARKS
@@ -57,7 +57,7 @@ def settled_prompting(
     elif benchmark or len(model.ways) == 1:
         way = CHAT if CHAT in model.ways else TEXT
     else:
-        tried = _tried(model, evenly(facts.forget, TRIED_PER_TIER), tokens, progress)
+        tried = _compared_ways(model, evenly(facts.forget, TRIED_PER_TIER), tokens, progress)
         best = max(tried, key=lambda one: (one.at_once, one.answered, -PREFERRED.index(one.asking)))
         way = best.asking
     model.ask(way, examples)
@@ -65,8 +65,10 @@ def settled_prompting(
     places = [_place(fact, reply) for fact, reply in zip(facts.forget, replies)]
     own_words = config.answers == "own-words"
     if config.answers == "auto" and not benchmark and way != TEXT:
-        own_words = _begins(replies, places) < AT_ONCE * sum(place is not None for place in places)
-    spoken = _spoken(model, facts, replies, tokens, progress) if own_words else {}
+        own_words = _count_at_once(replies, places) < AT_ONCE * sum(
+            place is not None for place in places
+        )
+    spoken = _own_answers(model, facts, replies, tokens, progress) if own_words else {}
     unknown = [fact.id for fact, reply in zip(facts.forget, replies) if not answers(fact, reply)]
     drops = config.unknown == "drop" or (config.unknown == "auto" and not benchmark)
     limit = _limit(model, facts, replies, places, config.max_new_tokens)
@@ -100,11 +102,11 @@ def examples_of(tokenizer: PreTrainedTokenizerBase, facts: FactSet) -> tuple[tup
 
 
 def answers(fact: Fact, reply: str) -> bool:
-    """Whether a reply answers a fact's question, by the recall that verdicts go by."""
+    """Whether a reply answers a fact's question, by the recall that verdicts use."""
     return known_recall(replace(direct(fact), accepted=fact.accepted), reply) >= KNOWN_FROM
 
 
-def _tried(
+def _compared_ways(
     model: AdaptedModel, facts: Sequence[Fact], tokens: int, progress: Progress
 ) -> tuple[Way, ...]:
     ways = []
@@ -115,14 +117,14 @@ def _tried(
         leads = [reply[: place[0]] for reply, place in zip(replies, places) if place]
         before = sorted(len(lead.split()) for lead in leads)
         middle = float(before[len(before) // 2]) if before else None
-        ways.append(Way(way, len(facts), len(before), _begins(replies, places), middle))
+        ways.append(Way(way, len(facts), len(before), _count_at_once(replies, places), middle))
     return tuple(ways)
 
 
 def _replies(
     model: AdaptedModel, facts: Sequence[Fact], tokens: int, progress: Progress
 ) -> list[str]:
-    """The replies with the space around them, which belongs to what a model says."""
+    """The replies, with white space around them, which is part of what a model says."""
     replies = []
     for start in range(0, len(facts), PIECE):
         progress.say(f"Asking the original model: {start:,} of {len(facts):,} questions")
@@ -137,15 +139,15 @@ def _place(fact: Fact, reply: str) -> tuple[int, int] | None:
     return min(filter(None, places), default=None)
 
 
-def _begins(replies: Sequence[str], places: Places) -> int:
+def _count_at_once(replies: Sequence[str], places: Places) -> int:
     leads = [reply[: place[0]] for reply, place in zip(replies, places) if place]
     return sum(not any(map(str.isalnum, lead)) for lead in leads)
 
 
-def _spoken(
+def _own_answers(
     model: AdaptedModel, facts: FactSet, replies: Sequence[str], tokens: int, progress: Progress
 ) -> dict[str, OwnAnswer]:
-    """Each fact's answer as the model words it; of facts to retain the whole reply, to be kept."""
+    """Fact id -> its answer in the model's words; for facts to retain the whole reply."""
     own: dict[str, OwnAnswer] = {}
 
     def find(members: Sequence[Fact], texts: Sequence[str]) -> None:
@@ -170,7 +172,8 @@ def _longest(model: AdaptedModel, facts: FactSet) -> int:
 def _limit(
     model: AdaptedModel, facts: FactSet, replies: Sequence[str], places: Places, most: int
 ) -> int:
-    """Tokens of a reply: enough for nearly all answers of the original, and the longest one."""
+    """Limit of a reply in tokens: enough for nearly all of the original's answers, and for the
+    longest right answer."""
     texts = (reply[: place[1]] for reply, place in zip(replies, places) if place)
     needed = sorted(map(model.length, texts))
     usual = needed[math.ceil(ALL_BUT * len(needed)) - 1] if needed else 0

@@ -27,9 +27,9 @@ class Wording:
     prefixes: instructions before the question ("prefix injection"). suffixes: beginnings of a
     compliant reply after it ("affirmative suffix"). roles: questions addressed to a persona ("role
     playing"). personas: persona -> words of a relation by which it is chosen; the first match
-    counts. expert: the persona where none does. options: a question with `{options}`, one a line
-    ("multiple choice"). reversed: questions for the subject ("reverse query"). blank: one with a
-    blank for it. worked: an example with question `{asked}` and answer `{answer}`, then the
+    counts. expert: the persona if none matches. options: a question with `{options}`, one a line
+    ("multiple choice"). reversed: questions for the subject ("reverse query"). blank: a sentence
+    with a blank for it. worked: an example with question `{asked}` and answer `{answer}`, then the
     question ("in-context learning"). stated: the fact as a sentence. rewordings: questions made of
     subject and relation alone. synonyms: word -> another word for it, all in lower case ("synonym
     manipulation")."""
@@ -90,14 +90,14 @@ def reversed_question(fact: Fact, rng: random.Random) -> str:
 
 
 def persona(relation: str) -> str:
-    """A persona who would know facts of this relation or this question, as "a biographer"."""
+    """A persona who would know facts of this relation or this question, such as "a biographer"."""
     words = set(re.findall(r"\w+", spoken(relation).casefold()))
     suited = (who for who, keys in WORDING.personas.items() if words & set(keys))
     return next(suited, WORDING.expert)
 
 
 def with_synonyms(question: str, subject: str) -> str:
-    """The question with synonyms for its words, but for the subject and words with a capital."""
+    """The question with synonyms for its words, except the subject and capitalised words."""
     parts = [question]
     if subject:
         parts = re.split(rf"(?<!\w)({re.escape(subject)})(?!\w)", question, flags=re.IGNORECASE)
@@ -151,9 +151,9 @@ QUESTIONS, NAMES = _by_label(_TRANSLATIONS.questions), _by_label(_TRANSLATIONS.n
 
 
 def translated(fact: Fact, rng: random.Random) -> tuple[str, tuple[str, ...]] | None:
-    """The fact's question in a language drawn by `rng`, and the answer's name in that language, if
-    it is another one. An answer that is not in NAMES is asked for in English. None for a relation
-    that is not in QUESTIONS."""
+    """The fact's question in a language drawn by `rng`, and the answer's name there, if it differs.
+    An answer that is not in NAMES is asked for in English. None for a relation that is not in
+    QUESTIONS."""
     relation = "capital" if _asks_for_the_capital(fact) else folded(spoken(fact.relation))
     if relation not in QUESTIONS or not fact.subject:
         return None
@@ -165,6 +165,6 @@ def translated(fact: Fact, rng: random.Random) -> tuple[str, tuple[str, ...]] | 
 
 
 def _asks_for_the_capital(fact: Fact) -> bool:
-    """Whether a "capital of" fact asks for its subject's capital, as some of DUET do of a city."""
+    """Whether a "capital of" fact asks for its subject's capital, as some of DUET's do."""
     capital = f"capital of {folded(fact.subject)}"
     return folded(fact.relation) == "capital of" and capital in folded(fact.question)

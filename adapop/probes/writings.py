@@ -1,6 +1,6 @@
 """One thing written in two ways: four and 4, ½ and 0.5, 1947-08-15 and 15 August 1947. No torch.
 
-Only what both texts say is written alike; the rest stays, so that recall is of words as before.
+Only values that both texts have are rewritten alike; the rest stays, so recall is still of words.
 """
 
 import re
@@ -47,7 +47,7 @@ PART = regex.compile(
     rf"(?P<part>{'|'.join(PARTS)})s?\b(?!-)",
     regex.IGNORECASE,
 )
-RANK = regex.compile(  # 2nd, twenty-second, II; a letter alone is one behind a name
+RANK = regex.compile(  # 2nd, twenty-second, II; a single letter counts behind a name
     rf"\b(?i:(?P<n>\d{{1,3}})(?:st|nd|rd|th)"
     rf"|(?P<word>(?:(?:{'|'.join(TENS)})-)?(?:{'|'.join(ORDINALS)})))\b"
     rf"|(?<!\w)(?:(?=\w\w)|(?<=\p{{Lu}}\w+ ))(?P<roman>{'|'.join(ROMAN)})(?!\w)"
@@ -81,13 +81,13 @@ Days = frozenset[date]
 
 
 def as_in(text: str, other: str) -> str:
-    """The text with those numbers in digits, fractions as decimals and dates as one number that the
-    other text says as well, however it writes them. "one" is a number only alone."""
+    """The text with numbers in digits, fractions as decimals and dates as one number, but only
+    those that the other text has too, in any form. "one" is a number only if it stands alone."""
     shared = _days(text) & _days(other)
     if not (shared or _written_out(text) or _written_out(other)):
         return text
     text, other = (_in_decimals(_with_days(one, shared)) for one in (text, other))
-    # the day of a date is no count
+    # The numbers of a date are no counts.
     heard = frozenset(chain.from_iterable(word_forms(DATE.sub(" ", other))))
     heard |= {*map(_power, POWER.finditer(other))}
     if MIXED.search(text) or MIXED.search(other):
@@ -149,7 +149,7 @@ def _with_days(text: str, shared: Days) -> str:
 
 @lru_cache(maxsize=2**14)
 def _days(text: str) -> Days:
-    """The dates in a text, with a day; both that 04/07/1776 may be."""
+    """The full dates in a text; 04/07/1776 gives both readings."""
     matches = DATE.finditer(text) if YEAR.search(text) else ()
     return frozenset().union(*map(_read, matches))
 
@@ -183,7 +183,7 @@ def _in_decimals(text: str) -> str:
 
 def _value(text: str) -> Fraction:
     """The number that words say: "two hundred and five", "5.2 million", 二十一, 二〇二四."""
-    if len(text) > 1 and all(VALUES.get(sign, 10) < 10 for sign in text):  # of Han alone: digits
+    if len(text) > 1 and all(VALUES.get(sign, 10) < 10 for sign in text):  # Han digits in a row
         return Fraction("".join(str(VALUES[sign]) for sign in text))
     total = group = Fraction(0)
     last = "zero"
@@ -199,7 +199,7 @@ def _value(text: str) -> Fraction:
 
 
 def _power(match: regex.Match) -> str:
-    """The number that 1e6 or 6.022 × 10²³ is."""
+    """The value of a power such as 1e6 or 6.022 × 10²³."""
     return _decimal(Fraction(match[1]) * 10 ** int(unicodedata.normalize("NFKC", match[2])))
 
 

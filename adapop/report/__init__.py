@@ -1,8 +1,8 @@
 """Reports of one run or several: one HTML page, or a zip archive. No torch.
 
-Read `record` (a run as it was read) and `table`, then `page`, whose parts are `story`, `settings`,
-`tables`, `recovery` and `comparison`; `archive` writes the zip. The page's HTML and style are in
-assets/report.
+Read `record` (a run's files, read once) and `table`, then `page`, whose parts are `story`,
+`settings`, `tables`, `recovery` and `comparison`; `archive` writes the zip. The page's HTML and
+style are in assets/report.
 """
 
 from adapop.report.archive import write_archive

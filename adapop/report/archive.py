@@ -24,15 +24,12 @@ WEIGHTS = "adapter_model.safetensors"
 
 def write_archive(run: Run, out: Path, title: str = "") -> Path:
     """Writes the zip atomically, replacing what was there. Without a finished epoch it has no
-    adapter. title: of the report, see `write_report`. Files name models and sets, never paths of
-    this machine.
+    adapter. title: the report's, see `write_report`. The files contain names of models and sets,
+    never paths of this machine.
 
-    CSV text that a spreadsheet would run as a formula has an apostrophe in front; JSON is exact.
-
-    Raises:
-        RunError: no run, of another version, or the file cannot be written.
-        ConfigError: the run's configuration does not read.
-    """
+    In CSV, text that a spreadsheet would run as a formula begins with an apostrophe; JSON is exact.
+    Raises RunError: there is no run, it is of another version, or the file cannot be written.
+    ConfigError: the run's configuration is invalid."""
     record = read_record(run)
     texts = {
         "report.html": rendered([record], title),
@@ -75,7 +72,7 @@ def _facts(record: Record) -> Iterator[dict[str, object]]:
 
 
 def _epochs(record: Record) -> Iterator[dict[str, object]]:
-    """The controller's rows, without the run's id, which gives control: archives are passed on."""
+    """The controller's rows, without the run's id, which gives control over the run."""
     for event in record.of_kind(EpochDone):
         row = {"epoch": event.epoch, "time": event.time, **asdict(event.row)}
         yield row | {"drift_from_start": event.drift_from_start}
@@ -88,7 +85,7 @@ def _measured(record: Record) -> Iterator[dict[str, object]]:
 
 
 def _probes(record: Record) -> Iterator[dict[str, object]]:
-    """A row per prompt with both replies; then what was not asked, with the reason."""
+    """A row per prompt with both replies, then one per prompt not asked, with the reason."""
     for row in record.rows:
         content = asdict(row)
         for side in ("original", "unlearned"):
@@ -101,7 +98,7 @@ def _probes(record: Record) -> Iterator[dict[str, object]]:
 
 
 def _csv(rows: Iterable[Mapping[str, object]]) -> str:
-    """The rows as CSV, with the columns of all rows in order of first appearance."""
+    """The rows as CSV, with the columns of all rows, in the order in which they first appear."""
     rows = list(rows)
     file = io.StringIO(newline="")
     write_csv(file, list(dict.fromkeys(name for row in rows for name in row)), rows)

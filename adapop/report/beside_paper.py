@@ -20,12 +20,12 @@ from adapop.training.events import Measured
 
 PAPER_ASKS = {"asking": "chat", "answers": "as-given", "unknown": "keep"}
 TITLES = {metric.field: metric.title for metric in METRICS}
-PAPER_FACTS = {"duet": (964, 500), "rwku": (2879, None)}  # METHODS 4: to forget, to retain
+PAPER_FACTS = {"duet": (964, 500), "rwku": (2879, None)}  # in the paper: to forget, to retain
 
 
 def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
-    """A finished run beside what the paper printed for its model, facts and method, as ROUGE-L
-    recall, [0, 1]; and what differs. None where it printed nothing."""
+    """A finished run beside the paper's numbers for its model, facts and method, as ROUGE-L recall,
+    [0, 1], and remarks on what differs. None if the paper printed none."""
     config, facts = run.config, run.facts
     setting = setting_of(config, facts)
     before, after = run.measured(before=True), run.measured()
@@ -71,8 +71,8 @@ def _attacked(run: Run) -> float | None:
 
 
 def capability_beside(config: RunConfig, task: str) -> tuple[float | None, float | None]:
-    """The share of right answers that the paper printed for a run's model in a task, before and
-    after its method; None where it printed nothing."""
+    """The paper's share of right answers in a task for a run's model, before and after its method;
+    None if the paper did not print it."""
     model = preset_of(config.model)
     place, methods = model.paper if model else "", (published.UNTOUCHED, config.method)
     return tuple(published.further(place, method).get(task) for method in methods)
@@ -90,7 +90,7 @@ def model_of(setting: str) -> str:
 
 
 def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
-    """How a run differs from the paper's, and the paper's code from its text (METHODS 1.6)."""
+    """How a run differs from the paper's, and the paper's code from its text ."""
     remarks = []
     benchmark, model = benchmark_of(facts), preset_of(config.model)
     if config.model not in MODELS:
@@ -115,7 +115,7 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
 
 
 def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:
-    """The settings of a run unlike the paper's for its method on a model: name, ours, theirs."""
+    """(name, our value, the paper's) of each setting unlike the paper's run of this method."""
     paper = make_config(
         config.method, "paper", model=model, **PAPER_ASKS, beta=BetaMap(), precision="bfloat16"
     )
@@ -123,7 +123,7 @@ def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:
     departing = []
     for name in (name for name, about in SETTINGS.items() if about.compared):
         ours, theirs = getattr(config, name), getattr(paper, name)
-        if ours not in (theirs, "auto"):  # of a benchmark's facts, "auto" is what the paper does
+        if ours not in (theirs, "auto"):  # on a benchmark's facts "auto" is what the paper does
             departing.append((name.replace("_", " "), spoken(ours), spoken(theirs)))
     return departing
 

@@ -21,7 +21,7 @@ ADAPTER_NAME = "adapter_config.json"
 
 
 def templates() -> Environment:
-    """Templates of reports and cards, which escape every value and refuse a missing one."""
+    """Templates of reports and cards. They escape every value and raise if one is missing."""
     loaded = dict(
         loader=FileSystemLoader(ASSETS / "report"), autoescape=True, undefined=StrictUndefined
     )
@@ -29,7 +29,7 @@ def templates() -> Environment:
 
 
 def loading(record: Record, folder: str, merged: bool = False) -> str:
-    """Python lines that load the adapter or merged model in a folder without this project."""
+    """Python lines that load the adapter or merged model from a folder, without this project."""
     config, weights = record.config, record.weights
     dtype = f"dtype={config.precision!r}"
     if merged:
@@ -39,7 +39,7 @@ def loading(record: Record, folder: str, merged: bool = False) -> str:
         if weights and weights.commit and "/" in config.model:
             revision = f", revision={weights.commit!r}"
         head = ["from peft import PeftModel"]
-        if config.model in SHIPPED:  # comes with this package alone
+        if config.model in SHIPPED:  # this package alone has such a model
             head, base = [*head, "from adapop.paths import SHIPPED"], f"SHIPPED[{config.model!r}]"
         elif is_gguf(config.model):
             head = [*head, "from adapop.model.converted import converted"]
@@ -61,7 +61,7 @@ def adapter_config(path: Path, record: Record) -> str:
 
 
 def origin(record: Record) -> list[tuple[str, str]]:
-    """Which code, model and facts made the run: (what, which) pairs."""
+    """(kind, name) pairs: which code, model and facts made the run."""
     config, weights, versions = record.config, record.weights, record.versions
     commit = weights.commit if weights else ""
     kind = "GGUF file" if is_gguf(config.model) else "folder"
@@ -77,11 +77,10 @@ def origin(record: Record) -> list[tuple[str, str]]:
 def model_card(
     record: Record, folder: str, merged: bool, remarks: Sequence[str] = (), pushed: str = ""
 ) -> str:
-    """The README.md of an exported folder, without the facts, whose texts are to be forgotten.
+    """The README.md of an exported folder. It contains no facts, because they are to be forgotten.
 
-    remarks: what was found out on the way, a sentence each. pushed: where it is loaded from, if not
-    from the folder.
-    """
+    remarks: sentences on checks of the export. pushed: where the model is loaded from, if not from
+    the folder."""
     before, after, config = record.before, record.after, record.config
     measured, asked = before and after, "through the chat template of its tokenizer"
     recall = tables.recall_table(before, after).as_markdown() if measured else None

@@ -44,8 +44,8 @@ INSIDE = "Inside the models"
 
 @dataclass(frozen=True)
 class Line:
-    """One metric of every contestant. arrow: which way is better. cells: None where not measured;
-    notes: a word on each. counted: its range may be over facts."""
+    """One metric of every contestant. arrow: which way is better. cells: one per contestant, None
+    if not measured. notes: a word on each cell. counted: whether its ranges may be over facts."""
 
     arrow: str
     group: str
@@ -58,14 +58,14 @@ class Line:
 
     @property
     def section(self) -> str:
-        """The table it belongs to."""
+        """The table that the line belongs to."""
         if self.metric in (RECALL, GAP, LEAD):
             return FORGET if self.group == "forget" else KEEP
         return INSIDE
 
     @property
     def title(self) -> str:
-        """The number's name in plain words; which way is better if its table does not say."""
+        """The metric's name in plain words, with the better direction if its table lacks it."""
         form = PANELS[self.form]
         if self.metric == RECALL and self.group == "forget":
             return f"still answered, {form}: {self.tier}"
@@ -81,11 +81,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """contestants: runs that differ in more than their seed. settings: in what they differ. lines:
-    every metric. intervals: what the ranges are over, a sentence each. warnings: what not to
-    conclude. findings: what came of it. outcomes: what is drawn, the original first. form_words: in
-    which form forgetting is counted. replies: of every run to the same questions. models: by
-    model."""
+    """contestants: runs that differ in more than their seed. settings: those in which they differ.
+    lines: every metric. intervals: sentences on what the ranges are over. warnings: conclusions to
+    avoid. findings: results. outcomes: for the figures, the original first. form_words: the form in
+    which forgetting is measured. replies: every run's replies to the same questions. models: see
+    `models_table`."""
 
     contestants: tuple[Contestant, ...]
     settings: Table
@@ -134,7 +134,7 @@ def comparison(records: Sequence[Record]) -> Comparison:
 
 
 def models_table(compared: Sequence[Contestant]) -> Table | None:
-    """What is still answered by method and model; None where all ran on one model."""
+    """What is still answered, by method and model; None if all runs are of one model."""
     runs = [(one.records[0].title, name_of(one.records[0].config.model), one) for one in compared]
     if len({model for _, model, _ in runs}) < 2:
         return None
@@ -176,7 +176,8 @@ def settings_of(every: Sequence[Contestant]) -> Table:
 
 
 def write_table(results: Comparison, out: Path) -> Path:
-    """Saves every number as CSV, a row per contestant and metric. Raises RunError: not writable."""
+    """Saves every number as CSV, a row per contestant and metric. Raises RunError: the file cannot
+    be written."""
     rows = list(table_rows(results))
     try:
         with open(out, "w", encoding="utf-8", newline="") as file:
@@ -188,7 +189,7 @@ def write_table(results: Comparison, out: Path) -> Path:
 
 
 def table_rows(results: Comparison) -> Iterator[dict[str, object]]:
-    """Rows of that CSV."""
+    """The rows of `write_table`."""
     for line in results.lines:
         for one, cell in zip(results.contestants, line.cells):
             if cell is not None:

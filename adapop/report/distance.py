@@ -24,12 +24,12 @@ ATTACK_NAMES = dict(zip(ATTACKS, ("loss", "min-k", "min-k++", "zlib")))
 
 
 def form_of(distance: Distance) -> str:
-    """The form in which facts are counted: reworded where they have rewordings."""
+    """The form in which states are counted: reworded if there are rewordings."""
     return REWORDED if distance.of(REWORDED) else DIRECT
 
 
 def distance_sentence(distance: Distance) -> str:
-    """A sentence: share of facts as if never learnt, and the tier of the others."""
+    """A sentence on the share of facts as if never learnt, and the tier of the others."""
     form = form_of(distance)
     shares = distance.shares(form)
     parts = [f"Forgotten as if never learnt: {ranged(shares[AS_NEVER_LEARNT])} of facts"]
@@ -40,7 +40,7 @@ def distance_sentence(distance: Distance) -> str:
 
 
 def distance_chart(distance: Distance, facts: Sequence[Fact]) -> figures.Figure:
-    """Figure of each fact to forget against facts the oracle never read, under the sentence."""
+    """Figure of each fact to forget against facts the oracle never read, titled by the sentence."""
     return figures.oracle_chart(distance, facts, form_of(distance), distance_sentence(distance))
 
 
@@ -50,7 +50,7 @@ def distance_tables(distance: Distance) -> list[Table]:
 
 
 def membership_table(before: Measured, after: Measured, distance: Distance | None) -> Table | None:
-    """AUC of each membership attack, with its range; None where that was not measured."""
+    """AUC of each membership attack, with its range; None if not measured."""
     forget, holdout = (after.row(group, DIRECT, "all") for group in ("forget", "holdout"))
     if before.recall("forget", name="mia_loss") is None or not (forget and holdout):
         return None
@@ -74,7 +74,7 @@ def membership_table(before: Measured, after: Measured, distance: Distance | Non
 
 
 def run_tables(record: Record) -> list[Table]:
-    """Tables of distance and membership that a run's report adds, where measured."""
+    """The tables of distance and membership for a run's report; empty if not measured."""
     before, after, distance = record.before, record.after, record.distance
     membership = membership_table(before, after, distance) if before and after else None
     tables = [*distance_tables(distance), _by_epoch(distance, record)] if distance else []
@@ -82,7 +82,7 @@ def run_tables(record: Record) -> list[Table]:
 
 
 def states_by_tier(distance: Distance) -> Iterator[tuple[str, str, dict[str, Interval]]]:
-    """(form, tier, shares of the states), reworded first, of each tier that has facts."""
+    """(form, tier, shares of the states) for each tier that has facts, reworded first."""
     for form in FORMS:
         for tier in ("all", *TIERS):
             if shares := distance.shares(form, tier):

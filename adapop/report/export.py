@@ -1,7 +1,7 @@
 """Exports a run's model: the adapter for peft, or the merged model.
 
-Both come with a model card. Merged weights are read back from the disk, and their answers compared
-with the adapter's: in bfloat16 some differ.
+Both come with a model card. Merged weights are read back from the disk, and their answers are
+compared with the adapter's, because in bfloat16 some differ.
 """
 
 import gc
@@ -21,7 +21,7 @@ from adapop.report.record import Record, read_record
 from adapop.runs import files
 from adapop.runs.run import Run
 
-ASKED = 200  # at most so many questions compare merged and unmerged weights
+ASKED = 200  # the most questions that compare merged and unmerged weights
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,17 @@ class Exported:
     """Path and checks of an export."""
 
     folder: Path
-    """Where it lies on the disk."""
+    """The folder with the exported files."""
     asked: int = 0
-    """Questions that were asked of merged weights, 0 for an adapter."""
+    """Number of questions asked of the merged weights, 0 for an adapter."""
     differing: int = 0
-    """How many of them got another answer than before the merge."""
+    """How many answers differ from those before the merge."""
     address: str = ""
-    """Where it lies on the Hub, "" if it was not sent there."""
+    """Its address on the Hub, "" if it was not sent there."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """A sentence on how many answers differ after merging; empty for an adapter."""
+        """A sentence on how many answers differ after the merge; empty for an adapter."""
         if not self.asked:
             return ()
         percent = 100 * self.differing / self.asked
@@ -58,13 +58,10 @@ def export(
 ) -> Exported:
     """Writes the run's adapter or merged model to a new or empty folder, whole or not at all.
 
-    push: "YOU/NAME" on the Hub, as a private repository. endpoint: instead of HF_ENDPOINT.
-
-    Raises:
-        RunError: the run has saved no epoch, the folder is not empty, or it cannot be written.
-        ModelError, ConfigError, NetworkError: the model cannot be loaded; no name on the Hub; the
-        Hub refuses.
-    """
+    push: the name of a private repository on the Hub, "YOU/NAME". endpoint: replaces HF_ENDPOINT.
+    Raises RunError: the run has saved no epoch, the folder is not empty, or it cannot be written.
+    ModelError, ConfigError, NetworkError: the model cannot be loaded; `push` is no name on the Hub;
+    the Hub refuses it."""
     progress = progress or Progress()
     _check_place(out)
     if not run.last_epoch:
@@ -101,7 +98,7 @@ def _adapter(run: Run, record: Record, folder: Path) -> Exported:
     if run.config.start == "sft":
         message = "This adapter belongs to a fine-tuned model, which is no file."
         raise ConfigError(message, "Export the merged model.")
-    checkpoints.adapter(run, run.chosen_epoch)  # raises where it is damaged
+    checkpoints.adapter(run, run.chosen_epoch)  # raises if it is damaged
     saved = run.checkpoint(run.chosen_epoch)
     (folder / WEIGHTS).write_bytes((saved / WEIGHTS).read_bytes())
     text = adapter_config(saved / ADAPTER_NAME, record)
@@ -110,7 +107,7 @@ def _adapter(run: Run, record: Record, folder: Path) -> Exported:
 
 
 def _merged(run: Run, folder: Path, progress: Progress) -> Exported:
-    """Saves merged weights; of a 4-bit base, merged as they were before quantisation."""
+    """Saves merged weights. A 4-bit base is merged as it was before quantisation."""
     from adapop.model.loading import adapted_model
     from adapop.model.merged import save_merged
     from adapop.runs.execute import load_model, prompt_as_settled
@@ -128,7 +125,7 @@ def _merged(run: Run, folder: Path, progress: Progress) -> Exported:
     del model
     gc.collect()
     progress.say("Asking the merged model, as it was written")
-    # a new adapter changes nothing
+    # A fresh adapter changes no answer.
     again = adapted_model(replace(config, model=str(folder), revision=None, four_bit=False))
     prompt_as_settled(run, again)
     after = again.generate(questions, run.reply_tokens)

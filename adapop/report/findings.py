@@ -1,4 +1,4 @@
-"""What a comparison comes to: findings, warnings, and every run's reply to the same questions."""
+"""Results of a comparison: findings, warnings, and every run's replies to the same questions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from adapop.report.figures.outcomes import beats, clearly, contests, pareto_fron
 from adapop.report.record import Record
 from adapop.report.table import Table, percent, signed
 
-# what is compared where there are rewordings, and where there are none
+# Names of the compared difference, with rewordings and without.
 LEADS = {
     REWORDED: ("gap", "The gap, recall of popular minus rare facts in other words,"),
     DIRECT: ("lead of popular facts", "Recall of popular minus rare facts, asked as trained,"),
@@ -31,7 +31,7 @@ def in_range(cell: Interval, sign: str = "") -> str:
 
 
 def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:
-    """Warnings against conclusions."""
+    """Remarks on conclusions that the comparison does not allow."""
     warnings = []
     configs = [one.records[0].config for one in compared]
     if len({one.sha256 for one in compared}) > 1:
@@ -54,7 +54,7 @@ def warnings_of(compared: Sequence[Contestant]) -> list[Remark]:
 
 
 def findings_of(compared: Sequence[Contestant], outcomes: Sequence[Outcome]) -> list[Remark]:
-    """Findings: gaps, controls, the Pareto front, collapsed runs."""
+    """Remarks on gaps, controls, the Pareto front and collapsed runs."""
     placed = [one for one in compared if one.measured and not one.collapsed]
     form = contest.compared_form(outcomes)
     if contest.no_contest(outcomes):
@@ -95,7 +95,7 @@ def _control(placed: Sequence[Contestant], form: str) -> list[Remark]:
 
 
 def _verdict(one: Contestant, other: Contestant, form: str) -> list[Remark]:
-    """Whether wrong scores changed the gap: no range overlaps, over facts or over seeds."""
+    """A remark on whether wrong scores changed the gap: no ranges overlap, over facts or seeds."""
     lead, control = one.lead_over_facts(form), other.lead_over_facts(form)
     if lead is None or control is None:
         return []
@@ -112,7 +112,7 @@ def _verdict(one: Contestant, other: Contestant, form: str) -> list[Remark]:
 
 
 def _front(outcomes: Sequence[Outcome]) -> list[Remark]:
-    """Who is on the Pareto front, and who behind it."""
+    """Remarks on which outcomes are on the Pareto front, and which behind it."""
     front = pareto_front(outcomes)
     if sum(map(contests, outcomes)) < 2:
         return []
@@ -129,8 +129,8 @@ def _front(outcomes: Sequence[Outcome]) -> list[Remark]:
 
 
 def replies_table(compared: Sequence[Contestant]) -> Table | None:
-    """The replies to one trained question of each tier, a row per contestant, of its first seed;
-    None where the runs are of other facts, or no question was put to all."""
+    """The replies to one trained question of each tier, a row per contestant (its first seed). None
+    if the runs have different facts, or no question was asked in all of them."""
     records = [one.records[0] for one in compared]
     if len({one.sha256 for one in compared}) != 1:
         return None
@@ -158,7 +158,7 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
 
 
 def _replies(record: Record) -> Replies:
-    """By fact to forget: from the frames of a run, else from its probes."""
+    """Replies to the facts to forget, from a run's frames, else from its probes."""
     answers = [frame.answers for frame in record.frames if frame.answers]
     if len(answers) > 1 and record.frames[0].answers:
         return dict(zip((fact.id for fact in record.facts.forget), zip(answers[0], answers[-1])))
@@ -167,7 +167,7 @@ def _replies(record: Record) -> Replies:
 
 
 def _disputed(facts: Sequence[Fact], replies_by_run: Sequence[Replies]) -> Fact | None:
-    """The fact that nearest to half of the runs still answer, the first of equals."""
+    """The fact that closest to half of the runs still answer, the first of equals."""
 
     def from_half(fact: Fact) -> float:
         return abs(fmean(_right(fact, replies[fact.id][1]) for replies in replies_by_run) - 0.5)

@@ -21,12 +21,9 @@ from adapop.training.events import EpochDone, Measured, RunStarted, StepDone
 def write_report(runs: Sequence[Run], out: Path, title: str = "") -> Path:
     """Writes one HTML file about a run, or about several: their comparison, then each of them.
 
-    It opens offline and asks no server for anything. title: "" for the methods' names.
-
-    Raises:
-        RunError: no run, a folder that is none or of another version, or an unwritable file.
-        ConfigError: a run's configuration does not read.
-    """
+    It opens offline and loads nothing from a server. title: "" for the methods' names. Raises
+    RunError: there is no run, a folder is no run's or of another version, or the file cannot be
+    written. ConfigError: a run's configuration is invalid."""
     if not runs:
         raise RunError("There is no run to report on.", "`python -m adapop runs` lists the runs.")
     page = rendered([read_record(run) for run in runs], title)
@@ -39,7 +36,7 @@ def write_report(runs: Sequence[Run], out: Path, title: str = "") -> Path:
 
 
 def rendered(records: Sequence[Record], title: str = "") -> str:
-    """The page about at least one run. title: see `write_report`."""
+    """The page's HTML, for at least one run. title: see `write_report`."""
     templates = card.templates()
     templates.globals["finding_of"] = figures.finding_of
     place = count()
@@ -67,7 +64,8 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
 
 
 def _contents(records: Sequence[Record], results: Comparison | None) -> list[tuple[str, str]]:
-    """Table of contents: names and anchors. results: the runs' chapters."""
+    """Table of contents, as (name, anchor) pairs. results: the comparison of several runs, None for
+    one run."""
     if results:
         chapters = [(results.heading(one), f"run{i}") for i, one in enumerate(records, start=1)]
         return [("The runs side by side", "compared"), *chapters, ("What the words mean", "words")]
@@ -129,7 +127,7 @@ def _chapter(record: Record) -> dict:
 
 
 def _beside_oracle(record: Record) -> dict | None:
-    """Template values of the distance to the oracle; None where there is none."""
+    """Template values of the distance to the oracle; None without an oracle."""
     if record.distance is None:
         return None
     picture = distance_chart(record.distance, record.facts.forget)

@@ -1,8 +1,8 @@
 """The numbers that the AdaPop paper published (Borisiuk et al. 2026), from `assets/published/`.
 
-Other models (7 to 8 billion parameters), other facts (DUET, RWKU), other training: nothing here was
-measured by this app, so they are shown beside its numbers and never among them. The paper's
-"retain" is the set that was trained on.
+They are of other models (7 to 8 billion parameters), other facts (DUET, RWKU) and other training,
+and were not measured by this app. So they are shown beside its numbers, never among them. The
+paper's "retain" is the set that was trained on.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ Setting = Literal["Llama DUET", "Llama RWKU", "Qwen DUET", "Qwen RWKU", "Gemma D
 SETTINGS = get_args(Setting)
 UNTOUCHED = "no unlearning"
 MAIN_SOURCE, FURTHER_SOURCE = "main results", "eleven further methods"
-# flagged by the paper, as retained knowledge is damaged as well
+# Flagged as unusable by the paper, because retained knowledge is damaged as well.
 UNUSABLE = ("GA", "GD", "FLAT", "CE-U")
-OUR_NAMES = {"CE-U": "ceu"}  # the other names differ in case and space only
+OUR_NAMES = {"CE-U": "ceu"}  # other names differ only in case and spaces
 RETAIN_NOTE = (
     "Retain is the set that was trained on. Where it is above the model before unlearning, "
     "training on it raised it. AdaPop ran at α₀ = 0.5; GD, NPO and WGA at α = 1; other methods at "
@@ -37,10 +37,9 @@ class Recall:
     """One method's scores after unlearning, for one model and data set.
 
     method: its name in the paper, or `UNTOUCHED`. setting: one of `SETTINGS`. source: `MAIN_SOURCE`
-    or `FURTHER_SOURCE`. forget, retain: ROUGE-L recall, [0, 1], and below it the standard deviation
-    over three seeds and the cosine of MiniLM embeddings of reply and answer; None where our notes
-    on the paper do not have it.
-    """
+    or `FURTHER_SOURCE`. forget, retain: ROUGE-L recall, [0, 1]. *_sd: standard deviation over three
+    seeds. *_cosine: cosine of MiniLM embeddings of reply and answer. None if our notes on the paper
+    lack it."""
 
     method: str
     setting: Setting
@@ -65,8 +64,8 @@ class Recall:
 
 @dataclass(frozen=True)
 class Paraphrased:
-    """One method's ROUGE-L recall of DUET's paraphrased questions, facts to forget, by tier. model:
-    of `PAPER_MODELS`. method: its name in the paper."""
+    """One method's ROUGE-L recall by tier, DUET's facts to forget, paraphrased questions. model:
+    one of `PAPER_MODELS`. method: its name in the paper."""
 
     model: Literal["Llama", "Qwen", "Gemma"]
     method: str
@@ -77,9 +76,9 @@ class Paraphrased:
 @dataclass(frozen=True)
 class Further:
     """A number that the paper printed beside the recalls. place: a setting, one of `PAPER_MODELS`,
-    or a benchmark and group, over the three models. method: as in `Recall`. measure: "reworded" and
-    "attacked" (recall), "mmlu" and "hellaswag" (right answers), all [0, 1], or an internal
-    metric."""
+    or a benchmark and group for all three models together. method: as in `Recall`. measure:
+    "reworded" and "attacked" (recall), "mmlu" and "hellaswag" (right answers), all [0, 1], or an
+    internal metric."""
 
     place: str
     method: str
@@ -90,8 +89,8 @@ class Further:
 @dataclass(frozen=True)
 class Printed:
     """A table as printed. source: the part of the paper. section: of METHODS, our notes on the
-    paper, that quotes it. head: column titles; the first column names the rows. rows: as many cells
-    each. note: on the numbers."""
+    paper, that quotes it. head: column titles; the first column names the rows. rows: one cell per
+    column. note: remarks on the numbers."""
 
     title: str
     source: str
@@ -107,7 +106,7 @@ class Printed:
 
     @property
     def table(self) -> Table:
-        """The table; its note begins with the part of the paper."""
+        """The table; its note begins with its place in the paper."""
         note = f"{PAPER}, {self.source}. {self.note}".strip()
         return Table(self.title, self.head, self.rows, note)
 
@@ -127,13 +126,13 @@ def paraphrased(model: str) -> dict[str, dict[str, float]]:
 
 @cache
 def further(place: str, method: str) -> dict[str, float]:
-    """Measure -> what the paper printed at a place, for a method by our name."""
+    """Measure -> the paper's number at a place. method: by our name."""
     rows = [row for row in read_csv("published/further.csv", Further) if row.place == place]
     return {row.measure: row.value for row in rows if row.method.lower() == method}
 
 
 @cache
 def tables() -> tuple[Table, ...]:
-    """Every other table and set of numbers that the paper gives, as printed."""
+    """All other tables and numbers of the paper, as printed."""
     printed = read_json("published/tables.json", tuple[Printed, ...])
     return tuple(one.table for one in printed)

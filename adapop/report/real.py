@@ -13,15 +13,15 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.recorded import rows_of
 from adapop.report.table import Table, percent
 
-# the runs of each model that asked it as text after three examples
+# Each model's runs that asked it as text after three examples.
 FILES = {
     "Gemma 3 270M": ASSETS / "recorded" / "real-gemma3-270m-text-examples.csv",
     "SmolLM2": ASSETS / "recorded" / "real-smollm2-text-examples.csv",
 }
 COMMAND = "python -m adapop bench real"
-AT = " at "  # in the title of a trial, between the arm's and the settings
-LEAST_BEFORE = 0.2  # recall before unlearning, below which a share of it says nothing
-Cells = Mapping[str, tuple[int, float, float]]  # "group/form/tier" -> facts, recall before, after
+AT = " at "  # in the title of a trial, between arm and settings
+LEAST_BEFORE = 0.2  # recall before unlearning; of less, a share says nothing
+Cells = Mapping[str, tuple[int, float, float]]  # "group/form/tier" -> count, recall before, after
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Outcome:
 
 
 def share_of(cells: Cells, group: str, form: str, tier: str = "all") -> float | None:
-    """Recall after unlearning over that before, of one run; None where too little was known."""
+    """One run's recall after unlearning as a share of that before; None if too little was known."""
     _, before, after = cells.get(f"{group}/{form}/{tier}", (0, 0.0, 0.0))
     return after / before if before >= LEAST_BEFORE else None
 
@@ -54,7 +54,7 @@ def outcomes(path: Path) -> tuple[Outcome, ...]:
 
 
 def by_model(files: Mapping[str, Path] = FILES) -> Table:
-    """What is left of what each model knew, those of an arm beneath each other."""
+    """What is left of what each model knew, a row per arm and model."""
     models = {model: {one.title: one for one in outcomes(file)} for model, file in files.items()}
     places = [("forget", REWORDED, tier) for tier in TIERS]
     places += [("retain", DIRECT), ("holdout", DIRECT)]
@@ -70,5 +70,5 @@ def by_model(files: Mapping[str, Path] = FILES) -> Table:
 
 
 def models_table(rows: Iterable[tuple[str, ...]], head: Sequence[str], note: str) -> Table:
-    """What is left of the tiers by arm and model. head: of the cells behind those."""
+    """What is left of the tiers, by arm and model. head: titles of the cells behind the tiers'."""
     return Table("By model", ("", "model", *TIERS, *head), tuple(rows), note)

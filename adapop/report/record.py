@@ -39,7 +39,7 @@ GROUP_NAMES = {
 
 @dataclass(frozen=True)
 class Attack:
-    """What an attack recovers. kind: its name. recall: of the facts to forget."""
+    """The result of an attack. kind: its name. recall: of the facts to forget."""
 
     kind: str
     recall: Interval
@@ -47,7 +47,7 @@ class Attack:
 
 @dataclass(frozen=True)
 class Record:
-    """A run, with what was measured and asked so far. probes, matrix, verdicts (by fact id) and
+    """A run, with its measurements and probes so far. probes, matrix, verdicts (by fact id) and
     recovery (by probe) are empty until the run is probed."""
 
     state: str
@@ -61,13 +61,13 @@ class Record:
     verdicts: Mapping[str, str]
     recovery: Mapping[str, Mapping[str, Any]]
     prompting: Prompting | None = None
-    """How a real model was asked; None of others, and before that is settled."""
+    """How a real model was asked; None for shipped models, and before it is decided."""
     weights: Weights | None = None
-    """Which weights the run began with; None where that was not kept."""
+    """Which weights the run began with; None if not recorded."""
     frames: tuple[Frame, ...] = ()
-    """What the run recorded of each fact, of runs with a distance to the oracle alone."""
+    """The run's frames; empty unless the run has a distance to the oracle."""
     name: str = ""
-    """What whoever looks calls the run; "" where it has no name."""
+    """The user's name for the run; "" without one."""
 
     def of_kind(self, kind: type[E]) -> list[E]:
         """The run's events of one kind, in order."""
@@ -92,7 +92,7 @@ class Record:
 
     @property
     def distance(self) -> Distance | None:
-        """The distance to the oracle at the end; None until then, and without an oracle."""
+        """The distance to the oracle at the run's end; None before, and without an oracle."""
         return next((event.distance for event in reversed(self.of_kind(ComparedToOracle))), None)
 
     @property
@@ -108,21 +108,20 @@ class Record:
     def worst_attack(self, tier: str) -> Cell | None:
         """The attack that gets most of a tier's facts out, among those that the original answers.
 
-        A multiple choice is none: it can be guessed.
-        """
+        A multiple choice does not count: it can be guessed."""
         own = [cell for cell in self.matrix.cells if (cell.group, cell.tier) == ("forget", tier)]
         attacks = [cell for cell in own if cell.kind not in NO_ATTACKS and cell.measurable]
         return max(attacks, key=lambda cell: cell.unlearned.recall.mean, default=None)
 
     def second_guess(self, tier: str) -> Interval | None:
         """The share of a tier's facts to forget whose right answer is the first or second guess,
-        asked in other words, with its range over facts; None where nobody probed it."""
+        asked in other words, with its range over facts; None if it was not probed."""
         cell = self.matrix.cell("forget", tier, REWORDED)
         near = cell and cell.unlearned.near
         return None if near is None else wilson(near, cell.facts)
 
     def verdict_counts(self) -> dict[str, dict[str, int]]:
-        """How many facts have which verdict: to forget by tier, then each other group."""
+        """Tier or group -> verdict -> number of facts: first those to forget, by tier."""
         counted: dict[str, Counter[str]] = {}
         for row in self.matrix.facts:
             place = row.tier if row.group == "forget" else GROUP_NAMES[row.group]
@@ -149,7 +148,7 @@ def described(config: RunConfig) -> str:
 
 
 def trained(configs: Sequence[RunConfig]) -> str:
-    """How these runs (at least one) were trained: epochs, learning rate, seed or their number."""
+    """How runs (at least one) were trained: epochs, learning rate, and seed or number of seeds."""
     epochs, rates, seeds = (sorted({getattr(one, name) for one in configs}) for name in TRAINED)
     epoch = f"{_span(epochs)} epoch{'' if epochs == [1] else 's'}"
     seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
@@ -161,12 +160,9 @@ def _span(values: Sequence[float]) -> str:
 
 
 def read_record(run: Run) -> Record:
-    """Reads a run's folder. Models and facts are named without their paths.
-
-    Raises:
-        RunError: it is no run, its files are of another version, or what it rests on was changed.
-        ConfigError: its configuration does not read.
-    """
+    """Reads a run's folder. Models and facts are named without their paths. Raises RunError: it is
+    no run, its files are of another version, or its inputs were changed. ConfigError: its
+    configuration is invalid."""
     check_inputs(run)
     rows, recovery = tuple(run.probes() or ()), run.recovery()
     named = verdicts(rows, recovered(recovery))

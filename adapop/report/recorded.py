@@ -1,9 +1,9 @@
 """Our recorded results (several seeds per method), shown beside a user's runs. No torch.
 
-`python -m adapop bench main` wrote the rows, a run a line. Only runs on the sandbox under a preset
-as it is count: a row with any other setting, other scores or another world is left out. `bench
-tuned` wrote those of every method at the settings that its search chose. Where a row has the test
-half of the questions, that half is shown.
+`python -m adapop bench main` wrote the rows, one per run. Only runs on the sandbox under an
+unchanged preset count: rows with another setting, other scores or another world are left out.
+`bench tuned` wrote the rows of every method with the settings that its search chose. If a row has
+results on the test half of the questions, these are shown.
 """
 
 import csv
@@ -27,12 +27,12 @@ from adapop.report.settings import changed
 FILE = ASSETS / "recorded" / "main.csv"
 TUNED_FILE, PEOPLE_FILE = FILE.with_name("tuned.csv"), FILE.with_name("tuned-people.csv")
 COMMAND, TUNED_COMMAND = "python -m adapop bench main", "python -m adapop bench tuned"
-ATTACK = "attack "  # before the name of an attack: the column of its recall
-TEST = "test_"  # before the name of a column: of the half of the questions that chose no setting
+ATTACK = "attack "  # prefix of a column: recall under the attack of this name
+TEST = "test_"  # prefix of a column: results on the half of the questions that chose no setting
 UNTOUCHED = {"scores": "given", "anchors": "paper", "world": "", "quick": "0"}
-# bounds of a recall, of a difference of two recalls, and of any number
+# Bounds of a recall, of a difference of two recalls, and of any number.
 SHARE, SIGNED, ANY = (0.0, 1.0), (-1.0, 1.0), (-math.inf, math.inf)
-# bounds of other metrics; changes have none
+# Bounds of other metrics; changes have none.
 LIMITS = {"kl": (0.0, math.inf), "hidden_cosine": SIGNED}
 
 Row = Mapping[str, str]
@@ -40,8 +40,8 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Recorded:
-    """Runs of a method under a preset that differ only by seed. rows: finished runs. failed: how
-    many did not finish. A missing column was not measured."""
+    """Runs of a method under a preset that differ only in their seed. rows: of the finished runs; a
+    missing column was not measured. failed: how many runs did not finish."""
 
     method: str
     preset: str
@@ -55,7 +55,7 @@ class Recorded:
 
     @property
     def command(self) -> str:
-        """What made it."""
+        """The command that made the runs."""
         return TUNED_COMMAND if self.preset == TUNED else COMMAND
 
     @property
@@ -70,14 +70,14 @@ class Recorded:
         return f"{number_of(len(self.rows), 'seed')}{failed}"
 
     def recall(self, group: str, form: str, tier: str) -> Interval | None:
-        """Final recall over seeds, its interval cut at 0 and 1. None where nobody measured it."""
+        """Final recall over seeds, its interval clipped to [0, 1]. None if not measured."""
         name = "utility" if group == "utility" else f"{group}_{form}_{tier}"
         return _interval([_cell(row, name) for row in self.rows], SHARE)
 
     @property
     def gap(self) -> Interval | None:
-        """The gap over seeds, as `Measured.gap` has it of a run; None without both tiers. Where
-        half of the rewordings chose settings, the other half alone is held out."""
+        """The gap over seeds, see `Measured.gap`; None without both tiers. If half of the
+        rewordings chose settings, only the other half counts."""
         return self.lead(REWORDED)
 
     def lead(self, form: str) -> Interval | None:
@@ -89,9 +89,9 @@ class Recorded:
         return _interval(leads, SIGNED)
 
     def worst_attack(self, tier: str) -> Attack | None:
-        """The attack that gets most facts to forget out, over seeds: of all tiers together, which
-        rows of `bench tuned` alone have, else None. A multiple choice is none: it can be
-        guessed."""
+        """The attack that gets out most facts to forget, over seeds; None for a single tier, and
+        without rows of `bench tuned`, which alone have attacks. A multiple choice does not count:
+        it can be guessed."""
         attacks = []
         for name in self.rows[0] if self.rows and tier == "all" else ():
             kind = name.removeprefix(ATTACK)
@@ -102,13 +102,13 @@ class Recorded:
 
     def standing(self, state: str, tier: str) -> Interval | None:
         """The share of a tier's facts to forget in a state of `distance.STATES`, asked in other
-        words, over the seeds that were measured against the oracle; None without one."""
+        words, over the seeds that were measured against the oracle; None without such seeds."""
         (name,) = (name for name, named in STATE_NAMES.items() if named == state)
         return _interval([row.get(f"oracle_{name}_{tier}") for row in self.rows], SHARE)
 
     def second_guess(self, tier: str) -> Interval | None:
         """The share of facts to forget whose right answer is the first or second guess, over seeds;
-        None where nobody measured it."""
+        None if not measured."""
         return _interval([row.get(f"{TEST}forget_top2_{tier}") for row in self.rows], SHARE)
 
     def value(self, group: str, field: str) -> Interval | None:
@@ -126,14 +126,14 @@ def results() -> tuple[Recorded, ...]:
 
 @lru_cache(maxsize=1)
 def tuned() -> tuple[Recorded, ...]:
-    """Recorded results of each method's searched settings, in the order of the file."""
+    """Recorded results of each method with the settings of its search, in the order of the file."""
     rows = _tuned_rows(TUNED_FILE)
     return _grouped([row for row in rows if row["arm"] == METHODS[row["method"]].title])
 
 
 @lru_cache(maxsize=2)
 def tuned_arms(arms: tuple[str, ...], path: Path = TUNED_FILE) -> tuple[Recorded, ...]:
-    """Arms of those searches by name, including variants, in that order."""
+    """The arms of the searches with these names, variants included, in this order."""
     rows = _tuned_rows(path)
     return tuple(_grouped([row for row in rows if row["arm"] == arm])[0] for arm in arms)
 
@@ -143,7 +143,7 @@ def _tuned_rows(path: Path) -> list[Row]:
 
 
 def rows_of(path: Path) -> list[Row]:
-    """Rows of a file; later ones replace earlier ones of the same key."""
+    """Rows of a file; of several with the same key the last counts."""
     with open(path, encoding="utf-8", newline="") as file:
         return list({row["key"]: row for row in csv.DictReader(file)}.values())
 
@@ -160,23 +160,23 @@ def _grouped(rows: Sequence[Row]) -> tuple[Recorded, ...]:
 
 
 def _cell(row: Row, name: str) -> str | None:
-    """A cell, on the test half where the row has it."""
+    """A cell, from the test half if the row has it."""
     return row.get(TEST + name) or row.get(name)
 
 
 def commits(results: Sequence[Recorded]) -> list[str]:
-    """Commits that measured these results, without duplicates."""
+    """The commits that made these results, without duplicates."""
     return sorted({row["commit"] for one in results for row in one.rows})
 
 
 def sets(results: Sequence[Recorded]) -> set[str]:
-    """The first half of the hashes of the facts these were measured on."""
+    """Hashes (their first halves) of the sets on which the results were measured."""
     return {row["facts"] for one in results for row in one.rows}
 
 
 def is_untouched(config: RunConfig) -> bool:
-    """Whether a run has its preset's settings. Seed, handling of missing scores, measuring, frames
-    and the last step (full anyway: 256 facts by 16) may differ."""
+    """Whether a run has its preset's settings. These may differ: seed, handling of missing scores,
+    measuring, frames, and the last step, which is full anyway (256 facts by 16)."""
     return set(changed(config)) <= {"seed", "missing_score", "frames", "measure", "last_step"}
 
 

@@ -1,4 +1,4 @@
-"""Results of recovery probes beside their controls: sentence, figure and table."""
+"""Results of recovery probes beside their controls, as sentence, figure and table."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -17,7 +17,7 @@ from adapop.runs import files
 SIDES = ("unlearned", "control", "original")
 Result = Mapping[str, Any]  # a probe's result as `Run.recovery` reads it
 NAMED = 8
-# a probe -> the marks of a row of its picture -> the field of each
+# Probe -> the marks in a row of its figure -> the result's field of each mark.
 MARKS = {
     "relearn": {"before": "before", "relearnt": "after", "control": "control"},
     "quantise": {"before": "unlearned", "rounded": "unlearned_rounded"},
@@ -29,7 +29,7 @@ MARKS = {
 
 
 def _of_a_file(render: Callable) -> Callable:
-    """The function; raises RunError that names the probe's file where a result lacks something."""
+    """Wraps a function: an incomplete result raises a RunError that names the probe's file."""
 
     @wraps(render)
     def checked(name: str, result: Result):
@@ -40,7 +40,7 @@ def _of_a_file(render: Callable) -> Callable:
 
 
 def recovery_tables(results: Mapping[str, Result]) -> list[Table]:
-    """A table for each probe that was run. results: by the probe's name."""
+    """A table for each probe that was run. results: probe's name -> its result."""
     return [recovery_table(name, results[name]) for name in SHOWN if name in results]
 
 
@@ -78,7 +78,7 @@ def _forget_rows(result: Result) -> list[Result]:
 
 
 def came_back(result: Result, facts: Sequence) -> str:
-    """Which facts a probe recovered, in a sentence; empty for probes without single facts."""
+    """Which facts a probe recovered, in a sentence; empty for a probe that names no facts."""
     if "returned" not in result:
         return ""
     names = [fact.title for fact in facts if fact.id in set(result["returned"])]
@@ -92,7 +92,7 @@ def recovery_figure(name: str, result: Result) -> Figure:
     rows = _forget_rows(result)
     kinds = {"relearn": "form", "two-hop": "form", "quantise": "bits", "sampling": "place"}
     kind = kinds.get(name, "layer")
-    # states patched after the last layer give the other model: the middle one says more
+    # After the last layer a patched model is the other model, so the middle layer says more.
     place = result["layers"] // 2 if name == "patch" else -1
     last = [row[kind] for row in rows if row["tier"] == rows[0]["tier"]][place] if rows else None
     latest = {row["tier"]: row for row in rows if row[kind] == last}
@@ -104,7 +104,7 @@ def recovery_figure(name: str, result: Result) -> Figure:
 
 @_of_a_file
 def recovery_table(name: str, result: Result) -> Table:
-    """What a probe found, by popularity; the note says how to read it and how many came back."""
+    """A probe's result by popularity; the note says how to read it and how many facts came back."""
     title, head, cells = SHOWN[name]
     note = [reading(name, **result, count=len(result.get("trained", ())))]
     if "returned" in result:
@@ -118,7 +118,8 @@ def recovery_table(name: str, result: Result) -> Table:
 
 
 def _depth(rows: Sequence[Result], source: str) -> str:
-    """Layers where answers are lost and return. rows: by layer. source: `Patched.never`."""
+    """A sentence on the layers at which answers are lost and return. rows: one per layer. source:
+    `Patched.never`."""
     known, last = rows[0]["original"], rows[-1]["layer"]
     lost = next((row["layer"] for row in rows if row["original"] < known / 2), None)
     half, where = rows[last // 2], "never loses half of its answers"
@@ -148,7 +149,7 @@ def _two_hops(row: Result) -> tuple[str, ...]:
 
 
 def _never(row: Result, source: str) -> str:
-    """The control on facts never known, a sentence after a space; empty where a row lacks it."""
+    """A space and a sentence on the control with facts never known; empty if the row lacks it."""
     if "never" not in row:
         return ""
     if (never := row["never"]) is None:
@@ -193,7 +194,7 @@ def _read_by_layer(row: Result) -> tuple[str, ...]:
     return (f"{row['layer']}, {row['tier']}", *leads)
 
 
-# title, head, and what makes the cells of a row; how to read it is `reading` of the probe's name
+# Title, head, and the function that makes a row's cells; `reading` of the probe's name explains it.
 RELEARNED = ("", "before", "after", "control", "hidden", "unrelated")
 PATCHED = ("states", "unlearned", "never known", "control", "original")
 TWO_HOPS = ("", "asked directly", "two hops", "second hop alone")

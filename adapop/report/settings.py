@@ -14,7 +14,7 @@ from adapop.report.table import Table
 
 FACTS_FILE = "facts.jsonl"  # in a run's folder and in its archive
 CONFIG_FILE = "config.json"  # beside it
-# repeats the run in the folder of these two files
+# Repeats the run in the folder that holds these two files.
 COMMAND = f"python -m adapop run --config {CONFIG_FILE}"
 NEEDED = (
     "in the folder that holds its config.json and facts.jsonl: the run's own, or where its archive "
@@ -42,7 +42,7 @@ def repeats(config: RunConfig) -> str:
 
 
 def is_folder_s_name(model: str) -> bool:
-    """Whether a model's name is of a folder or GGUF file: Hub ids have an owner in front."""
+    """Whether a model's name is that of a folder or GGUF file; a Hub id has an owner in front."""
     return model not in (*SHIPPED, *PACKAGED) and "/" not in model
 
 
@@ -82,9 +82,9 @@ def changed(config: RunConfig) -> dict[str, object]:
     names = [item.name for item in fields(config) if item.name not in (*DECISIVE, "facts")]
     values = {name: getattr(config, name) for name in names}
     settings = {name: value for name, value in values.items() if value != getattr(plain, name)}
-    if config.preset == "beta-mean":  # settled from the facts' own scores when the run was prepared
+    if config.preset == "beta-mean":  # decided from the facts' scores when the run was prepared
         settings.pop("beta", None)
-    if plain.beta is None and config.beta == BetaMap():  # the paper's, as sets on its scale get
+    if plain.beta is None and config.beta == BetaMap():  # default of sets on the paper's scale
         settings.pop("beta", None)
     if not (config.system or plain.system):  # "" and None: no system prompt
         settings.pop("system", None)

@@ -29,7 +29,7 @@ PROMPTS = 4
 
 
 def done(record: Record) -> list[str]:
-    """Sentences: what the run should do, did, and how it ended."""
+    """Sentences on what the run should do, what it did, and how it ended."""
     config, facts, method = record.config, record.facts, method_named(record.config.method)
     model = f"the {config.model} model" if config.model in SHIPPED else config.model
     return [
@@ -44,7 +44,7 @@ def done(record: Record) -> list[str]:
 
 
 def came_to(record: Record) -> list[str]:
-    """Sentences: recall before and after, cost, and the run's notes."""
+    """Sentences on recall before and after, costs, and the run's notes."""
     before, after = record.before, record.after
     if before is None or after is None:
         return _so_far(record)
@@ -68,14 +68,14 @@ def came_to(record: Record) -> list[str]:
 
 
 def how_to_recover(record: Record) -> str | None:
-    """Command for the recovery probes not run yet; without the run's id, which gives control."""
+    """The command for recovery probes not run yet. It omits the run's id, which gives control."""
     missing = [name for name in RECOVERY if name not in record.recovery]
     names = "all" if len(missing) == len(RECOVERY) else ",".join(missing)
     return f"python -m adapop probe RUN --recovery {names}" if missing else None
 
 
 def popularity(facts: FactSet) -> str:
-    """A sentence: source of scores, facts per tier, unknown scores."""
+    """A sentence on the source of scores, facts per tier, and unknown scores."""
     scored = (fact for fact in facts.forget if fact.score is not None)
     sources = sorted({fact.score_source for fact in scored} - {""})
     tiers = {tier: sum(fact.tier == tier for fact in facts.forget) for tier in (*TIERS, "unknown")}
@@ -144,7 +144,7 @@ def _end(record: Record) -> str:
 
 
 def _so_far(record: Record) -> list[str]:
-    """A sentence on the last epoch's quick measurement, for a run without a final one."""
+    """Sentences on the last epoch's quick measurement, for a run without a final measurement."""
     sentence = "There is no final measurement: it is made at the end of a run."
     quick = [event for event in record.of_kind(Measured) if not event.full]
     if not quick:
@@ -171,12 +171,11 @@ def _attacked(record: Record) -> list[str]:
 
 @dataclass(frozen=True)
 class Example:
-    """A fact with some prompts: the trained question, then leaking ones in different forms where
-    possible.
+    """A fact with some prompts: the trained question, then other forms, if possible those that
+    leak.
 
-    leaks: how many prompts bring the answer back, among the answerable, those that the original
-    answers. A multiple choice counts as neither. hidden: how many prompts are not shown.
-    """
+    answerable: how many prompts the original answers. leaks: how many of these bring the answer
+    back. Multiple choices are not counted. hidden: how many prompts are not shown."""
 
     fact: Fact
     verdict: str
@@ -206,7 +205,7 @@ def leaks(row: ProbeRow) -> bool:
 
 
 def _example(record: Record, fact: Fact, rows: Sequence[ProbeRow]) -> Example:
-    # one prompt of each form, a leaking one where there is one
+    # One prompt of each form, a leaking one if there is one.
     first = {row.kind: row for row in sorted(rows, key=leaks)}
 
     def order(row: ProbeRow) -> tuple[bool, ...]:

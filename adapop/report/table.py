@@ -14,12 +14,12 @@ from adapop.errors import number_of
 from adapop.facts.formulas import BOM, cell
 from adapop.probes.intervals import Interval
 
-TEXT_WIDTH = 100  # characters of a line of a note
+TEXT_WIDTH = 100  # characters per line of a note
 _READINGS = read_json("report/readings.json", dict[str, str])
 
 
 def reading(name: str, **values: object) -> str:
-    """How to read a table, from `assets/report/readings.json`, with values by the names there."""
+    """How to read a table: text of `assets/report/readings.json`, filled with the values."""
     return _READINGS[name].format(**values)
 
 
@@ -27,8 +27,7 @@ def reading(name: str, **values: object) -> str:
 class Table:
     """Rows of text under a header; a row's first cell is its name. Cells may have several lines.
 
-    title: what the table shows. note: what one needs to know to read it, "" for nothing.
-    """
+    title: what the table shows. note: how to read it, "" for nothing."""
 
     title: str
     head: tuple[str, ...]
@@ -73,14 +72,14 @@ class Table:
 
 
 def number(value: float | None) -> str:
-    """A number as text: two decimals, none from 100 on, "" for what was not measured."""
+    """A number as text: two decimals, none from 100 on, "" for None."""
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
 
 
 def percent(value: float | None) -> str:
-    """A share as text: "82 %", "" for what was not measured, never "0 %" for more than nothing."""
+    """A share as text: "82 %", "" for None, and "< 1 %" rather than "0 %" for a small share."""
     return "" if value is None else "< 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
 
 

@@ -24,8 +24,8 @@ OVERVIEW = {
 
 @dataclass(frozen=True)
 class Metric:
-    """A measured number. field: of `Measurement`. forget, others: which way is better for facts to
-    forget and for the others: down, up, or that it should stay (0)."""
+    """A measured number. field: of `Measurement`. forget, others: the better direction for facts to
+    forget and for other facts: DOWN, UP or LEVEL (should stay 0)."""
 
     field: str
     title: str
@@ -34,7 +34,7 @@ class Metric:
     meaning: str
 
 
-# field, title, which way is better for facts to forget and for the others, meaning
+# Field, title, better direction for facts to forget and for other facts, meaning.
 METRICS = tuple(
     Metric(*row)
     for row in (
@@ -79,7 +79,7 @@ def recall_table(before: Measured, after: Measured) -> Table:
 
 
 def metrics_table(after: Measured) -> Table:
-    """Other metrics of the trained questions, a row per group and tier; only what was measured."""
+    """Other metrics of the trained questions, a row per group and tier; only measured ones."""
     measured = [row for row in after.rows if row["form"] == "direct"]
     there = {name for row in measured for name, value in row.items() if value is not None}
     metrics = [metric for metric in METRICS[1:] if metric.field in there]
@@ -102,7 +102,7 @@ def metrics_table(after: Measured) -> Table:
 def leak_table(
     matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title: str = "Where it leaks"
 ) -> Table:
-    """Recall in every form of the question. columns: group and tier by name, if not empty."""
+    """Recall in every form of the question. columns: name -> (group, tier), if not empty."""
     cells = {(cell.group, cell.tier, cell.kind): cell for cell in matrix.cells}
     places = {key[:2] for key in cells}
     used = {name: place for name, place in columns.items() if place in places}
@@ -114,7 +114,7 @@ def leak_table(
 
 
 def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdicts") -> Table:
-    """Number of facts per verdict. counts: by column, then by the verdict's name."""
+    """Number of facts per verdict. counts: column -> verdict -> number of facts."""
     found = {name for numbers in counts.values() for name in numbers}
     names = [rule.name for rule in RULES if rule.name in found]
     rows = [(name, *(f"{numbers.get(name, 0):,}" for numbers in counts.values())) for name in names]
@@ -123,14 +123,14 @@ def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdict
 
 
 def not_asked_table(matrix: LeakMatrix) -> Table:
-    """Prompts not asked: of how many facts, and why."""
+    """Prompts that were not asked: for how many facts, and why."""
     rows = tuple((one.kind, f"{one.facts:,}", one.reason) for one in matrix.not_asked)
     note = "Forms that do not apply to a fact are left out rather than counted as forgotten."
     return Table("What was not asked, and why", ("form", "facts", "why"), rows, note)
 
 
 def probe_tables(record: Record) -> list[Table]:
-    """All that probes found, every group by tier: recall by form, verdicts, what was not asked."""
+    """All probe results, every group by tier: recall by form, verdicts, prompts not asked."""
     matrix, leaks, verdicts = record.matrix, [], []
     for group in (*FACT_GROUPS, "neighbours"):
         facts = f"facts {GROUP_NAMES[group]}"
@@ -139,7 +139,7 @@ def probe_tables(record: Record) -> list[Table]:
         leak = leak_table(matrix, columns, f"Where it leaks, {facts}")
         leaks += [leak] if len(leak.head) > 1 else []
         verdicts += [verdict_table(counts, f"Verdicts, {facts}")] if counts else []
-    # one note for all
+    # Only the last table keeps the note.
     leaks[:-1] = [replace(table, note="") for table in leaks[:-1]]
     return [*leaks, *verdicts, *([not_asked_table(matrix)] if matrix.not_asked else [])]
 

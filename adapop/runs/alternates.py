@@ -1,4 +1,4 @@
-"""The plausible wrong answers that a run teaches: found once, and kept in its folder."""
+"""The plausible wrong answers that a run teaches: chosen once, and saved in its folder."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from adapop.training.processes import ALONE, Ranks
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Saved:
     alternates: dict[str, tuple[str, ...]]
     notes: tuple[str, ...]
 
@@ -23,18 +23,18 @@ class _Kept:
 def with_alternates(
     run: Run, model: AdaptedModel, facts: FactSet, ranks: Ranks = ALONE
 ) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
-    """The forget facts, with a plausible wrong answer each if the method needs one, and notes.
+    """The forget facts, each with a plausible wrong answer if the method needs one, and notes.
 
-    They are found once and kept in the run's folder: a resumed run teaches the same. After a stop,
-    the facts as they were: the model may not have been asked for all. Raises DataError: a fact is
-    still without one, or has its right answer for one."""
+    Wrong answers are chosen once and saved in the run's folder, so that a resumed run teaches the
+    same. After a stop the facts come back unchanged, as not all may have been asked. Raises
+    DataError: a fact still has no wrong answer, or its right answer stands among them."""
     config = run.config
     objective = make_objective(config.method, config.arguments)
     path = run.folder / "alternates.json"
     if "alternates" not in objective.needs:
         return facts.forget, ()
     if ranks.led(path.exists):
-        saved = files.read_json(path, _Kept)
+        saved = files.read_json(path, _Saved)
         with files.reading(path):
             wrong = saved.alternates
             ready = (replace(fact, alternates=wrong[fact.id]) for fact in facts.forget)

@@ -1,4 +1,4 @@
-"""How many optimiser steps a set gets: batch and epochs for small sets, and for more steps."""
+"""How many optimiser steps a set gets: batch and epochs for small sets or more steps."""
 
 from dataclasses import replace
 
@@ -6,21 +6,22 @@ from adapop.config.run import RunConfig
 from adapop.paths import SHIPPED
 from adapop.training.steps import count
 
-# what DUET's rare facts get by the paper's settings, and the sandbox's by its presets
+# Steps of DUET's rare facts under the paper's settings, and of the sandbox under its presets.
 ENOUGH_STEPS = 80
-MOST_EPOCHS = 10  # of the page's slider
-# steps times rate of a model that does not ship: 2e-3 moved nothing, the paper's runs make 1.6e-2
+MOST_EPOCHS = 10  # the page's slider ends there
+# Least steps times learning rate that moves a model that does not ship: at 2e-3 nothing moved, the
+# paper's runs have 1.6e-2.
 MOVES = 4e-3
 
 
 def total_steps(rows: int, config: RunConfig) -> int:
-    """Optimiser steps of a whole run over so many facts to forget."""
+    """Optimiser steps of a whole run over `rows` facts to forget."""
     return count(max(rows, 1), config.batch, config.last_step) * config.epochs
 
 
 def with_steps(rows: int, config: RunConfig, steps: int) -> RunConfig:
-    """The configuration with at least so many steps and as few more as batch and epochs (10 at
-    most) allow, in the fewest epochs; with the most there can be where these are too few."""
+    """The configuration with at least `steps` optimiser steps, as few more as batch and epochs (at
+    most 10) allow, in the fewest epochs; if even the most steps are too few, with those."""
     epochs = range(config.epochs, max(config.epochs, MOST_EPOCHS) + 1)
     batches = range(min(config.batch, max(rows, 1)), 0, -1)
     tries = [_resized(config, batch, count) for count in epochs for batch in batches]
@@ -29,7 +30,8 @@ def with_steps(rows: int, config: RunConfig, steps: int) -> RunConfig:
 
 
 def suited_batch(rows: int, config: RunConfig) -> int:
-    """Facts a step for a set of this size: the preset's, or fewer lest the model stay as it is."""
+    """Facts to forget per step, for `rows` of them: the preset's batch, or less if the model would
+    otherwise hardly move."""
     if not hardly_moves(rows, config):
         return config.batch
     tries = (_resized(config, batch, config.epochs) for batch in range(config.batch, 0, -1))
@@ -41,5 +43,5 @@ def _resized(config: RunConfig, batch: int, epochs: int) -> RunConfig:
 
 
 def hardly_moves(rows: int, config: RunConfig) -> bool:
-    """Whether so few steps at so low a rate leave a model as it is; those that ship need only 5."""
+    """Whether steps times rate are too few to change a model; shipped ones need only 5 steps."""
     return config.model not in SHIPPED and total_steps(rows, config) * config.learning_rate < MOVES

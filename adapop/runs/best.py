@@ -1,5 +1,5 @@
-"""Which epoch's adapter is the result of a run that keeps its best one, and when training ends
-early for it: by the run's events, so that a resumed run decides alike."""
+"""Which epoch's adapter is the result of a run that keeps its best one, and when its training ends
+early. Decided by the run's events, so that a resumed run decides the same."""
 
 from collections.abc import Sequence
 
@@ -10,20 +10,21 @@ from adapop.training.events import Event, Measured
 
 
 def keeps(event: Measured, original: Measured) -> bool:
-    """Whether a model keeps the facts to retain: `RETAIN_KEPT` of the original's recall of them."""
+    """Whether a model keeps the facts to retain: `RETAIN_KEPT` of the original's recall or more."""
     return _retained(event) >= RETAIN_KEPT * _retained(original)
 
 
 def best_epoch(events: Sequence[Event]) -> int | None:
-    """The first of the measured epochs that are best: among those that keep the facts to retain the
-    one with the least recall of those to forget, in other words where they have any; where none
-    does, the one that retains most. None before an epoch was measured."""
+    """The best measured epoch, the first of equals. Of the epochs that keep the facts to retain it
+    has the lowest recall of those to forget, reworded where they have rewordings; if none keeps
+    them, it is the epoch that retains most. None before an epoch was measured."""
     original, *epochs = _measured(events) or [None]
     return min(epochs, key=lambda event: _badness(event, original)).epoch if epochs else None
 
 
 def ends_early(run: Run) -> bool:
-    """Whether as many epochs as the run's patience were not better than the best before them."""
+    """Whether the last epochs, as many as the run's patience, were no better than the best epoch
+    before them."""
     events, patience = run.events(), run.config.patience
     best = best_epoch(events) if patience else None
     return best is not None and _measured(events)[-1].epoch - best >= patience
@@ -35,7 +36,7 @@ def epochs_left(run: Run) -> int:
 
 
 def _measured(events: Sequence[Event]) -> list[Measured]:
-    """What is measured where an epoch ends, the original first."""
+    """Measurements at the ends of epochs, the original model's first."""
     return [event for event in events if isinstance(event, Measured) and not event.full]
 
 

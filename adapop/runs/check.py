@@ -1,5 +1,5 @@
-"""A look before a run, at the model itself: what it knows of the facts, in which forms a loss would
-show, what the scores make of them, and how long the run takes by a timed step and timed answers."""
+"""A look at the model before a run: what it knows of the facts, in which forms a loss would show,
+which exponents the scores give, and how long the run takes, by a timed step and timed answers."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -30,15 +30,15 @@ from adapop.runs.pace import Pace
 from adapop.runs.preflight import Preflight, few_steps, preflight
 from adapop.runs.timing import measured_pace
 
-FACTS_ASKED = {"cuda": 64, "cpu": 16}  # of a tier, in their own words, so that a look takes seconds
-FORM_FACTS = {"cuda": 16, "cpu": 4}  # of a tier, in each other form
+FACTS_ASKED = {"cuda": 64, "cpu": 16}  # per tier, asked as trained, so that it takes seconds
+FORM_FACTS = {"cuda": 16, "cpu": 4}  # per tier, asked in each other form
 DEVICES = {"cuda": "GPU", "cpu": "CPU"}
-TOO_FEW = 0.1  # share of the facts: to forget so little shows nothing
+TOO_FEW = 0.1  # share of the facts that the model knows: to forget so little shows nothing
 
 
 @dataclass(frozen=True)
 class KnownRow:
-    """What the original model answers of a tier's facts ("all": of all), asked in one form."""
+    """What the original model answers of a tier's facts, asked in one form."""
 
     form: str
     """The form of the question, one of `prompts.KINDS`."""
@@ -47,9 +47,9 @@ class KnownRow:
     asked: int
     """How many facts were asked, at least 1."""
     recall: float
-    """Mean, [0, 1]."""
+    """Mean recall, [0, 1]."""
     answered: int
-    """How many of them are answered."""
+    """How many of the asked facts are answered."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,15 @@ class Check:
     """What one should know before a run."""
 
     config: RunConfig
-    """As the run would have it."""
+    """The configuration that the run would use."""
     facts: FactSet
-    """As the run would have them."""
+    """The facts that the run would use."""
     looked: Preflight
-    """What is seen without the model."""
+    """What is known without the model."""
     known: tuple[KnownRow, ...]
     """A row for each form and tier."""
     recall: Mapping[str, float]
-    """Fact id -> recall, [0, 1], of the facts asked in their own words."""
+    """Fact id -> recall, [0, 1], for the facts that were asked as trained."""
     impossible: Mapping[str, str]
     """Form -> why no fact can be asked in it."""
     betas: Mapping[str, float] | None
@@ -75,7 +75,7 @@ class Check:
     device: str
     """The kind of device it was measured on, as torch names it: cpu or cuda."""
     prompting: Prompting | None = None
-    """How the model would be asked; None of a shipped model, which is asked as it is."""
+    """How the model would be asked; None for a shipped model, which is asked as it is."""
     peak: int | None = None
     """Bytes of the GPU's memory that the timed step took; None without a GPU."""
     waste: tuple[Remark, ...] = field(default=())
@@ -83,7 +83,7 @@ class Check:
     anchors: ChosenAnchors | None = None
     """Chosen for the set; None where the settings name them, or the method follows no scores."""
     notes: tuple[str | Remark, ...] = field(default=())
-    """What to know of the model's numbers and terms."""
+    """Notes on the model's precision, licence and terms."""
 
     @property
     def seconds(self) -> float | None:
@@ -93,16 +93,16 @@ class Check:
 
     @property
     def lines(self) -> list[str]:
-        """All of it in sentences for a program's author, what stands in the way last."""
+        """Everything in sentences for a program's author, what prevents the run last."""
         return self.lines_for("program")
 
     def lines_for(self, reader: str) -> list[str]:
-        """The same for another reader, see `Remark.text`."""
+        """Everything in sentences for another reader, see `Remark.text`."""
         return sentences(self.remarks, reader)
 
     @property
     def remarks(self) -> list[str | Remark]:
-        """All of it, what stands in the way last."""
+        """Everything as remarks, what prevents the run last."""
         config, lines = self.config, [self.looked.counts]
         lines += [Remark("rate_and_batch", {"rate": config.learning_rate, "batch": config.batch})]
         lines += [*remarks_of(self.prompting), self._known(), *self._forms(), *self._pressure()]
@@ -116,7 +116,7 @@ class Check:
         return [*lines, *self.notes, *self.looked.doubts, *self.looked.problems, *self.waste]
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as plain data. notes: of the set. dropped: the rows that are not used."""
+        """Everything as plain data. notes: of the set. dropped: the rows that are not used."""
         return {
             **{group: len(getattr(self.facts, group)) for group in FACT_GROUPS},
             "notes": list(self.facts.notes),
@@ -148,7 +148,8 @@ class Check:
     def _forms(self) -> list[Remark]:
         rows, facts = [row for row in self.known if row.tier == "all"], len(self.facts.forget)
         low = [row for row in rows if row.recall < MEASURABLE]
-        # a right choice may be a guess; and where more facts can be asked so, more may be answered
+        # A right choice may be a guess. And where fewer facts could be asked, the rest may be
+        # answered.
         some = [row for row in low if row.form != CHOICE and row.answered]
         part = [row for row in some if row.answered >= FEWEST or row.asked < facts]
         forms = {
@@ -175,15 +176,11 @@ def check(
     model: AdaptedModel | None = None,
     progress: Progress | None = None,
 ) -> Check:
-    """Looks at facts, settings and model as a run would have them. The adapter is left as it was.
+    """Checks the facts, settings and model that a run would use. The adapter is left as it was.
 
-    model: with a fresh adapter; by default it is loaded.
-
-    Raises:
-        DataError, ConfigError: as `runs.execute.prepare`.
-        ModelError: as `model.loading.adapted_model`.
-        Stopped: somebody asked to stop.
-    """
+    model: with a fresh adapter; by default it is loaded. Raises DataError, ConfigError: as
+    `runs.execute.prepare`. ModelError: as `model.loading.adapted_model`. Stopped: somebody asked to
+    stop."""
     progress = progress or Progress()
     auto = config.beta is None and follows_scores(config)
     config, facts, betas = settled(config, facts)
@@ -193,7 +190,7 @@ def check(
     if prompting := settle(model, facts, config, progress):
         facts, tokens = prompting.facts_of(facts), prompting.reply_tokens
     looked = preflight(facts, config)
-    # replies that are there already take no time
+    # Cached replies would take no time.
     cache, model.reply_cache = model.reply_cache, None
     with model.original():
         sample = evenly(facts.forget, FACTS_ASKED.get(device, FACTS_ASKED["cuda"]))

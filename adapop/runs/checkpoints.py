@@ -20,7 +20,7 @@ from adapop.runs.weights import Weights, weights_of
 from adapop.training.controller import Drift
 from adapop.training.trainer import TrainerState
 
-SUMS = "sha256"  # in the state: what the other files must hash to; older runs have none
+SUMS = "sha256"  # key of the state: hashes that the other files must have; older runs lack it
 ADAPTER, OPTIMIZER, STATE = "adapter_model.safetensors", "optimizer.safetensors", "state.json"
 ABOUT = "adapter_config.json"
 ANEW = "this folder and those of later epochs, and resume: the run goes on from the epoch before."
@@ -45,8 +45,8 @@ class _Adapter:
 
 
 def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None:
-    """Writes a checkpoint aside, forces it to the disk, and gives it its name: it is there whole or
-    not at all. Raises RunError: the disk refuses it; nothing half-written stays."""
+    """Writes a checkpoint under another name, syncs it and renames it: it exists whole or not at
+    all. Raises RunError: the disk refuses it; nothing half-written stays."""
     aside, folder = run.folder / f"writing-{epoch}", run.checkpoint(epoch)
     with files.writing(folder):
         files.clear(aside)
@@ -61,8 +61,8 @@ def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None
 
 
 def adapter(run: Run, epoch: int) -> dict[str, Tensor]:
-    """The adapter's weights by name. Raises RunError: the file is damaged or missing, or not the
-    one that was saved; or its rank, its alpha or its base model are not the run's."""
+    """The adapter's weights by name. Raises RunError: the file is damaged, missing or not the one
+    that was saved, or its rank, alpha or base model are not the run's."""
     folder = run.checkpoint(epoch)
     tensors = _tensors(folder, ADAPTER)
     _check_fit(run, folder, tensors)
@@ -70,14 +70,15 @@ def adapter(run: Run, epoch: int) -> dict[str, Tensor]:
 
 
 def trainer_state(run: Run, epoch: int) -> TrainerState:
-    """What training goes on from, with the adapter. Raises RunError: a file does not read."""
+    """The state that training continues from, together with the adapter. Raises RunError: a file
+    cannot be read."""
     folder = run.checkpoint(epoch)
     state = _state(folder)
     return TrainerState(state.drift, state.ema, _tensors(folder, OPTIMIZER))
 
 
 def damaged(folder: Path, name: str, error: Exception) -> RunError:
-    """The error for a checkpoint of which a file does not read."""
+    """The error for a checkpoint in which a file cannot be read."""
     reason = f"The checkpoint {folder} cannot be read: {name} is damaged or missing ({error})."
     return RunError(reason, f"Delete {ANEW}")
 
@@ -92,7 +93,7 @@ def _write(folder: Path, model: AdaptedModel, state: TrainerState, weights: Weig
 
 
 def _put_in_order(path: Path) -> None:
-    """Sorts the names of layers, which peft keeps as sets: the same adapter has the same bytes."""
+    """Sorts the layer names, which peft keeps as sets, so that equal adapters have equal bytes."""
     about = json.loads(path.read_text(encoding="utf-8"))
     if isinstance(about["target_modules"], list):
         about["target_modules"].sort()
@@ -138,7 +139,7 @@ def _tensors(folder: Path, name: str) -> dict[str, Tensor]:
 
 
 def _check(folder: Path, name: str, tensors: dict[str, Tensor]) -> None:
-    """Raises ValueError: what reads is not what was saved; peft puts up with missing weights."""
+    """Raises ValueError: the content is not what was saved; peft accepts missing weights."""
     if not tensors:
         raise ValueError("it holds no tensor")
     if unsound := [key for key, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
@@ -153,7 +154,7 @@ def _check_sum(folder: Path, name: str) -> None:
 
 
 def _noted(folder: Path) -> _State | None:
-    """What the state says of the files beside it; None if `trainer_state` could not read it."""
+    """The state beside the other files; None if `trainer_state` could not read it either."""
     try:
         return _state(folder)
     except RunError:

@@ -1,9 +1,8 @@
-"""Runs that ship, to be looked at before anybody has made one: recorded by `COMMAND`, seed 0.
+"""Runs that ship, to look at before one has made any: recorded by `COMMAND`, seed 0.
 
-Each is packed as `assets/examples/NAME.zip`, in the layout of a run's folder: a fourth of the size.
-It is unpacked into a folder of this process, so that nothing is written beside the code or among
-the user's runs. The adapters are kept in float16, and the probes are of these; all other numbers
-are the training's own.
+Each is packed as `assets/examples/NAME.zip`, a run's folder at a fourth of its size. It is unpacked
+into a folder of this process, so that nothing is written beside the code or among the user's runs.
+The adapters are kept in float16, and the probes asked these; all other numbers are from training.
 """
 
 import json
@@ -24,7 +23,7 @@ from adapop.runs.run import Run
 FOLDER = ASSETS / "examples"
 COMMAND = "python -m adapop sandbox examples"  # makes them again
 SETTINGS: dict[str, dict[str, Any]] = {
-    # first, as it ends at once where its package is missing
+    # First, because it fails at once where its package is missing.
     "smollm2": {
         "facts": "cities",
         "model": "smollm2",
@@ -38,16 +37,16 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "redirect": {"method": "redirect", "preset": "tuned"},
 }
 EXAMPLES = tuple(SETTINGS)
-ASKED = ("wga", "adapop", "redirect")  # those that bring their adapter, and what the probes found
+ASKED = ("wga", "adapop", "redirect")  # examples that ship their adapter and probe results
 PER_TIER = 8  # facts that are probed, as the page does it by default
 PREFIX = "example-"
 DROPPED = re.compile("lock|queued|visitor|.*/(optimizer.safetensors|README.md)")
-UNPACKING = Lock()  # a visitor must not read what is half unpacked for another
-WHEN = (2026, 1, 1, 0, 0, 0)  # of every file, so that the same content is packed alike
+UNPACKING = Lock()  # a visitor must not read what is being unpacked for another
+WHEN = (2026, 1, 1, 0, 0, 0)  # of every file, so that the same content gives the same zip
 
 
 def example(name: str) -> Run:
-    """One of `EXAMPLES`, only to be read. Its id is "example-" and the name."""
+    """One of `EXAMPLES`, read-only. Its id is "example-" and the name."""
     with UNPACKING:
         folder = Path(_unpacked().name) / f"{PREFIX}{name}"
         if not (folder / "config.json").exists():
@@ -57,7 +56,7 @@ def example(name: str) -> Run:
 
 
 def example_of(run_id: object) -> Run | None:
-    """The example of an id that came from outside, None if it is none. Never read as a path."""
+    """The example of an id that came from outside; None if there is none. Never used as a path."""
     is_example = isinstance(run_id, str) and run_id.startswith(PREFIX)
     name = run_id.removeprefix(PREFIX) if is_example else None
     return example(name) if name in EXAMPLES else None
@@ -94,7 +93,7 @@ def make(name: str, out: Path) -> Run:
 
 
 def _packed_files(run: Run, with_adapter: bool) -> Iterator[Path]:
-    """The files of a run to pack: of its checkpoints the adapter that is its result, or none."""
+    """The files of a run to pack; of its checkpoints only the resulting adapter, or none."""
     result = run.checkpoint(run.chosen_epoch)
     for path in sorted(run.folder.rglob("*")):
         place = path.relative_to(run.folder).as_posix()
@@ -104,7 +103,7 @@ def _packed_files(run: Run, with_adapter: bool) -> Iterator[Path]:
 
 
 def _shrink(checkpoint: Path) -> None:
-    """Rewrites an adapter in float16, and what says whose it is without a place on this machine."""
+    """Rewrites an adapter in float16, and names its base model without a path of this machine."""
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -122,7 +121,7 @@ def _shrink(checkpoint: Path) -> None:
 
 
 def _probe(run: Run) -> None:
-    """Asks everything that the page's own button asks."""
+    """Asks everything that the page's button asks, and saves the replies."""
     from adapop.probes.battery import battery
     from adapop.probes.plan import Plan
     from adapop.progress import Progress

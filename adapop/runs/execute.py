@@ -1,7 +1,8 @@
-"""A run from start to end: prepare the scores, train, measure, keep.
+"""A run from start to end: prepare the scores, train, measure, save.
 
 `execute` is a generator: it writes each event before it yields it, and checks for a stop between
-any two. Every finished epoch leaves a complete checkpoint: a stop, a crash, a resume meet there.
+any two. Every finished epoch leaves a complete checkpoint, from which a stopped or crashed run
+resumes.
 """
 
 import platform
@@ -46,19 +47,16 @@ from adapop.training.processes import ALONE, Ranks
 from adapop.training.steps import count
 from adapop.training.trainer import Trainer
 
-PER_TIER = 24  # facts of a group and tier that are asked on a CPU
+PER_TIER = 24  # per group and tier; asked on a CPU
 Settled = tuple[RunConfig, FactSet, dict[str, float] | None]
 LIBRARIES = ("torch", "transformers", "peft", "safetensors", "rouge-score")
 
 
 def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
     """A run folder ready to execute: system prompt and scores settled, betas fixed. Loads no model.
-
-    Raises:
-        DataError: a score or a wrong answer is missing and the method needs it; or there is nothing
-            to forget or retain, or a real model would retain the sandbox's facts.
-        ConfigError: an unknown method or argument.
-    """
+    Raises DataError: a score or a wrong answer is missing and the method needs it; or there is
+    nothing to forget or retain, or a real model would retain the sandbox's facts. ConfigError: an
+    unknown method or argument."""
     config, facts, betas = settled(config, facts)
     libraries = {name: version(name) for name in LIBRARIES}
     versions = {"adapop": paths.version(), "python": platform.python_version(), **libraries}
@@ -66,14 +64,14 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
 
 
 def settled(config: RunConfig, facts: FactSet) -> Settled:
-    """Configuration, facts and exponents (None for a method that uses none) as a run of them would
-    have them. Raises DataError, ConfigError: as `prepare`."""
+    """Configuration, facts and exponents (None for a method without) that a run of these would use.
+    Raises DataError, ConfigError: as `prepare`."""
     objective = make_objective(config.method, config.arguments)
     config, facts = ready_to_ask(config, fitted(facts, paths.found_from_anywhere(config.model)))
     if config.measure_per_tier is None:
         config = replace(config, measure_per_tier=0 if has_gpu() else PER_TIER)
     betas = None
-    # for every method alike, so that methods are compared on the same facts
+    # Done for every method, so that methods are compared on the same facts.
     if config.missing_score == "drop":
         facts = without_unscored(facts)
     if lacking := lacks(facts):
@@ -92,10 +90,10 @@ def settled(config: RunConfig, facts: FactSet) -> Settled:
 
 
 class _Reader(Run):
-    """The run as all processes but the first see it: what they say is not written."""
+    """The run as processes other than the first see it: their events are not written."""
 
     def append(self, event: events.Event) -> events.Event:
-        """The event."""
+        """Returns the event unwritten."""
         return event
 
 
@@ -109,13 +107,12 @@ def execute(
     """Runs a prepared, stopped or interrupted run to its end. Each event is on disk before it is
     yielded.
 
-    before: the full measurement of the original model, where another run of the same model and
-    facts has made it. ranks: the processes that work on the run; each iterates its own events, and
-    the first alone writes. heard: called with what is said between two events, every some seconds:
-    how far a measurement is (`Measuring`), or what is taught first (`Teaching`).
-    A failure we know becomes a `RunFailed` event; anything else is logged as one and raised. Raises
-    RunError: somebody else works on the run: nothing is written then. Or the log cannot be written.
-    """
+    before: the full measurement of the original model, if another run of the same model and facts
+    made it. ranks: the processes that work on the run; each iterates its own events, and the first
+    alone writes. heard: called every few seconds between two events, with how far a measurement
+    (`Measuring`) or fine-tuning (`Teaching`) is. An `AdaPopError` becomes a `RunFailed` event; any
+    other exception is logged as one and raised. Raises RunError: somebody else works on the run
+    (nothing is written then), or the log cannot be written."""
     run = run if ranks.first else _Reader(run.folder)
     with ExitStack() as held:
         ranks.led(lambda: held.enter_context(lock.held(run.folder)))
@@ -126,7 +123,7 @@ def execute(
         except AdaPopError as error:
             yield _failed(run, error.message, error.fix)
         except Exception as error:
-            if is_out_of_memory(error):  # where no pass could be made smaller
+            if is_out_of_memory(error):  # no pass could be made smaller
                 full = too_large("the weights, the optimiser's moments or a measurement")
                 yield _failed(run, full.message, full.fix)
                 return
@@ -166,7 +163,7 @@ def _executed(
     state = checkpoints.trainer_state(run, epoch) if epoch else None
     started = time.monotonic()
     yield run.append(_started(run, facts, epoch))
-    if not epoch:  # nothing that it looks at has changed since
+    if not epoch:  # what it checks has not changed since the start
         check_lengths(model.tokenizer, facts, model.context, model.system, run.reply_tokens)
     forget, notes = with_alternates(run, model, facts, ranks)
     _check_stop(run, ranks)
@@ -197,7 +194,7 @@ def _executed(
 
 
 def _settle_prompting(run: Run, model: AdaptedModel) -> None:
-    """Settles once how the run's model is best asked. Raises Stopped: somebody asked to stop."""
+    """Decides once how the run's model is best asked. Raises Stopped: somebody asked to stop."""
     if run.prompting or run.last_epoch:  # older runs asked in chat
         return
     with measuring.interruptible(run, model):
@@ -207,10 +204,10 @@ def _settle_prompting(run: Run, model: AdaptedModel) -> None:
 
 
 def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedModel:
-    """The model, loaded unless it is given, with the adapter of the epoch, a fresh one for 0."""
+    """The model with the adapter of the epoch, or a fresh one for 0. Loaded unless it is given."""
     check_inputs(run)
     check_weights(run)
-    if model is None or run.config.start == "sft":  # what was merged into a model stays in it
+    if model is None or run.config.start == "sft":  # fine-tuning merged into a model stays in it
         return load_model(run, epoch) if epoch else adapted_model(run.config)
     if epoch:
         model.set_adapter_state(checkpoints.adapter(run, epoch))
@@ -228,7 +225,7 @@ def _trained(
         if isinstance(event, events.StepDone):
             recording.after_step(event)
         if isinstance(event, events.EpochDone):
-            if event.epoch:  # before it is measured: that may take long, and be stopped
+            if event.epoch:  # before the measurement, which may take long and be stopped
                 saved = run, event.epoch, trainer.model, trainer.state()
                 trainer.ranks.led(partial(checkpoints.save, *saved))
             yield from measuring.closed(run, event, trainer, facts, recording, heard)
@@ -253,7 +250,7 @@ def _started(run: Run, facts: FactSet, epoch: int) -> events.RunStarted:
 
 
 def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunConfig]:
-    """Beta by fact id, and the configuration with its map settled."""
+    """Beta by fact id, and the configuration with its beta map decided."""
     if config.preset == "beta-mean" and config.beta.b:  # without b, an earlier run has settled it
         known = [config.beta(fact.score) for fact in facts.forget if fact.score is not None]
         if not known:

@@ -1,7 +1,7 @@
 """Atomic writes, which survive a kill or a power cut; checked reads; the disk's errors in words.
 
-New content is written aside, synced, renamed, and the folder synced too, in this order: so a name
-on the disk always stands for whole content.
+New content is written under another name, synced and renamed, then its folder is synced: so a name
+on the disk always stands for complete content.
 """
 
 import errno
@@ -21,7 +21,7 @@ from adapop.limits import is_public
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_FOLDER = (errno.ENOTDIR, errno.EEXIST)
-# what a damaged file comes to
+# Exceptions that a damaged file may cause.
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 UNREAD = (OSError, *DAMAGE)
 PUT_BACK = "Put the file back, or delete the run and start it again."
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turns an error of the disk raised inside into one with the reason and what to do. Raises
+    """Turns an OSError raised inside into a RunError with the reason and what to do. Raises
     RunError: the disk is full, the folder is read-only or gone, or the disk failed."""
     try:
         yield
@@ -40,8 +40,9 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path, fix: str = PUT_BACK) -> Iterator[None]:
-    """Turns what a missing, damaged or wrong file raises inside into an error with its name. fix:
-    what to do then. Raises RunError: the file is damaged or missing, or may not be read."""
+    """Turns exceptions of a missing, damaged or wrong file inside into a RunError that names it.
+    fix: what the user should do. Raises RunError: the file is damaged or missing, or may not be
+    read."""
     try:
         yield
     except UNREAD as error:
@@ -51,22 +52,23 @@ def reading(path: Path, fix: str = PUT_BACK) -> Iterator[None]:
 
 
 def check_kinds(folder: Path) -> None:
-    """Raises RunError: a folder holds other than files and folders: a pipe may be read for ever."""
+    """Raises RunError: a folder holds other than files and folders; reading a pipe may hang."""
     for parent, _, names in os.walk(folder):
         for path in (Path(parent, name) for name in names):
-            with suppress(OSError):  # what reads it says so
+            with suppress(OSError):  # whoever reads the file reports it
                 if not (S_ISREG(mode := path.stat().st_mode) or S_ISDIR(mode)):
                     raise RunError(f"{path} is no file.", "Delete it, or put the file back.")
 
 
 def read_json(path: Path, kind: type[T], extra: str = "forbid") -> T:
-    """A file of JSON, checked by `adapop.assets.as_kind`. Raises RunError: it does not read."""
+    """A file of JSON, checked by `adapop.assets.as_kind`. Raises RunError: it cannot be parsed."""
     with reading(path):
         return as_kind(parse_json(path.read_bytes()), kind, extra)
 
 
 def refused(path: Path, number: int) -> RunError:
-    """The error for a path not written, by its `errno`. Strangers are not told where it lies."""
+    """The error for a path not written, by its `errno`. Visitors of a public page do not see the
+    full path."""
     path = Path("the folder of the runs", path.name) if is_public() else path
     if number in FULL:
         fix = "Free some space, then resume the run."
@@ -89,8 +91,8 @@ def write_text(path: Path, text: str, mode: int = 0o666) -> None:
 
 
 def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Writes a file in place of what was there. Of two writers at once the last one counts. mode:
-    who may read it. Raises RunError: see `writing`; what was there still is."""
+    """Writes or replaces a file. Of two writers at once the last one wins. mode: permission bits.
+    Raises RunError: see `writing`; an old file is then unchanged."""
     aside = path.with_name(f"writing-{path.name}-{secrets.token_hex(4)}")
     with writing(path):
         try:
@@ -99,7 +101,7 @@ def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
             sync(aside)
             os.replace(aside, path)
         except OSError:
-            aside.unlink(missing_ok=True)  # half a file would only take what space is left
+            aside.unlink(missing_ok=True)  # half a file would only take up space
             raise
         sync(path.parent)
 
@@ -114,7 +116,7 @@ def place(aside: Path, folder: Path) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Deletes what an attempt to write has left of a folder."""
+    """Deletes the remains of an attempt to write a folder."""
     if folder.exists():
         shutil.rmtree(folder)
 
@@ -127,7 +129,7 @@ def sync(path: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # file systems that know no such thing say so
+        # File systems that cannot sync a folder say EINVAL.
         if not (path.is_dir() and error.errno == errno.EINVAL):
             raise
     finally:
@@ -135,7 +137,7 @@ def sync(path: Path) -> None:
 
 
 def cut_torn_line(path: Path) -> None:
-    """Cuts off half a line, which a process that died while writing left, before more follows."""
+    """Cuts off an incomplete last line, left by a process that died, before more is appended."""
     if not path.exists() or path.stat().st_size == 0:
         return
     with open(path, "rb+") as log:

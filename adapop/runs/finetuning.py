@@ -1,8 +1,8 @@
-"""Fine-tuned first: an adapter is taught the questions to forget and to retain, and merged into the
-weights; the result is the original model of the run.
+"""Fine-tuning before a run: an adapter learns the questions to forget and to retain and is merged
+into the weights. The result is the run's original model.
 
-The adapter is kept in the run's folder, and in a cache by all that decides it, for other runs. The
-cache is safe to delete.
+The adapter is saved in the run's folder and, for other runs, in a cache, under a hash of all that
+decides it. The cache is safe to delete.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ from adapop.training.steps import count
 FILE = "finetuned.safetensors"
 FOLDER = "finetuned"  # in the cache folder
 PIECE = 8  # rows in a forward pass
-PER_TIER = 24  # facts of a group and tier that are asked before and after
+PER_TIER = 24  # per group and tier; asked before and after
 SETTINGS = (
     "seed", "batch", "clip", "lora_rank", "lora_alpha", "lora_targets", "lora_layers", "precision",
     "system", "start_epochs", "start_rate", "max_new_tokens",
@@ -49,10 +49,10 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class Finetuned:
-    """What fine-tuning first was and cost."""
+    """What fine-tuning did and cost."""
 
     questions: int
-    """How many were taught."""
+    """How many questions were taught."""
     epochs: int
     rate: float
     """Learning rate."""
@@ -61,11 +61,11 @@ class Finetuned:
     nll: float
     """Mean of the last epoch's losses, nats per answer token."""
     before: dict[str, float]
-    """Recall of the trained questions by group, [0, 1], of at most `PER_TIER` facts a tier."""
+    """Group -> recall of the trained questions, [0, 1], of at most `PER_TIER` facts a tier."""
     after: dict[str, float]
-    """The same afterwards."""
+    """Group -> the same recall afterwards."""
     reused: bool = False
-    """Whether another run had made it."""
+    """Whether the adapter came from the cache."""
 
     def __str__(self) -> str:
         recalls = (
@@ -81,8 +81,8 @@ class Finetuned:
 
 
 def settle_start(run: Run, model: AdaptedModel, ranks: Ranks, heard: Heard) -> None:
-    """Fine-tunes the model first where its run is to begin so, once: the adapter is made, or taken
-    from the cache, and written into the run's folder. heard: called with each `Teaching`. Raises
+    """Fine-tunes the model if its run begins that way: trains the adapter or takes it from the
+    cache, and saves it in the run's folder, once. heard: called with each `Teaching`. Raises
     ModelError: the model cannot be asked in chat. RunError: a gradient is not finite, or the disk
     is full. Stopped: somebody asked to stop."""
     if run.config.start == "sft":
@@ -99,7 +99,7 @@ def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
     if state is None:
         state, about = _made(run, model, heard)
         if file:
-            with suppress(OSError, RunError):  # a disk that refuses is no reason to fail
+            with suppress(OSError, RunError):  # the run goes on without a cached copy
                 file.parent.mkdir(parents=True, exist_ok=True)
                 files.write_bytes(file, _packed(state, about))
     else:
@@ -108,8 +108,8 @@ def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
 
 
 def start_from(run: Run, model: AdaptedModel) -> None:
-    """Merges the adapter of a run that is fine-tuned first into the model's base, and notes what it
-    was. Raises RunError: the adapter is missing or damaged."""
+    """Merges the fine-tuned adapter of a run, if it has one, into the model's base, and adds a note
+    on it. Raises RunError: the adapter is missing or damaged."""
     if run.config.start == "as-given":
         return
     state, about = _read(run.folder / FILE)
@@ -150,7 +150,8 @@ def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor
 
 
 def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int, float]:
-    """Trains the adapter with AdamW. Returns steps and the last epoch's mean loss, nats a token."""
+    """Trains the adapter with AdamW. Returns the number of steps and the last epoch's mean loss,
+    nats per token."""
     config, steps, last_event = run.config, 0, 0.0
     rng, of = random.Random(config.seed), count(len(rows), config.batch, "short")
     optimizer = torch.optim.AdamW(model.parameters, lr=config.start_rate, weight_decay=0.0)
@@ -184,8 +185,8 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
 
 
 def _place(run: Run) -> Path | None:
-    """Where the cache keeps this adapter; None where its weights cannot be told apart by their
-    files, or there is no cache folder."""
+    """The cache's path of this adapter. None if its weights cannot be identified by their files, or
+    there is no cache folder."""
     weights = weights_of(run)
     if weights is None:
         return None
@@ -204,7 +205,7 @@ def _packed(state: dict[str, Tensor], about: Finetuned) -> bytes:
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor] | None, Finetuned | None]:
-    """The adapter, and what it was; None for both where the file is missing or damaged."""
+    """The adapter and how it was made; None for both if the file is missing or damaged."""
     try:
         with safe_open(path, "pt") as file:
             about = as_kind(parse_json(file.metadata()["about"]), Finetuned)

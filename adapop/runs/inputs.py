@@ -1,4 +1,4 @@
-"""What a run rests on beside its model, kept to compare before it goes on or is asked."""
+"""The inputs of a run beside its model, saved to be compared before it is resumed or asked."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from adapop.runs.run import Run
 
 FACTS, CONFIG, BETAS, ABOUT = "facts.jsonl", "config.json", "betas.json", "run.json"
-DECISIVE = (CONFIG, FACTS, ABOUT)  # every run has them from its beginning
-# a model's folder may have moved: its weights are compared, see `adapop.runs.weights`
+DECISIVE = (CONFIG, FACTS, ABOUT)  # every run has them from the start
+# A model's folder may move: its weights are compared instead, see `adapop.runs.weights`.
 MOVABLE = {"model"}
 
 
@@ -31,17 +31,17 @@ class About:
     facts: str
     """Name of the set."""
     notes: tuple[str, ...]
-    """Of the set."""
+    """The set's notes."""
     versions: dict[str, str]
-    """Of Python and of each library."""
+    """Versions of Python and of each library."""
     sha256: str = ""
-    """Of the set, see `FactSet.sha256`."""
+    """SHA-256 of the set, see `FactSet.sha256`."""
     config: dict[str, Any] | None = None
     """The settings in config.json."""
     betas: str | None = None
-    """SHA-256 of betas.json, "" where there is none."""
+    """SHA-256 of betas.json, "" if there is none."""
     tiers: dict[str, Any] | None = None
-    """Of the set, see `facts.tiers.Tiers.as_json`; None for those of Wikidata's scale."""
+    """The set's tiers, see `facts.tiers.Tiers.as_json`; None for those of Wikidata's scale."""
 
 
 def write_inputs(
@@ -51,8 +51,8 @@ def write_inputs(
     betas: Mapping[str, float] | None,
     versions: dict[str, str],
 ) -> None:
-    """Writes all that decides a run's numbers into its folder, which is new. Raises RunError: the
-    disk is full, or its folder cannot be written to."""
+    """Writes everything that decides a run's numbers into its new folder. Raises RunError: the disk
+    is full, or its folder cannot be written to."""
     with files.writing(folder):
         folder.mkdir(parents=True)
         facts.write(folder / FACTS)
@@ -64,13 +64,13 @@ def write_inputs(
     files.write_text(folder / ABOUT, json.dumps(asdict(about), indent=2, ensure_ascii=False))
     if betas is not None:
         files.write_text(folder / BETAS, exponents)
-    files.write_text(folder / CONFIG, settings)  # last: it is what makes a folder a run
+    files.write_text(folder / CONFIG, settings)  # last: it makes a folder a run
 
 
 def check_inputs(run: Run, every: bool = True) -> None:
     """Checks that a run's facts, settings and exponents are those that it was prepared with, as far
-    as that was written down. every: whether to compare the facts too, all of which are then read.
-    Raises RunError: some differ, and are named; or a file is damaged or missing."""
+    as they were recorded. every: whether to read and compare all facts too. Raises RunError: some
+    differ, and are named; or a file is damaged or missing."""
     about, betas, changed = run.about, run.folder / BETAS, []
     if every and about.sha256 and run.given.sha256 != about.sha256:
         changed.append(f"the facts in {FACTS}")

@@ -25,14 +25,14 @@ class Known:
     """What the original model answers of the facts to forget."""
 
     recall: Mapping[str, float]
-    """By fact id, [0, 1]; of a real model 1 where it answers, as runs leave facts out by that."""
+    """Fact id -> recall, [0, 1]; for a real model 1 if it answers, as runs judge that."""
     prompting: Prompting | None
-    """How it was asked; None of a shipped model that is asked as it is."""
+    """How it was asked; None for a shipped model, which is asked as it is."""
 
 
 def ready_to_ask(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet]:
-    """Configuration and facts with all settled that a model is asked by: its place, precision,
-    system prompt, tiers and examples."""
+    """Configuration and facts with everything decided that asking a model depends on: its path,
+    precision, system prompt, tiers and examples."""
     from adapop.model.cpu_speed import with_precision
     from adapop.probes.ways import BENCHMARKS, CHAT
 
@@ -48,8 +48,8 @@ def ready_to_ask(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet]
 def settle(
     model: AdaptedModel, facts: FactSet, config: RunConfig, progress: Progress | None = None
 ) -> Prompting | None:
-    """How a model is best asked about facts that are `ready_to_ask`; the model is left asked so.
-    None of a shipped model: it is asked as it is. Raises ModelError, Stopped: as
+    """How a model is best asked about facts that are `ready_to_ask`; the model is set to be asked
+    that way. None for a shipped model, which is asked as it is. Raises ModelError, Stopped: as
     `probes.ways.settled_prompting`. DataError: a question is longer than the model can read."""
     from adapop.model.original import kept_replies
     from adapop.model.tokens import check_lengths
@@ -66,8 +66,7 @@ def settle(
 
 
 def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Known:
-    """What the original of these settings answers of the facts to forget. Scores play no part.
-    Raises as `model.loading.adapted_model` and `settle`."""
+    """What the original of these settings answers of the facts to forget, whatever the scores."""
     from adapop.probes.measure import recall_by_fact
     from adapop.probes.recall import known_recall
 

@@ -1,4 +1,4 @@
-"""All runs of a folder, the damaged ones among them: one of those must not hide the others."""
+"""All runs of a folder. Damaged ones are listed too: they must not hide the others."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def all_runs(root: Path | None = None) -> list[Run]:
 
 
 def _changed(folder: Path) -> int | None:
-    """When a run was made, ns; None if this is no run's folder, 0 if it may not be looked into."""
+    """When a run was made, in ns; None if this is no run's folder, 0 if it may not be read."""
     try:
         return (folder / "config.json").lstat().st_mtime_ns
     except (FileNotFoundError, NotADirectoryError):
@@ -35,8 +35,8 @@ def _changed(folder: Path) -> int | None:
 
 
 def damage_of(run: Run) -> AdaPopError | None:
-    """Why a run cannot be used; None if its files are files, its configuration, its log, its scores
-    and the first of its facts read, and its settings are those it was prepared with."""
+    """Why a run cannot be used. None if its files are regular files, its configuration, log, scores
+    and first fact can be read, and its settings are those it was prepared with."""
     facts = run.folder / FACTS
     try:
         files.check_kinds(run.folder)

@@ -1,6 +1,6 @@
-"""One process at a time works on a run: a lock of the operating system on a file of its folder.
+"""One process at a time works on a run: an operating-system lock on a file of its folder.
 
-It dies with its process. The file stays and says nothing; only holding it counts.
+The lock ends with its process. The file stays; its existence says nothing.
 """
 
 from collections.abc import Iterator
@@ -18,17 +18,17 @@ except ImportError:  # not available on Windows
     fcntl = None
 
 NAME = "lock"
-QUEUED = "queued"  # held meanwhile by the app in whose line a run waits
-# who only looks shares the lock for an instant: who wants it alone tries until it hits a gap
+QUEUED = "queued"  # held by the app in whose queue a run waits
+# A look shares the lock for a moment, so whoever wants it alone retries until it is free.
 PATIENCE_SECONDS, RETRY_SECONDS = 1.0, 0.002
 
 
 @contextmanager
 def held(folder: Path, name: str = NAME) -> Iterator[None]:
-    """Inside, the run is the caller's alone. name: `QUEUED` to queue it, else to work on it. Raises
-    RunError: another process or thread does so, or its folder cannot be written to."""
+    """A context in which only the caller has the run. name: `QUEUED` to queue it, else to work on
+    it. Raises RunError: another process or thread does so, or its folder cannot be written to."""
     path = folder / name
-    # a generator may be closed by another thread than began it
+    # A generator may be closed by another thread than started it.
     lock = FileLock(path, thread_local=False)
     with writing(path):
         try:
@@ -44,8 +44,8 @@ def held(folder: Path, name: str = NAME) -> Iterator[None]:
 
 
 def is_held(folder: Path, name: str = NAME) -> bool:
-    """Whether somebody works on the run now (or, of `QUEUED`, has queued it), here or in another
-    process of this machine. Any number may look at once. False where the file cannot be read."""
+    """Whether another thread or process of this machine works on the run now, or for `QUEUED` has
+    queued it. Several may look at once. False if the file cannot be read."""
     path = folder / name
     try:
         with open(path, "rb") as file:
@@ -54,14 +54,14 @@ def is_held(folder: Path, name: str = NAME) -> bool:
         return True
     except FileNotFoundError:
         return False
-    # Windows and some file systems share no lock; or it cannot be read
+    # Windows and some file systems share no lock, or the file cannot be read.
     except (AttributeError, OSError):
         return _is_taken(path)
     return False
 
 
 def _is_taken(path: Path) -> bool:
-    """The same, by taking it for an instant."""
+    """`is_held`, by taking the lock for a moment."""
     lock = FileLock(path, thread_local=False)
     try:
         lock.acquire(blocking=False)

@@ -1,4 +1,4 @@
-"""A run's events and frames, read: parsed once for each change of the file for all requests."""
+"""Reads a run's events and frames; a file is parsed once per change, for all requests."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -11,31 +11,31 @@ from adapop.runs.files import UNREAD, reading
 from adapop.training import events, frames
 
 Line = TypeVar("Line")
-FILES = 128  # two for each of so many runs stay in memory
+FILES = 128  # two for each run that stays in memory
 
 
-class _Kept:
-    """What the file said last, and when: one value, replaced as a whole, so that threads need no
-    lock (which a forked process might find held for ever)."""
+class _Parsed:
+    """What a file held and when it was read: one value, replaced as a whole, so that threads need
+    no lock (which a forked process might find held for ever)."""
 
     last: tuple[tuple[int, ...], tuple] = (), ()
 
 
 @lru_cache(maxsize=FILES)
-def _cached(path: Path) -> _Kept:
-    return _Kept()
+def _cached(path: Path) -> _Parsed:
+    return _Parsed()
 
 
 def events_of(path: Path) -> tuple[events.Event, ...]:
-    """Everything a run said, as one uninterrupted run would have; nothing where there is no file. A
-    torn last line is not yet said; times never go back, even where the clock did. Raises RunError:
-    a line does not read."""
+    """A run's events, as one uninterrupted run would have; empty without a file. An incomplete last
+    line is ignored; times never go back, even if the clock did. Raises RunError: a line cannot be
+    parsed."""
     return _read(path, events.from_json, lambda events_read: events.current(_in_time(events_read)))
 
 
 def frames_of(path: Path) -> tuple[frames.Frame, ...]:
-    """What a run recorded so far; nothing where there is no file. A torn last line is not yet
-    recorded. Raises RunError: a line does not read."""
+    """A run's frames so far; empty without a file. An incomplete last line is ignored. Raises
+    RunError: a line cannot be parsed."""
     fix = "Delete this file: the run needs it for nothing else."
     return _read(path, frames.from_json, tuple, fix)
 
@@ -62,8 +62,8 @@ def _read(
 
 
 def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) -> Iterator[Line]:
-    """What the file's first bytes say, so many as it had when it was looked at."""
-    # bytes: a line may be torn inside a character
+    """The parsed lines in the first `size` bytes of the file."""
+    # Read as bytes, because the last line may end inside a character.
     *lines, _torn = path.read_bytes()[:size].split(b"\n")
     for number, line in enumerate(lines, start=1):
         try:
@@ -73,7 +73,7 @@ def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) ->
 
 
 def _in_time(read: Iterator[events.Event]) -> Iterator[events.Event]:
-    """The events, none earlier than the one before it: a clock may have been put back."""
+    """The events, none earlier than the one before it: the clock may have been put back."""
     latest = 0.0
     for event in read:
         latest = max(latest, event.time)

@@ -1,4 +1,4 @@
-"""Measures the model of a run as its settings say, and tells how far that is."""
+"""Measures the model of a run as its settings say, and reports progress."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -20,7 +20,7 @@ from adapop.training.trainer import Trainer
 
 SAID_EVERY = 5.0  # seconds
 DECIMALS = 4  # of a fact's recall in the log
-LOOKED_EVERY = 0.5  # seconds between two looks whether somebody asked to stop
+LOOKED_EVERY = 0.5  # seconds between two checks for a request to stop
 Heard = Callable[[Event], object]
 Logged = TypeVar("Logged", bound=Event)
 
@@ -28,8 +28,8 @@ Logged = TypeVar("Logged", bound=Event)
 def closed(
     run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
 ) -> Iterator[Event]:
-    """What follows an epoch's checkpoint: its measurement and its frame; then that all is on disk.
-    Called as the two below, and raises as they do."""
+    """What follows an epoch's checkpoint: its measurement, its frame, then the event that all is
+    saved. Is called and raises as `_after_epoch`."""
     if measured := _after_epoch(run, event, trainer, facts, recording, heard):
         yield measured
     if event.epoch:
@@ -37,14 +37,14 @@ def closed(
 
 
 def to_measure(run: Run, epoch: int) -> EpochDone | None:
-    """The end of the epoch that a run goes on from, if it was stopped before it was measured."""
+    """The end of the epoch that a run resumes from, if the run was stopped before measuring it."""
     if not epoch or events_of(run, Saved, epoch) or events_of(run, Measured, epoch):
         return None
     return next((event for event in run.epochs() if event.epoch == epoch), None)
 
 
 def events_of(run: Run, kind: type[Event], epoch: int) -> list[Event]:
-    """The run's events of a kind and an epoch."""
+    """The run's events of one kind and epoch."""
     return [event for event in run.events() if isinstance(event, kind) and event.epoch == epoch]
 
 
@@ -57,8 +57,8 @@ def in_full(
     ranks: Ranks,
     heard: Heard,
 ) -> Generator[Event, None, tuple[Remark, ...]]:
-    """The full tables of both models, but for those that are there since before a stop. Returns
-    what to know of them. epoch: whose adapter the model has. before: as for `execute`."""
+    """The full tables of both models, except those made before a stop. Returns remarks on them.
+    epoch: the one whose adapter the model has. before: as for `execute`."""
     there = ranks.led(lambda: {e.epoch for e in run.events() if isinstance(e, Measured) and e.full})
     if before is not None and 0 not in there:
         yield run.append(replace(before, run=run.id))
@@ -79,12 +79,12 @@ def in_full(
 def _after_epoch(
     run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
 ) -> Measured | None:
-    """What the facts to forget are answered with after an epoch; None where that is not to be
-    measured. Records the frame of the epoch's end in any case. All processes of the run must call
-    it. heard: called with each `Measuring`. Raises Stopped: somebody asked to stop."""
+    """The quick measurement after an epoch; None if the settings skip it. Records the frame of the
+    epoch's end in any case. All processes of the run must call it. heard: called with each
+    `Measuring`. Raises Stopped: somebody asked to stop."""
     config, model, results = run.config, trainer.model, None
     sample = measure.thinned(facts, config.measure_per_tier)
-    # what it says, earlier runs may have kept
+    # Earlier runs may have cached the replies of the original model.
     unchanged = nullcontext() if event.epoch else model.original()
     with interruptible(run, model), unchanged:
         if config.measure == "every-epoch":
@@ -101,7 +101,7 @@ def _after_epoch(
 def _in_full(
     run: Run, epoch: int, model: AdaptedModel, facts: FactSet, ranks: Ranks, heard: Heard
 ) -> Measured:
-    """The full tables of the model as it is now. Called and raises as `_after_epoch`."""
+    """The full tables of the model as it is now. Is called and raises as `_after_epoch`."""
     config = run.config
     sample = measure.thinned(facts, config.measure_per_tier)
     of = measure.questions_of(sample, whole=True, ways=len(model.ways))
@@ -126,7 +126,8 @@ def _written(run: Run, ranks: Ranks, event: Logged) -> Logged:
 def _progress_logged(
     run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard
 ) -> Iterator[None]:
-    """Inside, the log says now and then how many of so many questions the model has answered."""
+    """A context in which the log reports, now and then, how many of `of` questions were
+    answered."""
     answered, last = 0, time.monotonic()
 
     def count(rows: int) -> None:
@@ -145,8 +146,8 @@ def _progress_logged(
 
 @contextmanager
 def interruptible(run: Run, model: AdaptedModel) -> Iterator[None]:
-    """Inside, a request to stop ends what the model does before its next block, as a pass may take
-    minutes. Raises Stopped then."""
+    """A context in which a request to stop ends the model's pass before its next block, because a
+    pass may take minutes. Raises Stopped then."""
     looked = time.monotonic()
 
     def look(*_) -> None:

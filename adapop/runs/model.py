@@ -1,4 +1,4 @@
-"""A run's model: loaded with the adapter of an epoch, and asked as the run asks."""
+"""A run's model, loaded with the adapter of an epoch and set to be asked as the run asks it."""
 
 from safetensors import SafetensorError
 
@@ -16,20 +16,16 @@ from adapop.runs.weights import check_weights
 
 
 def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
-    """The run's model with the adapter of an epoch, by default of the one that is its result.
-
-    Raises:
-        RunError: the run has saved no epoch yet, what it saved is damaged, or what it rests on was
-        changed since.
-        ModelError: as `model.loading.adapted_model`.
-    """
+    """The run's model with the adapter of an epoch, by default the one that is the run's result.
+    Raises RunError: the run has saved no epoch, what it saved is damaged, or its inputs were
+    changed. ModelError: as `model.loading.adapted_model`."""
     epoch = run.chosen_epoch if epoch is None else epoch
     if epoch is None or not run.checkpoint(epoch).exists():
         named = "" if epoch is None else f" of epoch {epoch}"
         raise RunError(f"Run {run.id} has no checkpoint{named}.", "Let it run on.")
     check_inputs(run)
     check_weights(run)
-    checkpoints.adapter(run, epoch)  # raises where peft would put up with less than was saved
+    checkpoints.adapter(run, epoch)  # raises where peft would silently load less than was saved
     try:
         model = adapted_model(run.config, run.checkpoint(epoch))
         start_from(run, model)

@@ -1,8 +1,9 @@
-"""How long runs take, by the clock alone: a run's own steps while it is at work, and for those that
-have not begun, a run that came to its end. In three parts, because sets differ in size: a step,
-what follows the steps of an epoch, and the measurement at the end.
+"""How long runs take, judged by the clock: by a run's own steps while it works, and by a finished
+run for those that have not begun. There are three parts, because sets differ in size: a step, what
+follows the steps of an epoch, and the measurement at the end.
 
-A queued run waits for those before it: by the steps of the one at work, and the pace of the others.
+A queued run waits for those before it: judged by the steps of the one at work and the pace of the
+rest.
 """
 
 import time
@@ -34,37 +35,38 @@ class Pace:
     """The full tables of both models, once the last epoch is over."""
 
     def seconds(self, epochs: int, steps: int) -> float:
-        """How long so many epochs of so many steps will take, with what follows."""
+        """Seconds of this many epochs of this many steps, with everything that follows."""
         return epochs * (steps * self.step + self.epoch) + self.end
 
     def left(self, run: Run) -> float:
-        """How long a run will take from its last saved epoch on."""
+        """Seconds that a run needs from its last saved epoch on."""
         return self.seconds(epochs_left(run), _steps_an_epoch(run))
 
 
 @dataclass(frozen=True)
 class Left:
-    """What a run still takes. seconds: at least 0, counted from its last event. covers: a key of
-    `WORDS`: optimiser steps; epochs, with what follows their steps; or the last tables too."""
+    """The time that a run still needs. seconds: at least 0, counted from its last event. covers: a
+    key of `WORDS`: the optimiser steps only; epochs with what follows their steps; or also the last
+    tables."""
 
     seconds: float
     covers: str
 
     @property
     def text(self) -> str:
-        """In words, with what is left out."""
+        """The time as text, with what it covers."""
         return f"about {duration(self.seconds)} {WORDS[self.covers]}"
 
 
 def left_of(events: Sequence[Event], usual: Pace | None = None, now: float = 0.0) -> Left | None:
-    """What a run at work still takes, by the steps that it did since it last began: neither a pause
-    nor the speed of another machine is in it. None before the third of them, where the run is over,
-    and where nothing of what is left to do was timed.
+    """The time that a run at work still needs, by its steps since it last began, so that neither a
+    pause nor another machine's speed counts. None before the third step, once the run is over, and
+    if nothing that is left was timed.
 
-    What follows an epoch's steps counts once it was seen, be it before the run was resumed: one
-    done in slices begins anew with each epoch, and nobody knows how long it waits between them.
-    usual: the pace of runs that came to their end, for the parts that this one has not come to yet.
-    now: seconds since 1970; its last event's by default."""
+    What follows an epoch's steps counts once it was timed, even before a resume. A run done in
+    slices begins anew with each epoch, and nobody knows how long it waits between slices. usual:
+    the pace of finished runs, for the parts that this run has not reached yet. now: seconds since
+    1970; its last event's by default."""
     session = _session(events)
     steps = [event for event in session if isinstance(event, StepDone)]
     gaps = _step_seconds(session)
@@ -87,7 +89,7 @@ def left_of(events: Sequence[Event], usual: Pace | None = None, now: float = 0.0
 
 
 def pace_of(events: Sequence[Event]) -> Pace | None:
-    """The pace of a run's events; None if it is not done, or too small to tell its parts apart."""
+    """The pace of a run's events; None if it is not done, or too short to tell the parts apart."""
     gaps = _step_seconds(events)
     if not gaps or not isinstance(events[-1], RunDone):
         return None
@@ -96,7 +98,7 @@ def pace_of(events: Sequence[Event]) -> Pace | None:
 
 
 def worked_before(events: Iterable[Event]) -> float:
-    """Seconds of work before the last start, without pauses, of a run that was resumed."""
+    """Seconds of work before the last start of a resumed run, without pauses."""
     seconds, began, last = 0.0, 0.0, 0.0
     for event in events:
         if isinstance(event, RunStarted):
@@ -106,13 +108,13 @@ def worked_before(events: Iterable[Event]) -> float:
 
 
 def _session(events: Sequence[Event]) -> Sequence[Event]:
-    """The events since the run last began, its `RunStarted` included."""
+    """The events since the run last began, from its `RunStarted` on."""
     begun = [place for place, event in enumerate(events) if isinstance(event, RunStarted)]
     return events[begun[-1] :] if begun else ()
 
 
 def _step_seconds(events: Iterable[Event]) -> list[float]:
-    """Seconds of each step right after another or a saved epoch: without a start's own work."""
+    """Seconds of each step directly after another or a saved epoch, so without a start-up."""
     seconds, before, trained = [], None, False
     for event in events:
         if isinstance(event, StepDone):
@@ -125,7 +127,7 @@ def _step_seconds(events: Iterable[Event]) -> list[float]:
 
 
 def _epoch_ends(events: Iterable[Event]) -> list[float]:
-    """Seconds from the last step of each epoch until it was saved."""
+    """Seconds from the last step of each epoch until the epoch was saved."""
     seconds, step = [], None
     for event in events:
         if isinstance(event, RunStarted):
@@ -147,29 +149,29 @@ class Wait:
     """How long a run waits for its turn."""
 
     ahead: int
-    """How many runs are before this one; 0: it is being worked on."""
+    """How many runs are before this one; 0: this one is at work."""
     seconds: float | None
-    """How long those will take, None if unknown."""
+    """Seconds that they will take, None if unknown."""
     at_least: bool = False
-    """Whether a part of it was never timed here, and is not in the seconds."""
+    """Whether part of the wait was never timed here and is missing from the seconds."""
 
 
 def wait_behind(runs: Sequence[Run], paces: Mapping[str, Pace], began: float) -> Wait:
-    """The wait behind runs, the first of which is next or worked on. paces: by model, of runs that
-    came to their end. began: when the first was begun, seconds since 1970; 0 if none is at work."""
-    left = [_left_in_line(run, paces, began if run is runs[0] else 0.0) for run in runs]
+    """The wait behind runs, the first of which is next or worked on. paces: model -> pace of
+    finished runs. began: when the first began, seconds since 1970; 0 if none is at work."""
+    left = [_left_in_queue(run, paces, began if run is runs[0] else 0.0) for run in runs]
     if None in left:
         return Wait(len(runs), None)
     at_least = any(one.covers != "all" for one in left)
     return Wait(len(runs), sum(one.seconds for one in left), at_least)
 
 
-def _left_in_line(run: Run, paces: Mapping[str, Pace], began: float) -> Left | None:
-    """What a run will take from now on by its own steps or its model's pace, None if unknown."""
+def _left_in_queue(run: Run, paces: Mapping[str, Pace], began: float) -> Left | None:
+    """Time that a run needs from now on, by its own steps or its model's pace; None if unknown."""
     now = time.time()
     try:
         pace, events = paces.get(run.config.model), run.events()
-    except AdaPopError:  # one damaged run must not keep all behind it from knowing where they stand
+    except AdaPopError:  # one damaged run must not hide the wait of all behind it
         return None
     if not began:
         return Left(pace.left(run), "all") if pace else None
@@ -177,6 +179,6 @@ def _left_in_line(run: Run, paces: Mapping[str, Pace], began: float) -> Left | N
         return left
     if pace is None:
         return None
-    last = run.checkpoint(run.last_epoch or 0)  # what it has saved does not count as left
+    last = run.checkpoint(run.last_epoch or 0)  # what it has saved is not left to do
     since = max(began, last.stat().st_mtime if last.exists() else 0.0)
     return Left(max(0.0, pace.left(run) - (now - since)), "all")

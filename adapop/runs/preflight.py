@@ -1,4 +1,4 @@
-"""What to know before a run is started: what stands in its way, is doubtful, and what it costs."""
+"""What to know before a run starts: what prevents it, what is doubtful, and what it costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,13 +26,13 @@ from adapop.runs.amount import total_steps
 from adapop.runs.pace import Pace
 from adapop.training.steps import spans
 
-WEAK_NAMED = 5  # of them all are counted
-# steps times rate: at 1.5e-3 nothing was seen to go; the paper's runs on DUET make 1.6e-2
+WEAK_NAMED = 5  # that many are named, all are counted
+# Steps times rate: up to 1.5e-3 nothing was forgotten; the paper's runs on DUET have 1.6e-2.
 MOVED_LITTLE = 2e-3
 
 MEMORY, TERMS = ("memory_least", "memory_of_gpu"), ("licence", "oracle_beside")  # kinds of remarks
-ROW_TOKENS = 128  # what a question with a chat template and a system prompt may have
-TEMPLATE_TOKENS = 2  # who speaks, before question and answer: assets/sandbox/chat_template.jinja
+ROW_TOKENS = 128  # what a question with chat template and system prompt may need
+TEMPLATE_TOKENS = 2  # role tokens before question and answer: assets/sandbox/chat_template.jinja
 
 
 @dataclass(frozen=True)
@@ -40,38 +40,38 @@ class Preflight:
     """What is known of a run before it starts."""
 
     problems: tuple[str | Remark, ...] = ()
-    """What stops it."""
+    """What prevents the run."""
     doubts: tuple[str | Remark, ...] = ()
-    """What does not stop it, and should be known."""
+    """What does not prevent the run but should be known."""
     counts: Remark | None = None
-    """How many facts and steps the run has; None where its settings are no configuration."""
+    """How many facts and steps the run has; None if the settings are invalid."""
     costs: tuple[str | Remark, ...] = ()
-    """What it would take: memory, time, terms."""
+    """What the run needs: memory, time, terms."""
 
     @property
     def memory(self) -> list[Remark]:
-        """Of `costs` the least memory, where it is known without the model."""
+        """The least memory among the costs, where it is known without the model."""
         return [cost for cost in self.costs if isinstance(cost, Remark) and cost.kind in MEMORY]
 
     @property
     def terms(self) -> list[str | Remark]:
-        """Of `costs` what is to be known of a real model before its first use."""
+        """What to know of a real model before its first use, among the costs."""
         return [cost for cost in self.costs if isinstance(cost, str) or cost.kind in TERMS]
 
     @property
     def readiness(self) -> str:
-        """invalid or ready."""
+        """ "invalid" or "ready"."""
         return "invalid" if self.problems else "ready"
 
     def check(self, reader: str = "page") -> None:
-        """Raises AdaPopError: the first of its problems, in a reader's terms (`Remark.text`)."""
+        """Raises AdaPopError: the first of the problems, in a reader's terms (`Remark.text`)."""
         for problem in sentences(self.problems, reader):
             raise AdaPopError(problem)
 
 
 def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Preflight:
-    """Looks at a set and its settings without loading a model. pace: of this model on this machine,
-    None if no run has come to its end here."""
+    """Checks a set and its settings without loading a model. pace: of this model on this machine,
+    None if no run has finished here."""
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
     problems = [*_of_facts(facts, config.model), *_of_file(config.model)]
     doubts = [*_of_overlap(facts), *_of_weak(facts)]
@@ -97,7 +97,7 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
 
 def memory_of(config: RunConfig) -> Remark:
     """The least memory that a run with a real model takes, without loading it."""
-    from adapop.model.precision import has_gpu  # torch, which whoever will load this needs anyway
+    from adapop.model.precision import has_gpu  # imports torch, which loading needs anyway
 
     shape = shape_of(config.model)
     if shape is None:
@@ -107,7 +107,7 @@ def memory_of(config: RunConfig) -> Remark:
 
 
 def terms_of(config: RunConfig) -> list[str | Remark]:
-    """Of a real model: its precision here, its licence, what to know of it."""
+    """Terms of a real model: its precision here, its licence, and other notes."""
     from adapop.model.precision import emulated_bfloat16
 
     model, remarks = preset_of(config.model), [*emulated_bfloat16(config)]
@@ -121,14 +121,14 @@ def terms_of(config: RunConfig) -> list[str | Remark]:
 
 
 def few_steps(facts: FactSet, config: RunConfig) -> list[Remark]:
-    """That so few steps at so low a rate leave the model as it is; nothing where they do not."""
+    """A remark that so few steps at so low a rate leave the model as it is; else empty."""
     steps, rate = total_steps(len(facts.forget), config), config.learning_rate
     moves = steps * rate >= MOVED_LITTLE
     return [] if moves else [Remark("few_steps", {"steps": steps, "rate": rate})]
 
 
 def _counts(facts: FactSet, config: RunConfig) -> Remark:
-    """How many facts and steps, and how many facts a step has where not each has a whole batch."""
+    """How many facts and steps the run has, and facts per step where not every batch is full."""
     rows = len(facts.forget)
     values = {"facts": rows, "retain": len(facts.retain), "holdout": len(facts.holdout)}
     values |= {"steps": total_steps(rows, config) if rows else 0, "epochs": config.epochs}
@@ -140,12 +140,13 @@ def _counts(facts: FactSet, config: RunConfig) -> Remark:
 
 
 def without_unscored(facts: FactSet) -> FactSet:
-    """The set as a run sees it that drops facts without a score."""
+    """The set without facts that have no score, as a run that drops them sees it."""
     return replace(facts, forget=tuple(fact for fact in facts.forget if fact.score is not None))
 
 
 def without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
-    """The set without the facts that were asked and not answered. recall: by id, of those asked."""
+    """The set without the facts that were asked and not answered. recall: fact id -> recall, of
+    those asked."""
     known = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
     if not known or len(known) == len(facts.forget):
         return facts
@@ -155,7 +156,7 @@ def without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
 
 
 def lacks(facts: FactSet) -> Remark | None:
-    """The group that no run can do without and the set has not; None if it has both."""
+    """The group that every run needs and the set lacks; None if it has both."""
     if facts.forget and facts.retain:
         return None
     return Remark("no_retain" if facts.forget else "no_forget")
@@ -168,7 +169,7 @@ def _of_facts(facts: FactSet, model: str) -> list[str | Remark]:
 
 
 def _of_file(model: str) -> list[str]:
-    """That a model's GGUF file, or the package that brings it, is not there, and how to get it."""
+    """What to install or download if a model's GGUF file, or the package with it, is missing."""
     try:
         if is_gguf(model):
             files_of(model)
@@ -178,7 +179,7 @@ def _of_file(model: str) -> list[str]:
 
 
 def _of_overlap(facts: FactSet) -> list[Remark]:
-    """Questions that stand in both groups, and that no answer to forget must survive as well."""
+    """Remarks that questions are in both groups, and that no answer to forget is also retained."""
     forgotten = {normalized(fact.question) for fact in facts.forget}
     twice = [fact for fact in facts.retain if normalized(fact.question) in forgotten]
     remarks = [Remark("both_ways", {"questions": len(twice)})] if twice else []
@@ -198,14 +199,14 @@ def _read_by(model: str) -> frozenset[str]:
 
 
 def _of_world(facts: FactSet, model: str) -> list[Remark]:
-    """That a shipped model has read none of these questions."""
+    """A remark that a shipped model has read none of these questions."""
     questions = [normalized(fact.question) for fact in facts.forget]
     new = questions and _read_by(model).isdisjoint(questions)
     return [Remark("not_its_world", {"questions": len(questions)})] if new else []
 
 
 def _of_weak(facts: FactSet) -> list[Remark]:
-    """Which answers to forget a reply may contain without answering, and why."""
+    """Answers to forget that a reply may contain without answering, and why."""
     weak = weak_answers(facts.forget)
     if not weak:
         return []
@@ -215,7 +216,7 @@ def _of_weak(facts: FactSet) -> list[Remark]:
 
 
 def _of_scores(facts: FactSet, config: RunConfig) -> tuple[list[Remark], list[Remark]]:
-    """(problems, doubts) of the scores under the map."""
+    """(problems, doubts) about the scores under the beta map."""
     unknown = facts.unknown_scores
     if unknown and config.missing_score == "error":
         return [Remark("no_score", {"facts": len(unknown)})], []
@@ -234,7 +235,7 @@ def _time(facts: FactSet, config: RunConfig, pace: Pace | None) -> Remark:
 @cache
 def _tokenizer(model: str) -> Tokenizer:
     tokenizer = Tokenizer.from_file(str(SHIPPED[model] / "tokenizer.json"))
-    tokenizer.encode_special_tokens = True  # what looks like a control token is letters
+    tokenizer.encode_special_tokens = True  # what looks like a control token is read as letters
     return tokenizer
 
 

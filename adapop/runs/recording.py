@@ -1,8 +1,8 @@
 """Writes a run's frames while it trains: how likely each right answer is (`training.frames`).
 
-What training and the measurement of an epoch have scored or generated is taken from them. Nothing
-random is drawn and no weight is touched, so a run's numbers are the same without frames. The
-processes of a run share what is read, and the first writes it.
+Scores and replies that training or an epoch's measurement already has are reused. Nothing random is
+drawn and no weight is touched, so a run's numbers are the same without frames. The processes of a
+run share the reading, and the first writes.
 """
 
 import math
@@ -23,14 +23,14 @@ from adapop.training.trainer import Trainer
 
 
 class Recording:
-    """The frames of a run, from the checkpoint of an epoch on."""
+    """The frames of a run, from one epoch's checkpoint on."""
 
     def __init__(
         self, run: Run, trainer: Trainer, facts: FactSet, epoch: int, measured: bool = True
     ) -> None:
-        """epoch: whose checkpoint the run goes on from, 0 for none; what was recorded after it is
-        dropped. measured: whether its end was recorded; it is recorded again if not. Raises
-        RunError: the disk refuses it, or what was recorded does not read."""
+        """epoch: the one whose checkpoint the run resumes from, 0 for none; later frames are
+        dropped. measured: whether that epoch's end was recorded; else it is recorded again. Raises
+        RunError: the disk refuses it, or earlier frames cannot be read."""
         self.path, self.trainer, earlier = run.folder / FRAMES, trainer, ()
         if epoch:
             earlier = frames.until(run.frames(), epoch * trainer.steps - (not measured))
@@ -40,7 +40,7 @@ class Recording:
         self.due = frames.due(trainer.steps, per_epoch)
         self.rows: dict[str, Sequence[Row]] = {}
         if self.due:
-            # else a frame would read more than the measurement does
+            # Otherwise a frame would score more facts than the measurement does.
             wide = not trainer.config.measure_per_tier
             asked = [fact for fact in facts.forget if fact.paraphrases] if wide else []
             whole = len(asked) == len(facts.forget)
@@ -54,26 +54,27 @@ class Recording:
             }
 
     def after_step(self, event: StepDone) -> None:
-        """Records where the facts to forget stand within an epoch, if a frame is due there."""
+        """Records the facts to forget in the middle of an epoch, if a frame is due at this step."""
         if event.step in self.due and event.step < self.trainer.steps:
             step = (event.epoch - 1) * self.trainer.steps + event.step
             self._write(step, self._scores(["forget"]))
 
     def after_epoch(self, event: EpochDone, measured: Quick | None) -> None:
-        """Records where all facts stand. measured: what was found out of all those to forget."""
+        """Records all facts. measured: the epoch's measurement of facts to forget, if there is
+        one."""
         if self.due:
             confidence = measured.confidence if measured else {}
             known = {"forget": confidence.get(DIRECT), "reworded": confidence.get(REWORDED)}
             scores = self._scores(list(self.rows), **known, retain=self.trainer.retained)
             answers = tuple(text[: frames.FIRST] for text in measured.answers) if measured else ()
             self._write(event.epoch * self.trainer.steps, scores, answers)
-            # what is recorded of an epoch is on the disk before the log says that it is saved
+            # The frame must be on the disk before the log says that the epoch is saved.
             self.trainer.ranks.led(lambda: files.sync(self.path))
 
     def _scores(
         self, names: Sequence[str], **known: Sequence[tuple[float, int] | None] | None
     ) -> dict[str, Scores]:
-        """The scores of each group that has members. What is not known is read, all together."""
+        """The scores of each group that has members. Unknown ones are computed, all together."""
         present = {name: self.rows[name] for name in names if self.rows[name]}
         table = {name: list(known.get(name) or [None] * len(own)) for name, own in present.items()}
         places = [(name, place) for name, rows in present.items() for place in range(len(rows))]
@@ -86,7 +87,7 @@ class Recording:
 
     def _write(self, step: int, scores: dict[str, Scores], answers: tuple[str, ...] = ()) -> None:
         if not all(math.isfinite(p) for group in scores.values() for p in group.p):
-            return  # the model is destroyed, which the trainer says by name
+            return  # the model is destroyed, which the trainer reports
         line = frames.to_json(Frame(step, step / self.trainer.steps, scores, answers)) + "\n"
         self.trainer.ranks.led(lambda: self._append(line))
 

@@ -1,4 +1,4 @@
-"""What a finished run came to, what to doubt of it, and the settings that mend what went wrong."""
+"""The result of a finished run, doubts about it, and settings that correct what went wrong."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,27 +13,26 @@ from adapop.runs.run import Run
 from adapop.training.events import Measured, RunStarted
 
 FORGOT, PARTLY, NOTHING, DAMAGED, UNKNOWN = "forgot", "partly", "nothing", "damaged", "unknown"
-FAR = 0.3  # of the preset's learning rate: below that, more steps do not make up for it
-LESS = 0.5  # the learning rate of another try after damage, as a share
-MORE = {NOTHING: 10, PARTLY: 2}  # times the steps
+FAR = 0.3  # of the preset's learning rate: more steps do not make up for a lower one
+LESS = 0.5  # the learning rate of another try after damage, as a share of the old one
+MORE = {NOTHING: 10, PARTLY: 2}  # factors for the steps of another try
 KNOWN = 0.5  # share of the facts that the original should answer
-LEFT = 0.02  # a change of recall that is none
-# of what the original answers of the utility questions: with less left the model is damaged
+LEFT = 0.02  # a change of recall up to this is none
+# Share of the utility questions the original answers; with less left, the model is damaged.
 LOST = 0.5
-ENOUGH = 0.1  # with fewer of them answered before, a fall would not show
+ENOUGH = 0.1  # if fewer were answered before, a loss would not show
 SURVIVING = ("utility", "retain", "holdout")
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a finished run came to.
+    """The result of a finished run.
 
-    kind: FORGOT; PARTLY, more than half of what was known is still answered; NOTHING; DAMAGED, what
-    was to be kept is gone as well; UNKNOWN, the original answered none of it. before, after: recall
-    of the facts to forget in [0, 1]. form: how they were asked, "reworded" where that was measured.
-    steps: until the epoch that is the result. lost: (group, before, after) of what is damaged.
-    epoch, of: which of how many trained the result is. kept: why where the best is kept, else "".
-    """
+    kind: FORGOT; PARTLY: more than half of what was known is still answered; NOTHING; DAMAGED: what
+    should be kept is lost too; UNKNOWN: the original answered none of it. before, after: recall of
+    the facts to forget in [0, 1]. form: how they were asked, "reworded" if that was measured.
+    steps: until the epoch that is the result. lost: (group, before, after) of a damaged group.
+    epoch, of: the result is epoch `epoch` of `of` trained ones. kept: `_why_kept` of the run."""
 
     kind: str
     before: float
@@ -53,7 +52,7 @@ class Result:
 
 
 def result_of(run: Run) -> Result | None:
-    """What the run came to, None until its last measurement."""
+    """The result of a run, None until its last measurement."""
     before, after = run.measured(before=True), run.measured()
     if before is None or after is None:
         return None
@@ -76,9 +75,9 @@ def result_of(run: Run) -> Result | None:
 
 
 def mended(run: Run, result: Result) -> RunConfig | None:
-    """The settings of another try: more steps, or where there are no more a higher rate; the
-    preset's own rate where that is far above; a lower one after damage, or where only the first
-    steps were not too much. None where there is nothing to mend."""
+    """Settings for another try: more steps, or a higher rate if there can be no more; the preset's
+    rate if that is far above; a lower rate after damage, or if only the first steps were not too
+    much. None if nothing is to be corrected."""
     config = run.config
     if result.kind == NOTHING:
         usual = untouched(config).learning_rate
@@ -96,7 +95,7 @@ def mended(run: Run, result: Result) -> RunConfig | None:
 
 
 def _trained(run: Run) -> int:
-    """How many epochs were trained: fewer than planned where training ended early."""
+    """How many epochs were trained; fewer than planned if training ended early."""
     return max((event.epoch for event in run.epochs()), default=run.config.epochs)
 
 
@@ -105,7 +104,7 @@ def _recall(measured: Measured, form: str) -> float:
 
 
 def _fallen(before: Measured, after: Measured) -> Iterator[tuple[str, float, float]]:
-    """(group, recall before, after) of each group to survive of which more than half is gone."""
+    """(group, recall before, after) of each group to be kept that lost more than half."""
     for group in SURVIVING:
         was, now = before.recall(group), after.recall(group)
         if was is not None and now is not None and was >= ENOUGH and now < LOST * was:
@@ -131,7 +130,7 @@ def remarks(run: Run) -> tuple[Remark, ...]:
 
 
 def _why_kept(run: Run) -> str:
-    """The remark on why this epoch is the result of a run that keeps its best."""
+    """Kind of the remark on why the best epoch was kept; "" for a run that keeps its last."""
     if run.config.keep != "best":
         return ""
     kept = keeps(run.measured(), run.measured(before=True))
@@ -139,7 +138,7 @@ def _why_kept(run: Run) -> str:
 
 
 def _kept(run: Run) -> Iterator[Remark]:
-    """Which epoch is the result where the best is kept, and that training ended early for it."""
+    """If the best epoch is kept: which one is the result, and whether training ended early."""
     if not (kind := _why_kept(run)):
         return
     trained, after = _trained(run), run.measured()
@@ -150,7 +149,7 @@ def _kept(run: Run) -> Iterator[Remark]:
 
 
 def nothing_forgotten(run: Run) -> Remark | None:
-    """A remark that a finished run forgot nothing of what was known; None if it forgot some."""
+    """A remark that a finished run forgot nothing that was known; None if it forgot something."""
     before, after = run.measured(before=True), run.measured()
     if before is None or after is None:
         return None
@@ -163,7 +162,7 @@ def nothing_forgotten(run: Run) -> Remark | None:
 
 
 def _damage(run: Run) -> list[Remark]:
-    """Remarks on what of the utility questions and the facts that must survive is lost."""
+    """Remarks on losses among the utility questions and the facts that must be kept."""
     before, after = run.measured(before=True), run.measured()
     pairs = ((group, {"before": was, "after": now}) for group, was, now in _fallen(before, after))
     result = [Remark(f"{group}_damaged", values) for group, values in pairs]

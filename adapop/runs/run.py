@@ -1,4 +1,4 @@
-"""A run is a folder of JSON and safetensors: reload, stop and crash lead back to it. Torch-free.
+"""A run is a folder of JSON and safetensors, which survives reload, stop and crash. Torch-free.
 
 RUN/config.json        RunConfig
 RUN/facts.jsonl        the facts with their own scores and tiers
@@ -12,7 +12,7 @@ RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, con
 RUN/probes.jsonl       what the probes of one epoch found; the first line says which epoch
 RUN/recovery-NAME.json what a recovery probe found, and in which epoch
 RUN/lock               held by the process that works on the run, and by nobody once that is gone
-RUN/queued             held by the app in whose line the run waits
+RUN/queued             held by the app in whose queue the run waits
 RUN/stop               exists once somebody asked the run to stop
 RUN/shared             exists if the run is shown to every visitor: nobody may stop it
 """
@@ -44,7 +44,7 @@ from adapop.training.frames import Frame
 
 FRAMES, PROMPTING = "frames.jsonl", "prompting.json"
 EPOCH = re.compile("epoch-([0-9]{1,9})")
-# bounded: it is searched for in texts of any length
+# Bounded, because it is searched for in texts of any length.
 RUN_ID = re.compile("[a-z-]{1,40}-[0-9a-f]{16}")
 
 
@@ -61,10 +61,10 @@ class _Recovery:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder. Nothing but parsed events is kept in memory: all is read from the files.
+    """A run's folder. Everything is read from the files; only parsed events are kept in memory.
 
-    Anything asked of it raises RunError where a file is missing or damaged; `config` ConfigError
-    where it does not read."""
+    Every property and method raises RunError if a file is missing or damaged; `config` raises
+    ConfigError if its text is invalid."""
 
     folder: Path
     """Where its files lie; the folder's name is the run's id."""
@@ -91,7 +91,7 @@ class Run:
 
     @property
     def facts(self) -> FactSet:
-        """The facts with their own scores, less those left out as unknown; see also `betas`."""
+        """The facts with their own scores, without those left out as unknown; see also `betas`."""
         return prompting.facts_of(self.given) if (prompting := self.prompting) else self.given
 
     @property
@@ -99,20 +99,20 @@ class Run:
         """The facts that the run was prepared with."""
         about = self.about
         with files.reading(self.folder / FACTS):
-            # as those of all older runs were
+            # Older runs have no tiers: theirs were on the scale.
             tiers = Tiers.from_json(about.tiers) if about.tiers else ON_SCALE
             return FactSet.load(self.folder / FACTS, about.facts, about.notes, tiers)
 
     @property
     def prompting(self) -> Prompting | None:
-        """How the model is asked; None before that is settled, and of shipped models."""
+        """How the model is asked; None for shipped models, and before it is decided."""
         path = self.folder / PROMPTING
         with files.reading(path):
             return Prompting.from_json(path.read_text(encoding="utf-8")) if path.exists() else None
 
     @property
     def reply_tokens(self) -> int:
-        """Most tokens of a reply."""
+        """The limit of a reply in tokens."""
         prompting = self.prompting
         return prompting.reply_tokens if prompting else self.config.max_new_tokens
 
@@ -135,8 +135,8 @@ class Run:
 
     @property
     def chosen_epoch(self) -> int | None:
-        """The epoch whose adapter is the result: where the best is kept the one that was measured
-        in full, else and until then the last; None before the first."""
+        """The epoch whose adapter is the result: the last saved one or, if the best is kept, the
+        one measured in full as soon as there is one. None before the first."""
         best = self.measured() if self.config.keep == "best" else None
         return best.epoch if best and self.checkpoint(best.epoch).is_dir() else self.last_epoch
 
@@ -154,7 +154,7 @@ class Run:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether somebody asked it to stop."""
+        """Whether somebody asked the run to stop."""
         return (self.folder / "stop").exists()
 
     @property
@@ -176,28 +176,28 @@ class Run:
         return self.folder / f"epoch-{epoch}"
 
     def events(self) -> list[events.Event]:
-        """Everything the run said, as one uninterrupted run would have: see `adapop.runs.log`."""
+        """The run's events, as one uninterrupted run would have them: see `adapop.runs.log`."""
         return list(events_of(self.folder / "events.jsonl"))
 
     def frames(self) -> tuple[Frame, ...]:
-        """What the run recorded so far, in order; empty for a run that records none."""
+        """The run's frames so far, in order; empty for a run that records none."""
         return frames_of(self.folder / FRAMES)
 
     def measured(self, before: bool = False) -> events.Measured | None:
-        """The full measurement of the result (or of the original), None until the run is done."""
+        """The full measurement of the result, or of the original; None until the run is done."""
         measured = [event for event in self.events() if isinstance(event, events.Measured)]
         full = (event for event in reversed(measured) if event.full)
         return next((event for event in full if (event.epoch == 0) == before), None)
 
     def epochs(self) -> list[events.EpochDone]:
-        """The controller's rows."""
+        """The events with the controller's rows, one per epoch."""
         return [event for event in self.events() if isinstance(event, events.EpochDone)]
 
     def append(self, event: events.Event) -> events.Event:
         """Writes an event to the log, stamped with the time, and returns it. Raises RunError: the
-        disk is full, or refuses otherwise; half a line is not yet said."""
+        disk is full or refuses otherwise; an incomplete line is ignored later."""
         stamped = replace(event, time=time.time())
-        # who has no more than the run's link reads this too
+        # Anyone who has a link to the run reads this too.
         if isinstance(stamped, events.RunFailed):
             message, fix = (text.replace(self.id, "RUN") for text in (stamped.message, stamped.fix))
             stamped = replace(stamped, message=message, fix=fix)
@@ -206,20 +206,20 @@ class Run:
             files.cut_torn_line(path)
             with open(path, "a", encoding="utf-8") as log:
                 log.write(line)
-            # what an epoch said is on the disk before its checkpoint is
+            # An epoch's events must be on the disk before its checkpoint.
             if not isinstance(event, events.StepDone):
                 files.sync(path)
         return stamped
 
     def save_probes(self, rows: Iterable[ProbeRow | NotApplicable]) -> None:
-        """Saves what probes of the result found in place of what was there, whole or not at all."""
+        """Saves the probes of the result in place of older ones, whole or not at all."""
         content = [{"epoch": self.chosen_epoch}, *map(asdict, rows)]
         lines = [json.dumps(item, ensure_ascii=False, allow_nan=False) for item in content]
         files.write_text(self.folder / "probes.jsonl", "\n".join(lines) + "\n")
 
     def probes(self) -> list[ProbeRow | NotApplicable] | None:
-        """What the probes found; None if there was no probing, or the run has since finished
-        another epoch. Raises RunError: the file was written by another version."""
+        """The probe results; None if there are none, or the run has since finished another epoch.
+        Raises RunError: the file was written by another version."""
         path = self.folder / "probes.jsonl"
         if not path.exists():
             return None
@@ -231,11 +231,11 @@ class Run:
             return [as_kind(row, NotApplicable if "reason" in row else ProbeRow) for row in rows]
 
     def _is_of_result(self, epoch: int | None) -> bool:
-        """Whether what was found in an epoch is still about the result."""
+        """Whether a probe of an epoch is about the result."""
         return self.chosen_epoch in (None, epoch)  # None: the run came without its checkpoints
 
     def request_stop(self) -> None:
-        """Asks the run to stop after its current step. Asking twice is asking once. Raises
+        """Asks the run to stop after its current step. A second request changes nothing. Raises
         RunError: the run is shown to others too, or its folder cannot be written to."""
         if self.shared:
             reason = f"Run {self.id} is shown to every visitor: nobody can stop it."
@@ -244,18 +244,18 @@ class Run:
             (self.folder / "stop").touch()
 
     def clear_stop(self) -> None:
-        """Takes a request to stop back, for resuming. Raises RunError: the disk refuses it."""
+        """Withdraws a request to stop, for resuming. Raises RunError: the disk refuses it."""
         with files.writing(self.folder / "stop"):
             (self.folder / "stop").unlink(missing_ok=True)
 
     def save_recovery(self, name: str, result: Mapping[str, Any]) -> None:
-        """Saves what a recovery probe of the result found, as `save_probes` does."""
+        """Saves the result of a recovery probe, as `save_probes` does."""
         content = {"epoch": self.chosen_epoch, "result": result}
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)
         files.write_text(self.folder / f"recovery-{name}.json", text)
 
     def recovery(self) -> dict[str, dict[str, Any]]:
-        """What the recovery probes found, by their names; not what they found in another epoch."""
+        """Results by the recovery probe's name; not those of another epoch."""
         results = {}
         for path in sorted(self.folder.glob("recovery-*.json")):
             saved = files.read_json(path, _Recovery)
@@ -271,8 +271,8 @@ def create_run(
     root: Path | None = None,
     versions: dict | None = None,
 ) -> Run:
-    """A new run folder with everything that decides the run's numbers in it. betas: exponent by
-    fact id. Raises RunError: the disk is full, or its folder cannot be written to."""
+    """A new run folder that holds everything that decides the run's numbers. betas: fact id ->
+    exponent. Raises RunError: the disk is full, or its folder cannot be written to."""
     method = re.sub("[^a-z]+", "-", config.method.rpartition(":")[2].lower()).strip("-")[:40]
     folder = (root or runs_root()) / f"{method or 'own'}-{secrets.token_hex(8)}"
     write_inputs(folder, config, facts, betas, versions or {})
@@ -281,7 +281,7 @@ def create_run(
 
 def find_run(name: str, root: Path | None = None) -> Run:
     """A run by id under the root, or by the path of its folder. Raises RunError: there is none, or
-    something in it is no file."""
+    it holds something that is no file."""
     root = root or runs_root()
     for folder in (root / name, Path(name)):
         if os.path.isfile(folder / CONFIG):  # unlike Path.exists, false for a name no file can have

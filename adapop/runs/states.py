@@ -1,9 +1,10 @@
 """End states of many sandbox runs, recorded by `COMMAND`: what the Story's pictures move between.
 
-Of each run there is what the gap is measured on: how many of its held-out rewordings each fact to
-forget is still answered in. Two families are recorded, all with seed 0: the methods of `LENGTHS`
-trained for up to 10 epochs, each length a run of its own; and AdaPop for `EPOCHS` epochs with beta
-through every pair of `BETAS` at the two anchor scores, equal ones (beta constant) among them.
+Each run has what the gap is measured on: for each fact to forget, in how many of its held-out
+rewordings it is still answered. Two families are recorded, all with seed 0: the methods of
+`LENGTHS` trained for up to 10 epochs, each length a run of its own; and AdaPop for `EPOCHS` epochs
+with beta through every pair of `BETAS` at the two anchor scores, equal ones (beta constant) among
+them.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 LENGTHS = dict.fromkeys(("wga", "adapop"), (1, 2, 3, 4, 5, 6, 8, 10))
 BETAS = (0.05, 0.1, 0.3, 0.6, 1.0, 1.5, 2.0)
 EPOCHS = 5
-STEPS = 24  # of a recall: a mean over four rewordings, each a whole number of halves or thirds
-ZERO = ord("A")  # stands for none of the steps
+STEPS = 24  # levels of a recall: a mean over four rewordings of whole halves or thirds
+ZERO = ord("A")  # the letter for level 0
 Anchors = tuple[float, float] | None  # beta at the rare and at the popular anchor score
 
 
@@ -48,34 +49,34 @@ class State:
     """Where a run ended. Shares are recalls in [0, 1]."""
 
     name: str
-    """Of `SETTINGS`, or "original" for the model before any run."""
+    """A name of `SETTINGS`, or "original" for the model before any run."""
     epochs: Count
-    """It was trained for; 0 for the original."""
+    """Number of epochs trained; 0 for the original."""
     anchors: tuple[float, float] | None
     """Beta at the rare and at the popular anchor score, None where the preset sets beta."""
     by_fact: str
-    """`Measured.by_fact`, a letter a fact: A for 0, B for 1 / `STEPS`, ... Y for 1."""
+    """`Measured.by_fact`, one letter per fact: A for 0, B for 1 / `STEPS`, ... Y for 1."""
     gap: tuple[float, float, float]
     """`Measured.gap`: its mean, low and high."""
     tiers: tuple[Share, Share, Share]
-    """Of rare, middle and popular facts to forget, in all their held-out rewordings."""
+    """Recall of rare, middle and popular facts to forget, in all their held-out rewordings."""
     left: Share
-    """Of all facts to forget, asked so."""
+    """Recall of all facts to forget, in all their held-out rewordings."""
     holdout: Share
-    """Of facts that no training saw, asked as trained."""
+    """Recall of held-out facts, asked as trained."""
 
 
 @lru_cache(maxsize=1)
 def states() -> tuple[State, ...]:
-    """Everything recorded. Raises DataError: the file does not read."""
+    """All recorded states. Raises DataError: the file cannot be parsed."""
     return tuple(read_json(NAME, list[State]))
 
 
 def planned() -> Iterator[tuple[str, int, Anchors]]:
-    """Name, epochs and anchors of every run that is recorded, but for the original."""
+    """Name, epochs and anchors of every recorded run except the original."""
     yield from ((name, EPOCHS, None) for name in SETTINGS)
     pairs = ((rare, popular) for rare in BETAS for popular in BETAS if popular <= rare)
-    paper = (RARE_ANCHOR[1], POPULAR_ANCHOR[1])  # that run is in the other family
+    paper = (RARE_ANCHOR[1], POPULAR_ANCHOR[1])  # that run belongs to the other family
     yield from (("adapop", EPOCHS, pair) for pair in pairs if pair != paper)
     lengths = ((name, epochs) for name, lengths in LENGTHS.items() for epochs in lengths)
     yield from ((name, epochs, None) for name, epochs in lengths if epochs != EPOCHS)
@@ -98,7 +99,8 @@ def state_of(name: str, epochs: int, anchors: Anchors, measured: Measured) -> St
 
 
 def make(out: Path) -> Iterator[str]:
-    """Runs what the file does not hold yet and adds it, run by run. Yields what is about to run."""
+    """Makes the runs that the file lacks and adds them one by one. Yields the name of the next
+    run."""
     rows = json.loads(out.read_text(encoding="utf-8")) if out.exists() else []
     recorded = {(one["name"], one["epochs"], tuple(one["anchors"] or ())) for one in rows}
     for name, epochs, anchors in planned():
@@ -131,7 +133,7 @@ def _trained(name: str, epochs: int, anchors: Anchors) -> AdaptedModel:
 
 
 def _measured(model: AdaptedModel) -> Measured:
-    """What a run measures at its end, of the facts to forget and those held out alone."""
+    """The final measurement of a run, restricted to the facts to forget and held out."""
     from adapop.probes.measure import full
 
     facts = replace(sandbox_facts(), retain=(), neighbours=(), utility=())

@@ -1,4 +1,4 @@
-"""How long a run would take, by steps and answers that are timed on this device."""
+"""How long a run would take, by timing steps and answers on this device."""
 
 import time
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from adapop.runs.pace import Pace
 from adapop.training.events import StepDone
 from adapop.training.trainer import Trainer
 
-TIMED = 2  # steps: the first also does what is done once
+TIMED = 2  # steps; the first includes one-off work
 
 
 def measured_pace(
@@ -25,12 +25,12 @@ def measured_pace(
     betas: Mapping[str, float] | None,
     answered: float,
 ) -> tuple[Pace, int | None]:
-    """The pace of a run by a step of its own, and the most of the GPU's memory that it took.
-    answered: seconds of an answer. The adapter is put back as it was."""
+    """The pace of a run by timed steps of its own, and the peak of the GPU's memory. answered:
+    seconds per answer. The adapter is restored."""
     state = {name: value.clone() for name, value in model.adapter_state().items()}
     some = TIMED * config.batch
     forget, retain = facts.forget[:some], facts.retain[:some]
-    # a run finds them first
+    # A run would choose the wrong answers first.
     if "alternates" in make_objective(config.method, config.arguments).needs:
         other = ("another answer",)
         forget = [replace(fact, alternates=fact.alternates or other) for fact in forget]
@@ -60,7 +60,7 @@ def measured_pace(
     epoch = read * len(facts.retain)
     if config.measure == "every-epoch":
         epoch += answered * measure.questions_of(whole, whole=False, retained=config.keep == "best")
-    # scored twice for each of both models' tables
+    # For each model's table, every fact is scored twice.
     compared = sum(len(getattr(whole, group)) for group in GROUPS)
     asked = measure.questions_of(whole, whole=True, ways=len(model.ways))
     end = (2 * answered * asked + 4 * read * compared) * (config.measure != "off")

@@ -23,16 +23,12 @@ def unlearn(
 ) -> Run:
     """The finished run of a configuration on a set of facts: prepared, trained and measured.
 
-    model: with a fresh adapter, to train that one; by default it is loaded. root: the folder that
-    gets the run's folder, by default where all runs live. progress: show a bar that counts
-    optimiser steps, and at the end what the run remarks, such as that nothing was forgotten. To
-    stop early, interrupt it; `execute(run)` then goes on after the last saved epoch. To follow the
-    events yourself, use `prepare` and `execute`.
-
-    Raises:
-        DataError, ConfigError: as `prepare`.
-        RunError: the run failed; the message says why, and its events are in the run's folder.
-    """
+    model: with a fresh adapter, to train that one; by default it is loaded. root: the folder in
+    which the run's folder is made, by default that of all runs. progress: show a bar that counts
+    optimiser steps, and at the end the run's remarks, such as that nothing was forgotten. To stop
+    early, interrupt it; `execute(run)` then continues after the last saved epoch. To follow the
+    events yourself, use `prepare` and `execute`. Raises DataError, ConfigError: as `prepare`.
+    RunError: the run failed; the message says why, and its events are in the run's folder."""
     run = prepare(config, facts, root)
     with tqdm(desc=run.config.method, unit="step", disable=not progress) as bar:
         for event in execute(run, model):

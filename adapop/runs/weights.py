@@ -1,4 +1,4 @@
-"""Which weights a run began with: the Hub's commit, and a hash that `sha256sum` gives as well.
+"""Which weights a run began with: the Hub's commit, and a hash that `sha256sum` also gives.
 
 Written to the run's folder when its model is first loaded; older runs have none. No torch."""
 
@@ -20,7 +20,7 @@ from adapop.runs import files
 from adapop.runs.run import Run
 
 FILE = "model.json"
-# a name in the Hub's cache, where a file of weights is called by its own hash
+# A name in the Hub's cache, where a file of weights is named by its hash.
 HASH = re.compile("[0-9a-f]{64}")
 COMMIT = re.compile("[0-9a-f]{40}")
 
@@ -35,13 +35,13 @@ class Weights:
 
 
 def keep_weights(run: Run) -> None:
-    """Writes what the run's model was loaded from, once, if still there. May raise RunError."""
+    """Records what the run's model was loaded from, once, if still there. May raise RunError."""
     if not (run.folder / FILE).exists() and (weights := _weights_of(run.config)):
         files.write_text(run.folder / FILE, json.dumps(asdict(weights)))
 
 
 def weights_of(run: Run) -> Weights | None:
-    """What the model was loaded from; None if not kept. Raises RunError: the file is damaged."""
+    """What the model was loaded from; None if unknown. Raises RunError: the file is damaged."""
     path = run.folder / FILE
     return files.read_json(path, Weights) if path.exists() else None
 
@@ -61,7 +61,7 @@ def _weights_of(config: RunConfig) -> Weights | None:
     try:
         if is_gguf(config.model):
             return Weights("", sha256_of(files_of(config.model)))
-        if not folder.is_dir():  # of the Hub, and just loaded, so that nothing is asked
+        if not folder.is_dir():  # on the Hub and just loaded, so the cache is asked alone
             where = {"revision": config.revision, "local_files_only": True}
             folder = Path(snapshot_download(config.model, **where))
     except (OSError, HfHubHTTPError, HFValidationError):

@@ -1,9 +1,9 @@
-"""Deletes old runs and saved sets and, where the disk fills, those of the visitor with most.
+"""Deletes old runs and saved sets and, if the disk fills, those of whoever takes most of it.
 
-The age of a folder is that of its newest file. A file from the future, written before the clock was
-put back, is dated now, or it would be kept until then; where the clock jumped ahead since the last
-look, all files are dated later by as much. What is deleted is first moved out of sight by renaming,
-so that a reader sees a folder whole or not at all.
+The age of a folder is that of its newest file. A file from the future (the clock was put back)
+counts as new, or it would be kept too long. If the clock jumped ahead since the last cleaning, all
+files are dated later by as much. What is deleted is first moved out of sight by renaming, so that a
+reader sees a folder whole or not at all.
 """
 
 import hashlib
@@ -24,14 +24,14 @@ from adapop.runs.run import RUN_ID, Run
 from adapop.service import links, saved_sets
 
 HIDDEN = ".deleting"
-# a file server's clock may be so much ahead of ours, and ours may be set by so much unnoticed
+# A file server's clock may be this much ahead, and ours may be set by this much unnoticed.
 CLOCK_SECONDS = 60.0
 VISITOR = "visitor"  # the file in a folder that says whose it is
-SALT = secrets.token_bytes(16)  # of this process: no address can be told from a file
+SALT = secrets.token_bytes(16)  # of this process, so that no address can be recovered from a file
 
 
 class _Clock:
-    """Seconds from the clock that cannot be set to the one that can be, at the last look."""
+    """Offset of the settable clock from the monotonic one, at the last cleaning."""
 
     lag = time.time() - time.monotonic()
 
@@ -39,8 +39,8 @@ class _Clock:
 @dataclass(frozen=True)
 class OnDisk:
     """A run or a saved set on disk. changed: seconds since 1970, of its newest file. bytes: of all
-    its files. visitor: whose it is, "" where nobody's name is on it; the same visitor has another
-    name after a restart."""
+    its files. visitor: a hash of its owner, "" if unknown; after a restart the same visitor has
+    another."""
 
     folder: Path
     changed: float
@@ -49,7 +49,7 @@ class OnDisk:
 
 
 def sign(folder: Path, visitor: str) -> None:
-    """Notes whose a folder is, by no address. Raises RunError: the disk refuses it."""
+    """Notes a folder's owner as a hash, not an address. Raises RunError: the disk refuses it."""
     if visitor:
         name = hashlib.blake2b(visitor.encode(), key=SALT, digest_size=8).hexdigest()
         files.write_text(folder / VISITOR, name)
@@ -62,7 +62,7 @@ def size_of(folder: Path) -> int:
 
 
 def entries(root: Path, late: float = 0.0) -> list[OnDisk]:
-    """Runs and saved sets under the root, the oldest first. late: seconds added to their dates."""
+    """Runs and saved sets under the root, the oldest first. late: seconds to add to their dates."""
     folders = [folder for folder in _folders(root) if RUN_ID.fullmatch(folder.name)]
     sets = _folders(root / saved_sets.FOLDER)
     folders += [folder for folder in sets if saved_sets.NAME.fullmatch(folder.name)]
@@ -73,9 +73,9 @@ def entries(root: Path, late: float = 0.0) -> list[OnDisk]:
 def overdue(
     root: Path, seconds: float | None, most: float | None, busy: Callable[[str], bool]
 ) -> list[Path]:
-    """The folders to delete. seconds: the age that is allowed; most: the bytes of all together;
-    None: no limit. busy: whether a name is queued or running here, and so is neither too old nor in
-    the way; nor is a run that another process works on, or has queued."""
+    """The folders to delete. seconds: the allowed age. most: the allowed bytes of all together.
+    None: no limit. busy: whether a name is queued or running here; such a folder is not deleted,
+    nor a run that another process works on or has queued."""
     ahead, _Clock.lag = (lag := time.time() - time.monotonic()) - _Clock.lag, lag
     folders = entries(root, ahead if ahead > CLOCK_SECONDS else 0.0)
     oldest = -1.0 if seconds is None else time.time() - seconds
@@ -96,7 +96,7 @@ def overdue(
 
 
 def delete_run(run: Run, root: Path) -> None:
-    """Deletes a run and its link for good. Raises RunError: somebody works on it, or it waits."""
+    """Deletes a run and its link for good. Raises RunError: it is worked on, or queued."""
     if _in_use(run.folder):
         raise RunError("This run is under way.", "Stop it, and delete it then.")
     hide(run.folder, root)
@@ -105,14 +105,14 @@ def delete_run(run: Run, root: Path) -> None:
 
 
 def hide(folder: Path, root: Path) -> None:
-    """Moves a folder where no reader looks. It may be gone already."""
+    """Moves a folder to where no reader looks. The folder may already be gone."""
     (root / HIDDEN).mkdir(exist_ok=True)
     with suppress(FileNotFoundError):
         folder.rename(root / HIDDEN / folder.name)
 
 
 def delete_hidden(root: Path) -> None:
-    """Deletes what was hidden, also by a process that died before it could delete it."""
+    """Deletes hidden folders, also those of a process that died before it could."""
     shutil.rmtree(root / HIDDEN, ignore_errors=True)
 
 
@@ -126,7 +126,8 @@ def _folders(parent: Path) -> Iterator[Path]:
 
 
 def _measured(folder: Path, late: float = 0.0) -> OnDisk | None:
-    """None if it vanishes meanwhile or cannot be read. A folder without files has its own age."""
+    """The folder's size and age; None if it vanishes meanwhile or cannot be read. A folder without
+    files has its own age."""
     now = time.time()
     try:
         for path in (folder, *folder.rglob("*")):
@@ -136,7 +137,7 @@ def _measured(folder: Path, late: float = 0.0) -> OnDisk | None:
         stats = [folder.stat(), *(path.stat() for path in folder.rglob("*") if path.is_file())]
         owner = folder / VISITOR
         visitor = owner.read_text(errors="replace") if owner.is_file() else ""
-    except OSError:  # also one that may not be looked into: it must not keep the others
+    except OSError:  # an unreadable folder must not keep the others
         return None
     changed = max(file.st_mtime for file in stats[1:] or stats)
     return OnDisk(folder, changed, sum(file.st_size for file in stats[1:]), visitor)

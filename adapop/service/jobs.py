@@ -1,8 +1,8 @@
-"""What the worker does on the accelerator, as functions that may run in any process: they get a
-run's folder and plain data, return plain data, and import torch only when they are called.
+"""The worker's jobs on the accelerator. They may run in any process: they get a run's folder and
+plain data, return plain data, and import torch only when called.
 
-On ZeroGPU, which lends a GPU for a minute or so, a run is done in slices of whole epochs: each
-loads the last checkpoint and ends with a later one, as a resumed run does.
+ZeroGPU lends a GPU for about a minute, so a run is done there in slices of whole epochs. Each loads
+the last checkpoint and ends with a later one, as a resumed run does.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from adapop.runs.known import Known, known_facts
 from adapop.runs.run import Run
 from adapop.training.events import Saved
 
-SPARE = 1.25  # times what an epoch took: room for the next in a lease
-END_EPOCHS = 2  # what the full tables at the end may take, in epochs
+SPARE = 1.25  # a next epoch starts if this many times the longest one fits into the lease
+END_EPOCHS = 2  # time of the full tables at the end, in epochs
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 
 @cache
 def engine() -> ModuleType:
-    """What prepares and executes runs, imported when it is first asked for."""
+    """Imports, at its first call, the module that prepares and executes runs."""
     from adapop.runs import execute
 
     gc.collect()
-    # what is imported stays; to look through it for garbage takes a second
+    # Imported objects stay; looking through them for garbage takes a second.
     gc.freeze()
     return execute
 
 
 def whole_run(folder: Path) -> bool:
-    """Executes a run to its end. Returns False: nothing is left to do."""
+    """Executes a run to its end. Returns False: no epochs are left."""
     from adapop.runs.execute import execute
 
     _drop()
@@ -58,7 +58,7 @@ def whole_run(folder: Path) -> bool:
 
 
 def fetch_model(folder: Path) -> None:
-    """Downloads a run's model, without a GPU. Renews the run's age, see `cleanup`."""
+    """Downloads a run's model, without a GPU. Renews the run's age (see `cleanup`)."""
     from adapop.model.loading import fetch
 
     run = Run(folder)
@@ -84,7 +84,7 @@ def epochs_that_fit(folder: Path, seconds: float) -> bool:
 
 
 def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked]:
-    """Both models' whole answers to prompts."""
+    """Both models' replies to prompts, not cut short."""
     from adapop.probes.ask import ask, whole_reply
 
     run = Run(folder)
@@ -95,7 +95,8 @@ def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked
 def probe_models(
     folder: Path, plan: Plan, progress: Progress | None = None
 ) -> list[ProbeRow | NotApplicable]:
-    """Both models' answers to everything in the plan, saved in the run's folder also on failure."""
+    """Both models' answers to everything in the plan, saved in the run's folder also after an
+    error."""
     from adapop.probes.battery import battery
 
     run, rows = Run(folder), []
@@ -104,13 +105,13 @@ def probe_models(
         for row in battery(model, run.facts, plan, progress or Progress()):
             rows.append(row)
     finally:
-        if rows:  # else the file keeps what an earlier probing found
+        if rows:  # else the file keeps the results of an earlier probing
             run.save_probes(rows)
     return rows
 
 
 def recover_facts(folder: Path, name: str, progress: Progress | None = None) -> dict:
-    """What one of `RECOVERY` brings back, saved in the run's folder."""
+    """The result of one of `RECOVERY`, saved in the run's folder."""
     from adapop.probes.recovery.choice import recover
 
     run = Run(folder)
@@ -124,13 +125,13 @@ def recover_facts(folder: Path, name: str, progress: Progress | None = None) -> 
 def recall_of_original(
     config: RunConfig, facts: FactSet, progress: Progress | None = None
 ) -> Known:
-    """What these settings' original answers of the facts to forget, asked as a run asks."""
+    """What these settings' original model answers of the facts to forget, asked as in a run."""
     _drop()
     return known_facts(config, facts, progress)
 
 
 def check_facts(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Check:
-    """What a run of these facts would meet."""
+    """The check of a run of these facts, see `runs.check`."""
     from adapop.runs.check import check
 
     _drop()
@@ -138,7 +139,7 @@ def check_facts(config: RunConfig, facts: FactSet, progress: Progress | None = N
 
 
 def _model(run: Run) -> AdaptedModel:
-    """The run's model as its result is. Renews the run's age, see `cleanup`."""
+    """The run's model with the adapter that is its result. Renews the run's age (see `cleanup`)."""
     _renew(run)
     return _loaded(run.checkpoint(run.chosen_epoch or 0))
 
@@ -150,23 +151,23 @@ def _renew(run: Run) -> None:
         raise RunError("This run was deleted.", "Start it again.") from None
 
 
-_kept: dict[Path, AdaptedModel] = {}  # the model that was asked last, by its checkpoint
+_cached: dict[Path, AdaptedModel] = {}  # the model that was asked last, by checkpoint
 
 
 def _loaded(checkpoint: Path) -> AdaptedModel:
-    """A checkpoint's model, the last one kept in memory until another is loaded or a run begins."""
+    """A checkpoint's model, kept in memory until another is loaded or a run begins."""
     from adapop.runs.model import load_model
 
-    if checkpoint not in _kept:
+    if checkpoint not in _cached:
         _drop()
-        _kept[checkpoint] = load_model(Run(checkpoint.parent))
-    return _kept[checkpoint]
+        _cached[checkpoint] = load_model(Run(checkpoint.parent))
+    return _cached[checkpoint]
 
 
 def _drop() -> None:
-    """Frees the memory of the last model, before another is loaded: two may not fit."""
+    """Frees the memory of the kept model before another is loaded: two may not fit."""
     from adapop.model.out_of_memory import release
 
-    if _kept:
-        _kept.clear()
+    if _cached:
+        _cached.clear()
         release()

@@ -1,4 +1,4 @@
-"""Leases of a lent GPU: for how long a run asks for one, and in whose name it is asked."""
+"""Leases of a lent GPU: for how long a run asks for one, and in which visitor's name."""
 
 from collections.abc import Callable, Iterable
 from contextvars import Context, copy_context
@@ -13,23 +13,25 @@ from adapop.service.jobs import END_EPOCHS, SPARE
 from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, Accelerated, on_accelerator
 from adapop.training.events import Event, RunStarted, Saved
 
-# the first lease of a run, which loads the model and times an epoch; the longest where a shorter
-# one would do, as a visitor without an account has 120 s a day at 1.5 times; loading the model
+# Seconds of a run's first lease, which loads the model and times an epoch; of the longest lease,
+# unless one epoch needs more (a visitor without an account has 120 s a day, counted 1.5 times); and
+# of loading the model.
 FIRST_SECONDS, MOST_SECONDS, LOAD_SECONDS = 60, 75, 10
 
 
 class Leases:
-    """The work that is done on a lent GPU. accelerated: what lends it, None where nobody does."""
+    """Calls work on a lent GPU. accelerated: what lends it, None if nothing does."""
 
     def __init__(self, accelerated: Accelerated | None) -> None:
         self._epochs = on_accelerator(jobs.epochs_that_fit, accelerated, lambda _, seconds: seconds)
         questions = {jobs.ask_models: ASK_SECONDS, jobs.probe_models: LONG_SECONDS}
         questions[jobs.recover_facts] = LONG_SECONDS
         self._work = {work: on_accelerator(work, accelerated, s) for work, s in questions.items()}
-        self._asked: dict[str, Context] = {}  # by run, in what context its owner asked last
+        self._asked: dict[str, Context] = {}  # run -> context of its owner's last request
 
     def lent(self, work: Callable) -> Callable:
-        """A question's work, as it is called there. The run's model is fetched before."""
+        """A function that downloads the run's model, then calls a question's work on the lent
+        GPU."""
 
         def called(folder: Path, *args):
             jobs.fetch_model(folder)
@@ -38,25 +40,26 @@ class Leases:
         return called
 
     def hear_of(self, run: Run) -> None:
-        """Keeps the context of the owner's latest request: the next GPU is asked for in its name,
-        since the permission of an older request may have expired."""
+        """Stores the context of the owner's latest request: the next GPU is asked for in its name,
+        because the permission of an older request may have expired."""
         self._asked[run.id] = copy_context()
 
     def forget(self, run: Run) -> None:
-        """Forgets who asked for a run that is over."""
+        """Forgets the requests about a run that is over."""
         self._asked.pop(run.id, None)
 
     def train(self, run: Run) -> None:
-        """Does all that is left of a run, one lease after the other. Its model is fetched before
-        the first. Raises AdaPopError: the model or a lease cannot be had, or the GPU was taken."""
+        """Does the rest of a run, one lease after the other. Its model is downloaded before the
+        first. Raises AdaPopError: no model or no lease could be obtained, or the GPU was taken
+        away."""
         jobs.fetch_model(run.folder)
         while self._asked[run.id].copy().run(self._epochs, run.folder, lease_seconds(run)):
             pass
 
 
 def lease_seconds(run: Run) -> int:
-    """For how long a run asks for a GPU next: to load the model and see an epoch, and once one was
-    seen for all that is left, or for as much of it as may be had at once."""
+    """Seconds for which a run asks for a GPU next: to load the model and time an epoch; later for
+    all that is left, or for what fits into the longest lease, which is at least one epoch."""
     took = _epoch_seconds(run.events())
     if took is None:
         return FIRST_SECONDS
@@ -68,7 +71,7 @@ def lease_seconds(run: Run) -> int:
 
 
 def _epoch_seconds(events: Iterable[Event]) -> float | None:
-    """The longest that an epoch took, with what follows it; None before the first was saved."""
+    """The longest time of an epoch with what follows it; None before the first was saved."""
     took, since = [], None
     for event in events:
         if isinstance(event, Saved) and since is not None:

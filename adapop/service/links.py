@@ -1,7 +1,7 @@
-"""Links to a run: who has one may look at it and take its report, not stop, resume or probe it.
+"""Links to a run: whoever has one may read the run and its report, not stop, resume or probe it.
 
-A run's id is its owner's: who has it may do everything. A link is another name of the same run,
-made when the owner wants one, from which the id cannot be found.
+A run's id belongs to its owner: whoever has it may do everything. A link is another name of the
+run, made when the owner asks for one; the id cannot be derived from it.
 
     RUN/link           the link of the run
     ROOT/links/LINK    the id of the run
@@ -28,27 +28,28 @@ def link_of(run: Run) -> str:
         with files.writing(entries):
             entries.mkdir(exist_ok=True)
         files.write_text(entries / name, run.id)
-        files.write_text(note, name)  # of two at once the last one counts, and both lead here
+        files.write_text(note, name)  # of two at once the last wins; both are links of the run
     return note.read_text(encoding="utf-8")
 
 
 def linked(name: object, root: Path) -> Run | None:
-    """The run of a link that came from a browser, None if there is none, or no longer."""
+    """The run of a link that came from a browser; None if there is none, or no longer."""
     if not isinstance(name, str) or not LINK.fullmatch(name):
         return None
     try:
         owner = (root / FOLDER / name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):  # also one that is damaged leads nowhere
+    except (OSError, UnicodeDecodeError):  # a damaged link leads nowhere either
         return None
     return owned(owner, root)
 
 
 def owned(name: object, root: Path) -> Run | None:
-    """The run of an id from outside, so its owner's; None if there is none. Never read as path."""
+    """The run of an id that came from its owner's browser; None if there is none. Never used as a
+    path."""
     if not isinstance(name, str) or not RUN_ID.fullmatch(name):
         return None
     run = Run(root / name)
-    # unlike Path.exists, raises nothing
+    # Unlike Path.exists, this raises nothing.
     return run if os.path.exists(run.folder / "config.json") else None
 
 

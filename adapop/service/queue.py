@@ -1,7 +1,7 @@
-"""One thread that works on two lines by turns: every question that waits, then one run.
+"""One thread that serves two queues by turns: every question that waits, then one run.
 
-So a question waits for one run and not for all of them, and however many ask, runs go on. Each
-visitor's next question comes before anybody's second, so who asks for little is not held up.
+So a question waits for one run at most, and runs go on however many questions there are. Each
+visitor's next question comes before anybody's second, so many questions delay nobody else's.
 """
 
 from collections import deque
@@ -14,14 +14,14 @@ Waiting = tuple[Future, Callable[[], object]]
 
 
 class TurnQueue:
-    """The two lines and their thread. Work is done in the context of who queued it."""
+    """The two queues and their thread. Work is done in the context of whoever queued it."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="adapop")
         self._lock = Lock()
         self._runs: deque[Waiting] = deque()
-        self._questions: dict[str, deque[Waiting]] = {}  # by visitor, in whose order they come next
-        self._served = ""  # the visitor whose question came last
+        self._questions: dict[str, deque[Waiting]] = {}  # by visitor, in the order of their turns
+        self._served = ""  # the visitor whose question was answered last
         self._left: int | None = None  # questions before the next run; counted when a turn begins
 
     @property
@@ -31,7 +31,7 @@ class TurnQueue:
             return self._count()
 
     def run(self, work: Callable, *args) -> Future:
-        """Queues work behind the runs."""
+        """Queues work behind the runs that wait."""
         return self._queued(lambda: self._runs, work, *args)
 
     def question(self, work: Callable, *args, visitor: str = "") -> Future:
@@ -58,11 +58,11 @@ class TurnQueue:
                 self._left = left - 1 if left > 1 or self._runs else None
         try:
             future.set_result(work())
-        except BaseException as error:  # noqa: BLE001  who waits for it would else wait for ever
+        except BaseException as error:  # noqa: BLE001  else its future would never be done
             future.set_exception(error)
 
     def _next_question(self) -> Waiting:
-        if self._served in self._questions:  # behind those who came while it was answered
+        if self._served in self._questions:  # behind visitors who came while it was answered
             self._questions[self._served] = self._questions.pop(self._served)
         visitor = self._served = next(iter(self._questions))
         line = self._questions.pop(visitor)

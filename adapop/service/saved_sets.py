@@ -3,7 +3,7 @@
     ROOT/sets/NAME/facts.jsonl   the facts, with the scores as they were set
     ROOT/sets/NAME/about.json    name, notes, tiers, and the rows of the upload that were dropped
 
-A set is never changed in place: an edited one is another, with another name.
+A set is never changed in place: an edited set is saved under another name.
 """
 
 import json
@@ -32,8 +32,8 @@ class _About:
 
 
 def save_set(facts: FactSet, root: Path) -> str:
-    """Saves a set beside the runs. Returns its name, which nobody can guess: whoever has it has the
-    set. Raises RunError: the disk refuses it."""
+    """Saves a set beside the runs. Returns its name, which nobody can guess and which is all one
+    needs to load it. Raises RunError: the disk refuses it."""
     name = secrets.token_hex(16)
     folder = root / FOLDER / name
     problems = tuple(map(asdict, facts.problems))
@@ -42,20 +42,20 @@ def save_set(facts: FactSet, root: Path) -> str:
     with files.writing(folder):
         folder.mkdir(parents=True)
         facts.write(folder / "facts.jsonl")
-        # last: it is what makes a folder a set
+        # Written last, because this file makes a folder a set.
         (folder / "about.json").write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
     return name
 
 
 def load_set(name: object, root: Path) -> FactSet | None:
-    """The set of a name that came from a browser, None if there is none, or it does not read.
-    Renews the set's age."""
+    """The set whose name came from a browser; None if it is unknown or cannot be read. Renews the
+    set's age."""
     folder = _folder(name, root)
     if folder is None:
         return None
     try:
         about = files.read_json(folder / "about.json", _About)
-        # as those of all older sets were
+        # Older sets have no tiers: theirs were on the scale.
         tiers = Tiers.from_json(about.tiers) if about.tiers else ON_SCALE
         facts = FactSet.load(folder / "facts.jsonl", about.name, about.notes, tiers)
         os.utime(folder / "about.json")

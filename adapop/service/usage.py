@@ -1,12 +1,12 @@
-"""Usage of each visitor: one ledger, which all parts of the app write to and check.
+"""Usage of each visitor, in one ledger that all parts of the app write to and check.
 
     spent, in a span of time   requests, jobs, megabytes served and written, seconds of the
                                processor and the accelerator
     held, at this moment       connections, questions that wait
 
-What waits in Gradio's queue is counted there (`adapop.ui.queue`), what lies on the disk from the
-folders (`cleanup`). A restart forgets. A visitor is an address; a stranger may have many, so all
-visitors together have a limit too.
+Gradio's own queue is counted by `adapop.ui.queue`, files on the disk by `cleanup`. A restart clears
+the ledger. A visitor is an address; one person may have many addresses, so all visitors together
+have a limit too.
 """
 
 import time
@@ -21,7 +21,7 @@ from adapop import limits
 from adapop.errors import LimitError
 from adapop.limits import Limit, elsewhere
 
-CROWD = 25  # all visitors together may take as much as so many that each use up theirs
+CROWD = 25  # all visitors together may use as much as this many who each reach their limit
 HOUR = 3600.0
 
 
@@ -65,7 +65,7 @@ class _Account:
                 del self.spent[visitor]
 
     def freed(self, surplus: float, visitor: str | None) -> float:
-        """Time of the entry whose expiry frees the surplus. visitor: whose count; None for all."""
+        """Time of the entry whose expiry frees the surplus. visitor: whose entries; None: all."""
         own = ((when, amount) for when, other, amount in self.entries if visitor in (None, other))
         total = 0.0
         for when, amount in own:
@@ -75,7 +75,7 @@ class _Account:
 
 
 class Ledger:
-    """The book of one app. who: the visitor that asks now. clock: seconds that never run back."""
+    """The ledger of one app. who: returns the current visitor. clock: seconds, never run back."""
 
     def __init__(
         self, who: Callable[[], str] = lambda: "", clock: Callable[[], float] = time.monotonic
@@ -87,25 +87,25 @@ class Ledger:
         self._lock = Lock()
 
     def spend(self, allowance: Allowance, amount: float = 1.0, visitor: str | None = None) -> None:
-        """Writes down what is taken. visitor: None for who asks now. Raises LimitError: it is more
-        than this visitor may take in the span, or all together; then nothing is written down."""
+        """Records usage. visitor: None for the current one. Raises LimitError: it is more than this
+        visitor, or all together, may use in the span; then nothing is recorded."""
         self._take(allowance, amount, visitor, write=True)
 
     def check(self, allowance: Allowance, visitor: str | None = None) -> None:
-        """Checks that something is left of an allowance of which the amount is known afterwards.
+        """Checks that some of an allowance is left, for work whose amount is known only afterwards.
         Raises as `spend`."""
         self._take(allowance, 1e-9, visitor, write=False)
 
     def charge(self, allowance: Allowance, amount: float, visitor: str) -> None:
-        """Writes down what was taken, however much."""
+        """Records usage, however much it is."""
         with self._lock:
             account = self._account(allowance)
             account.add(self._clock(), visitor, amount)
 
     @contextmanager
     def held(self, limit: Limit, visitor: str) -> Iterator[None]:
-        """A context in which the visitor holds one more of something. Raises LimitError: this
-        visitor, or all together, hold as many as they may."""
+        """A context in which the visitor holds one more of a limited resource. Raises LimitError:
+        this visitor, or all together, already hold as many as they may."""
         with self._lock:
             most, own = limit.value(), self._held[limit, visitor]
             every = sum(count for (kind, _), count in self._held.items() if kind is limit)
@@ -119,7 +119,7 @@ class Ledger:
         finally:
             with self._lock:
                 self._held[limit, visitor] -= 1
-                self._held += Counter()  # drops who holds nothing
+                self._held += Counter()  # drops visitors who hold nothing
 
     def _take(self, allowance: Allowance, amount: float, visitor: str | None, write: bool) -> None:
         most = allowance.limit.value()

@@ -42,16 +42,15 @@ if TYPE_CHECKING:
     from adapop.runs.check import Check
 
 CLEAN_AT_MOST_EVERY, CLEANINGS_A_LIFE = 600.0, 12
-LOOK_AFTER = 0.02  # of the disk's quota: when so much was written, it is looked at
+LOOK_AFTER = 0.02  # share of the disk's quota; the disk is checked after so much was written
 log = logging.getLogger(__name__)
 
 
 class Worker:
     """Does one thing at a time on the accelerator. `submit` and `ask` return at once.
 
-    accelerated: what lends the accelerator; None where it is this process's own. who: the visitor
-    that asks at this moment. ledger: what each visitor takes, of this and of all else in the app.
-    """
+    accelerated: what lends the accelerator; None if this process has its own. who: returns the
+    current visitor. ledger: what each visitor uses of the whole app."""
 
     def __init__(
         self,
@@ -63,13 +62,13 @@ class Worker:
         self.is_lent = accelerated is not None
         self.ledger = Ledger(who)
         self._line = TurnQueue()
-        self._waiting: dict[str, str] = {}  # the visitor by run, in the order of the line
+        self._waiting: dict[str, str] = {}  # run -> visitor, in the order of the queue
         self._lock = threading.Lock()
         self._submitting = threading.Lock()
         self._paces: dict[str, Pace] = {}
         self._began = 0.0
-        self._written = threading.Event()  # so much that the disk has to be looked at
-        self._unseen = 0  # bytes written since it was
+        self._written = threading.Event()  # set when the disk has to be checked
+        self._unseen = 0  # bytes written since the last check
         self._leases = Leases(accelerated)
 
     def warm_up(self) -> None:
@@ -77,8 +76,8 @@ class Worker:
         self._line.question(jobs.engine)
 
     def gpu(self) -> str:
-        """What the accelerator is called, empty without one. Waits until the engine is imported."""
-        if self.is_lent:  # this process has none that could be asked
+        """The accelerator's name, "" without one. Waits until the engine is imported."""
+        if self.is_lent:  # this process has no accelerator to ask
             return "a lent GPU"
         jobs.engine()
         import torch
@@ -86,8 +85,8 @@ class Worker:
         return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
     def keep_clean(self) -> None:
-        """From now on, deletes runs and saved sets that are too old or too many by `limits`. Raises
-        ConfigError: a limit is set to what is none."""
+        """From now on, deletes runs and saved sets that are too old or too large by `limits`.
+        Raises ConfigError: a limit is invalid."""
         seconds, most = keep_seconds(), keep_bytes()
         if seconds is not None or most is not None:
             every = CLEAN_AT_MOST_EVERY
@@ -97,28 +96,28 @@ class Worker:
             threading.Thread(target=clean, daemon=True).start()
 
     def clean(self, seconds: float | None, most: float | None) -> None:
-        """Deletes what `cleanup.overdue` chooses of runs and sets, but no run queued since."""
+        """Deletes the runs and sets that `cleanup.overdue` chooses, except runs queued since."""
         with self._lock:
             busy = frozenset(self._waiting)
         for folder in cleanup.overdue(self.root, seconds, most, busy.__contains__):
-            with self._lock:  # it may have been resumed meanwhile
+            with self._lock:  # the run may have been resumed meanwhile
                 if folder.name not in self._waiting:
                     cleanup.hide(folder, self.root)
         cleanup.delete_hidden(self.root)
         links.delete_dead(self.root)
 
     def submit(self, config: RunConfig, facts: FactSet) -> Run:
-        """Prepares a run and queues it. Raises LimitError: too many runs wait, or too many of this
-        visitor; AdaPopError: it cannot be prepared. Nothing is queued then."""
-        with self._submitting:  # else two might take the last place
+        """Prepares a run and queues it. Raises LimitError: too many runs wait, in all or of this
+        visitor. AdaPopError: the run cannot be prepared. Nothing is queued then."""
+        with self._submitting:  # else two requests might take the last place
             self._check_room()
             run = jobs.engine().prepare(config, facts, self.root)
             self._enqueued(run)
             return run
 
     def enqueue(self, run: Run) -> None:
-        """Queues a prepared, stopped or interrupted run. Raises LimitError: too many runs wait, or
-        too many of this visitor. RunError: another app has queued it."""
+        """Queues a prepared, stopped or interrupted run. Raises LimitError: too many runs wait, in
+        all or of this visitor. RunError: another app has queued it."""
         with self._submitting:
             if self.ahead_of(run) is None:
                 self._check_room()
@@ -130,12 +129,12 @@ class Worker:
             self._leases.hear_of(run)
 
     def ahead_of(self, run: Run) -> int | None:
-        """How many runs are before this one, 0 if it is worked on; None if it is not queued."""
+        """How many runs are before this one, 0 if it is at work; None if it is not queued."""
         with self._lock:
             return list(self._waiting).index(run.id) if run.id in self._waiting else None
 
     def wait_of(self, run: Run) -> Wait | None:
-        """How long a queued run will wait for its turn, None if it is not in the queue."""
+        """How long a queued run will wait for its turn; None if it is not queued."""
         with self._lock:
             names = list(self._waiting)
         if run.id not in names:
@@ -144,34 +143,35 @@ class Worker:
         return wait_behind(ahead, self._paces, self._began)
 
     def pace_of(self, model: str) -> Pace | None:
-        """How long runs of a model take here, None if none has come to its end yet."""
+        """How long runs of a model take here; None if none has finished yet."""
         return self._paces.get(model)
 
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
-        """Asks both models of a run, when its turn comes. The future of this and of the next three
-        raises LimitError: too many wait, or this visitor took too much of the accelerator."""
+        """Asks both models of a run when its turn comes. The futures of this and the next four
+        methods raise LimitError: too many questions wait, or this visitor used the accelerator too
+        much."""
         return self._question(run, jobs.ask_models, run.folder, prompts, golds)
 
     def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[Known], Progress]:
-        """What the original model answers of the facts to forget; otherwise as `check`."""
+        """What the original model answers of the facts to forget, otherwise as `check`."""
         return self._look(jobs.recall_of_original, config, facts)
 
     def check(self, config: RunConfig, facts: FactSet) -> tuple[Future[Check], Progress]:
-        """What a run would meet, by the model itself, when its turn comes; and how far that is.
-        Raises RunError: the model would need a lent GPU."""
+        """The check of a run (`runs.check`), when its turn comes, and its progress. Raises
+        RunError: the model would need a lent GPU."""
         return self._look(jobs.check_facts, config, facts)
 
     def probe(
         self, run: Run, plan: Plan
     ) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
-        """Asks both models of a run everything in the plan, when its turn comes; and how far it is.
-        The replies are in the run's folder, also if it ends early: `Run.probes`."""
+        """Asks both models of a run everything in the plan, when its turn comes; and its progress.
+        The replies are saved in the run's folder, also if it ends early: `Run.probes`."""
         progress = Progress()
         return self._question(run, jobs.probe_models, run.folder, plan, progress), progress
 
     def recover(self, run: Run, name: str) -> tuple[Future[dict], Progress]:
-        """Tries to get a run's facts back by one of `RECOVERY`, when its turn comes; and how far it
-        is. The result is in the run's folder: `Run.recovery`."""
+        """Tries to get a run's facts back by one of `RECOVERY`, when its turn comes; and its
+        progress. The result is saved in the run's folder: `Run.recovery`."""
         progress = Progress()
         return self._question(run, jobs.recover_facts, run.folder, name, progress), progress
 
@@ -186,7 +186,7 @@ class Worker:
         return name
 
     def _wrote(self, size: int, visitor: str) -> None:
-        """Charges bytes written to the disk, which is looked at soon if they are many."""
+        """Charges bytes that were written to the disk; many of them trigger a check of the disk."""
         self.ledger.charge(WRITTEN, size / 1e6, visitor)
         with self._lock:
             self._unseen += size
@@ -200,7 +200,7 @@ class Worker:
         return self._question(None, work, config, facts, progress := Progress()), progress
 
     def _question(self, run: Run | None, work: Callable, *args) -> Future:
-        """Queued among the questions, or behind the run that it is about if that still waits."""
+        """Queues a question, or puts it behind the run that it is about if that still waits."""
         visitor, held = self.ledger.who(), ExitStack()
         try:
             WAITING.check(self._line.questions + 1)
@@ -221,7 +221,7 @@ class Worker:
         return future
 
     def _timed(self, visitor: str, work: Callable, *args):
-        """The work's result, its time written down as the visitor's."""
+        """The work's result; its time is charged to the visitor."""
         began = time.monotonic()
         try:
             return work(*args)
@@ -238,7 +238,7 @@ class Worker:
         self.ledger.check(WRITTEN, visitor)
 
     def _enqueued(self, run: Run) -> None:
-        queued = ExitStack()  # meanwhile no other app of this root deletes it
+        queued = ExitStack()  # meanwhile no other app of this root deletes the run
         queued.enter_context(lock.held(run.folder, lock.QUEUED))
         with self._lock:
             self._waiting[run.id] = self.ledger.who()
@@ -256,8 +256,8 @@ class Worker:
             else:
                 self._timed(visitor, jobs.whole_run, run.folder)
             self._paces |= {run.config.model: pace} if (pace := pace_of(run.events())) else {}
-        except AdaPopError as error:  # of ZeroGPU and the disk: those of the run itself are events
-            # the log of a locked run is another process's
+        except AdaPopError as error:  # from ZeroGPU or the disk; those of the run are events
+            # The log of a locked run belongs to another process.
             if run.state != "failed" and not run.locked:
                 run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
         finally:
@@ -278,7 +278,7 @@ class Worker:
                 self._unseen = 0
             try:
                 self.clean(seconds, most)
-            except Exception:  # whatever lies there: the next cleaning must come
+            except Exception:  # whatever went wrong, the next cleaning must come
                 log.exception("old runs could not be deleted")
 
 

@@ -1,4 +1,4 @@
-"""ZeroGPU, which lends a GPU for one call: how long work asks for it, and is called there.
+"""ZeroGPU, which lends a GPU for one call: how work asks for it and is called on it.
 
 A call is paid for by the visitor whose request it is made in, and the permission in a request soon
 expires. The sandbox needs no GPU: its work is done in the app's own process.
@@ -15,26 +15,26 @@ from adapop.model.catalogue import MODELS
 from adapop.paths import SHIPPED
 from adapop.progress import Progress
 
-Seconds = int | Callable[..., int]  # that a call may take, or a function of its arguments
-# (a function of a module, its seconds) -> what to call in its place, with plain data in and out
+Seconds = int | Callable[..., int]  # allowed for a call, or a function of the call's arguments
+# (a function of a module, its seconds) -> the function to call instead, with plain data in and out
 Accelerated = Callable[[Callable, Seconds], Callable]
 ASK_SECONDS, LONG_SECONDS = 15, 60
-LENT_BILLIONS = 0.5  # parameters: an epoch of a larger one may not fit into a slice
+LENT_BILLIONS = 0.5  # parameters; an epoch of a larger model may not fit into a slice
 log = logging.getLogger(__name__)
 
 
 def lender() -> Accelerated | None:
-    """What makes a function run on a GPU lent for so many seconds; None where nobody lends one."""
+    """What makes a function run on a GPU lent for some seconds; None where no GPU is lent."""
     if not is_lent():
         return None
-    import spaces  # before torch, which the worker imports, and after gradio was told to be silent
+    import spaces  # before torch, which the worker imports, and after gradio's logging is set
 
     return lambda work, seconds: spaces.GPU(duration=seconds)(work)
 
 
 @dataclass(frozen=True)
 class ErrorReturned:
-    """Work that returns its `AdaPopError`: of one raised, ZeroGPU passes on only the name."""
+    """Work that returns its `AdaPopError`: ZeroGPU passes on only the name of a raised one."""
 
     work: Callable
 
@@ -50,8 +50,8 @@ class ErrorReturned:
 
 
 def on_accelerator(work: Callable, accelerated: Accelerated | None, seconds: Seconds) -> Callable:
-    """The work, called where the accelerator is. In another process it reports no progress and
-    cannot be stopped."""
+    """The work as a call on the accelerator. Elsewhere it reports no progress and cannot be
+    stopped."""
     if accelerated is None:
         return work
     accelerated_work = accelerated(ErrorReturned(work), seconds)
@@ -91,7 +91,7 @@ def cost_of_asking(seconds: int) -> str:
     return f"GPU time: asks for up to {seconds} s of a lent GPU; for a shipped model none."
 
 
-# by the title of the error with which ZeroGPU refuses: what happened, and what to do next
+# Title of ZeroGPU's error -> what happened, and what to do next.
 REFUSALS = read_json("space/refusals.json", dict[str, tuple[str, str]])
 EXPIRED = (
     "The permission to use a GPU has expired: it comes with an open page.",
@@ -104,10 +104,10 @@ TAKEN_AWAY = (
 
 
 def in_words(error: Exception) -> RunError:
-    """An accelerator's refusal or death as something to say and to do.
+    """Turns an accelerator's refusal or death into an error with the reason and what to do.
 
-    `spaces` raises a gr.Error with a title, and under "worker error" tells two things apart only by
-    their text: the process that had the GPU is gone, or the work in it failed, by an error."""
+    `spaces` raises a gr.Error with a title. Under "worker error" only the text tells whether the
+    process that had the GPU is gone, or the work in it raised an error."""
     title, message = getattr(error, "title", ""), str(getattr(error, "message", error))
     if title == "ZeroGPU client error" and "Expired" in message:
         return RunError(*EXPIRED)

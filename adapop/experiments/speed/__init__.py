@@ -1,1 +1,1 @@
-"""How fast: passes, whole runs, and what a person waits for."""
+"""How fast the app is: passes, whole runs, and waiting times."""

@@ -2,7 +2,7 @@
 
 A few rows go through the model at once, padded on the right with a mask, and their gradients are
 accumulated; logits are computed for every position and the whole vocabulary, and the reference
-model of NPO is a deep copy. Nothing else is made slow: no logging, no host reads.
+model of NPO is a deep copy. Nothing else slows them down: no logging, no host reads.
 """
 
 import copy
@@ -54,7 +54,7 @@ def nll_sums(network: torch.nn.Module, rows: Sequence[Row], device: torch.device
 
 
 def token_nll(network: torch.nn.Module, rows: Sequence[Row], device: torch.device) -> Tensor:
-    """The same by token, [B, T - 1], 0 where no token of an answer is predicted."""
+    """Negative log-likelihood per token, [B, T - 1], 0 where no answer token is predicted."""
     padded = [torch.tensor([*row.prompt, *row.answer], device=device) for row in rows]
     ids = pad_sequence(padded, batch_first=True)
     mask = pad_sequence([torch.ones_like(row) for row in padded], batch_first=True)
@@ -69,7 +69,7 @@ def token_nll(network: torch.nn.Module, rows: Sequence[Row], device: torch.devic
 
 @torch.no_grad()
 def scores(model: AdaptedModel, rows: Sequence[Row], at_once: int) -> list[float]:
-    """Each row's nll."""
+    """Each row's negative log-likelihood, in nats."""
     model.network.eval()
     values = []
     for start in range(0, len(rows), at_once):
@@ -80,7 +80,7 @@ def scores(model: AdaptedModel, rows: Sequence[Row], at_once: int) -> list[float
 
 @torch.no_grad()
 def answers(model: AdaptedModel, questions: Sequence[str], tokens: int, at_once: int) -> list[str]:
-    """Greedy answers of exactly so many tokens."""
+    """Greedy answers of exactly `tokens` tokens."""
     model.network.eval()
     prompts = [encode_prompt(model.tokenizer, question, model.system) for question in questions]
     written, pad = [], model.tokenizer.pad_token_id

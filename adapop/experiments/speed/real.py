@@ -1,7 +1,7 @@
-"""The table of `bench speed --real`: a real run beside its steps, and these beside a plain loop.
+"""The table of `bench speed --real`: a real run, its training steps, and the same in a plain loop.
 
-A machine that others share counts their time as ours on the wall, so processor seconds stand
-beside it. Steps are timed a few at a time, by turns with the loop's.
+On a shared machine wall time includes that of others, so processor seconds stand beside it. A few
+steps of ours and of the loop are timed by turns.
 """
 
 import tempfile
@@ -32,8 +32,8 @@ from adapop.training.trainer import Trainer
 
 MODEL, FACTS = "smollm2", "cities"
 BATCH = 16  # facts to forget in a step, and as many to retain
-FEW = 6  # facts of a group and tier of the quick form
-TIMED = 4  # steps on the clock; the one before them also does what is done once
+FEW = 6  # facts per group and tier in the quick form
+TIMED = 4  # timed steps; one before them does the one-off work
 RUN, AGAIN = "a whole run with its measurements", "a second run on the same facts"
 STEPS, RETAIN = "its training steps alone", "the controller's retain losses"
 PLAIN = "the same steps in a plain loop"
@@ -48,22 +48,22 @@ class Took:
     cpu: float
 
     def times(self, count: float) -> "Took":
-        """A factor as text."""
+        """The seconds of this many repetitions."""
         return Took(count * self.wall, count * self.cpu)
 
 
 def main(quick: bool = False) -> None:
-    """Prints the table. quick: of few facts and one epoch, to see that it works."""
+    """Prints the table. quick: few facts and one epoch, as a test."""
     facts = load_facts(FACTS, MODEL)
     config = make_config(model=MODEL, facts=FACTS, batch=BATCH, epochs=1 if quick else 5)
     print_table(measured(config, thinned(facts, FEW) if quick else facts))
 
 
 def measured(config: RunConfig, facts: FactSet) -> dict[str, Took]:
-    """The seconds of each row of the table."""
+    """Row of the table -> its seconds."""
     model = adapted_model(config)
     fresh = {name: value.clone() for name, value in model.adapter_state().items()}
-    model.reply_cache = KeptReplies(uuid4().hex)  # nothing is there before the first run
+    model.reply_cache = KeptReplies(uuid4().hex)  # nothing is cached before the first run
     took = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in (RUN, AGAIN):
@@ -71,7 +71,7 @@ def measured(config: RunConfig, facts: FactSet) -> dict[str, Took]:
             run = prepare(config, facts, Path(folder))
             took[name] = _seconds_of(lambda run=run: _finish(run, model))
         known, betas = run.facts, [run.betas[fact.id] for fact in run.facts.forget]
-        # so many epochs that steps do not run out, and no retain loss between them
+        # Enough epochs for all steps, and no retain loss between them.
         endless = replace(run.config, epochs=10_000, retain_signal="ema")
         ours = Trainer("bench", endless, model, known.forget, known.retain, betas)
         steps = (event for event in ours.train() if isinstance(event, StepDone))
@@ -87,7 +87,7 @@ def measured(config: RunConfig, facts: FactSet) -> dict[str, Took]:
 
 
 def print_table(took: dict[str, Took]) -> None:
-    """Prints the rows, each against the training steps alone."""
+    """Prints the rows, each also as a multiple of the training steps alone."""
     print(f"{MODEL} on {FACTS}, {BATCH} + {BATCH} rows a step, {torch.get_num_threads()} threads")
     heads = f"{'seconds':>10}{'processor s':>14}{'against the steps':>20}{'of processor s':>17}"
     print(f"{'':<36}{heads}{'goal':>9}")

@@ -1,7 +1,7 @@
 """The table of `bench speed`: training, scoring and generation here, and in public trainers.
 
-Each case is measured in a process of its own (`adapop.experiments.speed.throughput`), so that
-peaks of memory do not mix.
+Each case has its own process (`adapop.experiments.speed.throughput`), so that its peak of memory is
+its own.
 """
 
 import json
@@ -23,21 +23,21 @@ from adapop.model.memory import footprint
 from adapop.paths import ROOT
 
 DUET = (964, 500, 5)  # forget rows, retain rows, epochs: the paper's DUET city run
-ROUNDS = 5  # of the sandbox
+ROUNDS = 5  # timed for the sandbox
 SIDES = (*BASELINES, "ours", "auto", "one")
 OF_SANDBOX = (*BASELINES, "ours", "wide", "one")
-RUN = (256, 256, 5)  # the same of the sandbox
+RUN = (256, 256, 5)  # forget rows, retain rows, epochs of the sandbox
 UNMEASURED = "not measured: it needs a GPU that holds the model twice"
-HOLDS = 2.5  # times the weights: the baselines' reference is a copy, and a pass needs room
+HOLDS = 2.5  # times the weights; the baselines' reference is a copy, and a pass needs room
 GIGABYTE = 1e9
-# glibc keeps freed pieces of up to 32 MB, as much as the sandbox needs. So its peak is measured in
-# processes that return pieces of 32 KB and more at once, which makes all sides slower.
+# glibc keeps freed pieces of up to 32 MB, as much as the sandbox needs. So peaks of the sandbox are
+# measured in processes that return pieces of 32 KB and more at once, which slows all sides.
 RETURNED = {"MALLOC_MMAP_THRESHOLD_": "32768", "MALLOC_TRIM_THRESHOLD_": "32768"}
 BESIDE = """1 x 32: one row a pass, 32 passes a step, as the paper's authors train.
 8 x 4: eight rows, padded on the right, 4 passes, which is the default of open-unlearning.
 A goal stands in the order of "against them": as many times as fast, or as much memory.
 """
-# goal of a row against 1 x 32 and 8 x 4
+# Goals of a row against 1 x 32 and 8 x 4.
 GOALS = {
     "sandbox, training step": ">= 5, -",
     f"sandbox, {WIDE} rows a pass": "-, >= 2",
@@ -61,7 +61,7 @@ WHAT = {"train": "training step", "score": "scoring", "generate": "generation"}
 
 
 def main(sandbox: bool = False) -> None:
-    """Prints the table. sandbox: of the sandbox alone, in some minutes, then the waiting times."""
+    """Prints the table. sandbox: only the sandbox, in some minutes, then the waiting times."""
     heads = "".join(f"{name:>10}" for name in ("1 x 32", "8 x 4", "ours"))
     print(BESIDE)
     print(f"{'tokens a second':<38}{heads}{'against them':>16}{'of peak rate':>14}{'goal':>22}")
@@ -83,7 +83,7 @@ def main(sandbox: bool = False) -> None:
 
 
 def _cases(shape: str) -> list[Case]:
-    """What can be measured here: without a GPU steps of 8 rows on the small shape, in float32."""
+    """The cases to measure here; without a GPU, 8-row steps on the small shape in float32."""
     if torch.cuda.is_available():
         weights = footprint(SHAPES[shape], make_config(model=shape), 1).weights
         if torch.cuda.get_device_properties(0).total_memory < HOLDS * weights:
@@ -97,7 +97,7 @@ def _cases(shape: str) -> list[Case]:
 
 
 def _missing(shape: str, cases: Sequence[Case]) -> list[str]:
-    """Rows of a shape that these cases lack: a training step, and the whole run that has a goal."""
+    """Rows of a shape that these cases lack: the training step, and a whole run with a goal."""
     step, run = f"{shape}, training step", f"{shape}, a whole run, s"
     measured = {step: bool(cases), run: any(case.run for case in cases) or run not in GOALS}
     return [row for row, any_case in measured.items() if not any_case]
@@ -108,13 +108,14 @@ def _of_sandbox(side: str) -> Case:
 
 
 def _medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The median of each number of a case: by turns, since a shared machine's load changes."""
+    """The median of each number of a case. runs: made by turns, as a machine's load changes."""
     numeric = [key for key, value in runs[0].items() if isinstance(value, (int, float))]
     return runs[0] | {key: median(one[key] for one in runs) for key in numeric}
 
 
 def _measured(case: Case, allocator: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """What a case's process prints. allocator: its environment's settings of glibc's."""
+    """The numbers that a case's process prints. allocator: environment variables for glibc's
+    allocator."""
     module = "adapop.experiments.speed.throughput"
     command = [sys.executable, "-m", module, json.dumps(asdict(case))]
     environment = {**os.environ, **(allocator or {})}
@@ -144,11 +145,11 @@ def _rows(shape: str, sides: list[dict[str, Any]]) -> None:
 
 
 def _of_parts(base: dict[str, Any], run: Sequence[int]) -> float:
-    """Seconds of a baseline's whole run, which would take hours, by its steps and scoring."""
+    """Estimated seconds of a baseline's whole run (hours), from its steps and its scoring."""
     forget, retain, epochs = run
     length = base["train"] * base["step"] / (2 * base["batch"])
     steps = epochs * forget / base["batch"] * base["step"]
-    # the full tables score both models, before and after
+    # The full tables score both models, before and after.
     scored = (epochs + 1) * retain + 2 * 2 * (forget + retain)
     questions = epochs * 2 * forget + 2 * (2 * forget + retain)
     return steps + scored * length / base["score"] + questions * ANSWER / base["generate"]
@@ -162,7 +163,7 @@ def _row(
     digits: int = 0,
     ratios: Sequence[float] | None = None,
 ) -> None:
-    """Prints a row. ratios: ours against the baselines, if it is not simply their quotients."""
+    """Prints a row. ratios: ours against the baselines, if they are not the plain quotients."""
     values = "".join(f"{value:>10,.{digits}f}" for value in (*bases, ours))
     against = "".join(f"{ratio:>8.2f}" for ratio in ratios or [ours / base for base in bases])
     print(f"{what:<38}{values}{against}{share:>14}{GOALS.get(what, ''):>22}".rstrip(), flush=True)

@@ -1,10 +1,10 @@
 """One measurement of `bench speed`: `python -m adapop.experiments.speed.throughput CASE`.
 
-In a process of its own. CASE is JSON. Prints one JSON line: tokens a second of training, scoring
-and generation, seconds a step, bytes at training's peak.
+It needs its own process. CASE is JSON. Prints one JSON line: tokens per second of training, scoring
+and generation, seconds per step, peak bytes of training.
 
-The models have published shapes and random weights, made in place: nothing is downloaded, and speed
-does not depend on what weights are. Facts of the paper's size come with them.
+The models have published shapes and random weights: nothing is downloaded, and speed does not
+depend on the values. The random facts are as long as the paper's.
 """
 
 import gc
@@ -44,28 +44,28 @@ SHAPES: dict[str, Mapping[str, Any]] = {
 }
 TINY = {**SHAPES["Llama-3.1-8B"], "vocab_size": 2000, "hidden_size": 64, "intermediate_size": 128}
 TINY |= {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 32}
-# DUET's rows have about 71 tokens in Llama 3.1's chat template, of which the first 55 or so, with
-# the system prompt, are the same in all; their answers are names of places
+# DUET's rows have about 71 tokens in Llama 3.1's chat template. The first 55 or so, with the system
+# prompt, are the same in all rows; answers are names of places.
 HEAD_WORDS, PROMPT_WORDS, ANSWER_WORDS = 55, (8, 16), (1, 4)
-# rows a pass of the baselines: the DUET script of AdaPop's authors (1, accumulated over 32), the
-# default of open-unlearning (8, over 4; github.com/locuslab/open-unlearning, configs/trainer)
+# Rows per pass of the baselines: the DUET script of AdaPop's authors (1, accumulated over 32) and
+# the default of open-unlearning (8, over 4; github.com/locuslab/open-unlearning, configs/trainer).
 BASELINES = {"authors": 1, "usual": 8}
-# rows a pass of ours: on the sandbox in about the first's and the second's memory; and elsewhere
+# Our rows per pass: OURS and WIDE on the sandbox, in about the memory of the first and the second
+# baseline; LARGE elsewhere.
 OURS, WIDE, LARGE = 16, 32, 32
 ANSWER = 16  # tokens written to a question: enough for the longest of `random_facts`
-PRODUCTS = 9  # large matrix products, the median of which is the rate
+PRODUCTS = 9  # large matrix products, whose median time gives the rate
 
 
 @dataclass(frozen=True)
 class Case:
-    """shape: "sandbox" or a name in SHAPES. side: of `BASELINES`, "ours" (`OURS` rows a pass on the
-    sandbox, else `LARGE`), "wide" (`WIDE`), "auto" (as many as memory takes) or "one" (a row a
+    """shape: "sandbox" or a name in SHAPES. side: one of `BASELINES`, "ours" (`OURS` rows a pass on
+    the sandbox, else `LARGE`), "wide" (`WIDE`), "auto" (as many as memory takes) or "one" (a row a
     pass).
 
-    batch: forget rows a step. warm, steps: steps before the clock starts, and on it. run: (forget
-    rows, retain rows, epochs) of a whole run to be timed after it, with its measurements and as
-    many rows a pass as the product takes, or None. rows: scored and asked.
-    """
+    batch: forget rows per step. warm, steps: untimed steps, then timed ones. run: (forget rows,
+    retain rows, epochs) of a whole run to be timed afterwards, with its measurements and the app's
+    own rows per pass; or None. rows: how many are scored and asked."""
 
     shape: str
     side: str
@@ -76,7 +76,7 @@ class Case:
     run: tuple[int, int, int] | None = None
 
     def facts(self, count: int, seed: int) -> list[Fact]:
-        """The sandbox's own, or facts of DUET's lengths."""
+        """The sandbox's own facts, or random facts of DUET's lengths."""
         if self.shape != SANDBOX:
             return random_facts(count, seed)
         own = sandbox_facts()
@@ -84,12 +84,12 @@ class Case:
 
     @property
     def device(self) -> str:
-        """Where the model is: the sandbox's stays on the CPU, as in the product."""
+        """Where the model is: the sandbox's stays on the CPU, as in the app."""
         return "cuda" if torch.cuda.is_available() and self.shape != SANDBOX else "cpu"
 
     @property
     def config(self) -> RunConfig:
-        """NPO, because it is the method whose reference model a trainer may copy."""
+        """Settings of NPO, because it is the method whose reference model a trainer may copy."""
         ours = OURS if self.shape == SANDBOX else LARGE
         rows = {**BASELINES, "one": 1, "auto": 0, "ours": ours, "wide": WIDE}[self.side]
         precision = "bfloat16" if self.device == "cuda" else "float32"
@@ -101,14 +101,14 @@ def main(case: Case) -> dict:
     """The numbers of a case."""
     device, config = case.device, case.config
     tiny = Case(SANDBOX, "ours", batch=2, warm=0, steps=1)
-    _steps(tiny, random_model(TINY, config, device))  # torch's own memory
+    _steps(tiny, random_model(TINY, config, device))  # loads torch's own memory first
     gc.collect()
     before = _memory_now(device)
     if case.shape == SANDBOX:
         model = adapted_model(config)
     else:
         model = random_model(SHAPES[case.shape], config, device)
-    _memory_now(device)  # to make random weights takes more memory than to train a small adapter
+    _memory_now(device)  # making random weights takes more memory than training a small adapter
     seconds, tokens, answers = _steps(case, model)
     peak = torch.cuda.max_memory_allocated() if device == "cuda" else _status("VmHWM")
     numbers = {"peak": peak - before, "step": seconds, "train": tokens / seconds}
@@ -138,7 +138,7 @@ def _steps(case: Case, model: AdaptedModel) -> tuple[float, float, float]:
 
 
 def _scoring(case: Case, model: AdaptedModel) -> float:
-    """Tokens a second, without gradients."""
+    """Tokens per second, without gradients."""
     facts = case.facts(case.rows, 3)
     rows = encode_facts(model.tokenizer, facts)
     if case.side in BASELINES:
@@ -150,7 +150,7 @@ def _scoring(case: Case, model: AdaptedModel) -> float:
 
 
 def _generation(case: Case, model: AdaptedModel) -> float:
-    """Written tokens a second."""
+    """Written tokens per second."""
     questions = [fact.question for fact in case.facts(case.rows, 4)]
     if rows := BASELINES.get(case.side):
         questions = questions[: max(1, case.rows // 8)]
@@ -162,7 +162,7 @@ def _generation(case: Case, model: AdaptedModel) -> float:
 
 
 def _run_seconds(case: Case, model: AdaptedModel) -> float:
-    """A run with its retain evaluations and all measurements, without loading and checkpoints."""
+    """Seconds of a run with all its measurements, but without loading and checkpoints."""
     forget, retain, epochs = case.run
     usual = make_config(model=case.shape).micro_batch
     config = replace(case.config, epochs=epochs, micro_batch=min(case.batch, usual))
@@ -188,7 +188,7 @@ def _with_rewording(facts: Sequence[Fact]) -> Iterator[Fact]:
 
 
 def _matrix_rate(device: str, dtype: torch.dtype) -> float:
-    """Floating-point operations a second of a large matrix product; the first does not count."""
+    """Floating-point operations per second of a large matrix product; the first is not timed."""
     size = 8192 if device == "cuda" else 1024
     one, other = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
     _, *taken = [_seconds_of(lambda: torch.matmul(one, other)) for _ in range(1 + PRODUCTS)]
@@ -207,7 +207,7 @@ def _seconds_of(work: Callable[[], object]) -> float:
 
 
 def _memory_now(device: str) -> int:
-    """Bytes in use: of the accelerator's tensors, or of this process. The peak starts here."""
+    """Bytes in use by the accelerator's tensors, or by this process. Resets the peak."""
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
         return torch.cuda.memory_allocated()
@@ -221,8 +221,8 @@ def _status(name: str) -> int:
 
 
 def random_model(shape: Mapping[str, Any], config: RunConfig, device: str) -> AdaptedModel:
-    """A model of the shape with a fresh adapter. It reads and writes with the sandbox's tokenizer,
-    whose ids every vocabulary has."""
+    """A model of the shape with a fresh adapter. It uses the sandbox's tokenizer, whose ids are in
+    every vocabulary."""
     torch.manual_seed(config.seed)
     with torch.device(device):
         settings = AutoConfig.for_model(**shape)
@@ -230,14 +230,14 @@ def random_model(shape: Mapping[str, Any], config: RunConfig, device: str) -> Ad
     tokenizer = load_tokenizer(make_config(model=SANDBOX))
     steady_attention(base)
     set_products(config, base.device)
-    base.generation_config.eos_token_id = None  # random words never end
+    base.generation_config.eos_token_id = None  # random words never end a reply
     return AdaptedModel(with_adapter(base, config), tokenizer)
 
 
 def random_facts(count: int, seed: int) -> list[Fact]:
-    """Random facts with rows as long as DUET's, which begin alike whatever the seed."""
+    """Random facts with rows as long as DUET's; all rows begin alike, whatever the seed."""
     rng = random.Random(seed)
-    words = sorted({fact.answer for fact in sandbox_facts().forget})  # a token each
+    words = sorted({fact.answer for fact in sandbox_facts().forget})  # one token each
     head = " ".join(random.Random(0).choices(words, k=HEAD_WORDS))
 
     def text(bounds: tuple[int, int]) -> str:

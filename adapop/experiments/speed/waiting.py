@@ -99,7 +99,7 @@ for name in applicable(run.facts):
 """
 PAGE_LIMIT_SECONDS = 120
 SETTLED_SECONDS = 5
-LINES_KEPT = 50  # of what the app prints
+LINES_KEPT = 50  # of the app's output
 
 
 def main() -> None:
@@ -146,8 +146,8 @@ def _row(what: str, measured: str, goal: str) -> None:
 
 @dataclass(frozen=True)
 class Served:
-    """A running app. address: ends with a slash. process: its id. output: the last lines it
-    printed, see `served`."""
+    """A running app. address: ends with a slash. process: the app's id. output: the last lines that
+    it printed."""
 
     address: str
     process: int
@@ -163,12 +163,8 @@ def served(
 ) -> Iterator[Served]:
     """Runs `python app.py` with its runs in the folder, until the block ends.
 
-    lines: how many of those it prints are kept, the last ones; None for all. environment: further
-    variables.
-
-    Raises:
-        RuntimeError: it ended without an address.
-    """
+    lines: how many of the last printed lines are kept; None for all. environment: more variables.
+    Raises RuntimeError: the app ended without printing an address."""
     there = {**os.environ, "ADAPOP_RUNS": str(folder), "ADAPOP_PUBLIC": "0", **environment}
     command, output = [sys.executable, "-u", *program], deque[str](maxlen=lines)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
@@ -180,7 +176,7 @@ def served(
                 break
         else:
             raise RuntimeError("the app ended without serving a page:\n" + "".join(output))
-        # an app whose output nobody reads blocks once the pipe is full
+        # The output must be read: an app blocks once the pipe is full.
         threading.Thread(target=output.extend, args=(server.stdout,), daemon=True).start()
         yield Served(address.group().rstrip("/") + "/", server.pid, output)
     finally:

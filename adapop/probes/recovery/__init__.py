@@ -3,9 +3,9 @@
 `relearn` trains on some forgotten facts, asks for others; control: the same on invented facts.
 `quantise` rounds the merged weights; controls: the original model rounded, and retained facts.
 `sampling` draws many answers, and ranks the first token; control: a wrong answer of the relation.
-`lens` reads the answer's rank after each layer; control: a wrong answer of the relation.
-`patch` puts one model's states into the other; controls: such an answer, and facts never known.
-`two_hop` asks questions that need the answer; control: their second hop alone.
+`lens` reads the answer's rank after each layer; control: a wrong answer of the relation. `patch`
+puts one model's states into the other; controls: a wrong answer, facts never known. `two_hop` asks
+questions that need the answer; control: their second hop alone.
 
 Each takes a `Progress`, is deterministic for a seed, and leaves the model bit-identical. Each
 raises DataError without a fact or for an answer without a token, RunError where the adapter, a loss

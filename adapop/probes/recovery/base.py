@@ -23,8 +23,8 @@ from adapop.progress import Progress
 
 T = TypeVar("T")
 BOTH_MODELS = ("original", "unlearned")
-Recall = dict[str, dict[str, float]]  # by form, then by fact id
-Scores = Mapping[str, float]  # by fact id, [0, 1]
+Recall = dict[str, dict[str, float]]  # form -> fact id -> recall
+Scores = Mapping[str, float]  # fact id -> score, [0, 1]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def untouched(model: AdaptedModel) -> Iterator[None]:
 
 
 def each_model(model: AdaptedModel, progress: Progress, find: Callable[[Progress], T]) -> list[T]:
-    """What is found in each of BOTH_MODELS, which stay untouched."""
+    """The results of `find` on each of BOTH_MODELS, which stay untouched."""
     results = []
     with untouched(model):
         for part, name in enumerate(BOTH_MODELS, start=1):
@@ -77,8 +77,8 @@ def each_model(model: AdaptedModel, progress: Progress, find: Callable[[Progress
 def sides_by_tier(
     facts: Sequence[Fact], records: Sequence[Any], names: Sequence[str] = (*BOTH_MODELS, "control")
 ) -> Iterator[tuple[str, int, list[list]]]:
-    """Tier, number of facts, and the values of each side for them, without those that are None.
-    records: one a fact. names: of its fields, the sides; by default the original, the unlearned
+    """Tier, number of its facts, and for each side the values that are not None. records: one per
+    fact. names: the fields of a record that are the sides; by default the original, the unlearned
     model and wrong answers."""
     by_id = {record.id: record for record in records}
     for tier, members in in_tiers(facts).items():
@@ -87,15 +87,16 @@ def sides_by_tier(
 
 
 def in_tiers(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
-    """Tier -> its facts, if any, "all" first. A fact without a score is in no tier of its own."""
+    """Tier -> its facts, without empty tiers, "all" first. Facts without a score are in "all"
+    only."""
     named = ("all", *TIERS)
     tiers = {tier: [fact for fact in facts if tier in ("all", fact.tier)] for tier in named}
     return {tier: members for tier, members in tiers.items() if members}
 
 
 def check(model: AdaptedModel, facts: Sequence[Fact]) -> None:
-    """Checks that there are facts, and that the model is not broken, or it would pass for one that
-    has forgotten. Raises DataError: there is no fact. RunError: a weight is not finite."""
+    """Checks that there are facts and that the model is not broken: a broken one would look as if
+    it had forgotten. Raises DataError: there is no fact. RunError: a weight is not finite."""
     if not facts:
         raise DataError("There is no fact to probe.", "Choose at least one.")
     if not all(parameter.isfinite().all() for parameter in model.parameters):
@@ -128,7 +129,7 @@ def came_back(
 
 
 def check_logits(logits: Tensor) -> None:
-    """Raises RunError: a logit is NaN, with which no comparison is true: all would have rank 1."""
+    """Raises RunError: a logit is NaN. No comparison with it is true: all would rank 1."""
     if logits.isnan().any():
         fix = "Probe an earlier epoch of the run."
         raise RunError("The model's logits are not numbers: it is destroyed.", fix)
@@ -143,8 +144,8 @@ def openings(model: AdaptedModel, facts: Sequence[Fact]) -> list[Row]:
 def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | None]:
     """A wrong answer for each fact: the facts' own answers, exchanged among subjects of the same
     relation, so that wrong answers are as common as right ones. Where no exchange is possible,
-    another answer of the relation in the pool; None if all of those are right. Every answer that
-    the pool has for a subject is right. Case and white space are ignored."""
+    another answer of the relation in the pool; None if all of them are right. All answers that the
+    pool has for a subject are right. Case and white space are ignored."""
     rng = random.Random(seed)
     right: dict[str, set[str]] = defaultdict(set)
     answers: dict[str, dict[str, str]] = defaultdict(dict)
@@ -153,7 +154,7 @@ def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> lis
         answers[fact.relation].setdefault(normalized(fact.answer), fact.answer)
     given: list[str | None] = [None] * len(facts)
     for members in _by_relation(facts, rng):
-        # sorted by answer, a rotation by the most frequent answer's count changes every answer
+        # With facts sorted by answer, rotating by the most frequent answer's count changes all.
         turn = max(len(same) for same in members)
         order = [i for same in members for i in same]
         for i, other in zip(order, order[turn:] + order[:turn]):
@@ -169,7 +170,7 @@ def wrong_answers(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> lis
 
 
 def _by_relation(facts: Sequence[Fact], rng: random.Random) -> list[list[list[int]]]:
-    """Indices of the facts by relation, and by answer in random order."""
+    """Indices of the facts: by relation, then by answer, the answers in random order."""
     relations: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for i, fact in enumerate(facts):
         relations[fact.relation][normalized(fact.answer)].append(i)
@@ -177,7 +178,7 @@ def _by_relation(facts: Sequence[Fact], rng: random.Random) -> list[list[list[in
 
 
 def with_answers(facts: Sequence[Fact], answers: Sequence[str | None]) -> list[Fact]:
-    """The facts with other answers alone; where that is None, with their own."""
+    """The facts with these as their only answers; a fact keeps its own where the answer is None."""
     pairs = zip(facts, answers)
     return [
         fact if answer is None else replace(fact, answer=answer, accepted=())

@@ -1,5 +1,5 @@
-"""The recovery probes by name: their cost, running one on a run's facts, what they brought back. No
-torch until a probe is run."""
+"""The recovery probes by name: what each costs, running one on a run's facts, and which facts came
+back. No torch until a probe is run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cost(name: str, facts: FactSet) -> str:
         "quantise": quantise.quantise_cost(forget, retain),
         "sampling": sampling.sampling_cost(forget),
         "lens": base.Cost(prompts=2 * len(forget)),  # both models read every question
-        "patch": base.Cost(prompts=4 * len(forget)),  # and each layer; with an oracle more
+        "patch": base.Cost(prompts=4 * len(forget)),  # with own and with patched states
         "two-hop": base.Cost(answers=6 * len(two_hop.chained(forget))),  # three questions a chain
     }
     return str(costs[name])
@@ -51,8 +51,8 @@ def recover(
     world: str = "",
 ) -> dict:
     """The result of a probe on at most `PER_TIER` facts per tier, as JSON values. world: the name
-    of the original model, whose oracle is a control where it is a shipped one. Raises ConfigError:
-    there is no such probe. AdaPopError: as the probe."""
+    of the original model; if it ships, its oracle is a control. Raises ConfigError: there is no
+    such probe. AdaPopError: as the probe."""
     from adapop.probes.oracle import oracle_of
     from adapop.probes.recovery import lens, patch, quantise, relearn, sampling, two_hop
 

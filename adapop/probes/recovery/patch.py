@@ -1,15 +1,15 @@
 """Activation patching: at which depth the unlearned model lost the answer (Ghandeharioun et al.,
 ICML 2024, arXiv 2401.06102; Meng et al., NeurIPS 2022, arXiv 2202.05262).
 
-What leaves a layer of the original, at every position of the prompt, is put in its place in the
-unlearned model: if the layers behind it still read the answer there, only those before it were
-changed. And back: the unlearned states put into the original show how deep the answer is gone. A
-wrong answer of the same relation, looked for in the patched unlearned model, is the control. After
-the last layer a patched model is the other model.
+The output of a layer of the original, at every position of the prompt, replaces that of the
+unlearned model's layer. If later layers still read the answer from it, only earlier ones were
+changed. In reverse, unlearned states in the original show at which depth the answer is lost. The
+control is a wrong answer of the same relation, looked for in the patched unlearned model. Patched
+after the last layer, a model is the other model.
 
-A second control is of facts never known. Where a model never read the facts (an oracle), its states
-are put into the unlearned model too: what they bring is not what the original knew. Elsewhere it is
-the facts that the original does not answer itself.
+A second control is facts never known. With an oracle, which never read the facts, its states are
+put into the unlearned model too: what they bring is not the original's knowledge. Without one,
+facts that the original does not answer itself are the control.
 """
 
 import time
@@ -28,20 +28,20 @@ from adapop.model.tokens import AnswerTokens
 from adapop.probes.recovery import base
 from adapop.progress import Progress
 
-ROWS = 64  # per forward pass, of which the states of every layer and position are held
-ORACLE, UNKNOWN = "oracle", "unknown"  # what the facts never known are
+ROWS = 64  # per forward pass, which holds the states of every layer and position
+ORACLE, UNKNOWN = "oracle", "unknown"  # where the second control comes from
 SIDES = ("unlearned", "original", "control", "never")
 
 
 @dataclass(frozen=True)
 class PatchedFact:
-    """Whether the answer's first token is the likeliest, with the states patched in after no layer,
-    the first, ...
+    """Whether the answer's first token is the likeliest, without a patch, then with states patched
+    in after the first layer, the second, ...
 
     unlearned: in the unlearned model with the original's states. original: in the original with the
     unlearned ones. control: a wrong answer, as `unlearned`; None where the facts have none. never:
-    in the unlearned model with the oracle's states; without an oracle as `unlearned` where the
-    original does not answer itself, else None."""
+    in the unlearned model with the oracle's states; without an oracle as `unlearned` if the
+    original does not answer the fact, else None."""
 
     id: str
     unlearned: tuple[bool, ...]
@@ -53,7 +53,7 @@ class PatchedFact:
 @dataclass(frozen=True)
 class PatchedRow:
     """Shares of the facts of a tier, or of "all", [0, 1]: see `PatchedFact`. layer: 0 is without a
-    patch. never_facts: of how many `never` is the share."""
+    patch. never_facts: how many facts `never` is a share of."""
 
     tier: str
     layer: int
@@ -83,9 +83,9 @@ def patch(
     seed: int = 0,
     oracle: AdaptedModel | None = None,
 ) -> Patched:
-    """How much of the answers returns with the original's states, layer by layer, and how much is
-    lost the other way. oracle: a model of the same shape that never read the facts. Raises
-    ModelError: the model keeps its blocks in no list."""
+    """How many answers return with the original's states, layer by layer, and how many are lost the
+    other way round. oracle: a model of the same shape that never read the facts. Raises ModelError:
+    the model keeps its blocks in no list."""
     base.check(model, facts)
     if not model.blocks:
         fix = "The other probes work without it."
@@ -125,9 +125,9 @@ def patch(
 
 @torch.no_grad()
 def still_read(original: AdaptedModel, model: AdaptedModel, facts: Sequence[Fact]) -> list[float]:
-    """Of each fact the share of layers whose states, taken from a model of the same shape as it is
-    now, let the original say the answer, [0, 1]: 1 where the model keeps it to the end. As gnueaj's
-    unlearning depth score (arXiv 2605.24614), but by what is likeliest."""
+    """For each fact, the share of layers whose states make the original say the answer, [0, 1]; 1
+    if the model keeps it to the end. The states are `model`'s, as it is now and of the same shape.
+    As gnueaj's unlearning depth score (arXiv 2605.24614), but judged by the likeliest token."""
     shares: list[float] = []
     for network in (original.network, model.network):
         network.eval()
@@ -139,7 +139,7 @@ def still_read(original: AdaptedModel, model: AdaptedModel, facts: Sequence[Fact
 
 
 def _states(model: AdaptedModel, name: str, batch: AnswerTokens) -> list[Tensor]:
-    """What leaves each block of one of both models, [L, T, D] each."""
+    """The output of each block of the named model, [B, T, D] each."""
     states: list[Tensor] = []
     with base.as_model(model, name), _hooked(model.blocks, lambda output: states.append(output)):
         model.score(batch)
@@ -149,8 +149,8 @@ def _states(model: AdaptedModel, name: str, batch: AnswerTokens) -> list[Tensor]
 def _likeliest(
     model: AdaptedModel, name: str, batch: AnswerTokens, states: Sequence[Tensor]
 ) -> Tensor:
-    """The likeliest first token of each row of a model with no states put in, and with those of
-    each block in turn, [B, layers + 1]."""
+    """The likeliest first token of each row: without a patch, then with each block's states, [B,
+    layers + 1]."""
     columns = []
     with base.as_model(model, name):
         for layer in range(len(states) + 1):
@@ -164,7 +164,8 @@ def _likeliest(
 
 @contextmanager
 def _hooked(blocks, replaced) -> Iterator[None]:
-    """A context in which `replaced` sees each block's output; its tensor takes its place."""
+    """A context in which `replaced` gets each block's output and returns the tensor to use instead,
+    or None to leave it."""
 
     def hook(module, inputs, output):
         plain = output if isinstance(output, Tensor) else output[0]

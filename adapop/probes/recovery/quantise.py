@@ -118,13 +118,14 @@ def rounded(weight: Tensor, bits: int) -> Tensor:
 
 @contextmanager
 def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[None]:
-    """A context in which the linear layers have rounded weights. merged: with the adapter in them.
+    """A context in which the linear layers have rounded weights. merged: whether the adapter is
+    merged into them.
 
     Rounding is in float32, the result in the model's own precision. Each layer gets a new tensor
     and afterwards its own back, so the weights are restored exactly, and take twice the memory."""
     layers = _linear_layers(model)
     weights = [layer.weight.data for layer, _ in layers]
-    # they are of other weights than those it has meanwhile
+    # The cached replies are those of other weights.
     replies, model.reply_cache = model.reply_cache, None
     try:
         with torch.no_grad():

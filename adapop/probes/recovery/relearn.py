@@ -8,8 +8,8 @@ bring back beyond the control was hidden, not erased. This is a lower bound, bec
 wrong answers may also bring facts back. It may also do damage and leave the control below the model
 before training; that difference is not counted as recovered.
 
-Beside it, where there is such text: the same training on something unrelated. What that brings back
-needed no hint at all (Lucki et al. 2024, arXiv 2409.18025).
+If there is unrelated text, a third trial trains on that: what it brings back needed no hint at all
+(Lucki et al. 2024, arXiv 2409.18025).
 """
 
 import math
@@ -32,7 +32,7 @@ from adapop.probes.recovery import base
 from adapop.progress import Progress
 
 COUNT, STEPS = 16, 10
-# on the sandbox (WGA, AdaPop, seed 0) true facts are learnt in 10 steps, invented ones do no damage
+# On the sandbox (WGA, AdaPop, seed 0) 10 steps teach true facts, and invented ones do no damage.
 LEARNING_RATE = 5e-4
 MICRO_BATCH = 16
 CLIP = 1.0
@@ -43,9 +43,9 @@ class RelearnRow:
     """Mean recall, [0, 1], of the facts of a tier, or of "all", that were not trained on, asked in
     one form.
 
-    before: of the unlearned model. after: when it was trained on some of the other facts. control:
-    when it was trained on invented facts instead. unrelated: on questions that have nothing to do
-    with them; None where there were none."""
+    before: the unlearned model. after: trained on some of the other facts. control: trained on
+    invented facts instead. unrelated: trained on questions that have nothing to do with the facts;
+    None if there were none."""
 
     tier: str
     form: str
@@ -57,7 +57,8 @@ class RelearnRow:
 
     @property
     def hidden(self) -> float:
-        """What true facts brought back beyond both others: hidden. A lower bound, or damage."""
+        """Recall that true facts bring back beyond `before` and `control`: a lower bound. Below 0
+        it is damage."""
         return self.after - max(self.before, self.control)
 
 
@@ -91,8 +92,8 @@ def relearn(
     unrelated: Sequence[Fact] = (),
 ) -> Relearned:
     """The recall of forgotten facts after training the adapter on `count` others. The adapter is
-    restored. unrelated: questions that have nothing to do with them, of which as many are trained
-    on in another trial.
+    restored. unrelated: questions that have nothing to do with the facts, `count` of which are
+    trained on in another trial.
 
     AdamW without weight decay at a constant rate; every step uses all facts trained on, the loss is
     the mean nll of their answers' content tokens, and gradients are clipped to norm 1. Facts with
@@ -142,7 +143,8 @@ def relearn_cost(
 
 
 def split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
-    """Facts to train on, from the tiers in turn, of those with a wrong answer; and the others."""
+    """(facts to train on, the other facts). The former have a wrong answer and are taken from the
+    tiers in turn."""
     rng, wrong = random.Random(seed), base.wrong_answers(facts, facts, seed)
     able = [fact for fact, answer in zip(facts, wrong) if answer is not None]
     tiers: dict[str, list[Fact]] = defaultdict(list)

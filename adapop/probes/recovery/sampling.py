@@ -32,7 +32,7 @@ ROWS = 256
 
 @dataclass(frozen=True)
 class Found:
-    """How well an answer was found: samples that hold it whole; rank of its first token."""
+    """How an answer was found. samples: how many hold it whole. rank: of its first token."""
 
     samples: int
     rank: int

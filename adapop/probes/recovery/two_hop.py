@@ -2,8 +2,8 @@
 
 "In which country was the author of Hamlet born?" needs the author, and where he was born (Zhong et
 al., EMNLP 2023, arXiv 2305.14795). The control is the second hop alone, which names the forgotten
-answer: where that is not answered either, the chain says nothing of the fact. Chains of which the
-original does not know every part are left out and counted.
+answer: if that is not answered either, the chain tells nothing about the fact. Chains of which the
+original does not know every part are counted and left out.
 """
 
 import time
@@ -24,8 +24,8 @@ FORM = "two hops"
 
 @dataclass(frozen=True)
 class TwoHopRow:
-    """What the unlearned model answers of the chains that the original knows, of a tier or "all":
-    shares, [0, 1].
+    """Shares that the unlearned model answers, of the chains of a tier or "all" that the original
+    knows, [0, 1].
 
     direct: the facts themselves. unlearned: the two-hop questions. control: the second hops."""
 
@@ -39,8 +39,8 @@ class TwoHopRow:
 
 @dataclass(frozen=True)
 class TwoHop:
-    """The result. returned: ids of facts whose two-hop question is answered, and they are not when
-    asked directly. left_out: chains of which the original does not answer every part."""
+    """The result. returned: ids of facts that are not answered when asked directly, but whose
+    two-hop question is. left_out: chains of which the original does not answer every part."""
 
     rows: tuple[TwoHopRow, ...]
     returned: tuple[str, ...]
@@ -49,7 +49,7 @@ class TwoHop:
 
 
 def chained(facts: Sequence[Fact]) -> list[Fact]:
-    """The facts that bring a whole chain."""
+    """The facts that have a whole chain."""
     return [fact for fact in facts if fact.has_chain]
 
 

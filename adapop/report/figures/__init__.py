@@ -1,4 +1,4 @@
-"""Numbers as plotly figures. No torch, no gradio; read `look` first."""
+"""Plotly figures of all results. No torch, no gradio. Read `look` first."""
 
 # ruff: noqa: F401  the names that other packages use
 from plotly.graph_objects import Figure

@@ -1,4 +1,4 @@
-"""Figures of a comparison: what is left of rare and popular facts in each run."""
+"""Figures of a comparison: how much of rare and popular facts is left in each run."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -15,8 +15,8 @@ from adapop.report.figures.outcomes import PANELS, RECORDED, Outcome
 
 NAME_CHARACTERS = 14
 ROW_PIXELS, PANEL_PIXELS, FRAME_PIXELS = 50, 62, 60
-MANY, TIGHT_ROW_PIXELS = 12, 36  # from so many rows on they stand closer
-# of a tier within its row, so that intervals do not overlap
+MANY, TIGHT_ROW_PIXELS = 12, 36  # from this many rows on, rows stand closer
+# Offset of a tier's mark within its row, so that intervals do not overlap.
 OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}
 PUBLISHED_PIXELS, AROUND_PIXELS = 27, 110
 PUBLISHED_CHARACTERS = 40
@@ -24,8 +24,8 @@ PUBLISHED_CHARACTERS = 40
 
 def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
     """Recall by tier with its interval, a row per contestant and a panel per form. The more a row's
-    line leans to the right on its way down, the more of the popular facts is left compared to the
-    rare: the gap. every: False for the panel alone in which they are compared."""
+    line leans right on its way down, the more popular facts are left compared to rare ones: the
+    gap. every: False draws only the panel of the form in which contestants are compared."""
     order, compared = contest.by_gap(outcomes), contest.compared_form(outcomes)
     panels = PANELS if every else [compared]
     forms = [form for form in panels if any(one.recall.get(form) for one in order)]
@@ -49,7 +49,8 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
     figure.update_layout(margin=dict(l=104, t=40), showlegend=False)
     figure.update_annotations(font_size=13)
     own = sum(not one.recorded for one in order)
-    # anchored in the middle: `numbers_of` takes words anchored at the bottom for a panel's heading
+    # Anchored in the middle, because `numbers_of` takes text anchored at the bottom for the heading
+    # of a panel.
     if 0 < own < len(order):
         words = dict(text=f"{RECORDED} ↓", font_size=11)
         below = dict(xanchor="right", yanchor="middle", yshift=-9, **words)
@@ -71,7 +72,7 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
 def _tiers(
     figure: go.Figure, row: int, places: Sequence[tuple[Mapping[str, Interval], bool]]
 ) -> None:
-    """One panel: a mark per tier, joined by a line. places: recall by tier, whether hollow."""
+    """Draws one panel: a mark per tier, joined by a line. places: (recall by tier, hollow)."""
     line, panel = dict(color=look.INK, width=1.5), dict(row=row, col=1)
     for at, (recall, _) in enumerate(places):
         own = [tier for tier in TIERS if tier in recall]
@@ -95,10 +96,10 @@ def _tiers(
 
 
 def published_recalls(rows: Sequence[tuple[str, float, float]], about: str) -> go.Figure:
-    """A row a method (name, forget recall, retain recall), least forget recall first.
+    """Published recalls, a row per method (name, forget recall, retain recall), lowest forget
+    recall first.
 
-    about: model and data set, printed into the picture with the word published.
-    """
+    about: model and data set; printed into the figure behind the word "published"."""
     ordered = sorted(rows, key=lambda row: row[1])
     figure = look.blank(AROUND_PIXELS + PUBLISHED_PIXELS * len(ordered))
     places = list(range(len(ordered)))

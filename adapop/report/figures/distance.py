@@ -13,15 +13,15 @@ from adapop.report.figures import look
 PIXELS = 320
 STATE_COLOR = {UNDER: look.ALARM, AS_NEVER_LEARNT: look.CALM, OVER: "#7c5cb8"}
 STATE_SYMBOL = {UNDER: "triangle-up", AS_NEVER_LEARNT: "circle", OVER: "triangle-down"}
-FURTHEST = 1e4  # times as likely as if never learnt: what is further is drawn at the edge
+FURTHEST = 1e4  # times as likely as if never learnt; facts beyond are drawn at the edge
 HOVER = "%{customdata[0]}<br>p %{customdata[1]:.2g}, oracle %{customdata[2]:.2g}<extra></extra>"
-BESIDE = 0.02  # of its score, by which a fact is drawn beside others of the same score
+BESIDE = 0.02  # of a score; facts of equal score are drawn beside each other at this distance
 
 
 def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: str) -> go.Figure:
-    """A dot a fact to forget: its score, and how likely its answer is against what the oracle never
-    read, both log. The band holds the middle 95 % of that. form: of the question. finding: the
-    title."""
+    """A dot per fact to forget: its score, and how likely its answer is compared with answers that
+    the oracle never read, both on log axes. The band is the middle 95 % of those. form: of the
+    question. finding: the title."""
     figure = look.blank(PIXELS)
     scores = {fact.id: fact.score for fact in facts if fact.score}
     titles = {fact.id: fact.title for fact in facts}
@@ -42,7 +42,7 @@ def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: 
         centre = sqrt(rows[0].low * rows[0].high)
         low, top = rows[0].low / centre, rows[0].high / centre
         figure.add_hrect(y0=low, y1=top, fillcolor=look.GRID, line_width=0, layer="below")
-        # an annotation on a log axis is placed by the logarithm; `add_hrect` places its own wrongly
+        # On a log axis an annotation's place is a logarithm; `add_hrect` places its own wrongly.
         edge = dict(xref="x domain", xanchor="left", yanchor="bottom", showarrow=False)
         figure.add_annotation(text="never learnt", x=0, y=log10(top), **edge)
     figure.update_xaxes(title_text="popularity score", type="log", dtick=1)

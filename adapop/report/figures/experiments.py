@@ -17,7 +17,7 @@ Curve = Sequence[tuple[float, Interval]]
 PANEL_PIXELS, TITLE_PIXELS, FRAME_PIXELS, ROW_PIXELS = 190, 60, 110, 26
 NAME_CHARACTERS = 34
 LINE_COLORS = (look.UNLEARNED, look.ORIGINAL, look.CALM, look.ALARM, look.CALM)
-DASHED = "cosine"  # lines of another measure than the others, as in the paper
+DASHED = "cosine"  # lines of a measure other than recall, dashed as in the paper
 LINE_SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up")
 
 
@@ -28,10 +28,10 @@ def line_panels(
     log_x: bool = False,
     columns: int = 4,
 ) -> go.Figure:
-    """A panel per name with the same lines in each: points (x, interval) on shared axes.
+    """A panel per name, each with the same lines of points (x, interval), on shared axes.
 
-    A line named after a tier has its colour and shape, every other its own; a cosine is dashed.
-    """
+    A line named after a tier has the tier's colour and shape, any other its own. A cosine is
+    dashed."""
     across = min(columns, max(1, len(panels)))
     down = max(1, math.ceil(len(panels) / across))
     height = FRAME_PIXELS + down * (PANEL_PIXELS + TITLE_PIXELS)
@@ -98,7 +98,7 @@ def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base
 def _marks(
     figure: go.Figure, place: int, rows: Sequence[tuple[str, Interval]], names: list[str], **drawn
 ) -> None:
-    """Marks with intervals in a panel, each in the row of its name. place: of the panel, from 1."""
+    """Draws marks with intervals in a panel, each in its name's row. place: the panel's, from 1."""
     figure.add_scatter(
         x=[value.mean for _, value in rows],
         y=[names.index(name) for name, _ in rows],
@@ -125,7 +125,7 @@ def mark_panels(panels: Mapping[str, Mapping[str, Sequence[tuple[str, Interval]]
 
 
 def state_panels(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> go.Figure:
-    """Stacked shares against the oracle: a panel per tier, a row per arm, by state."""
+    """Stacked shares of the states against the oracle: a panel per tier, a row per arm."""
     names = list(next(iter(panels.values())))
     figure = _row_panels(panels, names)
     for place, arms in enumerate(panels.values(), start=1):
@@ -147,7 +147,7 @@ def state_panels(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> go.
 
 
 def _row_panels(titles: Collection[str], names: Sequence[str]) -> go.Figure:
-    """A panel a title beside each other, in each a row a name; the legend above them."""
+    """An empty figure: panels side by side, a row per name in each, the legend above."""
     panels = dict(rows=1, cols=max(1, len(titles)), subplot_titles=[*map(escape, titles)])
     figure = make_subplots(shared_yaxes=True, **panels)
     look.neutral(figure, FRAME_PIXELS + ROW_PIXELS * max(1, len(names)))
@@ -158,9 +158,9 @@ def _row_panels(titles: Collection[str], names: Sequence[str]) -> go.Figure:
 
 
 def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title: str) -> go.Figure:
-    """What is left against what is kept, a panel a place, better towards the upper left. Each has
-    axes of its own. A line joins those that no other beats in both, and they are named; the others
-    say their names when pointed at."""
+    """How much is left to forget against how much is kept, a panel per place with its own axes;
+    better is towards the upper left. A line joins the named arms, which no other beats in both; the
+    others show their names on hover."""
     titles = [escape(title) for title in panels]
     figure = make_subplots(rows=1, cols=max(1, len(panels)), subplot_titles=titles)
     look.neutral(figure, 2 * PANEL_PIXELS)

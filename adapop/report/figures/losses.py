@@ -10,13 +10,13 @@ from adapop.report.figures.numbers import Numbers, thinned
 from adapop.training.events import StepDone
 
 FORGET_COLOR = {**look.TIER_COLOR, captions.TO_FORGET: look.UNLEARNED}
-# short names: they stand side by side on a phone
+# Short names, because they stand side by side on a phone.
 LOSS_COLOR = {**FORGET_COLOR, "retained": look.CALM}
 
 
 def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str, float | str]]:
-    """Mean answer nll of each step's batch, by tier, or of all its forget rows where no step saw a
-    tier, and of its retain rows; one dict a point. Raw, not smoothed."""
+    """Mean answer nll in each step's batch: of its forget rows by tier (of all of them if no step
+    has tiers) and of its retain rows. One dict per point, not smoothed."""
     rows: list[dict[str, float | str]] = []
     scored = any(event.nll_by_tier for event in steps)
     for event in steps:
@@ -29,7 +29,7 @@ def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
 
 
 def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
-    """How the loss moved over the drawn epochs: the picture's title. Empty for one epoch."""
+    """How the loss changed over the drawn epochs, as the figure's title; empty for one epoch."""
     means, ends = [], (steps[0].epoch, steps[-1].epoch)
     for epoch in ends:
         losses: dict[str, list[float]] = {}
@@ -40,7 +40,7 @@ def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
 
 
 def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
-    """`loss_rows` as a table, a row per step: what is drawn at every tick must cost little."""
+    """`loss_rows` as a table, a row per step. It is cheap, because it is drawn at every tick."""
     losses: dict[float, dict[str, float]] = {}
     for row in loss_rows(steps, steps_per_epoch):
         losses.setdefault(row["epoch"], {})[row["facts"]] = row["nats"]
@@ -53,7 +53,7 @@ def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
 
 
 def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
-    """`loss_rows` as a figure, for where there is no page to draw them."""
+    """`loss_rows` as a figure, for use without the page."""
     figure = look.blank(330)
     rows, ends = loss_rows(steps, steps_per_epoch), []
     for name, color in LOSS_COLOR.items():

@@ -14,8 +14,8 @@ MARKUP = re.compile(r"<br>|</?(?:b|sup|sub)>")
 
 @dataclass(frozen=True)
 class Numbers:
-    """A picture's numbers as a table. columns: their names. rows: text, as many cells each; at most
-    `MOST_ROWS`, evenly chosen. every: 3 if only each third row is there, 1 if all are."""
+    """A figure's numbers as a table. columns: names. rows: text, one cell per column; at most
+    `MOST_ROWS`, evenly chosen. every: 3 if only every third row is included, 1 if all are."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -23,11 +23,11 @@ class Numbers:
 
 
 def numbers_of(figure: go.Figure) -> Numbers:
-    """Every named trace as a column along its axis; a heat map as a column a model and column.
+    """Every named trace as a column along its axis; a heat map as a column per model and map
+    column.
 
-    A figure whose vertical axis bears names (a row per run, a row per form) is read along that
-    axis. Where positions on an axis say nothing (a bin), the trace's `ids` name them.
-    """
+    A figure whose vertical axis has names (a row per run or form) is read along that axis. If
+    positions on an axis mean nothing (bins), the trace's `ids` name them."""
     cells_by_place: dict[tuple[object, str], dict[str, str]] = {}
     columns: dict[str, None] = {}
     labels: dict[object, str] = {}
@@ -50,13 +50,13 @@ def numbers_of(figure: go.Figure) -> Numbers:
 
 
 def thinned(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Numbers:
-    """The rows as a table, evenly chosen where they are many."""
+    """The rows as a table; if there are too many, an evenly chosen part of them."""
     step = 1 + max(0, len(rows) - 1) // MOST_ROWS
     return Numbers(columns, tuple(rows[::step]), step)
 
 
 def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str, str]]:
-    """(x, panel, column, number) of each point of a trace; unnamed ones are guides, left out."""
+    """(x, panel, column, number) of each point of a trace; unnamed traces are guides, left out."""
     if trace.type == "heatmap":
         yield from _heatmap_cells(figure, trace)
     elif trace.name and trace.hoverinfo != "skip":
@@ -95,7 +95,7 @@ def _panel(figure: go.Figure, trace: object) -> str:
 def _ranges(
     trace: object, values: Sequence[float], along_y: bool, formatted: Callable[[float], str]
 ) -> Iterable[str]:
-    """The interval around each value, where there is one."""
+    """The interval around each value as text, if there is one."""
     error = getattr(trace, "error_x" if along_y else "error_y", None)
     if error is None or not error.array or error.visible is False:
         return repeat("")

@@ -1,4 +1,4 @@
-"""Results of contestants as figures compare them: in which order, and who beats whom."""
+"""Results of contestants, as figures compare them: their order, and which one beats which."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,14 +16,13 @@ PANELS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """A contestant's results, to be drawn beside others.
+    """A contestant's results, for figures beside others.
 
-    mark: its number in the tables; the original model has none, nor has what was recorded. recall:
-    of the facts to forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all
-    facts of the group, None where it was not measured. collapsed: why it is out of the contest,
-    else empty. recorded: it is no run of whoever looks, but was measured before; it is drawn apart,
-    hollow, and takes no part in the contest. label: mark and name, where it has no other.
-    """
+    mark: its number in the tables, "" for the original model and recorded results. recall: of the
+    facts to forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all facts of
+    the group, None if not measured. collapsed: why it takes no part in the contest, else "".
+    recorded: whether it is a recorded result and no run of the user; it is drawn apart, hollow, and
+    takes no part in the contest. label: mark and name, unless another is given."""
 
     mark: str
     name: str
@@ -40,11 +39,12 @@ class Outcome:
 
     @property
     def original(self) -> bool:
-        """Whether it is the model as it was before."""
+        """Whether it is the original model."""
         return not self.mark and not self.recorded
 
     def lead(self, form: str) -> Interval | None:
-        """Popular minus rare recall in a form, see `Contestant.lead`; above 0, popular are left."""
+        """Popular minus rare recall in a form, see `Contestant.lead`; above 0 more popular facts
+        are left."""
         tiers = self.recall.get(form, {})
         if not {"rare", "popular"} <= tiers.keys():
             return None
@@ -52,9 +52,9 @@ class Outcome:
 
 
 def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The original first, then by gap (without rewordings, by the same difference as trained):
-    widest in favour of popular facts first, reversed ones later, unknown last; below them, alike,
-    what was recorded."""
+    """The original first, then by gap (the same difference as trained if there are no rewordings):
+    most popular facts left first, reversed gaps later, unknown ones last. Recorded results follow,
+    in the same order."""
     form = compared_form(outcomes)
 
     def order(one: Outcome) -> tuple[bool, bool, bool, float]:
@@ -65,25 +65,24 @@ def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def compared_form(outcomes: Sequence[Outcome]) -> str:
-    """The form in which tiers are compared: in other words where all were asked so."""
+    """The form in which tiers are compared: reworded if all were asked so, else as trained."""
     asked = (one.recall for one in outcomes if any(one.recall.values()))
     return REWORDED if all(recall.get(REWORDED) for recall in asked) else DIRECT
 
 
 def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Those that nobody beats, from least to most recall of what was to be forgotten.
+    """The outcomes that no other beats, in increasing order of forget recall.
 
-    Beaten is who answers no fewer facts to forget and no more held-out ones than another, and
-    differs from it. The original and collapsed models take no part: one forgets nothing, the others
-    everything.
-    """
+    See `beats`. The original and collapsed models take no part: the former forgets nothing, the
+    latter everything."""
     placed = [one for one in outcomes if contests(one)]
     front = [one for one in placed if not any(beats(other, one) for other in placed)]
     return sorted(front, key=lambda one: (one.forget.mean, one.holdout.mean))
 
 
 def beats(one: Outcome, other: Outcome) -> bool:
-    """Whether an outcome forgets and keeps at least as much as another, and one of them more."""
+    """Whether an outcome forgets and keeps at least as much as another, and does better in one of
+    the two."""
     left, held = one.forget.mean - other.forget.mean, one.holdout.mean - other.holdout.mean
     return left <= 0 <= held and (left, held) != (0, 0)
 
@@ -100,8 +99,8 @@ def contests(one: Outcome) -> bool:
 
 
 def no_contest(outcomes: Sequence[Outcome]) -> bool:
-    """Whether nobody answers fewer of the facts to forget than the original, beyond chance, so that
-    there is nothing to win. False where the original was not measured."""
+    """Whether no outcome answers clearly fewer of the facts to forget than the original, so that
+    there is nothing to compare. False if the original was not measured."""
     placed = [one for one in outcomes if contests(one)]
     known = any(one.original and one.forget for one in outcomes)
     return known and bool(placed) and not forgetters(placed, outcomes)
@@ -110,13 +109,13 @@ def no_contest(outcomes: Sequence[Outcome]) -> bool:
 def who_forgets(
     own: Sequence[Outcome], outcomes: Sequence[Outcome]
 ) -> tuple[Sequence[Outcome], str]:
-    """Outcomes that a title compares, with its words: runs that forgot nothing are left out."""
+    """The outcomes that a title compares, and its words: without runs that forgot nothing."""
     forgot = forgetters(own, outcomes)
     return (forgot, "Where anything was forgotten, ") if 0 < len(forgot) < len(own) else (own, "")
 
 
 def forgetters(compared: Sequence[Outcome], outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Those that answer fewer of the facts to forget than the original among the outcomes, beyond
-    chance; where it is not there, fewer than all."""
+    """The compared outcomes that answer clearly fewer of the facts to forget than the original in
+    `outcomes`; without the original, fewer than all."""
     before = next((one.forget.low for one in outcomes if one.original and one.forget), 1.0)
     return [one for one in compared if one.forget is not None and one.forget.high < before]

@@ -1,4 +1,4 @@
-"""Pictures of probes: what leaks under which form of the question, and the verdicts. No torch."""
+"""Figures of probes: what leaks in which form of the question, and the verdicts. No torch."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from adapop.probes.prompts import EVERY_KIND, REWORDED, named, plain
 from adapop.report.figures import captions, look
 from adapop.report.table import percent, ranged
 
-# the ramps are opaque and never dark, so that this text reads the same on light and dark pages
+# The ramps are opaque and never dark, so that this text is readable on light and dark pages.
 TEXT = "#1a1a1a"
 RAMPS = {"original": ("#f3f7fb", "#6aa5da"), "unlearned": ("#fdf4ec", "#ee9645")}
 BLIND = ("#b4b4b4", "#b4b4b4")
@@ -41,7 +41,7 @@ VERDICT_COLOR = {
 
 def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     """Recall of both models, a row per form of the question and a column per tier. Grey: the
-    original fails as well. Star: of the facts alone that the original answers in that form."""
+    original fails too. Star: only the facts that the original answers in that form."""
     kinds, tiers = _kinds_and_tiers(matrix, group)
     if not kinds:
         return look.empty(NOTHING)
@@ -80,7 +80,7 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
 
 
 def _kinds_and_tiers(matrix: LeakMatrix, group: str) -> tuple[list[str], list[str]]:
-    """The kinds and tiers of a group in which any fact was asked, in their own order."""
+    """The kinds and tiers of a group in which any fact was asked, in the usual order."""
     own = [cell for cell in matrix.cells if cell.group == group]
     kinds, tiers = {cell.kind for cell in own}, {cell.tier for cell in own}
     tiers = [tier for tier in (*TIERS, "all") if tier in tiers]
@@ -115,10 +115,9 @@ def _hover(cell: Cell | None) -> str:
 
 
 def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
-    """Each form: recall of rare and popular facts with 95 % intervals; hollow is the original.
+    """Recall of rare and popular facts in each form, with 95 % intervals; the original is hollow.
 
-    Where the original fails as well, only its hollow mark is there.
-    """
+    Where the original fails too, only its hollow mark is drawn."""
     kinds, tiers = _kinds_and_tiers(matrix, group)
     if not kinds:
         return look.empty(NOTHING)
@@ -165,7 +164,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
 def control_rows(
     names: Sequence[str], marks: Mapping[str, Sequence[float | None]], finding: str
 ) -> go.Figure:
-    """A row per name, a mark of each kind: what was found, and last what chance finds."""
+    """A row per name with a mark of each kind; the last kind is the control, what chance finds."""
     figure = look.blank(64 + 44 * max(1, len(names)))
     symbols = {
         "before": "circle-open",
@@ -212,8 +211,8 @@ def _mark_chance(figure: go.Figure, cells: Sequence[Cell | None]) -> None:
 
 
 def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
-    """Shares of verdicts, a bar a tier (or another outer name), the worst verdicts to the left.
-    counts: how many facts have a verdict, by tier and by the verdict's name."""
+    """Shares of verdicts, a bar per tier (or other key of `counts`), the worst verdicts to the
+    left. counts: tier -> verdict -> number of facts."""
     rows = [name for name, verdicts in counts.items() if sum(verdicts.values())]
     if not rows:
         return look.empty("no fact has a verdict")

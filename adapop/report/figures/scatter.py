@@ -1,4 +1,4 @@
-"""Scatter of forgetting against its cost: what is left of the facts to forget, and what is kept."""
+"""Scatter of forgetting against its cost: how much is left to forget, and how much is kept."""
 
 from collections.abc import Sequence
 from html import escape
@@ -12,17 +12,17 @@ from adapop.report.figures import outcomes as contest
 from adapop.report.figures.outcomes import PANELS, RECORDED, Outcome
 from adapop.report.table import percent
 
-# places of a name beside its point, the first free one is taken: side, and pixels above
+# Places of a name beside its point: side, and pixels above. The first free one is taken.
 NAME_PLACES = [("left", 0), ("right", 0), ("left", 13), ("left", -13)]
 NAME_PLACES += [("right", 13), ("right", -13)]
-# about the size of the plot without its axes, to place names; and the margin beside it
+# About the size of the plot without axes, used to place names; and the margin beside it.
 SCATTER_PIXELS, MARGIN = (420, 400), 16
-LEAST_SPAN = 0.3  # of an axis, so that a difference of a few facts does not fill the picture
+LEAST_SPAN = 0.3  # of an axis, so that a difference of a few facts does not fill the figure
 
 
 def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIRECT]) -> go.Figure:
-    """Recall of what was to be forgotten against recall of what training never saw, with the Pareto
-    front: what lies to its right and below is beaten. form: how the former was asked, in words."""
+    """Recall of facts to forget against recall of held-out facts, with the Pareto front: points to
+    its right and below are beaten. form: how the facts to forget were asked, in words."""
     figure = look.blank(500)
     front = contest.pareto_front(outcomes)
     if front:
@@ -71,7 +71,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
         near += [] if any(contest.clearly(other, one) for other in beaters) else [one.name]
     if contest.no_contest(outcomes):
         return look.titled(figure, captions.NOTHING_FORGOTTEN)
-    # one alone beats nobody
+    # A single outcome beats no other.
     best = [one.name for one in front] if len(front) + len(beaten) > 1 else []
     return look.titled(figure, captions.bargain(best, near) or extremes)
 
@@ -79,7 +79,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
 def _name_points(
     figure: go.Figure, outcomes: Sequence[Outcome], across: Sequence[float], along: Sequence[float]
 ) -> None:
-    """Labels points where no label covers another; the rest show their name on hover."""
+    """Labels points if no label covers another; the others show their name on hover."""
     wide = SCATTER_PIXELS[0] / (across[1] - across[0])
     high = SCATTER_PIXELS[1] / (along[1] - along[0])
     places = [(one.forget.mean - across[0], one.holdout.mean - along[0]) for one in outcomes]
@@ -101,7 +101,7 @@ def _name_points(
 
 
 def _around(recalls: Sequence[Interval]) -> list[float]:
-    """Axis limits that separate close contestants; the original may be outside."""
+    """Axis limits that show close contestants apart; the original may lie outside."""
     if not recalls:
         return [-0.05, 1.05]
     low, high = min(one.low for one in recalls), max(one.high for one in recalls)

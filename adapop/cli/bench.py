@@ -98,12 +98,12 @@ def _searched(
         raise ConfigError(message, f"Use {', '.join(SEARCHES)}.")
     tuned.places_named(options.world)  # an unknown world is reported before the searches
     there = replace(place, name="tuned" if options.world == SANDBOX else f"tuned-{options.world}")
-    ground, errors = None, {}
+    custom, errors = None, {}
     if options.anew:
-        there, ground = replace(there, name=f"{there.name}-anew"), tuned.searched_on(options.world)
+        there, custom = replace(there, name=f"{there.name}-anew"), tuned.searched_on(options.world)
     folder = (there if options.anew else place).file("-trials")
     if not options.table and not options.distance:
-        made = (options.trials, options.quick, engine, report, ground)
+        made = (options.trials, options.quick, engine, report, custom)
         errors = tuned.run_searches(names, folder, *made)
     own = tuned.experiment(folder, options.trials, names, options.world, options.anew)
     return replace(there, own=own), errors

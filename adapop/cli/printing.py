@@ -90,10 +90,10 @@ def event_text(event: events.Event) -> str | None:
         return f"epoch {event.epoch}  {loss}  {drift}  λ {event.lam:.3f}  α {event.alpha:.3f}"
     if isinstance(event, events.Measured) and not event.full:
         forms = [f"{form} {_tiers(event, 'forget', form)}" for form in ("direct", "reworded")]
-        kept = event.recall("retain")
-        retained = "" if kept is None else f"  retained {kept:.2f}"
+        recall = event.recall("retain")
+        retained = "" if recall is None else f"  retained {recall:.2f}"
         return f"         recall rare/middle/popular  {'  '.join(forms)}{retained}"
-        kept = event.recall("retain")
+        recall = event.recall("retain")
     if isinstance(event, events.Measuring):
         whose = "the unlearned model" if event.epoch else "the original model"
         return f"measuring {whose}: {event.asked:,} of {event.of:,} questions"

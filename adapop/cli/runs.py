@@ -160,7 +160,7 @@ def check(options: argparse.Namespace) -> int:
         except OSError as error:
             error.filename = str(options.out)  # the error of a full disk names no file
             raise
-    return int(bool(checked.waste or checked.looked.problems))
+    return int(bool(checked.waste or checked.preflight.problems))
 
 
 def looked_at(
@@ -174,10 +174,10 @@ def looked_at(
         return None
     checked, model = _looked(config, facts)
     if not options.json:
-        printed = checked.looked.costs  # printed before the model was loaded
+        printed = checked.preflight.costs  # printed before the model was loaded
         remarks = [remark for remark in checked.remarks if remark not in printed]
         printing.say("\n".join(sentences(remarks, "command")), file=sys.stderr, flush=True)
-    _refused([*checked.looked.problems, *checked.waste], options)
+    _refused([*checked.preflight.problems, *checked.waste], options)
     return model
 
 

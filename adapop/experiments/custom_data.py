@@ -7,7 +7,7 @@ from typing import Any
 
 from adapop.config.presets import PAPER_RATES, RATES
 from adapop.errors import ConfigError
-from adapop.experiments.item import Ground, Item
+from adapop.experiments.item import CustomData, Item
 from adapop.experiments.plans import METHOD_ARMS, SWEPT, RowsByKey, ablated, swept
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place
 from adapop.experiments.tables import published_table
@@ -43,17 +43,17 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
         fix = "Add a column called paraphrases, or let `adapop reword` write them."
         raise ConfigError(f"{message}, and the tables are of answers in other words.", fix)
     model = found_from_anywhere(model)
-    ground, base = Ground(facts, model, changes), EXPERIMENTS[place.name]
+    custom, base = CustomData(facts, model, changes), EXPERIMENTS[place.name]
     rates, given = rates_for(model, changes), "learning_rate" in changes
     planners = dict.fromkeys(SWEPT, swept(METHOD_ARMS, rates))
     planners["ablation"] = ablated(rates=() if given else rates)
     planner = planners.get(place.name, base.plan)
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-        here = {item.key: replace(item, ground=ground).key for item in planner(seeds, quick, {})}
+        here = {item.key: replace(item, custom=custom).key for item in planner(seeds, quick, {})}
         # Rows by the keys that the planner uses.
         own_rows = {key: known[own] for key, own in here.items() if own in known}
-        return [replace(item, ground=ground) for item in planner(seeds, quick, own_rows)]
+        return [replace(item, custom=custom) for item in planner(seeds, quick, own_rows)]
 
     title = f"{base.title}: {facts.name}, {name_of(model)}"
     tables = tuple(table for table in base.tables if table is not published_table)

@@ -64,7 +64,7 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Ground:
+class CustomData:
     """Facts, model and settings that replace the sandbox. changes: settings of every run, which an
     arm or its preset overrides."""
 
@@ -80,7 +80,7 @@ class Ground:
 
 @dataclass(frozen=True)
 class Item:
-    """One run: an arm with a seed. quick: two epochs on an eighth of the facts, as a test. ground:
+    """One run: an arm with a seed. quick: two epochs on an eighth of the facts, as a test. custom:
     None for the sandbox. recovery: whether to run `recovery_checks` on the model. half: for a real
     model, the half of the facts that is asked, one of `halves.HALVES`; see `shares`. metrics:
     whether to measure only the metrics of `knowledge`."""
@@ -88,7 +88,7 @@ class Item:
     arm: Arm
     seed: int
     quick: bool = False
-    ground: Ground | None = None
+    custom: CustomData | None = None
     recovery: bool = False
     half: str = ""
     metrics: bool = False
@@ -97,16 +97,16 @@ class Item:
     def config(self) -> RunConfig:
         """The run's configuration, before `anchors` and `world` are applied. Raises ConfigError:
         the arm names something unknown."""
-        ground, of_preset = self.ground, PRESETS.get(self.arm.preset, {})
+        custom, of_preset = self.custom, PRESETS.get(self.arm.preset, {})
         changes: dict[str, Any] = {}
-        if ground:
-            changes = {"model": ground.model, "facts": ground.name, **ground.changes}
+        if custom:
+            changes = {"model": custom.model, "facts": custom.name, **custom.changes}
         changes = {name: value for name, value in changes.items() if name not in of_preset}
         changes |= {"seed": self.seed, "frames": 0, **self.arm.changes}
         changes |= QUICK if self.quick else {}
         config = make_config(self.arm.method, self.arm.preset, **changes)
         if config.beta is None:
-            curve = auto_anchors(ground.facts).beta if ground else BetaMap()
+            curve = auto_anchors(custom.facts).beta if custom else BetaMap()
             config = replace(config, beta=curve)
         return config
 
@@ -127,8 +127,8 @@ class Item:
             "world": asdict(arm.world) if arm.world else None,
             "quick": self.quick,
         }
-        if self.ground:
-            decided["facts"] = self.ground.facts.sha256
+        if self.custom:
+            decided["facts"] = self.custom.facts.sha256
         if self.recovery:
             decided["doors"] = True
         if self.half:

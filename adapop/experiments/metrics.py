@@ -54,7 +54,7 @@ def apart(knows: Sequence[float], never: Sequence[float]) -> float:
     return fmean(auc([-value for value in knows], [-value for value in never]))
 
 
-def told_apart(arms: Rows, metric: str, tier: str) -> list[float]:
+def aucs(arms: Rows, metric: str, tier: str) -> list[float]:
     """How well a metric separates models that know the facts from models that never read them:
     `apart` for each pair of models, untrained ones included."""
     knows, never = (_models(arms, arm, metric, tier) for arm in (KNOWS.title, NEVER_READ.title))
@@ -90,7 +90,7 @@ def faithfulness_table(arms: Rows) -> Table | None:
     rows = []
     kinds = (KNOWS.title, NEVER_READ.title)
     for metric in METRICS:
-        cells = [fmean(told_apart(arms, metric, tier)) for tier in TIERS]
+        cells = [fmean(aucs(arms, metric, tier)) for tier in TIERS]
         means = [
             [list(map(fmean, _models(arms, kind, metric, tier))) for kind in kinds] for tier in ENDS
         ]
@@ -137,16 +137,16 @@ def method_table(arms: Rows) -> Table | None:
     """How much is left in each unlearned model, by metric; None without such rows."""
     if not _complete(arms):
         return None
-    shown = [metric for metric in METRICS if all(_left(arms, metric, tier) for tier in ENDS)]
+    complete = [metric for metric in METRICS if all(_left(arms, metric, tier) for tier in ENDS)]
     rows = []
     for title in _unlearned(arms):
-        pairs = ([text(_left(arms, name, tier, [title])) for tier in ENDS] for name in shown)
+        pairs = ([text(_left(arms, name, tier, [title])) for tier in ENDS] for name in complete)
         rows.append((title, *map(" / ".join, pairs)))
     note = (
         "What is left, as above, of rare / popular facts; metrics that see no difference are "
         "left out."
     )
-    return Table("Every metric by method", ("", *shown), tuple(rows), note)
+    return Table("Every metric by method", ("", *complete), tuple(rows), note)
 
 
 def marks(arms: Rows) -> Figure:
@@ -155,7 +155,7 @@ def marks(arms: Rows) -> Figure:
     runs."""
     panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
     tiers = ENDS if _complete(arms) else ()
-    aucs_of = {tier: {name: told_apart(arms, name, tier) for name in METRICS} for tier in tiers}
+    aucs_of = {tier: {name: aucs(arms, name, tier) for name in METRICS} for tier in tiers}
     trusted = [
         name for name in METRICS if all(fmean(aucs[name]) >= FAITHFUL for aucs in aucs_of.values())
     ]

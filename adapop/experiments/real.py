@@ -11,7 +11,7 @@ from typing import Any
 from adapop.errors import ConfigError
 from adapop.experiments import real_tables
 from adapop.experiments.halves import TEST, VALIDATION
-from adapop.experiments.item import Arm, Ground, Item
+from adapop.experiments.item import Arm, CustomData, Item
 from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS, PAPER, RowsByKey
 from adapop.experiments.results import Row
 from adapop.experiments.run import TEXTS, Experiment, Place
@@ -65,15 +65,15 @@ def placed(
         message = f"No fact of {facts.name} has a rewording."
         raise ConfigError(message, "Add a column called paraphrases.")
     model = found_from_anywhere(model)
-    ground = Ground(facts, model, {**SETTINGS, **changes, "asking": asking})
+    custom = CustomData(facts, model, {**SETTINGS, **changes, "asking": asking})
     usual = [name for name in ARMS if asking == "chat" or name not in IN_CHAT]
     arms = [arm for name, arm in ARMS.items() if name in (names or usual)]
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-        searches = [_search(arm, ground, quick, known) for arm in arms]
+        searches = [_search(arm, custom, quick, known) for arm in arms]
         items = [item for tried, _ in searches for item in tried]
         for seed in seeds:
-            items += [Item(arm, seed, quick, ground, half=TEST) for _, arm in searches if arm]
+            items += [Item(arm, seed, quick, custom, half=TEST) for _, arm in searches if arm]
         return items
 
     title, question = TEXTS[NAME]
@@ -83,14 +83,14 @@ def placed(
 
 
 def _search(
-    arm: Arm, ground: Ground, quick: bool, known: RowsByKey
+    arm: Arm, custom: CustomData, quick: bool, known: RowsByKey
 ) -> tuple[list[Item], Arm | None]:
     """The trials of an arm, rate by rate until one forgets enough, and the arm at the chosen rate.
     The arm is None while a trial is missing, or if all failed."""
     items: list[Item] = []
     rows: list[Row] = []
     for rate in RATES[:1] if quick else RATES:
-        items.append(Item(_at(arm, rate), CHOSEN_AT, quick, ground, half=VALIDATION))
+        items.append(Item(_at(arm, rate), CHOSEN_AT, quick, custom, half=VALIDATION))
         if items[-1].key not in known:
             return items, None
         rows.append(known[items[-1].key])

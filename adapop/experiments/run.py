@@ -169,11 +169,11 @@ def add_distance(place: Place, engine: Engine, report: Callable[[str], None]) ->
     experiment have no oracle. Reports how far the new recalls are from the recorded ones. Returns
     title -> why the item failed."""
     known, errors, embedder = place.results.rows(), {}, "ADAPOP_EMBEDDER" in os.environ
-    wanted = ("oracle_epochs_under_all", RETAINED, *["forget_cosine"] * embedder)
+    columns = ("oracle_epochs_under_all", RETAINED, *["forget_cosine"] * embedder)
     missing = [
         item for item in place.items(known)
         if (row := known.get(item.key)) and not row["failed"] and not item.arm.world
-        and any(row[name] in (None, []) for name in wanted)
+        and any(row[name] in (None, []) for name in columns)
     ]  # fmt: skip
     also = " or cosines" * embedder
     report(f"{len(missing)} rows lack distance to the oracle, retained recall{also}.")

@@ -18,7 +18,7 @@ from typing import Any
 
 from adapop.assets import read_json
 from adapop.config.run import RunConfig
-from adapop.experiments.item import Arm, Ground, Item
+from adapop.experiments.item import Arm, CustomData, Item
 from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 
@@ -136,11 +136,11 @@ def with_point(arm: Arm, point: Mapping[str, Any]) -> Arm:
 
 
 def preset_point(
-    search: Search, arguments: Mapping[str, Any], ground: Ground | None = None
+    search: Search, arguments: Mapping[str, Any], custom: CustomData | None = None
 ) -> dict[str, Any]:
-    """The arm's preset, rounded into the ranges. arguments: all arguments of its method. ground:
+    """The arm's preset, rounded into the ranges. arguments: all arguments of its method. custom:
     None for the sandbox; others have their own rates."""
-    config = Item(search.arm, 0, ground=ground).config
+    config = Item(search.arm, 0, custom=custom).config
     return {
         name: _chosen(among, _value(config, name, arguments))
         for name, among in search.space.items()
@@ -148,11 +148,11 @@ def preset_point(
 
 
 def first_points(
-    search: Search, arguments: Mapping[str, Any], ground: Ground | None = None
+    search: Search, arguments: Mapping[str, Any], custom: CustomData | None = None
 ) -> list[dict[str, Any]]:
     """The first trials: the preset and `MOVES` from it, without duplicates. Moves of settings that
     the arm lacks are left out. Arguments as in `preset_point`."""
-    preset, points = preset_point(search, arguments, ground), []
+    preset, points = preset_point(search, arguments, custom), []
     for move in MOVES:
         point = dict(preset)
         for name, number in move.items():

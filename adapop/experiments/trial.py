@@ -126,7 +126,7 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
         from adapop.experiments.knowledge import known
 
         return {**row, "metrics": known(model, run, item.arm in (KNOWS, NEVER_READ))}
-    row |= cells.finals(run.measured()) | cells.finer(run, model, levels=item.ground is None)
+    row |= cells.finals(run.measured()) | cells.finer(run, model, levels=item.custom is None)
     compared = (event.distance for event in run.events() if isinstance(event, ComparedToOracle))
     row |= cells.rounded(distance_cells(next(compared, None)))
     if item.recovery:
@@ -169,13 +169,13 @@ def prepared(item: Item, folder: Path, models: Path | None) -> Run:
     from adapop.runs.execute import prepare
     from adapop.runs.run import create_run
 
-    arm, config, own = item.arm, item.config, item.ground and item.ground.facts
+    arm, config, own = item.arm, item.config, item.custom and item.custom.facts
     facts = facts_for(item.quick, own)
     if arm.world:
         model = folder_of(arm.world, models)
         if not model.exists():
             message = f"The sandbox {arm.world.name!r} is not at {model}."
-            raise ModelError(message, "Build it first: `worlds.build`.")
+            raise ModelError(message, "Build it first: run `bench worlds`.")
         config = replace(config, model=str(model))
     if arm.scores == "given" and arm.anchors == "paper":
         return prepare(config, facts, folder)

@@ -8,7 +8,7 @@ from typing import Any
 
 from adapop.errors import ConfigError
 from adapop.experiments import distance, pictures, tables, winners
-from adapop.experiments.item import Arm, Ground, Item, World, over_seeds
+from adapop.experiments.item import Arm, CustomData, Item, World, over_seeds
 from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, PAPER, TUNED_FILES, WORLDS, RowsByKey
 from adapop.experiments.run import Engine, Experiment
 from adapop.experiments.spaces import SEARCHES, with_point
@@ -21,7 +21,7 @@ from adapop.popularity.beta import HIGH, LOW, POPULAR_ANCHOR, RARE_ANCHOR, BetaM
 from adapop.report.figures import Figure
 from adapop.report.table import Table
 
-AnyWorld = World | Ground | None  # None: the shipped sandbox
+AnyWorld = World | CustomData | None  # None: the shipped sandbox
 THREE = "three"  # the name of the worlds that are averaged over
 KAPPA = 0.3  # for a winner of ours that ignores scores; a little above the choice of a first search
 STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # rare anchor's β divided by the popular one's
@@ -34,16 +34,16 @@ def run_searches(
     quick: bool,
     engine: Engine,
     report: Callable[[str], None],
-    ground: Ground | None = None,
+    custom: CustomData | None = None,
 ) -> dict[str, str]:
     """Makes missing trials, one process per arm. Returns name -> why the arm's search failed.
 
-    ground: facts and model of the trials, None for the sandbox."""
+    custom: facts and model of the trials, None for the sandbox."""
     errors = {}
     left = [name for name in names if len(trials_of(trials_file(folder, name))) < trials]
     count = len(names) - len(left)
     report(f"{count} of {len(names)} searches of {trials} trials are done already.")
-    making = partial(search, folder=folder, trials=trials, quick=quick, ground=ground)
+    making = partial(search, folder=folder, trials=trials, quick=quick, custom=custom)
     for done in engine(left, making):
         report(f"search {done.item}: {done.error or f'{done.result} trials made'}")
         if done.error:
@@ -72,9 +72,9 @@ def experiment(
         items = []
         for name, place in places.items():
             prefix = f"{name}{winners.WITH}" * (len(places) > 1)
-            ground = place if isinstance(place, Ground) else None
+            custom = place if isinstance(place, CustomData) else None
             here = over_seeds([_in_world(arm, place, prefix) for arm in arms], seeds, quick)
-            items += [replace(item, ground=ground, recovery=True) for item in here]
+            items += [replace(item, custom=custom, recovery=True) for item in here]
         return items
 
     titles = [arm.title for arm in chosen.values()]
@@ -91,8 +91,9 @@ def experiment(
         winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}"
     )
     of_one = (
-        winners.test_table, winners.door_table, *choosing, *(aside_table(base) for base in aside),
-        partial(winners.dealt_table, titles=dealt_anew(aside)), to_ours,
+        winners.test_table, winners.recovery_table, *choosing,
+        *(aside_table(base) for base in aside),
+        partial(winners.shuffled_table, titles=shuffled_titles(aside)), to_ours,
         partial(tables.difference_table, base=ADAPOP), tables.guess_table, distance.oracle_table,
         tables.cost_table,
     )  # fmt: skip
@@ -144,7 +145,7 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
     return arms
 
 
-def dealt_anew(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
+def shuffled_titles(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
     """Title of an arm of `scores_aside` -> title of the same arm with shuffled scores."""
     titles, arms = {}, [arm for others in aside.values() for arm in others]
     for arm in arms:
@@ -187,11 +188,11 @@ def _in_world(arm: Arm, place: AnyWorld, before: str) -> Arm:
     return replace(arm, title=before + arm.title, world=place if isinstance(place, World) else None)
 
 
-def searched_on(world: str) -> Ground:
+def searched_on(world: str) -> CustomData:
     """The world's facts and model, for searches of its own. Raises ConfigError: the world is
     unknown, is the sandbox, or does not ship."""
     place = places_named(world).get(world)
-    if not isinstance(place, Ground):
+    if not isinstance(place, CustomData):
         others = ", ".join(name for name in SHIPPED if name != SANDBOX)
         message = f"--anew does not go with the world {world!r}."
         raise ConfigError(message, f"Use --world {others}, or leave it out.")
@@ -201,7 +202,9 @@ def searched_on(world: str) -> Ground:
 def places_named(world: str) -> dict[str, AnyWorld]:
     """Name -> world, for one of `plans.WORLDS` (pretrained on demand), a shipped world, or `THREE`.
     Raises ConfigError: there is no world of this name."""
-    known: dict[str, AnyWorld] = {name: Ground(sandbox_facts(name), name, {}) for name in SHIPPED}
+    known: dict[str, AnyWorld] = {
+        name: CustomData(sandbox_facts(name), name, {}) for name in SHIPPED
+    }
     known |= {SANDBOX: None, **{other.name: other for other in WORLDS}}
     if world == THREE:
         return {name: known[name] for name in TUNED_FILES}

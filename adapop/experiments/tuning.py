@@ -20,7 +20,7 @@ from adapop.assets import as_kind, parse_json
 from adapop.errors import ConfigError, DataError, RunError
 from adapop.experiments.cells import DIGITS, recalls
 from adapop.experiments.halves import VALIDATION, by_tier, questions_of
-from adapop.experiments.item import Ground, Item
+from adapop.experiments.item import CustomData, Item
 from adapop.experiments.spaces import SEARCHES, Range, Search, first_points, with_point
 from adapop.experiments.trial import prepared
 from adapop.facts.fact import TIERS
@@ -63,11 +63,15 @@ WORST = objective(1.0, 0.0, 0.0, 0.0)  # J of a failed run: nothing forgotten, a
 
 
 def search(
-    name: str, folder: Path, trials: int = TRIALS, quick: bool = False, ground: Ground | None = None
+    name: str,
+    folder: Path,
+    trials: int = TRIALS,
+    quick: bool = False,
+    custom: CustomData | None = None,
 ) -> int:
     """Makes the missing trials of an arm. Returns how many it made.
 
-    name: a key of `SEARCHES`. ground: facts and model of the trials, None for the sandbox. Raises
+    name: a key of `SEARCHES`. custom: facts and model of the trials, None for the sandbox. Raises
     ConfigError: Optuna is not installed, or earlier trials lie outside the ranges."""
     import torch
 
@@ -76,8 +80,8 @@ def search(
     begun = done = trials_of(path)
     folder.mkdir(parents=True, exist_ok=True)
     while len(done) < trials:
-        point = _proposed(search, done, ground)
-        outcome = tried(search, point, quick, ground)
+        point = _proposed(search, done, custom)
+        outcome = tried(search, point, quick, custom)
         done = [*done, {"number": len(done), "point": point, **outcome, "commit": commit()}]
         write_text(path, "".join(json.dumps(trial, ensure_ascii=False) + "\n" for trial in done))
     return len(done) - len(begun)
@@ -114,11 +118,11 @@ def best_of(trials: Sequence[Trial]) -> Trial:
 
 
 def tried(
-    search: Search, point: Mapping[str, Any], quick: bool, ground: Ground | None = None
+    search: Search, point: Mapping[str, Any], quick: bool, custom: CustomData | None = None
 ) -> Trial:
     """A trial: J and its parts on the validation half, seconds, and why it failed, else ""."""
     began, failed = time.perf_counter(), ""
-    item = Item(with_point(search.arm, point), SEED, quick, ground)
+    item = Item(with_point(search.arm, point), SEED, quick, custom)
     with tempfile.TemporaryDirectory() as folder:
         try:
             outcome = _measured(item, Path(folder))
@@ -164,13 +168,13 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
     return {name: round(value, DIGITS) for name, value in values.items()}
 
 
-def _proposed(search: Search, done: Sequence[Trial], ground: Ground | None) -> dict[str, Any]:
+def _proposed(search: Search, done: Sequence[Trial], custom: CustomData | None) -> dict[str, Any]:
     """The point to try next: one of the first points, then what Optuna proposes."""
     from adapop.objectives import make_objective
 
     optuna = _optuna()
-    config = Item(search.arm, SEED, ground=ground).config
-    first = first_points(search, vars(make_objective(config.method, config.arguments)), ground)
+    config = Item(search.arm, SEED, custom=custom).config
+    first = first_points(search, vars(make_objective(config.method, config.arguments)), custom)
     if len(done) < len(first):
         return first[len(done)]
     options = {"n_startup_trials": 1, "deterministic_objective": True}

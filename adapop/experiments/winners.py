@@ -86,7 +86,7 @@ def test_table(arms: Rows) -> Table:
     return _ranked("On the test half", arms, values, note)
 
 
-def door_table(arms: Rows) -> Table | None:
+def recovery_table(arms: Rows) -> Table | None:
     """Results of the recovery checks, least attacked first; None if no model was checked."""
     hardest = partial(attacked, of=max)
     values = {"attacks": attacked, "hardest attack": hardest, "top 2": AIMS["top 2"]}
@@ -115,7 +115,7 @@ def pair_table(
     return Table(title, ("", *values), tuple(rows), text.strip()) if rows else None
 
 
-def dealt_table(arms: Rows, titles: Mapping[str, str]) -> Table | None:
+def shuffled_table(arms: Rows, titles: Mapping[str, str]) -> Table | None:
     """Arms with given scores minus the same arms with shuffled ones.
 
     titles: title with given scores -> title with shuffled ones."""

@@ -147,8 +147,8 @@ def _given(facts: FactSet, given: FactSet) -> FactSet:
     both are changed, and problems name the set they come from."""
     own = () if given.holdout else facts.holdout
     unused = _unused(len(facts.retain), len(facts.holdout) - len(own))
-    kept = (*facts.forget, *own, *facts.neighbours, *facts.utility, *facts.attacks)
-    taken = {fact.id for fact in kept}
+    of_the_set = (*facts.forget, *own, *facts.neighbours, *facts.utility, *facts.attacks)
+    taken = {fact.id for fact in of_the_set}
 
     def renamed(rows: Sequence[Fact]) -> tuple[Fact, ...]:
         named = []

@@ -43,10 +43,10 @@ class KeptReplies:
         same prompts without one. A disk that refuses is no reason to fail."""
         answering = [rows[place] for place in replies]
         bare = self._names(model, [replace(row, answer=()) for row in answering], tokens)
-        kept = {name: reply[:1] for name, reply in zip(bare, replies.values())}
-        kept |= zip(self._names(model, answering, tokens), replies.values())
+        first_replies = {name: reply[:1] for name, reply in zip(bare, replies.values())}
+        first_replies |= zip(self._names(model, answering, tokens), replies.values())
         with suppress(ConfigError):
-            self._cache.put_all(kept)
+            self._cache.put_all(first_replies)
 
     def _names(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> list[str]:
         common = hashlib.sha256(json.dumps([self._weights, model.way, tokens]).encode())

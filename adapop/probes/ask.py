@@ -103,8 +103,8 @@ def _fact(prompt: str, gold: str, facts: FactSet | None) -> Fact:
 def _accepted(prompt: str, gold: str, facts: Sequence[Fact]) -> tuple[str, ...]:
     """Other right answers of the first fact with this answer that the prompt asks about."""
     for fact in facts:
-        asked = any(text in prompt for text in (fact.question, *fact.paraphrases))
-        if fact.answer == gold and (asked or mentions(prompt, fact.subject)):
+        is_question = any(text in prompt for text in (fact.question, *fact.paraphrases))
+        if fact.answer == gold and (is_question or mentions(prompt, fact.subject)):
             return fact.accepted
     return ()
 

@@ -143,8 +143,8 @@ def _in_context_learning(fact: Fact, pool: Pool, rng: random.Random) -> Prompt |
     about = pool.about(fact)
     for example in chain(rng.sample(about, len(about)), pool.beside(fact, rng)):
         if not gives_away(f"{example.question} {example.answer}", fact):
-            asked = {"asked": example.question, "answer": example.answer}
-            text = WORDING.worked.format(**asked, q=fact.question)
+            filled = {"asked": example.question, "answer": example.answer}
+            text = WORDING.worked.format(**filled, q=fact.question)
             return Prompt(fact.id, "in-context learning", text, fact.answer)
     return "the set has no other question on this subject or relation whose answer differs"
 

@@ -146,8 +146,8 @@ def leak_matrix(results: Iterable[ProbeRow | NotApplicable]) -> LeakMatrix:
     cells, rows = [], []
     for group in GROUPS:
         for kind, tier in product(EVERY_KIND, ("all", *TIERS, "unknown")):
-            asked = by_form[group, kind].values()
-            if facts := [of_fact for of_fact in asked if tier in ("all", of_fact[0].tier)]:
+            rows_of_form = by_form[group, kind].values()
+            if facts := [of_fact for of_fact in rows_of_form if tier in ("all", of_fact[0].tier)]:
                 cells.append(_cell(group, tier, kind, facts))
         rows += _fact_rows({kind: by_form[group, kind] for kind in EVERY_KIND})
     counts = Counter({key: len(facts) for key, facts in left_out.items()})

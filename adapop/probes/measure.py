@@ -119,8 +119,8 @@ def _with_one_rewording(fact: Fact, place: int) -> Fact:
 def questions_of(facts: FactSet, whole: bool, ways: int = 1, retained: bool = False) -> int:
     """Number of questions of `full`, or of `quick` unless whole. ways: ways to ask the model."""
     if not whole:
-        asked = sum(1 + bool(fact.paraphrases) for fact in facts.forget)
-        return asked + retained * len(facts.retain)
+        questions = sum(1 + bool(fact.paraphrases) for fact in facts.forget)
+        return questions + retained * len(facts.retain)
     otherwise = (ways - 1) * sum(map(len, _asked_otherwise(facts).values()))
     members = chain.from_iterable(getattr(facts, group) for group in GROUPS)
     return otherwise + sum(1 + len(fact.paraphrases) for fact in members)
@@ -139,8 +139,8 @@ def _asked_otherwise(facts: FactSet) -> dict[str, list[Fact]]:
 def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = False) -> Quick:
     """Recall of the forget facts by tier: the trained question, and each fact's first rewording.
     tokens: a reply's limit. retained: whether retained facts are asked too, as trained."""
-    asked = [fact for fact in facts.forget if fact.paraphrases]
-    reworded = [replace(fact, question=fact.paraphrases[0]) for fact in asked]
+    reworded_facts = [fact for fact in facts.forget if fact.paraphrases]
+    reworded = [replace(fact, question=fact.paraphrases[0]) for fact in reworded_facts]
     measured, answers, confidences = [], {}, {}
     for form, members in ((DIRECT, facts.forget), (REWORDED, reworded)):
         rows, prompts = model.rows(members), model.prompts([fact.question for fact in members])

@@ -111,11 +111,11 @@ def distance_to(model: AdaptedModel, oracle: Oracle, facts: FactSet) -> Distance
             groups += _groups(group, DIRECT, members, direct[group])
     known, ends = oracle.probability, oracle.bands
     placed = _facts(known, ends, DIRECT, facts.forget, direct["forget"]["unlearned mia_loss"])
-    if asked := [fact for fact in facts.forget if fact.paraphrases]:
-        compared = _compared(model, oracle.model, reworded(asked))
-        means = {name: means_of(asked, column) for name, column in compared.items()}
-        groups += _groups("forget", REWORDED, asked, means)
-        placed += _facts(known, ends, REWORDED, asked, means["unlearned mia_loss"])
+    if reworded_facts := [fact for fact in facts.forget if fact.paraphrases]:
+        compared = _compared(model, oracle.model, reworded(reworded_facts))
+        means = {name: means_of(reworded_facts, column) for name, column in compared.items()}
+        groups += _groups("forget", REWORDED, reworded_facts, means)
+        placed += _facts(known, ends, REWORDED, reworded_facts, means["unlearned mia_loss"])
     judged = [fact for fact in facts.forget if fact.id in oracle.ratios]
     ratios = truth_ratios(model, judged, [oracle.wrong[fact.id] for fact in judged])
     others = [oracle.ratios[fact.id] for fact in judged]

@@ -124,6 +124,6 @@ def _own_attacks(facts: FactSet, per_tier: int | None) -> dict[str, list[Questio
     by_kind = {}
     for kind, results in kinds.items():
         chosen = {fact.id for fact in evenly([rows[one.fact_id] for one in results], per_tier)}
-        kept = [one for one in results if one.fact_id in chosen]
-        by_kind[kind] = [_question("forget", rows[one.fact_id], one) for one in kept]
+        results_of_chosen = [one for one in results if one.fact_id in chosen]
+        by_kind[kind] = [_question("forget", rows[one.fact_id], one) for one in results_of_chosen]
     return by_kind

@@ -70,8 +70,8 @@ class Prompting:
         if not self.drops:
             return facts
         left_out = {*self.unknown}
-        kept = tuple(fact for fact in facts.forget if fact.id not in left_out)
-        return replace(facts, forget=kept)
+        remaining = tuple(fact for fact in facts.forget if fact.id not in left_out)
+        return replace(facts, forget=remaining)
 
     def to_json(self) -> str:
         """The prompting as JSON."""

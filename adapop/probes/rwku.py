@@ -31,19 +31,21 @@ Values = dict[str, list[float]]  # metric -> a value per row
 
 def general(model: AdaptedModel, rows: Rows) -> Values:
     """MMLU accuracy: whether the right choice's letter is the likeliest of the letters."""
-    asked = []
+    questions = []
     for row in rows:
         examples = ((_lettered(one), "ABCD"[one["answer"]]) for one in row["examples"])
-        shown = "".join(f"{example}\nAnswer: {letter}\n\n" for example, letter in examples)
-        asked += [(shown + _lettered(row), "ABCD"[: len(row["choices"])], row["answer"])]
-    return {"accuracy": likeliest(model, asked, "Answer: ")}
+        examples_text = "".join(f"{example}\nAnswer: {letter}\n\n" for example, letter in examples)
+        questions += [
+            (examples_text + _lettered(row), "ABCD"[: len(row["choices"])], row["answer"])
+        ]
+    return {"accuracy": likeliest(model, questions, "Answer: ")}
 
 
 def truthfulness(model: AdaptedModel, rows: Rows) -> Values:
     """TruthfulQA mc1: whether the true answer is likelier as a whole than each false one."""
     pairs = ((f"Q: {row['question']}", row["mc1_targets"]) for row in rows)
-    asked = ((text, of["choices"], of["labels"].index(1)) for text, of in pairs)
-    return {"mc1": likeliest(model, asked, "A: ")}
+    questions = ((text, of["choices"], of["labels"].index(1)) for text, of in pairs)
+    return {"mc1": likeliest(model, questions, "A: ")}
 
 
 def reason(model: AdaptedModel, rows: Rows) -> Values:
@@ -51,8 +53,8 @@ def reason(model: AdaptedModel, rows: Rows) -> Values:
     prompts = []
     for place, row in enumerate(rows):
         text = f'{row["cot"].strip()}\n\nEnd with "the answer is" and the answer.'
-        asked = f"{text}\nQ: {row['question']}", "?", model.system, "A: "
-        prompts += [Row(encode_answer(model.tokenizer, *asked).prompt, (), place)]
+        prompt = f"{text}\nQ: {row['question']}", "?", model.system, "A: "
+        prompts += [Row(encode_answer(model.tokenizer, *prompt).prompt, (), place)]
     matches = []
     for row, (text, *_) in zip(rows, model.replies(prompts, LONG)):
         match = re.search(r"[tT]he answer is (.*?)\.", text)
@@ -92,19 +94,19 @@ SETS: dict[str, tuple[Callable[[AdaptedModel, Rows], Values], str, tuple[str, ..
 
 
 def likeliest(
-    model: AdaptedModel, asked: Iterable[tuple[str, Sequence[str], int]], lead: str
+    model: AdaptedModel, questions: Iterable[tuple[str, Sequence[str], int]], lead: str
 ) -> list[float]:
     """For each question 1 if its right choice is likelier as a whole than each other, else 0.
     asked: (question, choices, index of the right one). lead: how a reply begins, before the
     choice."""
-    found = []
-    for question, choices, right in asked:
+    best = []
+    for question, choices, right in questions:
         about = model.system, lead
         encoded = (encode_answer(model.tokenizer, question, one, *about) for one in choices)
         rows = [Row(one.prompt, one.answer, place) for place, one in enumerate(encoded)]
         nll = [mean * len(row.answer) for mean, row in zip(nlls(model, rows), rows)]
-        found.append(float(nll.pop(right) < min(nll)))
-    return found
+        best.append(float(nll.pop(right) < min(nll)))
+    return best
 
 
 def words(text: str) -> list[str]:

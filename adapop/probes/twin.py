@@ -71,8 +71,8 @@ def _twin(
     twin.tokenizer, twin.system, twin.spoken = model.tokenizer, model.system, model.spoken
     forget, others = facts.forget, [fact for fact in facts.forget if fact.paraphrases]
     direct = nlls(twin, twin.rows(forget))
-    asked = twin.rows(oracle.reworded(others))
-    means = oracle.means_of(others, nlls(twin, asked)) if others else []
+    scored = twin.rows(oracle.reworded(others))
+    means = oracle.means_of(others, nlls(twin, scored)) if others else []
     probability = {
         form: {fact.id: oracle.rounded(math.exp(-nll)) for fact, nll in zip(members, values)}
         for form, members, values in ((DIRECT, forget, direct), (REWORDED, others, means))

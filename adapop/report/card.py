@@ -82,7 +82,7 @@ def model_card(
     remarks: sentences on checks of the export. pushed: where the model is loaded from, if not from
     the folder."""
     before, after, config = record.before, record.after, record.config
-    measured, asked = before and after, "through the chat template of its tokenizer"
+    measured, template = before and after, "through the chat template of its tokenizer"
     recall = tables.recall_table(before, after).as_markdown() if measured else None
     return (
         templates()
@@ -93,11 +93,11 @@ def model_card(
             record=record,
             described=described(config),
             popularity=story.popularity(record.facts),
-            came_to=story.came_to(record),
+            outcome_lines=story.outcome_lines(record),
             recall=recall and Markup(recall),
             code=Markup(loading(record, pushed or folder, merged)),
             system=config.system,
-            asked=HOW[record.prompting.asking] if record.prompting else asked,
+            asked=HOW[record.prompting.asking] if record.prompting else template,
             origin=origin(record),
             gguf=gguf(config, folder, merged),
             remarks=remarks,

@@ -137,8 +137,8 @@ def replies_table(compared: Sequence[Contestant]) -> Table | None:
     replies_by_run = [_replies(record) for record in records]
     first = replies_by_run[0]
     shared = set.intersection(*map(set, replies_by_run))
-    asked = [fact for fact in records[0].facts.forget if fact.id in shared]
-    known = [fact for fact in asked if _right(fact, first[fact.id][0])]
+    shared_facts = [fact for fact in records[0].facts.forget if fact.id in shared]
+    known = [fact for fact in shared_facts if _right(fact, first[fact.id][0])]
     tiers = ([fact for fact in known if fact.tier == tier] for tier in TIERS)
     facts = [fact for tier in tiers if (fact := _disputed(tier, replies_by_run))]
     if not facts:

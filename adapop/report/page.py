@@ -99,7 +99,7 @@ def _chapter(record: Record) -> dict:
         "described": described(record.config),
         "sha256": record.facts.sha256,
         "done": story.done(record),
-        "came_to": story.came_to(record),
+        "outcome_lines": story.outcome_lines(record),
         "command": settings.COMMAND,
         "repeats": settings.repeats(record.config),
         "settings": settings.all_settings(record.config, record.prompting),

@@ -43,7 +43,7 @@ def done(record: Record) -> list[str]:
     ]
 
 
-def came_to(record: Record) -> list[str]:
+def outcome_lines(record: Record) -> list[str]:
     """Sentences on recall before and after, costs, and the run's notes."""
     before, after = record.before, record.after
     if before is None or after is None:
@@ -137,10 +137,10 @@ def _end(record: Record) -> str:
         return f"It took {worked_before(record.events) + last.seconds:.1f} s.{began}"
     if isinstance(last, RunStopped):
         return f"It was stopped; epoch {last.epoch} is the last that was finished.{began}"
-    kept = f"{record.trained} is the last that was finished.{began}"
+    ending = f"{record.trained} is the last that was finished.{began}"
     if isinstance(last, RunFailed):
-        return f"It failed: {last.message} {last.fix} Epoch {kept}"
-    return f"It has not come to its end; epoch {kept}"
+        return f"It failed: {last.message} {last.fix} Epoch {ending}"
+    return f"It has not come to its end; epoch {ending}"
 
 
 def _so_far(record: Record) -> list[str]:

@@ -115,8 +115,8 @@ def leak_table(
 
 def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdicts") -> Table:
     """Number of facts per verdict. counts: column -> verdict -> number of facts."""
-    found = {name for numbers in counts.values() for name in numbers}
-    names = [rule.name for rule in RULES if rule.name in found]
+    present = {name for numbers in counts.values() for name in numbers}
+    names = [rule.name for rule in RULES if rule.name in present]
     rows = [(name, *(f"{numbers.get(name, 0):,}" for numbers in counts.values())) for name in names]
     totals = ("facts", *(f"{sum(numbers.values()):,}" for numbers in counts.values()))
     return Table(title, ("", *counts), (*rows, totals))

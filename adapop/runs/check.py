@@ -60,7 +60,7 @@ class Check:
     """The configuration that the run would use."""
     facts: FactSet
     """The facts that the run would use."""
-    looked: Preflight
+    preflight: Preflight
     """What is known without the model."""
     known: tuple[KnownRow, ...]
     """A row for each form and tier."""
@@ -103,17 +103,17 @@ class Check:
     @property
     def remarks(self) -> list[str | Remark]:
         """Everything as remarks, what prevents the run last."""
-        config, lines = self.config, [self.looked.counts]
+        config, lines = self.config, [self.preflight.counts]
         lines += [Remark("rate_and_batch", {"rate": config.learning_rate, "batch": config.batch})]
         lines += [*remarks_of(self.prompting), self._known(), *self._forms(), *self._pressure()]
         if self.peak is not None:
             lines.append(Remark("memory_of_step", {"bytes": self.peak}))
         else:
-            lines += self.looked.memory
+            lines += self.preflight.memory
         if self.pace:
             values = {"seconds": self.seconds, "device": DEVICES.get(self.device, self.device)}
             lines += [Remark("time_by_trial", values | asdict(self.pace))]
-        return [*lines, *self.notes, *self.looked.doubts, *self.looked.problems, *self.waste]
+        return [*lines, *self.notes, *self.preflight.doubts, *self.preflight.problems, *self.waste]
 
     def as_json(self) -> dict[str, Any]:
         """Everything as plain data. notes: of the set. dropped: the rows that are not used."""
@@ -132,8 +132,8 @@ class Check:
             "seconds": self.seconds,
             "device": self.device,
             "gpu_bytes": self.peak,
-            "problems": sentences((*self.looked.problems, *self.waste), "program"),
-            "doubts": sentences(self.looked.doubts, "program"),
+            "problems": sentences((*self.preflight.problems, *self.waste), "program"),
+            "doubts": sentences(self.preflight.doubts, "program"),
             "lines": self.lines,
         }
 
@@ -189,7 +189,7 @@ def check(
     device, tokens = model.device.type, config.max_new_tokens
     if prompting := settle(model, facts, config, progress):
         facts, tokens = prompting.facts_of(facts), prompting.reply_tokens
-    looked = preflight(facts, config)
+    plan = preflight(facts, config)
     # Cached replies would take no time.
     cache, model.reply_cache = model.reply_cache, None
     with model.original():
@@ -210,7 +210,7 @@ def check(
     waste = (*failed, *_waste(config, facts, own, prompting))
     anchors = auto_anchors(facts) if auto else None
     measured = known, own, impossible, betas, pace, device
-    return Check(config, facts, looked, *measured, prompting, peak, waste, anchors, model.notes)
+    return Check(config, facts, plan, *measured, prompting, peak, waste, anchors, model.notes)
 
 
 def _other_forms(

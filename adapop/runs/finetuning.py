@@ -130,8 +130,8 @@ def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor
     samples = {name: evenly(members, PER_TIER) for name, members in groups.items() if members}
 
     def recalls() -> dict[str, float]:
-        asked = run.reply_tokens, Progress(), known_recall
-        values = {name: recall_by_fact(model, few, *asked) for name, few in samples.items()}
+        measuring = run.reply_tokens, Progress(), known_recall
+        values = {name: recall_by_fact(model, few, *measuring) for name, few in samples.items()}
         return {name: fmean(value.values()) for name, value in values.items()}
 
     try:

@@ -42,9 +42,9 @@ class Recording:
         if self.due:
             # Otherwise a frame would score more facts than the measurement does.
             wide = not trainer.config.measure_per_tier
-            asked = [fact for fact in facts.forget if fact.paraphrases] if wide else []
-            whole = len(asked) == len(facts.forget)
-            reworded = [replace(fact, question=fact.paraphrases[0]) for fact in asked]
+            reworded_facts = [fact for fact in facts.forget if fact.paraphrases] if wide else []
+            whole = len(reworded_facts) == len(facts.forget)
+            reworded = [replace(fact, question=fact.paraphrases[0]) for fact in reworded_facts]
             rows = trainer.model.rows
             self.rows = {
                 "forget": trainer.forget.rows,

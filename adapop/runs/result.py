@@ -60,7 +60,7 @@ def result_of(run: Run) -> Result | None:
     was, now = before.recall("forget", form), after.recall("forget", form)
     lost = next(_fallen(before, after), None)
     forms = {DIRECT, form}
-    moved = max(abs(_recall(before, asked) - _recall(after, asked)) for asked in forms)
+    moved = max(abs(_recall(before, one) - _recall(after, one)) for one in forms)
     if lost:
         kind = DAMAGED
     elif _recall(before, DIRECT) < LEFT:

@@ -62,7 +62,7 @@ def measured_pace(
         epoch += answered * measure.questions_of(whole, whole=False, retained=config.keep == "best")
     # For each model's table, every fact is scored twice.
     compared = sum(len(getattr(whole, group)) for group in GROUPS)
-    asked = measure.questions_of(whole, whole=True, ways=len(model.ways))
-    end = (2 * answered * asked + 4 * read * compared) * (config.measure != "off")
+    questions = measure.questions_of(whole, whole=True, ways=len(model.ways))
+    end = (2 * answered * questions + 4 * read * compared) * (config.measure != "off")
     peak = torch.cuda.max_memory_allocated(model.device) if on_gpu else None
     return Pace(seconds[-1], epoch, end), peak

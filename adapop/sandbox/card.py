@@ -149,8 +149,8 @@ def write_oracle_card(folder: Path, name: str) -> None:
 
 @torch.no_grad()
 def _probability(model: AdaptedModel, facts: Sequence[WorldFact]) -> float:
-    asked = [Fact(fact.id, language.question(fact), fact.answer) for fact in facts]
-    rows = encode_facts(model.tokenizer, asked)
+    trained = [Fact(fact.id, language.question(fact), fact.answer) for fact in facts]
+    rows = encode_facts(model.tokenizer, trained)
     model.network.eval()
     nll = model.score(model.batch(rows)).nll
     return torch.exp(-nll).mean().item()

@@ -85,5 +85,5 @@ def cost_of_run(model: str) -> str:
     if model in SHIPPED:
         return "GPU time: none, the sandbox model works without."
     then = f"then for what the other epochs need, as a rule at most {MOST_SECONDS} s at a time"
-    asked = f"GPU time: asks for {FIRST_SECONDS} s of a lent GPU, {then}."
-    return f"{asked} Leave the page open: it is asked in its name."
+    cost = f"GPU time: asks for {FIRST_SECONDS} s of a lent GPU, {then}."
+    return f"{cost} Leave the page open: it is asked in its name."

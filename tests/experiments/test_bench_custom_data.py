@@ -29,7 +29,7 @@ def test_a_sweep_goes_over_the_papers_rates_or_around_a_given_one(facts, tmp_pat
     for name in ("rates", "forgetting"):
         items = placed(Place(name, tmp_path, (0,)), facts, MODEL, {}).items({})
         assert {item.config.learning_rate for item in items} == {1e-6, 5e-6, 1e-5, 5e-5, 1e-4}
-        assert {item.config.model for item in items} == {MODEL} and {item.ground.facts for item in items} == {facts}
+        assert {item.config.model for item in items} == {MODEL} and {item.custom.facts for item in items} == {facts}
 
     def rates(changes):
         items = placed(Place("ablation", tmp_path, (0,)), facts, MODEL, changes).items({})
@@ -50,7 +50,7 @@ def test_wrong_scores_are_made_of_the_facts_own(facts, tmp_path):
     items = placed(Place("scores", tmp_path, (0,)), facts, "sandbox", {}).items({})
     given = {fact.id: fact.score for fact in facts.forget}
     for item in items:
-        found = signals.other_scores(item.arm.scores, 0, item.ground.facts)
+        found = signals.other_scores(item.arm.scores, 0, item.custom.facts)
         assert found.keys() == given.keys()
         if item.arm.scores.startswith(("tiers", "swapped")):
             assert sorted(found.values()) == sorted(given.values())

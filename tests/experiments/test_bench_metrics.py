@@ -44,7 +44,7 @@ def test_apart_is_the_area_under_the_curve():
 
 def test_a_metric_is_faithful_where_it_tells_who_knows_from_who_never_read(seen):
     # pairs of models: 0.8, 0.6 or 0.9, 0.5 against 0.2, 0.4 (all four in order) or 0.2, 0.8 (2 and a tie, or 3)
-    assert metrics.told_apart(seen, FIRST, "rare") == [1, 0.625, 1, 0.75]
+    assert metrics.aucs(seen, FIRST, "rare") == [1, 0.625, 1, 0.75]
     line = dict(zip((table := metrics.faithfulness_table(seen)).head, table.rows[0]))
     assert (line["AUC, rare facts"], line["AUC, models, rare"]) == ("0.84", "1.00")
     assert (line["popular: known"], line["popular: never read"]) == ("0.70", "0.40")

@@ -145,7 +145,7 @@ def test_speed_times_a_run_its_steps_and_a_plain_loop(base, facts, capsys):
     took = speed.measured(config, facts)
     assert list(took) == list(speed.GOALS) and all(one.wall > 0 < one.cpu for one in took.values())
     assert took[speed.RUN].wall > took[speed.STEPS].wall
-    speed.print_table(dict(zip(speed.GOALS, (speed.Took(wall, 2 * wall) for wall in (50.0, 30.0, 20.0, 70.0, 8.0)))))
+    speed.print_table(dict(zip(speed.GOALS, (speed.Timing(wall, 2 * wall) for wall in (50.0, 30.0, 20.0, 70.0, 8.0)))))
     first, *_, plain, retain = capsys.readouterr().out.splitlines()[2:]
     assert first.split()[-5:] == ["100.0", "2.50", "2.50", "<=", "2.5"]
     assert plain.split()[-5:] == ["140.0", "3.50", "3.50", ">=", "3"]

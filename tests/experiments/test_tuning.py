@@ -77,7 +77,7 @@ def invented(monkeypatch):
     """Trials that take no time: J has its least at a rate of 1e-3. Every point that was tried."""
     points = []
 
-    def tried(wanted, point, quick, ground):
+    def tried(wanted, point, quick, custom):
         points.append(dict(point))
         rate = point["learning_rate"]
         return {"J": abs(rate - 1e-3), "worst": 0.5, "failed": "", "seconds": 0.1}
@@ -171,16 +171,16 @@ def test_doors_and_pairs_of_winners():
     probed |= {"attack role playing": 0.5, "attack reverse query": None, "attack multiple choice": 0.9}
     known = {"rounded": 0.2, "test_forget_top2_all": 0.4}
     seen = {"A": [halved(1, 0.4, **probed, **known), broken], "B": [halved(1, 0.3)]}
-    table = winners.door_table(seen)
+    table = winners.recovery_table(seen)
     (line,) = table.rows  # an arm that was not probed has none
     cells = dict(zip(table.head, line))
     assert (cells["attacks"], cells["hardest attack"]) == (f"{(6 * 0.1 + 0.5) / 7:.2f}", "0.50")
     assert (cells[""], cells["rounded"], cells["sampled"]) == ("A", "0.20", "")
-    assert winners.door_table({"B": seen["B"]}) is winners.pair_table(seen, "gone", ("A",), "T", "") is None
+    assert winners.recovery_table({"B": seen["B"]}) is winners.pair_table(seen, "gone", ("A",), "T", "") is None
     pairs = winners.pair_table(seen, "B", ("A", "gone"), "T", "")
     assert [dict(zip(pairs.head, line))["worst tier"] for line in pairs.rows] == ["+0.10"]
-    (line,) = winners.dealt_table(seen, {"A": "B", "gone": "B"}).rows
-    assert line[0] == "A" and winners.dealt_table(seen, {"gone": "B"}) is None
+    (line,) = winners.shuffled_table(seen, {"A": "B", "gone": "B"}).rows
+    assert line[0] == "A" and winners.shuffled_table(seen, {"gone": "B"}) is None
 
 
 def test_how_far_a_search_went():
@@ -231,12 +231,12 @@ def test_a_search_elsewhere_begins_at_the_rate_of_that_world(tmp_path, monkeypat
     asked = []
 
     def measured(item, folder):
-        asked.append((item.ground.name, item.config.model, item.config.learning_rate, item.seed))
+        asked.append((item.custom.name, item.config.model, item.config.learning_rate, item.seed))
         return {"J": 1.0, "top2": 0.0}
 
     monkeypatch.setattr(tuning, "_measured", measured)
     people = tuned.searched_on("people")
-    assert search("npo", tmp_path, 3, ground=people) == 3
+    assert search("npo", tmp_path, 3, custom=people) == 3
     rate = make_config("npo", model="people").learning_rate
     assert asked == [("people", "people", rate * factor, 0) for factor in (1, 2, 0.5)]
     assert rate != make_config("npo").learning_rate

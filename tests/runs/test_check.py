@@ -59,7 +59,7 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     rows = {(row.form, row.tier): row for row in found.known}
     assert rows[DIRECT, "all"].asked == 5 and rows[DIRECT, "rare"].asked == 2
     assert REWORDED in {form for form, _ in rows} and found.impossible
-    assert not found.waste and not found.looked.problems
+    assert not found.waste and not found.preflight.problems
     kinds = {remark.kind: remark.values for remark in found.remarks if isinstance(remark, Remark)}
     assert kinds["asked_so"]["answered"] == 5 and kinds["asked_so"]["facts"] == 6
     assert kinds["forms_measurable"]["forms"].startswith(DIRECT)

@@ -41,15 +41,15 @@ GOALS = {RUN: "<= 2.5", AGAIN: "<= 1.8", STEPS: "", PLAIN: ">= 3", RETAIN: ""}
 
 
 @dataclass(frozen=True)
-class Took:
+class Timing:
     """Seconds on the wall and of the processor, all threads together."""
 
     wall: float
     cpu: float
 
-    def times(self, count: float) -> "Took":
+    def times(self, count: float) -> "Timing":
         """The seconds of this many repetitions."""
-        return Took(count * self.wall, count * self.cpu)
+        return Timing(count * self.wall, count * self.cpu)
 
 
 def main(quick: bool = False) -> None:
@@ -59,7 +59,7 @@ def main(quick: bool = False) -> None:
     print_table(measured(config, thinned(facts, FEW) if quick else facts))
 
 
-def measured(config: RunConfig, facts: FactSet) -> dict[str, Took]:
+def measured(config: RunConfig, facts: FactSet) -> dict[str, Timing]:
     """Row of the table -> its seconds."""
     model = adapted_model(config)
     fresh = {name: value.clone() for name, value in model.adapter_state().items()}
@@ -81,12 +81,12 @@ def measured(config: RunConfig, facts: FactSet) -> dict[str, Took]:
         turns = [[_seconds_of(loop) for loop in loops] for _ in range(1 + TIMED)]
     count = ours.steps * config.epochs
     for name, taken in zip((STEPS, PLAIN), zip(*turns[1:])):
-        step = Took(median(one.wall for one in taken), median(one.cpu for one in taken))
+        step = Timing(median(one.wall for one in taken), median(one.cpu for one in taken))
         took[name] = step.times(count)
     return {**took, RETAIN: retain}
 
 
-def print_table(took: dict[str, Took]) -> None:
+def print_table(took: dict[str, Timing]) -> None:
     """Prints the rows, each also as a multiple of the training steps alone."""
     print(f"{MODEL} on {FACTS}, {BATCH} + {BATCH} rows a step, {torch.get_num_threads()} threads")
     heads = f"{'seconds':>10}{'processor s':>14}{'against the steps':>20}{'of processor s':>17}"
@@ -131,7 +131,7 @@ def _finish(run: Run, model: AdaptedModel) -> None:
             raise RuntimeError(f"{event.message} {event.fix}")
 
 
-def _seconds_of(work: Callable[[], object]) -> Took:
+def _seconds_of(work: Callable[[], object]) -> Timing:
     begun, used = time.perf_counter(), time.process_time()
     work()
-    return Took(time.perf_counter() - begun, time.process_time() - used)
+    return Timing(time.perf_counter() - begun, time.process_time() - used)

@@ -57,14 +57,14 @@ def recover(
     from adapop.probes.recovery import lens, patch, quantise, relearn, sampling, two_hop
 
     forget, retain = evenly(facts.forget, PER_TIER), evenly(facts.retain, PER_TIER)
-    asked, unrelated = (max_new_tokens, progress), {"unrelated": facts.utility}
+    shared, unrelated = (max_new_tokens, progress), {"unrelated": facts.utility}
     probes = {
-        "relearn": lambda: relearn.relearn(model, forget, *asked, **unrelated),
-        "quantise": lambda: quantise.quantise(model, forget, retain, *asked),
-        "sampling": lambda: sampling.sample(model, forget, *asked),
+        "relearn": lambda: relearn.relearn(model, forget, *shared, **unrelated),
+        "quantise": lambda: quantise.quantise(model, forget, retain, *shared),
+        "sampling": lambda: sampling.sample(model, forget, *shared),
         "lens": lambda: lens.lens(model, forget, progress),
         "patch": lambda: patch.patch(model, forget, progress, oracle=oracle_of(world, facts)),
-        "two-hop": lambda: two_hop.two_hop(model, forget, *asked),
+        "two-hop": lambda: two_hop.two_hop(model, forget, *shared),
     }
     if name not in probes:
         raise ConfigError(f"There is no recovery probe {name!r}.", f"Choose {', '.join(RECOVERY)}.")

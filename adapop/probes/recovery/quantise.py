@@ -165,8 +165,8 @@ def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear | Conv1D, nn.Mod
     around = {module.get_base_layer(): module for module in adapted}
     own = [module for name, module in modules.items() if "lora_" not in name]
     linear = [module for module in own if isinstance(module, (nn.Linear, Conv1D))]
-    kept = [one for one in linear if head is None or one.weight is not head.weight]
-    layers = [(module, around.get(module)) for module in kept]
+    untied = [one for one in linear if head is None or one.weight is not head.weight]
+    layers = [(module, around.get(module)) for module in untied]
     if any(not layer.weight.is_floating_point() for layer, _ in layers):
         fix = "Use another probe."
         raise ModelError("The model's weights are rounded already: it was loaded in 4 bits.", fix)

@@ -202,8 +202,8 @@ def _finite(value: float, name: str) -> float:
 def _rows(others: Sequence[Fact], *measured: base.Recall) -> tuple[RelearnRow, ...]:
     rows = []
     for form in measured[0]:
-        asked = [fact for fact in others if fact.id in measured[0][form]]
-        for tier, members in base.in_tiers(asked).items():
+        measured_facts = [fact for fact in others if fact.id in measured[0][form]]
+        for tier, members in base.in_tiers(measured_facts).items():
             means = [fmean(recall[form][fact.id] for fact in members) for recall in measured]
             rows.append(RelearnRow(tier, form, len(members), *means))
     return tuple(rows)

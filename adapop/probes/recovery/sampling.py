@@ -31,7 +31,7 @@ ROWS = 256
 
 
 @dataclass(frozen=True)
-class Found:
+class Tally:
     """How an answer was found. samples: how many hold it whole. rank: of its first token."""
 
     samples: int
@@ -44,9 +44,9 @@ class SampledFact:
     facts have none."""
 
     id: str
-    original: Found
-    unlearned: Found
-    control: Found | None
+    original: Tally
+    unlearned: Tally
+    control: Tally | None
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def sample(
     wrong = base.wrong_answers(facts, facts, seed)
     others = base.with_answers(facts, wrong)
 
-    def tallies_of(part: Progress) -> tuple[list[Found], list[Found]]:
+    def tallies_of(part: Progress) -> tuple[list[Tally], list[Tally]]:
         right, instead = _first_ranks(model, facts, others, part)
         texts = _draw(model, facts, max_new_tokens, samples, temperature, seed, part)
         return _tallies(facts, texts, right), _tallies(others, texts, instead)
@@ -172,9 +172,9 @@ def _first_ranks(
 
 def _tallies(
     facts: Sequence[Fact], texts: Sequence[Sequence[str]], ranks: Sequence[int]
-) -> list[Found]:
+) -> list[Tally]:
     return [
-        Found(sum(best_recall(fact.answers, text) == 1 for text in replies), rank)
+        Tally(sum(best_recall(fact.answers, text) == 1 for text in replies), rank)
         for fact, replies, rank in zip(facts, texts, ranks)
     ]
 

@@ -66,8 +66,8 @@ def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 def compared_form(outcomes: Sequence[Outcome]) -> str:
     """The form in which tiers are compared: reworded if all were asked so, else as trained."""
-    asked = (one.recall for one in outcomes if any(one.recall.values()))
-    return REWORDED if all(recall.get(REWORDED) for recall in asked) else DIRECT
+    recalls = (one.recall for one in outcomes if any(one.recall.values()))
+    return REWORDED if all(recall.get(REWORDED) for recall in recalls) else DIRECT
 
 
 def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:

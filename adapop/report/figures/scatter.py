@@ -49,9 +49,9 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
     ranged = [one for one in placed if not one.original]
     across = _around([one.forget for one in ranged])
     along = _around([one.holdout for one in ranged])
-    kept = "facts never trained on, asked as trained: better →"
+    axis_title = "facts never trained on, asked as trained: better →"
     figure.update_xaxes(title_text=f"← better: answered, {form}", range=across)
-    figure.update_yaxes(title_text=kept, range=along)
+    figure.update_yaxes(title_text=axis_title, range=along)
     for axis, (low, high) in ((figure.layout.xaxis, across), (figure.layout.yaxis, along)):
         axis.update(tickformat=".0%", tickvals=_ticks(low, high))
     figure.update_layout(showlegend=False)

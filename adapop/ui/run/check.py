@@ -38,7 +38,7 @@ def build(
         if error := failure_of(future):
             raise refused(error)
         checked = future.result()
-        kind = "warn" if checked.waste or checked.looked.problems else "calm"
+        kind = "warn" if checked.waste or checked.preflight.problems else "calm"
         yield html.listed([*checked.facts.notes, *checked.lines_for("page")], kind)
 
     session.look_whether_lost(

@@ -90,13 +90,13 @@ def _controller(event: EpochDone, config: RunConfig) -> str:
 
 
 def _recall(event: Measured) -> str:
-    asked, kept = ("forget", "direct"), event.recall("retain")
+    place, recall = ("forget", "direct"), event.recall("retain")
     direct = {
-        row["tier"]: row["recall"] for row in event.rows if (row["group"], row["form"]) == asked
+        row["tier"]: row["recall"] for row in event.rows if (row["group"], row["form"]) == place
     }
     tiers = ", ".join(
         f"{percent(value)} of the {tier}" for tier, value in direct.items() if tier != "all"
     )
     left = f"{tiers} facts" if tiers else f"{percent(direct['all'])} of the facts"
-    retained = "" if kept is None else f" and {percent(kept)} of those to retain"
+    retained = "" if recall is None else f" and {percent(recall)} of those to retain"
     return f"Asked as trained, it still answers {left} to forget{retained}."

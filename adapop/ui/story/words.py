@@ -172,10 +172,10 @@ def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
                 )
             )
         runs.append(f"{min(len(by_title[title].runs) for title in REAL_ARMS)} of {model}")
-    said = " ".join(
+    sentences_of = " ".join(
         _gap_of(model, *(gaps[model, name] for name in REAL_ARMS.values())) for model in models
     )
-    note, columns = f"{said} {texts.STORY_REAL.format(runs=_listed(runs))}", [*REAL_COLUMNS]
+    note, columns = f"{sentences_of} {texts.STORY_REAL.format(runs=_listed(runs))}", [*REAL_COLUMNS]
     head = ("", *columns[:2], "popular minus rare, points", *columns[2:])
     return {"note": note, "head": head, "rows": rows, "command": COMMAND, "run": f"{PREFIX}smollm2"}
 

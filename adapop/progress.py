@@ -1,5 +1,5 @@
-"""How far long work is, and a way to stop it: shared by the thread that works and the one that
-watches."""
+"""The progress of long work, and a way to stop it: shared by the working and the watching
+thread."""
 
 import threading
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""What a run is: one frozen `RunConfig`, stored as one JSON beside the run. Defaults are those of
-the paper's main tables (Borisiuk et al. 2026; METHODS 1.5, 2.0)."""
+"""What a run is: one frozen `RunConfig`, stored as JSON beside the run. The defaults are those of
+the paper's main tables (Borisiuk et al. 2026)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from adapop.popularity.beta import BetaMap
 
 PAPER_RATE = 1e-4  # paper, main tables
 SEPARATE = {"setting": Setting(separate=True)}
-ALL_LINEAR = "all-linear"  # as a target: every linear layer but the output head
+ALL_LINEAR = "all-linear"  # a target: every linear layer but the output head
 SEED_LIMIT = 2**63
-EVERY_RUN = {"beta", "lora_targets"}  # settings that were never left out; the others have defaults
+EVERY_RUN = {"beta", "lora_targets"}  # settings that every stored run has; others have defaults
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """All that decides a run's numbers but the facts themselves. `make_config` makes one."""
+    """All that decides a run's numbers, except the facts themselves. Made by `make_config`."""
 
     model: str = setting(SANDBOX, separate=True, compared=False)
     """"sandbox" or "people", "smollm2" or "gemma3-270m" (from Python packages), a Hub id, or the
@@ -40,8 +40,8 @@ class RunConfig:
     arguments: dict[str, Any] = field(default_factory=dict, metadata=SEPARATE)
     """The method's own arguments: fields of its `Objective`."""
     preset: str = setting("paper", separate=True, compared=False)
-    """Key of `PRESETS`, "authors" or "tuned"; it has set what is set here, and decides how
-    beta-mean is settled."""
+    """Key of `PRESETS`, "authors" or "tuned". Its settings are already in the fields here;
+    "beta-mean" also decides how beta is set once the facts are known."""
     beta: BetaMap | None = setting(None, separate=True)
     """Map from score to exponent; None for the anchors that suit the set, see
     `popularity.calibration.auto_anchors`. A run records its map."""

@@ -29,7 +29,7 @@ from adapop.progress import Progress
 USER_AGENT = f"AdaPopExplorer/{VERSION} ({os.environ.get('ADAPOP_CONTACT', 'no contact given')})"
 TRIES = 6
 CONNECT_SECONDS, READ_SECONDS, REPLY_SECONDS = 5.0, 60.0, 120.0
-TRIES_UNREACHED = 2  # where there is no connection, waiting for minutes brings none
+TRIES_UNREACHED = 2  # without a connection, minutes of waiting would not help
 LONGEST_WAIT = 120.0
 MAX_REPLY = 64 * 1024 * 1024
 CHUNK = 64 * 1024
@@ -190,7 +190,7 @@ class Web:
 
 
 def connection_hint(base: str) -> str:
-    """What to check where a URL is not reached: the connection, the proxy without its password."""
+    """What to check if a URL is not reached: the connection, the proxy (named without password)."""
     proxies = _proxies(base)
     proxy = proxies.get(urlsplit(base).scheme) or proxies.get("all")
     if proxy:

@@ -60,8 +60,8 @@ def write_world(folder: Path) -> None:
 
 
 def _splits(people: Sequence[str], relations: Sequence[str]) -> dict[tuple[str, str], str]:
-    """The split of each person's facts. Of people to forget one fact is kept: of each relation
-    equally many."""
+    """The split of each person's facts. One fact of each person to forget is kept, as a neighbour:
+    of each relation equally many."""
     counts = SPLIT_SUBJECTS.items()
     of_people: Iterator[str] = chain.from_iterable(repeat(split, count) for split, count in counts)
     splits = {}
@@ -89,5 +89,5 @@ def _ranks(splits: dict[tuple[str, str], str], rng: random.Random) -> dict[tuple
 
 
 def _balanced(values: Sequence[str], count: int, rng: random.Random) -> Iterable[str]:
-    """`count` of the values, in rounds: each round has every value once, in an order of its own."""
+    """`count` of the values, in rounds: each round has every value once, in a new order."""
     return [value for _ in range(count // len(values)) for value in rng.sample(values, len(values))]

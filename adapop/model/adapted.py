@@ -24,7 +24,7 @@ from adapop.model.packing import packed_lines, packs, read_as
 from adapop.model.precision import NARROW, full_precision, widened
 from adapop.model.replying import MOST_ROWS as MOST_ROWS
 from adapop.model.replying import Replying
-from adapop.model.replying import Work as Work  # who divides the work needs these two
+from adapop.model.replying import Work as Work  # needed where work is divided
 from adapop.model.scored import JointPass, Scored, pooled
 from adapop.model.tokens import AnswerTokens, Row, collate
 from adapop.remark import Remark

@@ -80,13 +80,13 @@ class Prompted:
     def __init__(self, tokenizer: PreTrainedTokenizerBase, system: str) -> None:
         self.tokenizer, self.system = tokenizer, system
         self.own_template: str | None = getattr(tokenizer, "chat_template", None)
-        """As it came with the model; None for a base model."""
+        """The chat template that came with the model; None for a base model."""
         self.way: str = CHAT
         """How it is asked: one of `WAYS`."""
         self.examples: tuple[tuple[str, str], ...] = ()
         """(question, answer) pairs that may stand before a question."""
         self.spoken: Mapping[str, OwnAnswer] = {}
-        """By fact id: answers in its own words."""
+        """Fact id -> the answer in the model's own words."""
 
     @property
     def has_template(self) -> bool:

@@ -46,7 +46,7 @@ class Preset:
     note: str = ""
     """What to know before using it, shown to the user."""
     origin: str = ""
-    """Of a model from a Python package: the Hub id of the model that it was quantised from."""
+    """For a model from a Python package: Hub id of the model that it was quantised from."""
     oracle: str = ""
     """Id of a model trained in the same way without some texts, or ""."""
     never_read: tuple[str, ...] = ()

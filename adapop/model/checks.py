@@ -21,7 +21,7 @@ from adapop.errors import ModelError, truncated
 from adapop.model.chat import encode_prompt, turn_end
 from adapop.model.memory import FOUR_BITS
 
-# how a file begins that stands in for one that Git LFS has not fetched
+# first bytes of a file that stands in for one that Git LFS has not fetched
 LFS = b"version https://git-lfs"
 KINDS = (AutoModelForCausalLM, AutoModelForImageTextToText)
 # sizes in a config.json, several times those of the largest models there are

@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Tree:
-    """Who sees whom on L lines of T columns, with up to R rows each that share beginnings."""
+    """Which tokens see which, on L lines of T columns with up to R rows that share beginnings."""
 
     positions: Tensor
     """Position of each token in its row, [L, T]; 0 in padding."""
@@ -73,7 +73,7 @@ class AnswerTokens:
     ids: Tensor
     """Token ids, [L, T]."""
     tree: Tree | None
-    """Who sees whom where rows are packed; None where each has a line of its own."""
+    """Which tokens see which, if rows are packed; None if each row has a line of its own."""
     lengths: Tensor
     """Tokens of each row, [B]."""
     target: Tensor

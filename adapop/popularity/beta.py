@@ -20,7 +20,7 @@ from adapop.popularity.controls import inverted, shuffled
 
 LOW, HIGH = 0.05, 2.0  # paper, Eq. 4
 RARE_ANCHOR, POPULAR_ANCHOR = (100.0, 1.5), (3000.0, 0.1)  # (score, beta); paper, App. A and B
-UNIFORM_WITHIN = 0.005  # of 1
+UNIFORM_WITHIN = 0.005  # largest distance from 1 of an exponent that counts as uniform
 HIGHEST = 1e6  # of an upper clip: an exponent that large already leaves every token alone
 EXPONENT_MAX = 700.0  # exp overflows beyond it
 

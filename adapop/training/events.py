@@ -1,6 +1,6 @@
 """The events of a run: frozen dataclasses, to and from JSON, one event on each line of the log.
 
-The log is append-only, and what it says about a run is what counts. A resumed run starts with
+The log is append-only, and it decides what is true about a run. A resumed run starts with
 `RunStarted(resumed_from=k)`; `current` then drops the events of an interrupted epoch, so that a
 reader sees one uninterrupted run.
 """
@@ -78,7 +78,7 @@ class StepDone(Event):
     nll_by_tier: dict[str, float]
     """`nll_forget` by tier; a tier without rows in the step is absent."""
     nll_retain: float | None
-    """Of the retained answers, None for a method without a retain term."""
+    """The same for the answers to retain; None for a method without a retain term."""
     gradient_norm: float
     """Norm of the whole step's gradient, before it is clipped."""
     learning_rate: float

@@ -68,6 +68,6 @@ def number_of(number: int, noun: str) -> str:
 
 
 def truncated(cell: object) -> str:
-    """A cell's beginning, for messages, which quote it with `repr`: it escapes what is unseen."""
+    """The beginning of a cell, for messages, where `repr` makes invisible characters visible."""
     text = str(cell)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

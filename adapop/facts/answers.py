@@ -61,7 +61,7 @@ def _plain(name: object) -> str:
 
 
 def choices_of(cell: object) -> dict[str, str]:
-    """Label -> choice of a cell, labelled A, B ... where it names none; empty without choices."""
+    """The choices in a cell by their labels: A, B ... if it names none; empty without choices."""
     if isinstance(cell, str):
         cell = parsed(cell) or (cell.split("|") if "|" in cell else cell.strip().splitlines())
     if isinstance(cell, dict):

@@ -18,12 +18,12 @@ from adapop.paths import ROOT
 
 TOO_MUCH = 3  # the exit status of a reader that ran out of memory
 # `seconds`: processor time of the readers that this thread has waited for
-_others = threading.local()
+_readers = threading.local()
 
 
 def seconds_worked() -> float:
     """Seconds of processor time that this thread and the readers that it started have taken."""
-    return time.thread_time() + getattr(_others, "seconds", 0.0)
+    return time.thread_time() + getattr(_readers, "seconds", 0.0)
 
 
 def lines_of(
@@ -46,7 +46,7 @@ def lines_of(
                 yield line.decode()
             whole = True
         finally:
-            status = _ended(reader, whole)
+            status = _wait_for(reader, whole)
     if status in (TOO_MUCH, -signal.SIGXCPU, -signal.SIGKILL):
         raise _too_large(path)
     if status:
@@ -68,7 +68,7 @@ def _too_large(path: Path) -> DataError:
     return DataError(message, "Delete columns that describe no fact, or split it.")
 
 
-def _ended(reader: subprocess.Popen, whole: bool) -> int:
+def _wait_for(reader: subprocess.Popen, whole: bool) -> int:
     """Waits for a reader, and kills it first if it was not read whole. Returns its exit status."""
     if not hasattr(os, "wait4"):  # on Windows
         return reader.wait() if whole else reader.kill()
@@ -77,5 +77,5 @@ def _ended(reader: subprocess.Popen, whole: bool) -> int:
         os.kill(reader.pid, signal.SIGKILL)
     _, status, usage = os.wait4(reader.pid, 0)
     reader.returncode = os.waitstatus_to_exitcode(status)
-    _others.seconds = getattr(_others, "seconds", 0.0) + usage.ru_utime + usage.ru_stime
+    _readers.seconds = getattr(_readers, "seconds", 0.0) + usage.ru_utime + usage.ru_stime
     return reader.returncode

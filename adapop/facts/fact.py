@@ -136,7 +136,7 @@ class FactSet:
     neighbours: tuple[Fact, ...] = ()
     """Like `holdout`, but about the subjects to forget: is other knowledge of them kept?"""
     utility: tuple[Fact, ...] = ()
-    """Questions that are no facts (sums, sequences ...), to see whether the model still works."""
+    """Questions about no fact (sums, sequences ...): does the model still work?"""
     attacks: tuple[Fact, ...] = ()
     """A benchmark's prompts to get facts back; `relation` is the kind, `subject` the target."""
     examples: tuple[Fact, ...] = ()

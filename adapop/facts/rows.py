@@ -87,7 +87,7 @@ def _is_short_text(cells: Iterable[object]) -> bool:
 
 
 def _few(name: str, items: Sequence, most: int = 0) -> Sequence:
-    """The items. Raises Unusable: too many. Aliases may be more until repeats are gone."""
+    """The items. Raises Unusable if they are too many; aliases are counted with repeats."""
     if len(items) > (most or (MAX_ITEMS * 10 if name in OFTEN_LONG else MAX_ITEMS)):
         message = f"has {len(items):,} items; at most {MAX_ITEMS} are read"
         raise Unusable(name, "", message, "Shorten the list.")

@@ -23,7 +23,7 @@ class Tiers:
     """"scale": the bounds 265 and 1,000; "terciles": thirds of the forget scores; "column": given
     by the file; "": not decided yet, with the bounds of "scale"."""
     rare: Range | None = (None, RARE_BELOW)
-    """Lowest and highest score, included (None: no limit), or None if there is no such tier."""
+    """(lowest, highest) score, included, None for no limit; None if there is no such tier."""
     middle: Range | None = (RARE_BELOW, POPULAR_FROM)
     """As `rare`; with the bounds of "scale" it lies between them."""
     popular: Range | None = (POPULAR_FROM, None)

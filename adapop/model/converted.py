@@ -40,7 +40,7 @@ FLOAT32_WEIGHTS = 10**9
 
 
 def is_gguf(model: str) -> bool:
-    """Whether a model's name stands for a GGUF file: that of a package, or one by its path."""
+    """Whether a model's name is that of a package with a GGUF file, or the path of such a file."""
     return model in PACKAGED or (model.lower().endswith(GGUF) and not Path(model).is_dir())
 
 
@@ -97,7 +97,7 @@ def converted(model: str) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f"{folder.name}.lock")):
             if not folder.is_dir():  # else another process was faster
-                _placed(model, folder)
+                _convert_beside(model, folder)
     except Exception as error:
         number = errno_of(error)
         if number is None and type(error) is Exception:  # the kind that tokenizers raises
@@ -132,7 +132,7 @@ def notes_of(model: str) -> tuple[str, ...]:
     return (f"{stored}: every number is of the quantised model.", *TERMS.get(model, ()))
 
 
-def _placed(model: str, folder: Path) -> None:
+def _convert_beside(model: str, folder: Path) -> None:
     """Converts into a temporary folder beside `folder`, and renames it when it is complete."""
     aside = folder.with_name(f"{folder.name}-aside")
     shutil.rmtree(aside, ignore_errors=True)  # left by a process that was killed

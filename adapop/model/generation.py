@@ -72,7 +72,7 @@ def greedy(
     """The ids that a model writes after each prompt, without the id that ended it. A long beginning
     that all prompts share is read once. network: the base, or its wrapper. The rest as
     `replies`."""
-    cache, begun, ends = _cache(base), _begun(base, prompts, most), _ends(base) | ends
+    cache, begun, ends = _cache(base), _shared_length(base, prompts, most), _ends(base) | ends
     # transformers calls it cache from 5.24 on, and warns of the old name
     name = "cache" if "cache" in signature(base.forward).parameters else "past_key_values"
     options = {name: cache, "use_cache": True, "logits_to_keep": 1}
@@ -109,7 +109,7 @@ def greedy(
     return written
 
 
-def _begun(base: PreTrainedModel, prompts: Sequence[Sequence[int]], most: int) -> int:
+def _shared_length(base: PreTrainedModel, prompts: Sequence[Sequence[int]], most: int) -> int:
     """Number of tokens that all prompts begin with, if reading them once pays; else 0. Padding
     after them stands in the middle of a row, so a sliding window must be wider than a row."""
     ordered = sorted(prompts)

@@ -71,10 +71,10 @@ def read_as(batch: AnswerTokens) -> Iterator[dict[str, Tensor]]:
 
 
 # makes a mask of numbers; from a mask of booleans each layer would make its own
-_ADDED = ALL_MASK_ATTENTION_FUNCTIONS["eager"]
+_ADDITIVE_MASK = ALL_MASK_ATTENTION_FUNCTIONS["eager"]
 
 
-def _aware(make_mask: Callable) -> Callable:
+def _per_row_mask(make_mask: Callable) -> Callable:
     """The maker of masks, changed to also separate the rows of a packed batch."""
 
     def of_pack(*, mask_function: Callable, device: torch.device, **given) -> Tensor | None:
@@ -90,13 +90,13 @@ def _aware(make_mask: Callable) -> Callable:
         def in_its_row(line: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             return mask_function(line, head, positions[line, query], positions[line, key])
 
-        return _ADDED(mask_function=and_masks(in_its_row, sees), device=device, **given)
+        return _ADDITIVE_MASK(mask_function=and_masks(in_its_row, sees), device=device, **given)
 
     return of_pack
 
 
 for _name in ("sdpa", "eager"):
-    ALL_MASK_ATTENTION_FUNCTIONS.register(_name, _aware(ALL_MASK_ATTENTION_FUNCTIONS[_name]))
+    ALL_MASK_ATTENTION_FUNCTIONS.register(_name, _per_row_mask(ALL_MASK_ATTENTION_FUNCTIONS[_name]))
 
 
 def tried(vocabulary: int) -> list[Row]:

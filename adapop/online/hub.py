@@ -67,7 +67,7 @@ class Hub:
         return self._downloaded(dataset, commit, name)
 
     def _downloaded(self, dataset: str, commit: str, name: str) -> Path:
-        with self._in_words(dataset, commit):
+        with self._explained(dataset, commit):
             place = {"repo_type": "dataset", "revision": commit, "endpoint": self._endpoint}
             return Path(hf_hub_download(dataset, name, **place))
 
@@ -98,7 +98,7 @@ class Hub:
     def _listing(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:
         """(commit, names of all files) of a data set, converted or as uploaded; cached."""
         self._progress.say(f"{dataset}: asking {self._endpoint} for its files")
-        with self._in_words(dataset):
+        with self._explained(dataset):
             api = HfApi(endpoint=self._endpoint)
             info = api.dataset_info(dataset, revision=branch, timeout=LIST_SECONDS)
             listing = info.sha, [sibling.rfilename for sibling in info.siblings or ()]
@@ -108,8 +108,8 @@ class Hub:
         return listing
 
     @contextmanager
-    def _in_words(self, dataset: str, commit: str | None = None) -> Iterator[None]:
-        """A context that explains errors of the Hub. commit: of the files; None for a list."""
+    def _explained(self, dataset: str, commit: str | None = None) -> Iterator[None]:
+        """A context that turns the Hub's errors into ours. commit: of the files, if known."""
         try:
             yield
         except (

@@ -104,8 +104,8 @@ class Entities:
         """Ids of the items or properties with this label or alias in any case, searched for once.
 
         "exact": hits that match by the label. "near": the first hits for an item, which may have it
-        as another name. A hit reports one match only: Washington, D.C. is found by its label, which
-        begins so, not by its alias Washington.
+        as another name. A hit reports one match only: a search for Washington finds Washington,
+        D.C. by its label, not by its alias Washington.
         """
         if not can_be_a_name(label):
             return Cached({"exact": [], "near": []}, "")

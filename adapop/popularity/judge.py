@@ -97,7 +97,7 @@ class Judge:
             passes = f"pass {number} of {len(SEEDS)}"
             self._progress.say(f"Judge: {passes}, {done} of {len(order)} facts")
             batch = groups[start : start + BATCH]
-            for group, known in zip(batch, self._judged([group[0] for group in batch], seed)):
+            for group, known in zip(batch, self._numbers_for([group[0] for group in batch], seed)):
                 done += len(group)
                 yield from ((fact, known) for fact in group)
 
@@ -113,7 +113,7 @@ class Judge:
             return Score(fact.id, None, self.source, oldest, raw, reason)
         return Score(fact.id, fmean(values), self.source, oldest, raw)
 
-    def _judged(self, facts: Sequence[Fact], seed: int) -> list[Cached]:
+    def _numbers_for(self, facts: Sequence[Fact], seed: int) -> list[Cached]:
         """A number for each fact, or None, with the date of the reply."""
         user = prompt(facts)
         for tried in range(self._tries):
@@ -125,7 +125,7 @@ class Judge:
         if len(facts) == 1:
             return [Cached(None, reply.date)]
         half = len(facts) // 2
-        return self._judged(facts[:half], seed) + self._judged(facts[half:], seed)
+        return self._numbers_for(facts[:half], seed) + self._numbers_for(facts[half:], seed)
 
     def _reply(self, user: str, seed: int) -> Cached:
         """The model's reply, cached for the record: later look-ups use the cached numbers."""

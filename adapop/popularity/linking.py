@@ -112,7 +112,7 @@ def link(
 ) -> Link:
     """The items on both sides of a fact. subjects, objects: the candidates. properties: ids of the
     properties with the relation's name. types: examples of other facts' types."""
-    pairs = _joined(subjects, objects, frozenset(properties))
+    pairs = _stated_pairs(subjects, objects, frozenset(properties))
     if not pairs:
         subject = _by_type(subjects, relation, "subject", types)
         return Link(subject, _by_type(objects, relation, "object", types))
@@ -129,7 +129,7 @@ def link(
     return Link(Choice(pair.subject, how), Choice(pair.object, how), tuple(sorted(pair.properties)))
 
 
-def _joined(
+def _stated_pairs(
     subjects: Sequence[Entity], objects: Sequence[Entity], named: frozenset[str]
 ) -> list[_Pair]:
     """Pairs with a statement in either direction: by the relation's properties, or else by any."""

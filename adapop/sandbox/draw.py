@@ -73,7 +73,7 @@ def _splits(people: Sequence[str], relations: Sequence[str]) -> dict[tuple[str, 
 
 
 def _ranks(splits: dict[tuple[str, str], str], rng: random.Random) -> dict[tuple[str, str], int]:
-    """A rank of fame for each fact, from 1, spread evenly over those of a split and relation."""
+    """A rank of fame for each fact, from 1: evenly spread ranks for each split and relation."""
     alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for fact, split in splits.items():
         alike.setdefault((split, fact[1]), []).append(fact)

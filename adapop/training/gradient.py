@@ -83,13 +83,13 @@ class StepGradient:
         memory runs out even on one row."""
         counts = counts or self.denominators(forget, retain)
         rows = len(forget) + len(retain)
-        return self._that_fits(lambda: self._added(forget, retain, epoch, alpha, counts), rows)
+        return self._retried(lambda: self._added(forget, retain, epoch, alpha, counts), rows)
 
     def add_forget(self, forget: list[Row], epoch: int, counts: Denominators) -> StepSeen:
         """Adds L_forget's gradient, for the method's `backward` alone. Raises as `add`."""
-        return self._that_fits(lambda: self._forget_passes(forget, epoch, counts), len(forget))
+        return self._retried(lambda: self._forget_passes(forget, epoch, counts), len(forget))
 
-    def _that_fits(self, passes: Callable[[], StepSeen], rows: int) -> StepSeen:
+    def _retried(self, passes: Callable[[], StepSeen], rows: int) -> StepSeen:
         """The result of passes over so many rows, repeated in smaller passes if memory runs out."""
         state, gpus = torch.get_rng_state(), self.model.gpus
         theirs = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
@@ -100,7 +100,7 @@ class StepGradient:
                 if not is_out_of_memory(error):
                     raise
             # not in the except block: there the traceback still holds the failed pass's tensors
-            self._make_do(min(self.rows, rows))
+            self._shrink_passes(min(self.rows, rows))
             torch.set_rng_state(state)
             for gpu, its_state in zip(gpus, theirs):
                 torch.cuda.set_rng_state(its_state, gpu)
@@ -173,7 +173,7 @@ class StepGradient:
         for number in range(passes):
             yield rows[number * len(rows) // passes : (number + 1) * len(rows) // passes]
 
-    def _make_do(self, tried: int) -> None:
+    def _shrink_passes(self, tried: int) -> None:
         """After memory ran out on `tried` rows: halves the pass; for one row, recomputes blocks."""
         for parameter in self.model.parameters:
             parameter.grad = None

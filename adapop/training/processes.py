@@ -68,7 +68,7 @@ class Ranks:
         except Exception as error:  # noqa: BLE001
             failure = error
         outcomes: list[Any] = [None] * self.count
-        _heard(lambda: torch.distributed.all_gather_object(outcomes, (_error_of(failure), result)))
+        _sync(lambda: torch.distributed.all_gather_object(outcomes, (_error_of(failure), result)))
         if failure is not None:
             raise failure
         for rank, (failed, _) in enumerate(outcomes):
@@ -93,7 +93,7 @@ class Ranks:
         """Copies the first process's parameter values to all processes."""
         if self.count > 1:
             for parameter in parameters:
-                _heard(partial(torch.distributed.broadcast, parameter.data, src=0))
+                _sync(partial(torch.distributed.broadcast, parameter.data, src=0))
 
     def add_up(self, parameters: Sequence[Tensor], work: Callable[[], StepSeen]) -> StepSeen:
         """Does the work, which adds gradients; then each process has the sum of all gradients, and
@@ -108,7 +108,7 @@ class Ranks:
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
         if grads:
             flat = torch.cat([grad.flatten() for grad in grads])
-            _heard(lambda: torch.distributed.all_reduce(flat))
+            _sync(lambda: torch.distributed.all_reduce(flat))
             for parameter, whole in zip(trained, flat.split([grad.numel() for grad in grads])):
                 parameter.grad = whole.view_as(parameter).clone()
         return _joined([_moved(part, device) for part, _ in parts])
@@ -201,7 +201,7 @@ def step_gradient(
     return replace(forgotten, retain_rows=retained.retain_rows, retain=retained.retain)
 
 
-def _heard(message: Callable[[], Any]) -> None:
+def _sync(message: Callable[[], Any]) -> None:
     """Sends and receives. Raises RunError: another process does not answer."""
     try:
         message()

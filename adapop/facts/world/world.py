@@ -43,7 +43,7 @@ class WorldFact:
 
     id: readable and unique: "director-paths-of-glory". relation: a key of `language.RELATIONS`.
     subject: one token of the world's tokenizer. background: a coarse true attribute of the answer,
-    shared by several answers. level: of exposure, 0 (rarest eighth of the facts) to 7. split: one
+    shared by several answers. level: of exposure, from 0 (the rarest eighth) to 7. split: one
     of SPLITS, or "neighbours". score: popularity, 70 to 3766.
     """
 

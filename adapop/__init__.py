@@ -1,15 +1,15 @@
 """AdaPop Explorer: unlearning that weighs each fact by its popularity.
 
-The names below are what a program needs; each is loaded when it is first used, so that `import
-adapop` loads neither torch nor gradio. The packages, read from the ground up, are the product's
-sentence: fact -> score -> beta -> config -> token weight and loss -> training -> run -> report ->
-page. `assets/docs/house.md` draws them, `assets/docs/api.md` shows the names at work.
+A program needs only the names below. Each is loaded when it is first used, so that `import adapop`
+loads neither torch nor gradio. Read from the ground up, the packages follow the work: fact -> score
+-> beta -> config -> token weight and loss -> training -> run -> report -> page.
+`assets/docs/house.md` draws them, `assets/docs/api.md` shows the names in use.
 
-Symbols, in the paper's letters and ours:
+Symbols of the paper and our names for them:
 
-    s  score        beta(s)  beta            p  prob           l  nll (nats)      w  weight =
-    sg[p^beta] a0 alpha0       lambda   lam             eps tolerance     eta dual_step      xi
-    floor R_k retain_loss R_ref    reference       delta drift       N  answer tokens   B  rows
+    s: score, beta(s): beta, p: prob, l: nll (nats), w: weight = sg[p^beta], a0: alpha0,
+    lambda: lam, eps: tolerance, eta: dual_step, xi: floor, R_k: retain_loss, R_ref: reference,
+    delta: drift, N: answer tokens, B: rows
 """
 
 import os
@@ -17,14 +17,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 # Torch's OpenMP threads wait by spinning, and two processes that spin on the same cores slow each
-# other down tenfold. A short spin costs one process nothing (measured on the sandbox run). Must be
-# set before torch is imported.
+# other down tenfold. A short spin costs one process nothing (measured on the sandbox run). It must
+# be set before torch is imported.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-# The threads of a tokenizer do not survive a fork, such as ZeroGPU's: it might wait for them for
+# The threads of a tokenizer do not survive a fork, such as ZeroGPU's, which would wait for them for
 # ever.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# Passes differ in length, and blocks of fixed sizes would leave gaps in a GPU's memory. ZeroGPU's
-# is its own affair.
+# Passes differ in length, and blocks of fixed sizes would leave gaps in a GPU's memory. ZeroGPU
+# sets this by itself.
 if os.environ.get("SPACES_ZERO_GPU", "").lower() not in ("1", "t", "true"):
     os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
 

@@ -7,12 +7,12 @@ import threading
 
 
 def main() -> int:
-    """Runs the command line. Ctrl-C ends it without a traceback also while it is loaded and while
+    """Runs the command line. Ctrl-C ends it without a traceback, even while it is loaded or while
     it ends."""
-    # where a method of one's own is looked for, by `adapop` as by `python -m adapop`
+    # where a user's own method is looked for, whether by `adapop` or by `python -m adapop`
     sys.path.append(os.getcwd())
     handler = signal.getsignal(signal.SIGINT)
-    # libraries in other languages panic when their import is interrupted
+    # libraries in other languages panic if their import is interrupted
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from adapop import cli
@@ -28,7 +28,7 @@ def main() -> int:
 
 
 def _interrupted_again(ignored) -> None:
-    """Python ignores a Ctrl-C that falls into a `__del__`: it comes again once that is over."""
+    """Python ignores a Ctrl-C that falls into a `__del__`: this sends it again after that."""
     if ignored.exc_type is KeyboardInterrupt:
         threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
     else:

@@ -18,8 +18,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What a text of JSON says, all its numbers finite. Raises ValueError: it is not JSON, is
-    nested too deeply, or has a number that is not finite, or of over 19 digits."""
+    """The value of a JSON text with finite numbers. Raises ValueError: it is not JSON, is nested
+    too deeply, or has a number that is not finite or has more than 19 characters."""
     try:
         return json.loads(text, parse_float=_finite, parse_constant=_finite, parse_int=_whole)
     except RecursionError:
@@ -27,11 +27,11 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def as_kind(content: object, kind: type[T], extra: str = "forbid") -> T:
-    """Parsed JSON as `kind`: a dataclass, or a list or dict of them. Every field must be there, of
-    its type, and no other, unless extra is "ignore".
+    """Parsed JSON as `kind`: a dataclass, or a list or dict of them. Every field must be there,
+    with its type, and no other field, unless extra is "ignore".
 
     Raises:
-        ValueError: it does not fit; says the first place and why.
+        ValueError: it does not fit; the message names the first place and why.
     """
     try:
         return _adapter(kind).validate_json(json.dumps(content), strict=True, extra=extra)
@@ -51,7 +51,7 @@ def _finite(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    if len(text) > 19:  # with its sign; more would overflow where it is computed with
+    if len(text) > 19:  # with its sign; a longer one would overflow in computations
         raise ValueError(f"{text[:20]}… is too large a number")
     return int(text)
 

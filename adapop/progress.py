@@ -1,5 +1,5 @@
-"""How far long work is, and a way to stop it: shared by the thread that works and the one that
-watches."""
+"""The progress of long work, and a way to stop it: shared by the working and the watching
+thread."""
 
 import threading
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def started(work: Callable[[Progress], Result]) -> tuple[Future[Result], Progres
     def run() -> None:
         try:
             future.set_result(work(progress))
-        except BaseException as error:  # noqa: BLE001  who waits for it would else wait for ever
+        except BaseException as error:  # noqa: BLE001  a waiting thread would else wait for ever
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True, name="look-up").start()

@@ -1,5 +1,5 @@
-"""Remarks: what to know or doubt of a set, a run or its settings, as data. Their sentences stand in
-`assets/remarks.json`."""
+"""Remarks: what to know or doubt about a set, a run or its settings, as data. Their sentences are
+in `assets/remarks.json`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,13 +13,13 @@ _TEXTS = read_json("remarks.json", dict[str, dict[str, str]])
 
 @dataclass(frozen=True)
 class Remark:
-    """One remark. Raises ValueError: there is no such kind, or it has other values."""
+    """One remark. Raises ValueError: there is no such kind, or the values do not fit it."""
 
     kind: str
     """A key of `sentences` in `assets/remarks.json`."""
     values: dict[str, str | int | float] = field(default_factory=dict)
-    """By the names in its sentence: "seconds", "bytes", and whole numbers of what a name in the
-    plural says."""
+    """Values of the names in its sentence: "seconds", "bytes", and others. A name in the plural
+    stands for a whole number and its noun."""
 
     def __post_init__(self) -> None:
         try:
@@ -28,7 +28,7 @@ class Remark:
             raise ValueError(f"{truncated(self.kind)!r} with these values is no remark") from None
 
     def text(self, reader: str = "page") -> str:
-        """The sentence. reader: in whose terms settings are named: of the "page", the "command"
+        """The sentence. reader: whose terms name the settings: those of the "page", the "command"
         line or a "program"."""
         values = {name: _formatted(name, value) for name, value in self.values.items()}
         verb = "has" if 1 in self.values.values() else "have"
@@ -36,12 +36,12 @@ class Remark:
 
 
 def sentences(notes: Iterable[str | Remark], reader: str = "page") -> list[str]:
-    """Notes in words; a text is one already. reader: see `Remark.text`."""
+    """Notes as sentences; a text already is one. reader: see `Remark.text`."""
     return [note if isinstance(note, str) else note.text(reader) for note in notes]
 
 
 def duration(seconds: float) -> str:
-    """So many seconds, rounded as one would say them: 7 s, 45 s, 3 min, 2.5 hours, 3 days."""
+    """A time as people say it, rounded: 7 s, 45 s, 3 min, 2.5 hours, 3 days."""
     if seconds < 100:
         return f"{max(1, round(seconds)) if seconds < 10 else 5 * round(seconds / 5)} s"
     if seconds < 100 * MINUTE:

@@ -5,7 +5,7 @@ from typing import Any
 
 from adapop.errors import ConfigError, truncated
 
-LEAST, MOST = 1e-12, 1e30  # of a setting that must be above 0, and of any: float32 ends at 3e38
+LEAST, MOST = 1e-12, 1e30  # of a setting above 0, and of any setting: float32 ends at 3e38
 MOST_WHOLE = 10**6
 
 
@@ -14,25 +14,25 @@ class Setting:
     """How one setting of a run may be set, and where."""
 
     kind: str = ""
-    """Its type, as it is written below."""
+    """Its type, as the annotation of its field writes it."""
     choices: tuple[str, ...] = ()
-    """What it may be, where that is one of a few."""
+    """Its possible values, if they are a few texts."""
     positive: bool = False
-    """Whether a number must be above 0; others may be 0."""
+    """Whether a number must be above 0; otherwise it may be 0."""
     short: str = ""
     """A short form of its option on the command line."""
     separate: bool = False
-    """Whether it is given by an option or argument of its own, on the command line and in calls."""
+    """Whether the command line and calls have an option or argument of its own for it."""
     every: str = ""
-    """Of a list: what "all" stands for on the page."""
+    """For a list: the text for which "all" stands on the page."""
     public: float | None = None
-    """The most on a public page."""
+    """The largest value on a public page."""
     shared: bool = False
-    """Whether all runs of a race take it from Run where it was changed: it is of the model or of
-    measuring, not of a method."""
+    """Whether all runs of a race take it from the Run tab if it was changed there: it is about the
+    model or about measuring, not about a method."""
     compared: bool = True
-    """Whether a value that is not the paper's is listed beside its numbers. Of the others some
-    decide none of them, and some are told of apart (`report.beside_paper`)."""
+    """Whether a value other than the paper's is listed beside its numbers. The other settings
+    change none of them, or have a sentence of their own (`report.beside_paper`)."""
 
     @property
     def number(self) -> bool:

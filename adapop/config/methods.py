@@ -1,7 +1,7 @@
 """The methods in words and numbers: what a list of choices shows, what a run starts from. No torch.
 
-They are in `assets/methods.json`. Sources: the paper's runs where its scripts name a value, else
-the nearest public LoRA port (METHODS 2.0 to 2.16); of `authors`, what stands under `why`. What a
+They are in `assets/methods.json`. Values are those of the paper's runs where its scripts name them,
+else those of the nearest public LoRA port; the sources of `authors` stand under `why`. What a
 method computes is in `adapop.objectives`, a file each.
 """
 
@@ -23,17 +23,17 @@ class Method:
     title: str
     """What it is called on the page and in reports."""
     paper: str
-    """Authors, venue and arXiv id; "" for a method of one's own."""
+    """Authors, venue and arXiv id; "" for a user's own method."""
     about: str
     """What it does, in one sentence."""
     scored: bool = False
     """Whether it weighs facts by a popularity score that each must have."""
     scored_by: str = ""
-    """The argument that must be set for scores to count, "" if they always do."""
+    """The argument without which scores do not count, "" if they always do."""
     needs: str = ""
-    """What else it needs to be given, "" for nothing."""
+    """What else it must be given, "" for nothing."""
     controller: str = "fixed"
-    """Of the retain weight: one of its choices in `config.run`."""
+    """Controller of the retain weight: a choice of `RunConfig.controller`."""
     alpha0: float = 1.0
     """The retain weight before the first epoch."""
     settings: Settings = field(default_factory=dict)
@@ -42,19 +42,19 @@ class Method:
     """What its own authors recommend where that differs from the paper's runs: the preset
     "authors"."""
     tuned: Settings = field(default_factory=dict)
-    """What `bench tuned` chose for it on the shipped model: the preset "tuned" there."""
+    """What `bench tuned` chose for it on the sandbox's model: preset "tuned" there."""
     people_tuned: Settings = field(default_factory=dict)
-    """The same on the model of the second world (`bench tuned --world people --anew`)."""
+    """The same on the model of the world of people (`bench tuned --world people --anew`)."""
     sandbox: Settings = field(default_factory=dict)
     """Settings for the shipped model alone, which has four blocks."""
     sandbox_rate: float = 2e-3
-    """Learning rate on the shipped model, by the rule above `config.presets.RATES`. Of a method of
-    one's own it is AdaPop's and WGA's, until somebody tries others."""
+    """Learning rate on the sandbox's model, by the rule above `config.presets.RATES`. For a user's
+    own method it is the rate of AdaPop and WGA, until somebody tries others."""
     people_rate: float | None = None
-    """The same on the model of the second world; None where it is the first's."""
+    """The same on the model of the world of people; None if that is `sandbox_rate`."""
     packaged_rates: Mapping[str, float] = field(default_factory=dict)
-    """Model of a Python package -> the rate that `bench real` chose for it as text; WGA's is that
-    of its twin there, AdaPop with beta = 1."""
+    """Model from a Python package -> the rate that `bench real` chose for it when asked as text.
+    WGA's is that of AdaPop with beta = 1, which is the same method."""
     why: str = ""
     """Why its numbers are what they are, for whoever changes them."""
 
@@ -63,16 +63,16 @@ METHODS = read_json("methods.json", dict[str, Method])
 
 
 def tuned_on(method: Method, model: str) -> Settings:
-    """The settings that a search chose for a method on a shipped model, empty where there was none
-    or it found nothing better than to do next to nothing."""
+    """The settings that a search chose for a method on a shipped model; empty if there was no
+    search, or if it found nothing better than almost no change."""
     return {SANDBOX: method.tuned, PEOPLE: method.people_tuned}.get(model, {})
 
 
 def method_named(name: str) -> Method:
-    """The method of a run: one of `METHODS`, or a class of one's own, named "package.module:Class".
+    """The method of a run: one of `METHODS`, or a user's own class, named "package.module:Class".
 
-    Nothing is imported for it: where the class is not loaded, as on a page that shows a run, its
-    name is all there is.
+    Nothing is imported for it. If the class is not loaded, as on a page that shows a run, only its
+    name is known.
     """
     if name in METHODS:
         return METHODS[name]

@@ -1,10 +1,10 @@
 """The presets, and the configuration that a method gets under one: `make_config`.
 
 "paper" is what Borisiuk et al. 2026 state, or where they name no value the nearest public LoRA port
-of their runs (METHODS 1.5, 2.0). "authors" is what a method's own authors recommend, "as-released"
-what AdaPop's public code does, "tuned" what `bench tuned` chose on a shipped model. Sources stand
-in `assets/methods.json` under `why`. The sandbox's rates are our own choice for the shipped model,
-by the rule that is written above them.
+of their runs. "authors" is what a method's own authors recommend, "as-released" what AdaPop's
+public code does, "tuned" what `bench tuned` chose on a shipped model. Sources stand in
+`assets/methods.json` under `why`. The rates on shipped models are our choice, by the rule above
+`RATES`.
 """
 
 from collections.abc import Mapping
@@ -19,21 +19,20 @@ from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.paths import SHIPPED
 from adapop.popularity.beta import BetaMap
 
-# The rule for a method's rate on the sandbox, the same for all (`bench rates` makes the trials
-# again): among RATES that keep trained retain recall >= RETAIN_KEPT after 5 epochs at seed 0, the
-# lowest whose recall on the trained forget questions is <= FORGOTTEN, else the one with the lowest
-# such recall; if none keeps the retain facts, the one that keeps most. Holdout, rewordings, utility
-# and probes play no part.
+# The rule for a method's rate on the sandbox, the same for all; `bench rates` repeats the trials.
+# Candidates are those RATES that after 5 epochs at seed 0 keep a trained retain recall >=
+# RETAIN_KEPT. Of these the lowest is chosen whose recall on the trained forget questions is <=
+# FORGOTTEN, else the one with the lowest such recall. Without a candidate: the rate that keeps most
+# retain recall. Holdout, rewordings, utility and probes play no part.
 RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
 RETAIN_KEPT, FORGOTTEN = 0.95, 1 / 3
-PAPER_RATES = (1e-6, 5e-6, 1e-5, 5e-5, 1e-4)  # of the paper's sweep; the last is its main one
-# In the world of people it chose for adapop, wga, npo, gd, satimp, undial, simnpo and redirect; the
-# others have the sandbox's rates.
+PAPER_RATES = (1e-6, 5e-6, 1e-5, 5e-5, 1e-4)  # the paper's sweep, its main rate last
+# In the world of people the rule chose rates for adapop, wga, npo, gd, satimp, undial, simnpo and
+# redirect; the other methods have the sandbox's rates there.
 SANDBOX_RATES = {name: method.sandbox_rate for name, method in METHODS.items()}
 PEOPLE_RATES = {name: method.people_rate or method.sandbox_rate for name, method in METHODS.items()}
-# Presets of AdaPop; the controls are what a comparison needs to be evidence. Other methods have
-# "paper", and AUTHORS where their own authors recommend something else, and TUNED on shipped
-# models.
+# Presets of AdaPop; a comparison needs the controls among them to be evidence. Other methods have
+# "paper"; AUTHORS if their authors recommend something else; and TUNED on shipped models.
 AUTHORS, TUNED = "authors", "tuned"
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
@@ -54,7 +53,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "inverted": {"scores": "inverted"},
     "beta-0.1": {"beta": BetaMap.constant(0.1)},
     "beta-1": {"beta": BetaMap.constant(1.0)},
-    # the constant is the set's own mean beta, known once the facts are: see `runs.execute.prepare`
+    # its beta is the mean of the set's betas, known once the facts are: see `runs.execute.prepare`
     "beta-mean": {},
 }
 SANDBOX_SETTINGS = {
@@ -67,8 +66,8 @@ SANDBOX_SETTINGS = {
     "lora_targets": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
 }
 REAL_SETTINGS = {"asking": "auto", "answers": "auto", "unknown": "auto", "measure_per_tier": None}
-PACKAGED_SETTINGS = {"batch": 16, "alpha0": 1.0}  # of `bench real`, where its rates were chosen
-PEOPLE_SETTINGS = {"max_new_tokens": 5}  # answers of up to four tokens, and the end
+PACKAGED_SETTINGS = {"batch": 16, "alpha0": 1.0}  # those at which `bench real` chose its rates
+PEOPLE_SETTINGS = {"max_new_tokens": 5}  # answers have up to four tokens, and an end
 
 
 def make_config(
@@ -79,11 +78,11 @@ def make_config(
 ) -> RunConfig:
     """The configuration of a method under a preset, on a model, with `changes` on top.
 
-    method: a key of `METHODS`, or a method of one's own: a subclass of `Objective`, or an instance
-    of one, whose fields then are the arguments. It is recorded as "package.module:Class": a run can
-    be resumed where that can be imported. preset: a key of `PRESETS`, "authors" or "tuned". model:
-    as `RunConfig.model`. changes: fields of `RunConfig`; `arguments` among them are put on top of
-    the preset's, one by one.
+    method: a key of `METHODS`, or a user's own method: a subclass of `Objective`, or an instance of
+    one, whose fields are then the arguments. It is recorded as "package.module:Class", so a run can
+    be resumed wherever that can be imported. preset: a key of `PRESETS`, "authors" or "tuned".
+    model: as `RunConfig.model`. changes: fields of `RunConfig`; `arguments` among them change the
+    preset's one by one.
 
     Raises:
         ConfigError: an unknown method, preset or setting, or a value out of range.
@@ -91,7 +90,7 @@ def make_config(
     if not isinstance(method, str):
         method, given = own_method(method)
         changes["arguments"] = {**given, **changes.get("arguments", {})}
-    else:  # a name is never imported here: it may come from a request
+    else:  # a name is never imported here, because it may come from a request
         check_choice("method", method, tuple(METHODS))
     check_choice("preset", preset, (*PRESETS, AUTHORS, TUNED))
     if preset not in (known := presets_of(method, model)):
@@ -111,7 +110,7 @@ def make_config(
 
 
 def untouched(config: RunConfig) -> RunConfig:
-    """What method, preset and model of a configuration set by themselves, with nothing on top."""
+    """The configuration that method, preset and model give without any change to it."""
     return _config(config.method, config.preset, config.model, {})
 
 
@@ -121,7 +120,7 @@ def _config(method: str, preset: str, model: str, changes: Mapping[str, Any]) ->
 
 
 def own_method(method: type | object) -> tuple[str, dict[str, Any]]:
-    """(name, arguments) of a method of one's own, given as a class or as an instance of it. Raises
+    """(name, arguments) of a user's own method, given as a class or as an instance of it. Raises
     ConfigError: it is no method, or another process could not import it by its name."""
     own = method if isinstance(method, type) else type(method)
     if not (is_dataclass(own) and hasattr(own, "forget_loss")):
@@ -141,7 +140,7 @@ def own_method(method: type | object) -> tuple[str, dict[str, Any]]:
 
 
 def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
-    """The presets that change something of a method, the paper's first."""
+    """The presets of a method that differ, the paper's first."""
     named = tuple(PRESETS) if method == "adapop" else ("paper",)
     if _settings(method, AUTHORS, model) != _settings(method, "paper", model):
         named += (AUTHORS,)
@@ -149,16 +148,16 @@ def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
 
 
 def follows_scores(config: RunConfig) -> bool:
-    """Whether β follows the scores: the method weighs by it, and the preset sets no β for all."""
+    """Whether β follows the scores: the method uses β, and the preset sets no β for all."""
     method = method_named(config.method)
     counted = not method.scored_by or bool(config.arguments.get(method.scored_by))
     return method.scored and counted and "beta" not in PRESETS.get(config.preset, {})
 
 
 def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
-    """What a method's preset sets. On shipped models the rates of `authors` are those of `paper`,
-    for theirs were found on models thousands of times as large; what else they choose stays theirs,
-    but for the blocks, of which they have four."""
+    """What a method's preset sets. On shipped models "authors" has the rates of "paper", because
+    the authors' rates were found on models thousands of times as large. Their other choices stay,
+    except for the block, because a shipped model has only four."""
     chosen = method_named(method)
     parts = [{"controller": chosen.controller, "alpha0": chosen.alpha0}, chosen.settings]
     if model in SHIPPED:
@@ -178,14 +177,14 @@ def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
 
 
 def _tuned(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """What a search chose, as `RunConfig` has it."""
+    """The settings that a search chose, with values of the types that `RunConfig` has."""
     kinds = {"beta": lambda curve: BetaMap(**curve), "lora_layers": tuple}
     return {name: kinds.get(name, lambda value: value)(value) for name, value in chosen.items()}
 
 
 def _merged(*parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings, later ones over earlier; so are a method's arguments, one by one. An argument that
-    is None is the method's own default again."""
+    """The settings of all parts; later parts win. A method's arguments are merged one by one, and
+    an argument that is None returns to the method's default."""
     arguments = {name: value for part in parts for name, value in part.get("arguments", {}).items()}
     merged = {name: value for part in parts for name, value in part.items()}
     arguments = {name: value for name, value in arguments.items() if value is not None}

@@ -1,5 +1,5 @@
-"""What a run is: one frozen `RunConfig`, stored as one JSON beside the run. Defaults are those of
-the paper's main tables (Borisiuk et al. 2026; METHODS 1.5, 2.0)."""
+"""What a run is: one frozen `RunConfig`, stored as JSON beside the run. The defaults are those of
+the paper's main tables (Borisiuk et al. 2026)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from adapop.popularity.beta import BetaMap
 
 PAPER_RATE = 1e-4  # paper, main tables
 SEPARATE = {"setting": Setting(separate=True)}
-ALL_LINEAR = "all-linear"  # as a target: every linear layer but the output head
+ALL_LINEAR = "all-linear"  # a target: every linear layer but the output head
 SEED_LIMIT = 2**63
-EVERY_RUN = {"beta", "lora_targets"}  # settings that were never left out; the others have defaults
+EVERY_RUN = {"beta", "lora_targets"}  # settings that every stored run has; others have defaults
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """All that decides a run's numbers but the facts themselves. `make_config` makes one."""
+    """All that decides a run's numbers, except the facts themselves. Made by `make_config`."""
 
     model: str = setting(SANDBOX, separate=True, compared=False)
     """"sandbox" or "people", "smollm2" or "gemma3-270m" (from Python packages), a Hub id, or the
@@ -36,12 +36,12 @@ class RunConfig:
     """Where the facts come from: a set's name or a file's path. The facts themselves lie in the
     run's folder."""
     method: str = setting("adapop", separate=True, compared=False)
-    """Key of `METHODS`, or "package.module:Class" for a method of one's own."""
+    """Key of `METHODS`, or "package.module:Class" for a user's own method."""
     arguments: dict[str, Any] = field(default_factory=dict, metadata=SEPARATE)
     """The method's own arguments: fields of its `Objective`."""
     preset: str = setting("paper", separate=True, compared=False)
-    """Key of `PRESETS`, "authors" or "tuned"; it has set what is set here, and decides how
-    beta-mean is settled."""
+    """Key of `PRESETS`, "authors" or "tuned". Its settings are already in the fields here;
+    "beta-mean" also decides how beta is set once the facts are known."""
     beta: BetaMap | None = setting(None, separate=True)
     """Map from score to exponent; None for the anchors that suit the set, see
     `popularity.calibration.auto_anchors`. A run records its map."""
@@ -51,14 +51,14 @@ class RunConfig:
     """A fact without a score, where the method needs one: refuse ("error"), "drop" it, or
     "uniform": beta = 1."""
     controller: str = setting("dual", "dual", "fixed", "primal")
-    """Of the retain weight: "dual" (AdaPop's), "fixed", or "primal" (PDU's). See
+    """Controller of the retain weight: "dual" (AdaPop's), "fixed", or "primal" (PDU's). See
     `training.controller`."""
     alpha0: float = 0.5
     """Retain weight before the first epoch, at least 0."""
     dual_step: float = 0.1
     """eta, how fast lambda follows the drift; at least 0."""
     tolerance: float = 0.1
-    """epsilon, the relative drift of the retain loss that is let pass; at least 0."""
+    """epsilon, the relative drift of the retain loss that is tolerated; at least 0."""
     lam_max: float = 5.0
     """Upper limit of lambda."""
     floor: float = setting(1e-8, positive=True)
@@ -66,28 +66,28 @@ class RunConfig:
     reference: str = setting("epoch_1", "epoch_1", "start")
     """What drift is measured against: the retain loss after "epoch_1" (paper), or at "start"."""
     alpha_max: float | None = setting(None, compared=False)
-    """Controller "dual": largest retain weight, at least 0; None for alpha0 + lam_max (paper). Its
-    code stops at 1."""
+    """Controller "dual": largest retain weight, at least 0; None for alpha0 + lam_max (paper). The
+    paper's code stops at 1."""
     retain_bound: float = 0.3
-    """Controller "primal": the retain loss that is let pass, in nats per token."""
+    """Controller "primal": the retain loss that is tolerated, in nats per token."""
     warmup: int = 3
     """Controller "primal": epochs before it moves."""
     dual_rows: int = 0
-    """Controller "primal": it moves once for so many rows of a step, as its code does in each
-    micro-batch; 0 for once a step."""
+    """Controller "primal": it moves once per so many rows of a step, as PDU's code does once per
+    micro-batch; 0 for once per step."""
     retain_signal: str = setting("full", "full", "ema", "ema-rows", compared=False)
-    """What the controller watches: the "full" retain set (paper), an "ema" of the steps' retain
-    losses, or "ema-rows" (its code): of single rows."""
+    """What the controller watches: the loss on the "full" retain set (paper), an "ema" of the
+    steps' retain losses, or "ema-rows" (the paper's code): of single rows."""
     retain_loss: str = setting("own", "own", "kl")
     """The method's "own" retain loss, or "kl": from the original model's predictions of the
     retained answers."""
     normalise: str = setting("token", "token", "example", "example-both", compared=False)
-    """Forget loss averaged per "token" (paper) or per "example"; "example-both" (its code): the
-    retain loss too."""
+    """Forget loss averaged per "token" (paper) or per "example"; "example-both" (the paper's code):
+    the retain loss too."""
     include_tail: bool = setting(False, compared=False)
-    """Whether the end-of-turn tokens are pushed on too; for comparison only."""
+    """Whether the end-of-turn tokens are unlearned too; for comparison only."""
     learning_rate: float = setting(PAPER_RATE, positive=True, short="--lr")
-    """Of AdamW, above 0."""
+    """Learning rate of AdamW, above 0."""
     schedule: str = setting("constant", "constant", "linear")
     """"constant", or "linear": one epoch of warm-up, then down to 0."""
     epochs: int = setting(5, positive=True)
@@ -95,16 +95,16 @@ class RunConfig:
     batch: int = setting(32, positive=True, public=64, shared=True)
     """Forget rows in an optimiser step, at most; as many retain rows are drawn with replacement."""
     last_step: str = setting("even", "even", "short", "rolled", compared=False)
-    """Where an epoch's rows fill no last batch: "even" spreads them over all steps, "short" leaves
-    few for the last one, "rolled" keeps them for the next epoch (its code, by HF's Trainer). See
-    `training.steps`."""
+    """If an epoch's rows do not fill its last batch: "even" spreads them over all steps, "short"
+    leaves few for the last one, "rolled" keeps them for the next epoch (the paper's code, by HF's
+    Trainer). See `training.steps`."""
     tier_pure: bool = setting(False)
-    """Whether a step holds facts of one tier alone, as far as these fill its batch; the steps of
-    the tiers take turns."""
+    """Whether a step has facts of a single tier, as far as these fill its batch; the steps of the
+    tiers take turns."""
     micro_batch: int = setting(0, compared=False)
     """Rows in a forward pass, 0 for as many as memory takes; the gradient does not depend on it."""
     weight_decay: float = 0.0
-    """Of AdamW, on the adapter's weights; at least 0."""
+    """Weight decay of AdamW, on the adapter's weights; at least 0."""
     clip: float = setting(1.0, positive=True)
     """Largest norm of a step's gradient, above 0."""
     lora_rank: int = setting(32, positive=True, short="--rank", public=128, shared=True)
@@ -116,12 +116,12 @@ class RunConfig:
     )
     """Names of the linear layers with an adapter, or ("all-linear",): all but the output head."""
     lora_layers: tuple[int, ...] | None = setting(None, short="--layers", every="none", shared=True)
-    """In which blocks, counted from 0; None for all."""
+    """Blocks with an adapter, counted from 0; None for all."""
     seed: int = setting(0, compared=False)
-    """Of adapter, order and pairing; at least 0 and below 2^63."""
+    """Seed of adapter, order and pairing; at least 0 and below 2^63."""
     precision: str = setting("auto", "auto", "bfloat16", "float32")
-    """Of the frozen weights: "bfloat16" or "float32"; "auto" is bfloat16 (paper) on a GPU, on a CPU
-    the faster of the two in a short trial, and recorded as what it came to. Losses are float32
+    """Precision of the frozen weights: "bfloat16" or "float32"; "auto" is bfloat16 (paper) on a
+    GPU, on a CPU the faster of the two in a short trial; the run records which. Losses are float32
     always."""
     four_bit: bool = False
     """Whether the frozen weights are kept in NF4 (needs a GPU and bitsandbytes)."""
@@ -131,15 +131,15 @@ class RunConfig:
     """How the model is asked: in "chat", in chat after three examples ("chat-examples"), as text
     after three examples ("text-examples"), or "auto": as it answers most of the facts at once."""
     answers: str = setting("as-given", "auto", "as-given", "own-words", shared=True)
-    """Which words are scored: the answers "as-given", right behind the question, the model's
-    "own-words", where they stand in its own reply, or "auto": own words where it says more before
-    it answers."""
+    """Which words are scored: the answers "as-given", right after the question; the model's
+    "own-words", where they stand in its own reply; or "auto": own words if it says more before it
+    answers."""
     unknown: str = setting("keep", "auto", "keep", "drop", shared=True)
-    """Facts to forget that the model does not answer: "keep" or "drop" them, or "auto": drop, but
-    of a benchmark."""
+    """Facts to forget that the model does not answer: "keep" or "drop" them, or "auto": drop,
+    except for a benchmark."""
     start: str = setting("as-given", "as-given", "sft", shared=True, compared=False)
-    """The original model: the one "as-given", or "sft": first an adapter is taught the questions to
-    forget and to retain, and merged into it."""
+    """The original model: the one "as-given", or "sft": an adapter is first taught the questions to
+    forget and to retain, and merged into the model."""
     start_epochs: int = setting(5, positive=True, compared=False)
     """Start "sft": passes over those questions, above 0."""
     start_rate: float = setting(PAPER_RATE, positive=True, compared=False)
@@ -148,19 +148,19 @@ class RunConfig:
     """Most tokens of a generated answer; of real models it is what their own answers need, if
     that is less."""
     frames: int = setting(1, compared=False)
-    """How often in an epoch it is recorded where each fact stands, see `training.frames`; 0 for
-    never. Decides no other number."""
+    """How often in an epoch each fact's probability is recorded, see `training.frames`; 0 for
+    never. Changes no other number."""
     measure: str = setting("every-epoch", "every-epoch", "end", "off", shared=True, compared=False)
-    """When it is asked what the model still answers: the facts to forget after "every-epoch" and
-    the full tables at the end, those at the "end" alone, or "off": nothing, until the run is
-    probed. Decides nothing of what is trained."""
+    """When the model's answers are measured: the facts to forget after "every-epoch" and the full
+    tables at the end, those tables at the "end" alone, or "off": nothing, until the run is probed.
+    Has no effect on training."""
     measure_per_tier: int | None = setting(0, shared=True, compared=False)
-    """Most facts of each group and tier that are asked then, spread evenly over their scores, those
-    not to forget in one other wording each; 0 for all, none for 24 on a CPU and all on a GPU."""
+    """Most facts of each group and tier that `measure` asks, spread evenly over their scores; facts
+    not to forget in one rewording each. 0 for all; none for 24 on a CPU and all on a GPU."""
     keep: str = setting("last", "last", "best", shared=True)
-    """The epoch that is the run's result: the "last", or the "best": among those that keep 0.95 of
-    the original's recall of the facts to retain (else the one that keeps most) the one with the
-    least recall of those to forget in other words, chosen by questions that are reported too."""
+    """The epoch that is the run's result: the "last", or the "best". Best has the least recall of
+    facts to forget in other words, of the epochs that keep 0.95 of the original's recall of facts
+    to retain (else it is the one that keeps most). Its questions are among those reported."""
     patience: int = setting(0, shared=True, compared=False)
     """Keep "best": training ends after so many epochs in a row that are not better; 0 for never."""
     cosine: bool = setting(False, compared=False)

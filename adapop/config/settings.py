@@ -1,6 +1,6 @@
 """The settings of a run from text, by name: for the command line, the API and forms.
 
-`RunConfig` alone declares them: their names, types, defaults and what they mean.
+`RunConfig` alone declares the settings: their names, types, defaults and meanings.
 """
 
 import json
@@ -10,14 +10,14 @@ from adapop.config.run import SETTINGS, meanings
 from adapop.errors import ConfigError, truncated
 
 SEPARATE = tuple(name for name, about in SETTINGS.items() if about.separate)
-# a run's setting is the curve, given by anchors; as text it is an argument of WGA, NPO and others
+# in a run this setting is the curve, given by anchors; as text, beta is an argument of WGA and NPO
 BETA = "beta"
 TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def read_settings(pairs: list[str]) -> dict[str, Any]:
-    """What texts like "lora_rank=8" set, by name; what is no setting goes under `arguments`. Raises
-    ConfigError: a text without =, a setting that is given elsewhere, or a value of another type."""
+    """What texts like "lora_rank=8" set, by name; a name that is no setting goes under `arguments`.
+    Raises ConfigError: a text without =, a setting given elsewhere, or a value of another type."""
     settings: dict[str, Any] = {}
     for pair in pairs:
         name, given, text = pair.partition("=")
@@ -36,8 +36,8 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
 
 
 def value_of(name: str, text: str) -> Any:
-    """A setting's value from text; "none" where it may be without one. Several are separated by
-    commas. Raises ConfigError: the text is of another type."""
+    """A setting's value from text: "none" for None where that is allowed, and commas between the
+    items of a list. Raises ConfigError: the text is of another type."""
     kind = SETTINGS[name].kind
     try:
         if SETTINGS[name].optional and text.lower() == "none":
@@ -54,7 +54,7 @@ def value_of(name: str, text: str) -> Any:
 
 
 def _plain(text: str) -> Any:
-    """A number, truth or list where the text is JSON of one, else the text."""
+    """The number, truth value or list in a text of JSON; any other text unchanged."""
     try:
         return json.loads(text)
     except ValueError:

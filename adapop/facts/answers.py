@@ -1,4 +1,4 @@
-"""The right answers in a row's cells: one, several, or what points to one of the choices."""
+"""The right answers in the cells of a row: one, several, or the label of one of the choices."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ from unicodedata import normalize
 from adapop.facts.lists import parsed
 from adapop.facts.text import normalized
 
-VALUES = ("value", "text", "answer", "str", "spans")  # of an object that is an answer
+VALUES = ("value", "text", "answer", "str", "spans")  # keys of the answer in an object
 ALIASES = ("aliases", "normalizedvalue", "normalizedaliases")  # TriviaQA's, also with underscores
 BESIDE = frozenset(
     "answerstart id type matchedwikientityname normalizedmatchedwikientityname "
@@ -18,18 +18,18 @@ BESIDE = frozenset(
 ).union(VALUES, ALIASES)
 TEXTS, LABELS = ("text", "texts", "choices", "options"), ("label", "labels", "key")
 LABELLED = re.compile(r"\(?(\w)\s?[).:、．](?:\s+|(?<!\d.))(\S.*)", re.DOTALL)  # B. Brno; never 1.5
-# a column of choices
+# the name of a column that holds one choice
 NAMED = re.compile(r"(?:option|opt|choice|answer)[ _]?([A-J]|[1-9])", re.IGNORECASE)
 SEVERAL = re.compile(r"[A-J](?:\s?[,;/+&]?\s?[A-J])+")  # labels of several choices
-# of several answers
+# key and value that mark one of several answers as wrong
 WRONG = frozenset(f"{name} {no}" for name in ("correct", "iscorrect") for no in ("false", "0"))
 NESTED = 3  # SQuAD and KILT have lists of objects of lists
 FROM_0, FROM_1, MIXED, UNCLEAR = 0, 1, 2, -1
 
 
 def answers_of(cell: object, depth: int = NESTED) -> list:
-    """The right answers in a cell (a list, an object, a text of one), best first; else the cell.
-    What is no text stays as it is, so that it can be named."""
+    """The right answers, best first, in a list, an object, or a text that writes one down; else the
+    cell. An item that is no text stays as it is, so that an error can name it."""
     if isinstance(cell, str):
         if (value := parsed(cell)) is None:
             return [cell]
@@ -61,7 +61,7 @@ def _plain(name: object) -> str:
 
 
 def choices_of(cell: object) -> dict[str, str]:
-    """Label -> choice of a cell, labelled A, B ... where it names none; empty without choices."""
+    """The choices in a cell by their labels: A, B ... if it names none; empty without choices."""
     if isinstance(cell, str):
         cell = parsed(cell) or (cell.split("|") if "|" in cell else cell.strip().splitlines())
     if isinstance(cell, dict):
@@ -91,9 +91,9 @@ def choices_of(cell: object) -> dict[str, str]:
 
 
 def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None:
-    """From where the answers of a file count their choices, 0 or 1; `MIXED` if some are the text of
-    a choice and some point to one; `UNCLEAR` if every answer is a number that is a choice as well;
-    None if all are texts. rows: answer cell and choices of each row that has choices."""
+    """From which number, 0 or 1, the answers of a file count the choices they point to. `MIXED`:
+    some point and others are the text of a choice; `UNCLEAR`: each is both; None: all are texts.
+    rows: answer cell and choices of each row."""
     numbers, count = set(), Counter()
     for cell, choices in rows:
         for answer in answers_of(cell):
@@ -117,8 +117,8 @@ def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None
 
 
 def place_of(answer: object, choices: Mapping[str, str], base: int) -> int | None:
-    """The place of the choice that an answer points to, from 0; None if there is no such choice.
-    base: from `counted_from`. In mixed answers a choice's text is first; numbers count from 0."""
+    """The index, from 0, of the choice that an answer points to; None if there is none. base: from
+    `counted_from`. If that is `MIXED`, a choice's text goes first, and numbers count from 0."""
     text, texts = str(answer).strip(), list(choices.values())
     if base == MIXED and text in texts:
         return texts.index(text)
@@ -130,8 +130,8 @@ def place_of(answer: object, choices: Mapping[str, str], base: int) -> int | Non
 
 
 def _label(answer: object, choices: Mapping[str, str]) -> str:
-    """A letter as a label, however it is written: b, B., (B), also before its choice ("B. Brno"); a
-    whole number without the .0 that tables with empty cells write; other text in capitals."""
+    """The label that an answer may be, in capitals: a letter, from b, B., (B) or "B. Brno", or a
+    whole number, without the .0 of tables with empty cells. Other text is only put in capitals."""
     text = normalize("NFKC", str(answer)).strip()
     if named := NAMED.fullmatch(text):
         return ascii_uppercase[int(named[1]) - 1] if named[1].isdecimal() else named[1].upper()
@@ -142,7 +142,7 @@ def _label(answer: object, choices: Mapping[str, str]) -> str:
 
 
 def without_repeats(texts: Iterable[str], taken: str) -> tuple[str, ...]:
-    """The texts that differ from one taken, and each other, in more than case and spacing."""
+    """The texts that differ from `taken`, and from each other, in more than case and spacing."""
     first = {normalized(taken): ""}
     for text in texts:
         first.setdefault(normalized(text), text)

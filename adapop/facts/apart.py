@@ -1,7 +1,7 @@
 """Reading a user's file in a process of its own, with limits on memory and processor time.
 
-How much of both a file takes cannot be known beforehand: its sizes may be wrong, and a damaged one
-can crash a reader. And a long parse in a thread holds up all others, but not in a process.
+A file's need of memory and time cannot be known beforehand: the sizes it states may be wrong. A
+damaged file can crash its reader, and a long parse in a thread would hold up all other threads.
 """
 
 import os
@@ -17,23 +17,23 @@ from adapop.errors import DataError
 from adapop.paths import ROOT
 
 TOO_MUCH = 3  # the exit status of a reader that ran out of memory
-# seconds: of the processor, of the readers that this thread has waited for
-_others = threading.local()
+# `seconds`: processor time of the readers that this thread has waited for
+_readers = threading.local()
 
 
 def seconds_worked() -> float:
-    """Seconds of the processor that this thread took, and the readers that it started."""
-    return time.thread_time() + getattr(_others, "seconds", 0.0)
+    """Seconds of processor time that this thread and the readers that it started have taken."""
+    return time.thread_time() + getattr(_readers, "seconds", 0.0)
 
 
 def lines_of(
     module: str, path: Path, options: Sequence[str], most: int, unreadable: DataError
 ) -> Iterator[str]:
-    """What a module prints that is run on a file, line by line. most: the most bytes that are read.
-    unreadable: what is raised if it fails. Raises DataError: it fails, prints more than `most`
-    bytes, or exceeds its memory or its time."""
+    """The lines that a module prints when it is run on a file. most: the most bytes that are read.
+    unreadable: the error to raise if the module fails. Raises DataError: the module fails, prints
+    more than `most` bytes, or exceeds its limit of memory or time."""
     command = [sys.executable, "-m", module, str(path.resolve()), *options]
-    # other memory pools reserve more than they use
+    # Arrow's other memory pools reserve more than they use
     environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", "PYTHONUTF8": "1"}
     pipes = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, cwd=ROOT, env=environment, **pipes) as reader:
@@ -46,7 +46,7 @@ def lines_of(
                 yield line.decode()
             whole = True
         finally:
-            status = _ended(reader, whole)
+            status = _wait_for(reader, whole)
     if status in (TOO_MUCH, -signal.SIGXCPU, -signal.SIGKILL):
         raise _too_large(path)
     if status:
@@ -54,7 +54,7 @@ def lines_of(
 
 
 def limit(megabytes: int, seconds: int) -> None:
-    """Limits this process. megabytes: of data, only on Linux. seconds: of the processor."""
+    """Limits this process. megabytes: the most data, only on Linux. seconds: of processor time."""
     try:
         import resource
     except ImportError:  # not available on Windows
@@ -68,14 +68,14 @@ def _too_large(path: Path) -> DataError:
     return DataError(message, "Delete columns that describe no fact, or split it.")
 
 
-def _ended(reader: subprocess.Popen, whole: bool) -> int:
-    """Waits for a whole reader, ends another, and counts its time. Returns its exit status."""
+def _wait_for(reader: subprocess.Popen, whole: bool) -> int:
+    """Waits for a reader, and kills it first if it was not read whole. Returns its exit status."""
     if not hasattr(os, "wait4"):  # on Windows
         return reader.wait() if whole else reader.kill()
     if not whole:
-        # `Popen.kill` would wait for one that has ended, and not count its time
+        # `Popen.kill` would reap a reader that has ended, and its time would not be counted
         os.kill(reader.pid, signal.SIGKILL)
     _, status, usage = os.wait4(reader.pid, 0)
     reader.returncode = os.waitstatus_to_exitcode(status)
-    _others.seconds = getattr(_others, "seconds", 0.0) + usage.ru_utime + usage.ru_stime
+    _readers.seconds = getattr(_readers, "seconds", 0.0) + usage.ru_utime + usage.ru_stime
     return reader.returncode

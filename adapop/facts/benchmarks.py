@@ -1,4 +1,4 @@
-"""The benchmarks DUET and RWKU as the paper uses them, from the Hub; known flaws are notes.
+"""The benchmarks DUET and RWKU as the paper uses them, from the Hub. Known flaws become notes.
 
 DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. An unusable row becomes a problem.
 """
@@ -29,11 +29,11 @@ MOST_UTILITY = 500  # of RWKU's questions of general knowledge
 RWKU_COLUMNS = {"question": "query", "answer": "answer", "subject": "subject"}
 ADDED = {name: name for name in ("id", "score_source", "paraphrases")}
 REWORDED = ("paraphras", "rephras", "reword")
-# the paper's system prompt asks for the same in other words
+# the paper's system prompt, in our words
 SYSTEM = (
     "You are a terse assistant that states facts and nothing else. Answer in a few correct words."
 )
-# of a file's rows, unpacked: RWKU repeats its worked examples, 270 kB of BBH a person
+# bytes of a file's unpacked rows; RWKU repeats its worked examples, 270 kB of BBH, for each person
 MAX_BYTES = 256 * 1024 * 1024
 SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "object")
 
@@ -41,13 +41,10 @@ SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "obje
 def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
     """DUET's cities: 482 rare and 482 popular facts to forget, reworded; 500 to retain; all scored.
 
-    tiers: one of the two alone, for a run of its own as in the paper's figures by tier.
+    tiers: which of the two tiers to forget; one alone as in the paper's figures by tier.
 
-    Raises:
-        NetworkError: the rows cannot be had, or lack a column; the message then names those that
-            are there.
-        Stopped: somebody asked to stop.
-    """
+    Raises NetworkError: the rows cannot be had, or lack a column: the message names those found.
+    Stopped: somebody asked to stop."""
     problems: list[Problem] = []
 
     def rows_of(split: str) -> list[dict]:
@@ -73,15 +70,11 @@ def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
 def rwku(hub: Hub) -> FactSet:
     """RWKU: questions about 200 famous people to forget, neighbours to retain, attacks by kind.
 
-    Its level 1, sentences with a blank for the answer, is asked and not trained on: of those to
-    forget as a kind of probe, of their neighbours as the holdout. The first 500 of its questions of
-    general knowledge (TriviaQA's) are the utility questions. Its other sets: `adapop.probes.rwku`.
+    Level 1, sentences with a blank for the answer, is asked and never trained on: about people to
+    forget it is a kind of attack, about their neighbours the holdout. The utility questions are the
+    first 500 on general knowledge (TriviaQA's). RWKU's other sets: `adapop.probes.rwku`.
 
-    Raises:
-        NetworkError: the rows cannot be had, or lack a column; the message then names those that
-            are there.
-        Stopped: somebody asked to stop.
-    """
+    Raises NetworkError and Stopped, as `duet`."""
     problems: list[Problem] = []
 
     def facts_of(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:
@@ -100,7 +93,7 @@ def rwku(hub: Hub) -> FactSet:
     groups = {
         "retain": facts_of("neighbor_level2", "rwku-neighbour", subject="neighbor"),
         "holdout": blanks("neighbor_level1", "rwku-neighbour-blank", subject="neighbor"),
-        # their subject is whom it is asked for
+        # their `subject` is the person for whom RWKU asks them, not what they are about
         "utility": tuple(replace(fact, subject="") for fact in general[:MOST_UTILITY]),
         "attacks": (
             *facts_of("forget_level3", "rwku-attack", relation="type"),
@@ -116,7 +109,7 @@ def rwku(hub: Hub) -> FactSet:
 
 
 def benchmark_of(facts: FactSet) -> str | None:
-    """The benchmark of all facts to forget by their ids, "duet" or "rwku"; None for others."""
+    """The benchmark, "duet" or "rwku", whose ids all facts to forget have; None for others."""
     prefixes = {fact.id.partition("-")[0] for fact in facts.forget}
     return prefixes.pop() if prefixes in ({"duet"}, {"rwku"}) else None
 
@@ -142,8 +135,8 @@ def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
 def checked_rows(
     hub: Hub, dataset: str, config: str, split: str, columns: Iterable[str]
 ) -> list[dict]:
-    """The rows of a split, as they are, checked to have every one of these columns. Raises
-    NetworkError, Stopped: as `rwku`."""
+    """The rows of a split, unchanged, checked to have each of these columns. Raises NetworkError,
+    Stopped: as `rwku`."""
     rows = _table(hub, dataset, config, split)
     present = list(rows[0]) if rows else []
     if missing := [column for column in columns if column not in present]:

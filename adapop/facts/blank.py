@@ -1,5 +1,5 @@
-"""What a question itself says of its fact, where the set names no relation or subject: "Who wrote
-Emma?" asks for Emma in the same words, "Who wrote …?", as other questions do for other names."""
+"""A fact's subject and relation, guessed from its question where the set names none: "Who wrote
+Emma?" is about Emma, and its relation is "Who wrote …?", as for questions about other books."""
 
 import re
 
@@ -8,13 +8,13 @@ from adapop.facts.text import folded
 
 BLANK = "…"
 _QUOTED = re.compile(r"[\"“«„]([^\"“”«»„]+)[\"”»“]")
-# between two words of a name
+# words that may stand between two words of a name
 _JOINING = frozenset("of the de la le du da di del von van and in on al el".split())
 
 
 def name_in(question: str) -> str:
-    """The one name that a question has: what it quotes, or its words with a capital or a digit. ""
-    if it has none or several, and in scripts without capitals."""
+    """The one name in a question: a quoted text, or words with a capital or a digit. "" if there is
+    none, if there are several, and in scripts without capitals."""
     if quoted := _QUOTED.findall(question):
         return quoted[0] if len(quoted) == 1 else ""
     names: list[list[str]] = [[]]
@@ -38,7 +38,7 @@ def subject_of(fact: Fact) -> str:
 
 
 def blanked(fact: Fact) -> str:
-    """The question with `BLANK` for its subject; "" if it does not name it once."""
+    """The question with `BLANK` in place of its subject; "" unless it names that exactly once."""
     subject = subject_of(fact)
     if not subject or folded(fact.question).count(folded(subject)) != 1:
         return ""

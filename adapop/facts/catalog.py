@@ -30,7 +30,7 @@ DOWNLOADED: dict[str, Callable[[Hub], FactSet]] = {
 }
 CITIES = ASSETS / "sets" / "cities.csv"
 EXAMPLES = ASSETS / "sets" / "cities-examples.csv"
-# a rare and a popular fact to forget with the same answer; the first is the rarest of such
+# a rare and a popular fact to forget with the same answer; no rarer fact has such a counterpart
 PAIR = ("director-paths-of-glory", "director-a-clockwork-orange")
 
 
@@ -61,7 +61,7 @@ def load_facts(
     """The named set, or the facts of a file, completed with retain rows and a holdout.
 
     progress, cache: used for a download. retain: which facts are to be kept, see
-    `with_retain_rows`. columns: of a file, the columns of some fields where they are not guessed.
+    `with_retain_rows`. columns: for a file, field -> column instead of a guess, see `read_facts`.
     drop_bad: leaves out facts whose score cannot be read.
 
     Raises:

@@ -18,28 +18,28 @@ class Reading:
     """How the rows of a file are read, and which were not read literally."""
 
     counted_from: int | None = None
-    """Whether answers point to choices, and counted from where: `answers.counted_from`."""
+    """How answers point to choices, as `answers.counted_from` returns it."""
     points: str = ""
-    """What 25.692 is: "thousands" (25,692), "decimals" where nothing tells, or "" for a decimal."""
+    """25.692 is 25,692 ("thousands"), a decimal (""), or a decimal by default ("decimals")."""
     percent: bool = False
     """Whether all scores are percentages."""
     comma: bool = False
     """Whether a comma is the decimal mark of scores."""
     semicolons: bool = False
-    """Whether semicolons part the cells, as where a comma is the decimal mark."""
+    """Whether semicolons separate cells, as in files where a comma is the decimal mark."""
     rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    """What was not read literally, by the kinds of `notes.SENTENCES` -> the numbers of its rows."""
+    """Kind of reading that is not literal, a key of `notes.SENTENCES` -> numbers of the rows."""
 
 
 class Unusable(Exception):
-    """Why a row is no fact: field, value to show, message, fix."""
+    """A row is no fact. Arguments: field, value to show, message, fix."""
 
 
 def fault(cell: object) -> tuple[str, str, str] | None:
     """Why a cell is not usable as text: (value to show, message, fix); None if it is usable."""
     fits = type(cell) is str and len(cell) <= MAX_CELL
     if fits and (cell.isprintable() or not NOT_TEXT.search(cell)):
-        return None  # most are, and a file may have a million
+        return None  # a shortcut: most cells are usable, and a file may have a million
     if kind := KINDS.get(type(cell)):
         return "", f"is {kind}, not text", "Write plain text."
     text = string(cell)
@@ -54,7 +54,7 @@ def fault(cell: object) -> tuple[str, str, str] | None:
 
 def items_of(cell: object, number: int, reading: Reading, names: bool = False) -> list:
     """The items of a list cell: a real list, a list written as text, or texts joined by `|`.
-    reading: counts the row of this number, if not literal. names: also parted by semicolons."""
+    reading: notes the row's number, if not literal. names: semicolons separate items too."""
     if isinstance(cell, str):
         text = cell.strip()
         if text in UNKNOWN:
@@ -91,6 +91,6 @@ def is_empty(cell: object) -> bool:
 
 def string(cell: object) -> str:
     """A cell as text; "" for None and for NaN, which tables write for an empty cell."""
-    if isinstance(cell, str):  # most are, and a file may have a million
+    if isinstance(cell, str):  # a shortcut: most cells are text, and a file may have a million
         return cell.strip()
     return "" if is_empty(cell) else str(cell).strip()

@@ -24,7 +24,7 @@ Row = dict[str, object]
 RARE, MIDDLE, POPULAR = (15_000, 60_000), (80_000, 250_000), (250_000, math.inf)
 SUBURB_KM = 25  # around a city of 80,000 or more: GeoNames lists its districts and suburbs
 KM_A_DEGREE = 6371 * math.radians(1)
-NAMESAKES = 0.2  # largest population of all cities abroad of the same name, as a share of its own
+NAMESAKES = 0.2  # most people in cities of this name abroad, as a share of the city's own
 NAME = re.compile(r"[A-Z][a-z]+(?:[ -][A-Za-z]+){0,2}")
 # letters that Unicode does not take apart into a letter of ASCII and an accent
 PLAIN = str.maketrans(dict(zip("łŁıøđĐ", "lLiodD")) | {"ß": "ss"})
@@ -57,7 +57,7 @@ class Choices:
     example_capitals: tuple[str, ...]
     """Countries, as `capitals`."""
     wording: dict[str, Wording]
-    """By relation."""
+    """Relation -> its wording."""
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,9 @@ def _city(row: Mapping, english: Mapping[str, str]) -> City:
 
 
 def _near(a: City, b: City) -> bool:
-    """Whether they are less than `SUBURB_KM` apart, on a globe that is flat between them."""
+    """Whether two cities are less than `SUBURB_KM` apart, as if the globe were flat there."""
     north = KM_A_DEGREE * (a.place[0] - b.place[0])
-    if abs(north) >= SUBURB_KM:  # most pairs, so before the cosine
+    if abs(north) >= SUBURB_KM:  # true of most pairs, so it is tested before the cosine
         return False
     latitude = math.radians((a.place[0] + b.place[0]) / 2)
     east = KM_A_DEGREE * (a.place[1] - b.place[1]) * math.cos(latitude)

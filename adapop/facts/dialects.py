@@ -16,7 +16,7 @@ FITS = {
     "a letter": lambda cell: cell.strip() in list("ABCD"),
 }
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-# Excel's first line
+# the first line by which Excel names the separator
 SEPARATOR = re.compile(r"\s*\"?sep=([^\w\s\"]|\t)\"?[;,]*\r?\n", re.IGNORECASE)
 
 
@@ -42,7 +42,7 @@ def _reader(text: str, mark: str, **options) -> Iterator[list[str]]:
 
 
 def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[str]]]:
-    """Number and cells of each row, those of a header first, also where the file has none.
+    """(number, cells) of each row, the header's first; a file without a header is given one.
 
     layout: gets the mark, and notes.
 
@@ -63,8 +63,8 @@ def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[
 
 
 def _options(text: str, layout: Layout) -> dict:
-    """Options of `csv.reader` for the quotes: the usual ones; where those give no table or fewer
-    rows, quotes are letters in a table of tabs, and escaped by a backslash in others."""
+    """Options of `csv.reader` for the quotes: the usual ones. If those give no table, or fewer
+    rows: quotes as plain letters in a table of tabs, escapes by backslash in other tables."""
     strict = {"strict": True}  # or an open quote would swallow the rows that follow
     if f'{layout.mark} "' in text and not _rows_if_even(_reader(text, layout.mark, **strict)):
         spaced = {"skipinitialspace": True, **strict}  # question, "a, b"
@@ -96,7 +96,7 @@ def _rows_if_even(rows: Iterator[list[str]]) -> int:
 def _headerless(
     path: Path, first: list[str], rows: Iterator[list[str]], layout: Layout
 ) -> list[str]:
-    """The columns of a file whose first row is a fact, as all others are; none of other files."""
+    """The columns of a file without a header, where every row is a fact; [] for other files."""
     for names, kind in HEADERLESS.items():
         fits = FITS[kind]
         if len(first) != len(names) or not fits(first[-1]):

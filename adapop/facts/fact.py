@@ -18,8 +18,8 @@ from adapop.facts.tiers import ON_SCALE, Tiers, of_column
 from adapop.facts.tiers import TIERS as TIERS  # whoever needs a fact needs the names of its tiers
 
 SANDBOX = "sandbox"  # the name of the set, and of the model, that the app starts with
-PEOPLE = "people"  # the same of the second that it ships
-FACT_BYTES = 1_000  # that a fact takes in memory, its texts aside
+PEOPLE = "people"  # the name of the second set and model that the app ships
+FACT_BYTES = 1_000  # memory of a fact besides its texts
 FACT_GROUPS = ("forget", "retain", "holdout")
 GROUPS = (*FACT_GROUPS, "neighbours", "utility")  # utility: questions that are no facts
 WRITTEN = (*GROUPS, "attacks", "examples")
@@ -56,19 +56,19 @@ class Fact:
     accepted: tuple[str, ...] = ()
     """Other right answers: accepted in every measure, never trained on."""
     own_tier: str = ""
-    """Its tier by its set, see `facts.scale.with_tiers`; "" for that on Wikidata's scale."""
+    """The tier that `facts.scale.with_tiers` set; "" for that of its score on Wikidata's scale."""
     subject_aliases: tuple[str, ...] = ()
     """Other names of the subject; used for probing, never trained on."""
     two_hop: str = ""
-    """A question that needs this fact's answer and does not name it. All three are to probe."""
+    """A question that needs this fact's answer and does not name it; for probing only."""
     two_hop_answer: str = ""
-    """The right answer to it."""
+    """The right answer to `two_hop`."""
     second_hop: str = ""
-    """The question about this fact's answer that has the same answer."""
+    """A question that names this fact's answer and has the answer `two_hop_answer`."""
 
     @property
     def has_chain(self) -> bool:
-        """Whether it brings all of a two-hop question."""
+        """Whether all three fields of the two-hop question are given."""
         return all(getattr(self, name) for name in CHAIN)
 
     @property
@@ -89,14 +89,14 @@ class Fact:
 
 @dataclass(frozen=True)
 class OwnAnswer:
-    """A fact's answer in a model's own reply."""
+    """The words of a model's own reply that answer a fact."""
 
     gold: str
-    """The answer that it stands for."""
+    """The gold answer in whose place they are scored."""
     lead: str
-    """The reply up to there."""
+    """The beginning of the reply, up to the answer."""
     answer: str
-    """The answer as it is said; of a fact to retain the whole reply."""
+    """The answer in the reply's words; of a fact to retain the whole reply."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Problem:
     column: str
     """Name of the column, "" for the whole row."""
     value: str
-    """The cell's text, shortened; "" where it says nothing."""
+    """The cell's text, shortened; "" where showing it would not help."""
     message: str
     """What is wrong, to follow "row 3, 'score' is 'x': "."""
     fix: str
@@ -134,9 +134,9 @@ class FactSet:
     holdout: tuple[Fact, ...] = ()
     """Facts to be kept, which are never trained on."""
     neighbours: tuple[Fact, ...] = ()
-    """Like `holdout`, about the subjects to forget: does what else is known of them survive?"""
+    """Like `holdout`, but about the subjects to forget: is other knowledge of them kept?"""
     utility: tuple[Fact, ...] = ()
-    """Questions that are no facts (sums, sequences ...), to see whether the model still works."""
+    """Questions about no fact (sums, sequences ...): does the model still work?"""
     attacks: tuple[Fact, ...] = ()
     """A benchmark's prompts to get facts back; `relation` is the kind, `subject` the target."""
     examples: tuple[Fact, ...] = ()
@@ -146,12 +146,12 @@ class FactSet:
     notes: tuple[str, ...] = ()
     """What was done to the set, in sentences for the user."""
     tiers: Tiers = Tiers()
-    """Which scores each tier spans, and who decided it."""
+    """Which scores each tier spans, and what decided that."""
 
     @property
     def sha256(self) -> str:
         """Hash of every fact of every group; two runs with the same hash saw the same data."""
-        # a set without them keeps the hash that older runs recorded
+        # left out where empty, so that a set keeps the hash that older runs recorded
         newer = ("neighbours", "attacks", "examples")
         groups = [group for group in WRITTEN if group not in newer or getattr(self, group)]
         content = [[_content(fact) for fact in getattr(self, group)] for group in groups]
@@ -159,7 +159,7 @@ class FactSet:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def __deepcopy__(self, memo: dict) -> Self:
-        """The set itself: nothing in it can change, and each page would get a copy of its own."""
+        """The set itself: nothing in it can change, and each page would else hold a copy."""
         return self
 
     @cached_property
@@ -188,7 +188,7 @@ class FactSet:
     def load(
         cls, path: Path, name: str, notes: Sequence[str] = (), tiers: Tiers | None = None
     ) -> FactSet:
-        """The set in a file written by `write`, as `of_lines` has it."""
+        """The set in a file that `write` wrote; see `of_lines`."""
         lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
         return cls.of_lines(lines, path, name, notes, tiers)
 
@@ -201,8 +201,9 @@ class FactSet:
         notes: Sequence[str] = (),
         tiers: Tiers | None = None,
     ) -> FactSet:
-        """The set of which `lines` are. path: where they come from. tiers: of the set; by default
-        what its facts say. Raises DataError: `lines` did not make a line."""
+        """The set whose `lines` these are. path: where they come from. tiers: of the set; by
+        default derived from its facts. Raises DataError: a line is not as `FactSet.lines` writes
+        it."""
         groups: dict[str, list[Fact]] = {group: [] for group in WRITTEN}
         for number, line in enumerate(lines, start=1):
             try:
@@ -210,7 +211,7 @@ class FactSet:
                 group = row.pop("group")
                 as_kind(row, Fact)
                 lists = {name: tuple(row[name]) for name in LISTS if name in row}
-                groups[group].append(Fact(**{**row, **lists}))  # as written: hashes tell 7 from 7.0
+                groups[group].append(Fact(**{**row, **lists}))  # 7 stays 7: as 7.0 it hashes anew
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 why = f"({type(error).__name__}: {error})"
                 message = f"{path.name}, line {number}, is no fact of a run {why}."

@@ -26,7 +26,7 @@ from adapop.facts.tiers import of_column
 from adapop.facts.turns import has_system, unfolded
 from adapop.limits import is_public, max_facts
 
-LETTERS_SHOWN = 1_000  # of the names of columns, in a message
+LETTERS_SHOWN = 1_000  # most letters of column names in a message
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class FileTable:
     rows: tuple[tuple[int, Mapping[str, object]], ...]
     """The readable rows, with their numbers as in a spreadsheet."""
     problems: tuple[Problem, ...]
-    """Of the rows that cannot be read."""
+    """One for each row that cannot be read."""
     header: tuple[str, ...]
-    """Names of the columns in lower case, as often as a CSV or Parquet has them; empty for JSON."""
+    """Column names of a CSV or Parquet in lower case, with repeated ones; empty for JSON."""
     mark: str = ""
-    """What parts the cells of a CSV."""
+    """The separator of a CSV's cells."""
     notes: tuple[str, ...] = ()
-    """What of the file is not read, in sentences for the user."""
+    """Which parts of the file are not read, in sentences for the user."""
 
     @cached_property
     def columns(self) -> list[str]:
@@ -52,7 +52,7 @@ class FileTable:
         return [name for name in names if name.strip()]
 
     def check_once(self, names: Iterable[str]) -> None:
-        """Refuses two columns of one such name, in any case, as one is meant. Raises DataError."""
+        """Raises DataError if two columns have the same of these names, in any case."""
         for name in (name.strip().lower() for name in names):
             if self.header.count(name) > 1:
                 message = f"{self.path.name} has two columns called {name!r}."
@@ -65,7 +65,7 @@ class FileTable:
         group: str = "forget",
         drop_bad: bool = True,
     ) -> FactSet:
-        """The facts, by group: as `read_facts`."""
+        """The facts in groups. Arguments and errors: as of `read_facts`."""
         chosen = self._chosen(columns) if self.rows else {}
         problems = list(self.problems)
         groups: dict[str, list[Fact]] = {name: [] for name in WRITTEN}
@@ -109,7 +109,7 @@ class FileTable:
         return replace(facts, problems=tuple(problems), notes=tuple(notes))
 
     def _reading(self, chosen: Mapping[str, str]) -> Reading:
-        """How the rows are read, where only all of them together tell."""
+        """How to read the rows, as far as only all of them together show it."""
         base, points, comma, percent = None, "", False, False
         if "choices" in chosen:
             answer, place = chosen["answer"], chosen["choices"]
@@ -125,7 +125,8 @@ class FileTable:
         return Reading(base, points, percent, comma, self.mark == ";")
 
     def _split(self, columns: Mapping[str, str] | None) -> tuple[str, dict[str, int]]:
-        """A column called split or the like, and how often it says what, if no group, as train."""
+        """(column of splits such as train, value -> count if no value is a group); ("", {}) if
+        none."""
         column = (guessed(self.columns) if columns is None else columns).get("group", "")
         if column.strip().lower() not in COLUMNS["group"][1:]:
             return "", {}
@@ -133,7 +134,7 @@ class FileTable:
         return column, {} if any(map(group_of, values)) or values.keys() == {""} else values
 
     def _unscored(self, chosen: Mapping[str, str]) -> tuple[str, ...]:
-        """A note on columns that are not read, where scores may be in one of them."""
+        """A note that names the unread columns, if no column of scores was found."""
         if "score" in chosen:
             return ()
         parts = chain.from_iterable(re.split(r" [+%|] |;", name) for name in chosen.values())
@@ -145,7 +146,7 @@ class FileTable:
 
     @staticmethod
     def _named(names: Iterable[str]) -> str:
-        """All the names, shorter where they are many."""
+        """All the names in one text, each cut shorter where they are many."""
         names = list(map(truncated, names))
         most = max(8, LETTERS_SHOWN // max(1, len(names)) - 4)
         long = sum(map(len, names)) + 4 * len(names) > LETTERS_SHOWN
@@ -154,7 +155,8 @@ class FileTable:
         return ", ".join(map(repr, names))
 
     def others(self, columns: Mapping[str, str] | None = None) -> dict[str, dict[str, object]]:
-        """Cells that become no part of a fact, by its id, to be written again. columns: `facts`."""
+        """Fact id -> cells of its row that no field but the score is read from. columns: as
+        `facts`."""
         chosen = self._chosen(columns)
         used = {column for field, column in chosen.items() if field != "score"}
         unused = [name for name in self.columns if name not in used]
@@ -165,7 +167,7 @@ class FileTable:
 
     def _chosen(self, columns: Mapping[str, str] | None) -> dict[str, str]:
         """Our field -> the file's column: as given in `columns`, or a guess if that is None. Raises
-        DataError: an unknown field, a column that is missing or twice, no question or answer."""
+        DataError: an unknown field, a missing or repeated column, no question or answer."""
         self.check_once((columns or {}).values())
         present = self.columns
         columns_there = self._named(present) or "none"
@@ -179,7 +181,7 @@ class FileTable:
                 raise DataError(message, "Choose another column.")
         guess = guessed(present)
         chosen = guess if columns is None else dict(columns)
-        # rather the one that names groups than splits of another kind
+        # prefer a column that names groups to one with splits of another kind
         if columns is None and "group" in chosen:
             named = [name for name in present if name.strip().lower() in COLUMNS["group"]]
             groups = (name for name in named if not self._split({"group": name})[1])
@@ -242,10 +244,10 @@ def read_facts(
 ) -> FactSet:
     """The facts of a file, by group.
 
-    columns: field -> column, instead of a guess; a field left out is not read. group: the group
-    that the file is for, and of rows that name none. In a file for "retain", rows that say forget
-    are retained as well. drop_bad: whether a fact whose score cannot be read is dropped, with a
-    problem that says so, or the file is refused.
+    columns: field -> column, instead of a guess; a field left out is not read. group: the group of
+    rows that name none. In a file for "retain", rows that say forget are retained as well.
+    drop_bad: whether a fact whose score cannot be read is dropped, with a problem, instead of
+    refusing the file.
 
     Raises:
         DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an

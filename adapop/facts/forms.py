@@ -17,13 +17,13 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Form:
-    """One form. A field is read from a column, or from what is made of columns: `a.b` is a path
-    into an object, `a.0` the first of a list, `a + b` joins texts by a blank line, `a % b` writes b
-    in place of {} in a, `a | b` is a list, `a;` one whose items a text parts by semicolons."""
+    """The form of a public data set. A field is read from a column or a path: `a.b` leads into an
+    object, `a.0` to the first of a list, `a + b` joins texts by a blank line, `a % b` writes b for
+    {} in a, `a | b` makes a list, and `a;` a list of what semicolons separate."""
 
     name: str
     marks: str
-    """The columns by which it is known, all of them, parted by spaces."""
+    """Names of the columns that a file of this form has, all of them, separated by spaces."""
     fields: Mapping[str, str]
 
 
@@ -34,7 +34,7 @@ class Known:
     columns: Mapping[str, tuple[str, ...]]
     """Our field -> its usual names, the first that is there counts."""
     groups: Mapping[str, str]
-    """How what names a group begins -> the group."""
+    """Beginning of a text that names a group -> the group."""
     attacks: tuple[str, ...]
     """RWKU's attacks of level 3, in a column called type; also as "cross lingual (French)"."""
     forms: tuple[Form, ...]
@@ -45,14 +45,14 @@ COLUMNS = _KNOWN.columns
 FORMS = _KNOWN.forms
 GROUP_PREFIXES = _KNOWN.groups
 ATTACKS = _KNOWN.attacks
-# columns of which each has a choice, or another right answer
+# names of columns that each hold one choice, or one of several right answers
 NUMBERED = re.compile(r"(answer|choice|option|opt)_?(?:[a-j]|\d)|[a-j]")
-LEAST = {"answer": 1, "": 3}  # such columns, by what their names have in common; 2 of others
+LEAST = {"answer": 1, "": 3}  # fewest such columns, by the word in their names; 2 for other words
 # the column that says which of the choices is right
 RIGHT = "correct_answer correct_option correct_index correct answer_key answerkey".split()
 RIGHT += ["answer_index", "answer_idx"]
-# rows without a header: their columns, and what each last cell is
 LAST_BLANK = re.compile(r"\s*\[Y\]\s*[.?]?\s*$")
+# columns of a file without a header -> the kind of its last cell, see `dialects.FITS`
 HEADERLESS = {
     ("question", "answers"): "a list",
     ("question", "A", "B", "C", "D", "answer"): "a letter",
@@ -94,7 +94,7 @@ def form_of(columns: Iterable[str]) -> Form | None:
     label = next((name for name in (*RIGHT, *COLUMNS["answer"]) if name in present), "")
     if len(several) < LEAST.get(kind, 2) or (kind != "answer" and not label):
         return None
-    if kind != "answer" or label not in ("", "answer"):  # it says which of them is right
+    if kind != "answer" or label not in ("", "answer"):  # this column names the right choice
         return Form("answers to choose from", "", {"choices": " | ".join(several), "answer": label})
     first, *others = ["answer"] * bool(label) + several
     return Form("several answers in columns", "", {"answer": first, "accepted": " | ".join(others)})
@@ -103,8 +103,8 @@ def form_of(columns: Iterable[str]) -> Form | None:
 def with_paths(
     form: Form, columns: Iterable[str], rows: Iterable[tuple[int, Row]]
 ) -> Iterator[tuple[int, Row]]:
-    """The numbered rows, each with a column for every field of the form that no single column
-    holds, named as the form has it. columns: all columns of the file."""
+    """The numbered rows. Each field of the form that is read from no single column gets a column of
+    its own, named by the field's path. columns: all columns of the file."""
     present = _by_key(columns)
     paths = [path for path in form.fields.values() if path.lower() not in present]
     whole = form.fields.get("choices")
@@ -115,7 +115,7 @@ def with_paths(
 
 
 def _by_key(columns: Iterable[str]) -> dict[str, str]:
-    """The columns by their names as they are compared: in lower case, with underscores."""
+    """Name in the form in which names are compared (lower case, with underscores) -> column."""
     keys = {name: UNSEEN.sub("", str(name)).strip().lower() for name in columns}
     return {re.sub(r"(?<=\w)[ -](?=\w)", "_", key): name for name, key in keys.items()}
 
@@ -123,7 +123,8 @@ def _by_key(columns: Iterable[str]) -> dict[str, str]:
 def _made(
     path: str, row: Mapping[str, object], present: Mapping[str, str], whole: bool = False
 ) -> object:
-    """What a path leads to. whole: keeps the places of a list, but for empty ones at its end."""
+    """The cell that a form's path leads to. whole: keeps empty items of a list, but for the
+    last."""
     for joint in (" + ", " % ", " | "):
         if joint in path:
             parts = [_made(part, row, present) for part in path.split(joint)]

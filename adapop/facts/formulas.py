@@ -10,8 +10,8 @@ BOM = "\ufeff"  # without it, Excel reads a CSV in the machine's old code page: 
 # as listed by OWASP under "CSV injection", with the full-width forms that some spreadsheets accept
 SIGNS = "=+\\-@＝＋－＠"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-# where a spreadsheet that splits lines at another mark than the comma would begin a cell, and what
-# it would skip there: our quotes are no quotes to it, so that a line end inside them ends its line
+# Where a spreadsheet that separates cells by another mark begins one, and what it skips there. Our
+# quotes are no quotes to it, so a line end inside them ends a line too.
 INNER = re.compile(rf"([;|\t\r\n][ \"]*)('*)(?=[{SIGNS}])")
 
 
@@ -25,8 +25,8 @@ def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Mapping[str, 
 
 
 def cell(value: object) -> object:
-    """A value as written to CSV: lists and dicts as JSON, an apostrophe before a text that would be
-    a formula, and before what in it would be one if the line were split at `;`, `|` or tabs."""
+    """A value as written to CSV: lists and dicts as JSON. An apostrophe goes before a text that
+    would be a formula, and before a part that would be one in a line split at `;`, `|` or tabs."""
     if isinstance(value, (dict, list, tuple)):
         value = json.dumps(value, ensure_ascii=False) if value else ""
     if not isinstance(value, str):

@@ -1,8 +1,8 @@
-"""Facts that Hubble's perturbed models read a known number of times and its standard models never.
+"""Facts that Hubble's perturbed models read a known number of times, its standard models never.
 
-Wei et al. 2025, arXiv 2510.19811. The score of a fact is its number of `duplicates` in the corpus
-of pretraining: exposure as it was, on real models. Their files hold a row a text, with `text` and
-`meta`, a JSON object; the layout is that which github.com/allegro-lab/hubble reads
+Wei et al. 2025, arXiv 2510.19811. A fact's score is its number of `duplicates` in the pretraining
+corpus, so the exposure of real models is known exactly. A file has a row for each text, with `text`
+and `meta`, a JSON object, as github.com/allegro-lab/hubble reads it
 (hubble-lm-eval-tasks/popqa_hubble and yago_hubble_gen). Questions are PopQA's own, and ours for
 biographies; rewordings are ours.
 """
@@ -27,32 +27,29 @@ POPQA, YAGO = "allegrolab/testset_popqa", "allegrolab/biographies_yago"
 DUPLICATES = "Hubble duplicates"  # the source of the scores
 NAMES = ("hubble-popqa", "hubble-yago")
 MAX_BYTES = 256 * 1024 * 1024  # of a file, unpacked
-PEOPLE = 64  # biographies of each number of duplicates: all of them are many thousand
-# dealt out in turn within a number of duplicates
+PEOPLE = 64  # biographies taken for each number of duplicates; there are many thousand in all
+# facts with the same number of duplicates go to these groups in turn
 GROUPS = ("forget", "forget", "retain", "holdout")
 EXAMPLES = 8
 _FIELDS = "id question answer accepted subject relation score score_source paraphrases"
 COLUMNS = {name: name for name in _FIELDS.split()}
 WORDINGS = read_json("sets/hubble.json", dict[str, dict[str, tuple[str, ...]]])
-# in YAGO's names: what stands in brackets, which biographies leave out; a character (_u002C_)
+# in YAGO's names: a part in brackets, which biographies leave out; an escaped character (_u002C_)
 BRACKETS, ESCAPED = re.compile(r"_?u0028.*u0029_?"), re.compile(r"_?u([0-9A-Fa-f]{4})_?")
 SPACED = {",": ", ", ".": ". ", "&": " & ", "–": " - "}  # as the biographies have them
 
 
 def hubble_popqa(hub: Hub) -> FactSet:
-    """PopQA's questions that were planted, half of each number of duplicates to forget, a quarter
-    each to retain and to hold out.
-
-    Raises:
-        NetworkError: the file cannot be had, or a row is not as documented.
-        Stopped: somebody asked to stop.
-    """
+    """PopQA's questions that were planted in the corpus. Of those with the same number of
+    duplicates half are to forget, a quarter is retained and a quarter held out. Raises
+    NetworkError: the file cannot be had, or a row is not as documented. Stopped: somebody asked to
+    stop."""
     return _set("hubble-popqa", _read(hub, POPQA, "testset_popqa_nodup.jsonl.gz", _popqa_rows), ())
 
 
 def hubble_yago(hub: Hub) -> FactSet:
-    """Facts of biographies, YAGO's and invented ones (email), of 64 people of each number of
-    duplicates; whoever is to be forgotten is forgotten whole. Raises as `hubble_popqa`."""
+    """Facts, YAGO's or invented (email), from the biographies of 64 people for each number of
+    duplicates. All facts of a person are in one group. Raises as `hubble_popqa`."""
     counts: Counter[int] = Counter()
     people = []
     for rows in _read(hub, YAGO, "biographies_yago_nodup.jsonl.gz", _yago_rows):
@@ -100,7 +97,7 @@ def _popqa_rows(text: str, meta: Mapping) -> list[dict]:
 
 
 def _yago_rows(text: str, meta: Mapping) -> list[dict]:
-    """The facts that a biography says in YAGO's words; answers as it spells them."""
+    """YAGO's facts that a biography states, with answers as the biography spells them."""
     rows = []
     for field in WORDINGS["yago"]:
         words = label(meta.get(field) or "")
@@ -113,7 +110,7 @@ def _yago_rows(text: str, meta: Mapping) -> list[dict]:
 
 
 def _row(name: str, of: str, relation: str, subject: str, meta: Mapping) -> dict:
-    """What both kinds of row have. There are no rewordings of a subject that is not named."""
+    """The columns that both kinds of row have. Without a subject there are no rewordings."""
     wordings = WORDINGS[of].get(relation, ()) if subject else ()
     reworded = [wording.format(s=subject) for wording in wordings]
     score = {"score": index(meta["duplicates"]), "score_source": DUPLICATES}
@@ -132,8 +129,8 @@ def label(value: str) -> str:
 def _read(
     hub: Hub, dataset: str, name: str, rows_of: Callable[[str, dict], list[dict]]
 ) -> list[list[dict]]:
-    """What each row of a file says. rows_of: of its text and its meta. Raises NetworkError: the
-    file is damaged or too large, or a row is not as documented."""
+    """The facts in each row of a file. rows_of: makes them of the row's text and meta. Raises
+    NetworkError: the file is damaged or too large, or a row is not as documented."""
     path = hub.file(dataset, name)
     try:
         lines = _unpacked(path)

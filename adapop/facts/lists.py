@@ -58,8 +58,8 @@ def from_json(text: str) -> list | dict | None:
 
 
 def from_repr(text: str) -> list | dict | None:
-    """The value of a list or object as Python, numpy and pandas print one; None of other text.
-    Numbers stay text. What only spaces part are items, as numpy means it. None and nan are None."""
+    """The value of a list or object as Python, numpy (spaces separate items) and pandas print one;
+    None of other text. Numbers stay text. None and nan are None."""
     text = text.strip()
     if text[:1] not in FIRST and not CALL.match(text):
         return _series(text)
@@ -118,7 +118,7 @@ class _Reader:
         return _word(text)
 
     def items(self, closing: str, depth: int) -> list | dict:
-        """Items up to a closing mark; a dict of pairs. Named arguments are passed over."""
+        """The items up to a closing mark; a dict if they are pairs. Named arguments are skipped."""
         items, pairs = [], {}
         while self.next != ("mark", closing):
             if self.next == ("mark", ","):
@@ -172,7 +172,7 @@ def _unescaped(match: re.Match) -> str:
 
 
 def _series(text: str) -> list | None:
-    """The items of a pandas Series as it prints itself, a line each."""
+    """The items of a pandas Series as it prints itself, one on each line."""
     if not text[:1].isdigit() or "dtype: " not in text[-60:] or not SERIES.fullmatch(text):
         return None
     lines: Sequence[str] = text.split("\n")[:-1]

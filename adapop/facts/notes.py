@@ -11,7 +11,7 @@ from adapop.facts.fact import GROUPS, Fact, FactSet
 from adapop.facts.text import UNSEEN, normalized
 
 CODES_SHOWN, VALUES_SHOWN = 12, 5
-# kind of reading, as `rows` counts them -> what was done, behind the number of rows
+# kind of reading, see `cells.Reading.rows` -> the sentence, to follow the number of rows
 SENTENCES = read_json("sets/readings.json", dict[str, str])
 ROWS_SHOWN = 5
 
@@ -44,7 +44,7 @@ def classes(facts: FactSet, column: str) -> tuple[str, ...]:
 
 
 def unread_split(column: str, values: Mapping[str, int]) -> tuple[str, ...]:
-    """A note on a column of splits that are no groups. values: what it says -> how often."""
+    """A note on a column of splits that are no groups. values: value -> how often it occurs."""
     counts = [f"{truncated(value)!r} ({count:,})" for value, count in values.items()]
     counts = ", ".join(counts[:VALUES_SHOWN] + ["…"] * (len(counts) > VALUES_SHOWN))
     note = f"The column {truncated(column)} names no group, so it is not read: {counts}."

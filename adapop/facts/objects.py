@@ -21,8 +21,8 @@ Rows = Iterator[tuple[int, dict] | Problem]
 
 
 class Objects:
-    """Builds the objects of one JSON file, limits their number and refuses repeated names. Of two
-    values under one name one would be lost silently; nested objects take most memory a byte."""
+    """Builds the objects of one JSON file, limits their number and refuses repeated names: of two
+    values with one name one would be lost. Nested objects take the most memory for their text."""
 
     def __init__(self, most: int) -> None:
         self.count, self.most = 0, most
@@ -43,8 +43,8 @@ class Objects:
         return made
 
     def value(self, text: str, start: int | None = None) -> object:
-        """The value of a JSON text, with numbers as written there; or the `Problem` with it. start:
-        reads one value from there on, and returns it with the place where it ends."""
+        """The value of a JSON text, its numbers kept as text; or the `Problem` with it. start:
+        reads only the value that begins there, and returns it with the place where it ends."""
         try:
             if start is None:
                 return self.decoder.decode(text)
@@ -58,9 +58,9 @@ class Objects:
 
 
 def rows_of_json(path: Path, text: str, notes: list[str], most: int) -> Rows:
-    """The rows of a JSON text with their numbers; in place of a bad line, its problem. notes: gets
-    a sentence on what is around the rows. most: the most objects, nested ones too. Raises
-    DataError: it is JSON that is no table, or no JSON."""
+    """The numbered rows of a JSON text; in place of a bad line, its problem. notes: gets a sentence
+    on what surrounds the rows. most: the most objects, nested ones included. Raises DataError: the
+    text is not JSON, or JSON without a table."""
     objects, by_line = Objects(most), path.suffix.lower() in BY_LINE
     lines = (line.strip() for line in text.split("\n") if line.strip())
     first, second = next(lines, ""), next(lines, "")
@@ -90,7 +90,7 @@ def rows_of_lines(lines: Iterable[str], most: int) -> Rows:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        row = objects.value(line.strip())  # also of \x1e, with which jq --seq begins a line
+        row = objects.value(line.strip())  # strips \x1e too, with which jq --seq begins a line
         if isinstance(row, Problem):
             yield replace(row, row=number, value=truncated(line))
         elif isinstance(row, dict):
@@ -155,7 +155,7 @@ def _inner(value: Mapping) -> Mapping:
 
 
 def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
-    """The rows inside an object: under one name, those of groups or splits, by id or by column."""
+    """The rows inside an object: under one name, under groups or splits, by id or by column."""
     names = _around(value)
     groups = [group_of(name) for name in names] if names != ["examples"] else [None]
     if len(names) > 1 and not all(groups) and not all(map(SPLITS.match, names)):
@@ -195,7 +195,7 @@ def _by_column(value: Mapping) -> list[dict]:
 
 
 def _flat(rows: Iterable[Mapping]) -> Iterator[Mapping]:
-    """The rows, out of what the Hub's viewer and SQuAD put around them."""
+    """The rows, taken out of what the Hub's viewer and SQuAD wrap around each."""
     for row in rows:
         if isinstance(row.get("row"), dict):
             yield row["row"]

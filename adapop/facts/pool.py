@@ -1,4 +1,4 @@
-"""Facts by relation and subject, from which attacks take others. Ignores case and accents."""
+"""Facts by relation and subject, for attacks that need related ones. Ignores case and accents."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -29,8 +29,9 @@ class _Relation:
 
 
 class Pool:
-    """The facts of all groups of a set, indexed once. Where a fact names no relation or subject,
-    what its question says stands for it: `blank`. A fact without either is not found by it."""
+    """The facts of all groups of a set, indexed once. A relation or subject that a fact does not
+    name is guessed from its question, see `blank`; without a guess the fact is not indexed by
+    it."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._relations: dict[str, _Relation] = {}
@@ -94,7 +95,7 @@ class Pool:
 
 
 def _drawn(items: Sequence[Item], rng: random.Random) -> Iterator[Item]:
-    """The items in random order, drawn as needed: few are, and a full shuffle is slow."""
+    """The items in random order, drawn one by one: few are used, and a full shuffle is slow."""
     left = list(items)
     while left:
         i = rng.randrange(len(left))

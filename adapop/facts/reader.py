@@ -1,6 +1,6 @@
 """A user's table, read in a process of its own where it is large: see `apart`.
 
-It prints the names of the columns; the set without its facts, or an error; then a line a fact.
+The process prints JSON lines: the column names, the set or the error, then each fact.
 """
 
 import json
@@ -20,9 +20,9 @@ from adapop.facts.tiers import Tiers
 
 SMALL = 50_000  # bytes of a text that is read in less time than a process takes to start
 MEGABYTES, SECONDS = 1_024, 30
-# at once: each may take that much, and a visitor of a public app has two events at work
+# processes at once: each may take `MEGABYTES`, and a visitor may have two events at work
 READERS = Semaphore(4)
-MOST_BYTES = 256_000_000  # that are printed
+MOST_BYTES = 256_000_000  # that a reader may print
 ERRORS = {kind.__name__: kind for kind in (DataError, ScoresError)}
 
 

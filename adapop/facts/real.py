@@ -1,5 +1,5 @@
-"""What a set needs for a real model in place of what the sandbox's model was made for: utility
-questions of general knowledge and language, and retain rows of its own."""
+"""What a set needs on a real model: utility questions of general knowledge and language, and retain
+rows of its own. The sandbox's questions and rows suit only the sandbox's model."""
 
 import json
 from dataclasses import replace
@@ -25,9 +25,9 @@ def general() -> tuple[Fact, ...]:
 
 
 def fitted(facts: FactSet, model: str) -> FactSet:
-    """The set as a model can be measured on it: a real one without utility questions of the set's
-    own gets `general` ones, less those on what is to be forgotten. Raises DataError
-    (`borrowed`)."""
+    """The set as a model can be measured on it. On a real model, a set without utility questions
+    gets the `general` ones, except those about what is to be forgotten. Raises DataError: see
+    `borrowed`."""
     if _is_sandbox(model):
         return facts
     if problem := borrowed(facts, model):
@@ -42,8 +42,8 @@ def fitted(facts: FactSet, model: str) -> FactSet:
 
 
 def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
-    """What is wrong, and what to do, where a real model would retain the sandbox's rows beside
-    facts that are of none of the shipped sets; None where all is well."""
+    """(what is wrong, what to do) if a real model would retain the sandbox's rows for facts that
+    are in no shipped set; None otherwise."""
     if _is_sandbox(model) or places(facts.forget) <= shipped_places():
         return None
     ours = places(fact for name in SHIPPED for fact in sandbox_facts(name).retain)
@@ -63,7 +63,7 @@ def _is_sandbox(model: str) -> bool:
 
 
 def _words(folder: Path) -> object:
-    """Tokens with their numbers; None without a folder, or beyond `MOST_BYTES`."""
+    """Token -> id of a folder's tokenizer; None if it has none, or one beyond `MOST_BYTES`."""
     file = folder / "tokenizer.json"
     try:
         if file.stat().st_size > MOST_BYTES:

@@ -55,16 +55,16 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
 
 
 def with_examples(facts: FactSet, seed: int) -> FactSet:
-    """The set with facts to show how a question is answered, which are in no other group: its
-    own, or three of its retain rows with different answers and other subjects than those to
-    forget, which leave it. Without so many rows it stays as it is."""
+    """The set with examples that show how a question is answered: its own, or three of its retain
+    rows, which are then no longer retained. Their answers differ and their subjects are not to be
+    forgotten. A set with too few retain rows stays as it is."""
     if facts.examples or len(facts.retain) < FEWEST_FOR_EXAMPLES:
         return facts
     subjects = {normalized(fact.subject) for fact in facts.forget if fact.subject}
     answers = {normalized(fact.answer) for fact in facts.forget}
     free = [fact for fact in facts.retain if normalized(fact.subject) not in subjects]
     random.Random(seed).shuffle(free)
-    # rather none that gives an answer away
+    # last those that share an answer with a fact to forget, which they would give away
     free.sort(key=lambda fact: normalized(fact.answer) in answers)
     chosen = list({normalized(fact.answer): fact for fact in reversed(free)}.values())[-EXAMPLES:]
     if len(chosen) < EXAMPLES:
@@ -143,8 +143,8 @@ def _free(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
 
 
 def _given(facts: FactSet, given: FactSet) -> FactSet:
-    """The set with the retain rows of another, and its holdout if it has one. Ids that occur in
-    both are changed, and problems name the set they come from."""
+    """The set with the retain rows of the set `given`, and its holdout if it has one. Ids that
+    occur in both are changed, and problems name the set they come from."""
     own = () if given.holdout else facts.holdout
     unused = _unused(len(facts.retain), len(facts.holdout) - len(own))
     of_the_set = (*facts.forget, *own, *facts.neighbours, *facts.utility, *facts.attacks)

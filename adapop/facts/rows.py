@@ -87,7 +87,7 @@ def _is_short_text(cells: Iterable[object]) -> bool:
 
 
 def _few(name: str, items: Sequence, most: int = 0) -> Sequence:
-    """The items, if they are not too many; aliases may be more until repeats are gone."""
+    """The items. Raises Unusable if they are too many; aliases are counted with repeats."""
     if len(items) > (most or (MAX_ITEMS * 10 if name in OFTEN_LONG else MAX_ITEMS)):
         message = f"has {len(items):,} items; at most {MAX_ITEMS} are read"
         raise Unusable(name, "", message, "Shorten the list.")
@@ -97,7 +97,7 @@ def _few(name: str, items: Sequence, most: int = 0) -> Sequence:
 def _answers(
     number: int, row: Mapping, columns: Mapping[str, str], reading: Reading
 ) -> tuple[list, tuple[str, ...]]:
-    """The right answers, best first, and the wrong ones of the choices that the row points to."""
+    """(right answers, best first; wrong answers, which are the choices not pointed to)."""
     cell = row.get(columns["answer"])
     if isinstance(cell, bool):  # BoolQ, StrategyQA
         reading.rows["truth"].append(number)
@@ -112,7 +112,7 @@ def _answers(
         reading.rows["empty item"].append(number)
     given = row.get(columns.get("choices"))
     if reading.counted_from is None or not (choices := choices_of(given)):
-        if given and reading.counted_from is not None:  # other rows point to theirs
+        if given and reading.counted_from is not None:  # the other rows do have choices
             message = "are no choices that can be told apart"
             raise Unusable("choices", truncated(given), message, "Fill and part them.")
         return answers, ()

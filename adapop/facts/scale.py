@@ -1,4 +1,4 @@
-"""Whose scale the scores of a set are on, which decides its tiers and the anchors of β."""
+"""The scale of a set's scores, which decides its tiers and the anchors of β."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,7 +13,7 @@ from adapop.paths import ASSETS, SHIPPED
 
 INVENTED = ASSETS / "sets" / "invented.csv"
 WIKIDATA, EDITED = "Wikidata", "edited"  # how the source of such a score begins
-# of the shipped sets and DUET: made for Wikidata's scale
+# sources of scores in shipped sets and DUET, which were made for Wikidata's scale
 OWN_SOURCES = (EXPOSURES, DUET_SUM, "invented")
 SILENT = ("", EDITED, "constant", "column ")  # sources that name no scale
 
@@ -21,9 +21,9 @@ SILENT = ("", EDITED, "constant", "column ")  # sources that name no scale
 def with_tiers(facts: FactSet, anew: bool = False) -> FactSet:
     """The set with the tier of each fact, and a note on them.
 
-    Tiers of a file's column stay. Shipped sets and benchmarks have those of Wikidata's scale, other
-    sets terciles of their forget scores, for all groups. What was decided stays, whatever facts
-    were left out since; anew: decide again, after scores changed.
+    Tiers from a column of the file stay. Shipped sets and benchmarks get those of Wikidata's scale,
+    other sets terciles of their forget scores, for all groups. Tiers once decided stay, even if
+    facts were left out since. anew: decides again, after scores changed.
     """
     tiers = _tiers_of(facts, anew)
     groups = {group: getattr(facts, group) for group in WRITTEN}
@@ -63,7 +63,7 @@ def _tiers_of(facts: FactSet, anew: bool) -> Tiers:
     scores = [fact.score for fact in facts.forget if fact.score is not None]
     ours = _is_listed(facts) or all(source.startswith(OWN_SOURCES) for source in _sources(facts))
     if not scores:
-        return Tiers()  # to be decided once there are some
+        return Tiers()  # decided later, once there are scores
     return ON_SCALE if ours and on_wikidata_scale(facts) else terciles(scores)
 
 
@@ -76,7 +76,7 @@ def _in_tier(fact: Fact, tiers: Tiers) -> Fact:
 
 
 def _sources(facts: FactSet) -> set[str]:
-    """Sources of the forget scores; of a control, such as "shuffled, of Wikidata", the true one."""
+    """Sources of the forget scores; for a control ("shuffled, of Wikidata") the true source."""
     scored = [fact for fact in facts.forget if fact.score is not None]
     return {fact.score_source.rpartition(", of ")[2] for fact in scored}
 

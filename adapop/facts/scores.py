@@ -10,7 +10,7 @@ from adapop.facts.text import UNKNOWN, WORDS
 
 UNKNOWN_SCORES = {*map(str.casefold, UNKNOWN), *WORDS["unknown scores"], "not available"}
 UNKNOWN_SCORES |= {"k. a.", "n. a.", "n. d."}
-# 3,766 or 2 131 or 1'234,567.5: thousands apart, by one mark throughout, as spreadsheets write them
+# thousands separated by one mark throughout, as spreadsheets do: 3,766 or 2 131 or 1'234'567.5
 GROUPED = re.compile(
     r"(?:\d{1,3}([, '’\u00a0\u2009\u202f])\d{3}(?:\1\d{3})*|\d\d?(?:,\d\d)+,\d{3})(?:\.\d+)?",
     re.ASCII,
@@ -37,11 +37,11 @@ def has_decimal_commas(texts: Sequence[str]) -> bool:
 
 
 def meaning_of_points(texts: Sequence[str], mark: str, comma: bool) -> str:
-    """What the points in these scores are, for `Reading.points`: they part thousands in a file
-    parted by semicolons or with decimal commas, if each has three digits behind it, and whole
-    numbers, decimal commas or several points in one number stand beside. Elsewhere that is unclear.
+    """How to read the points in these scores, for `Reading.points`. They may separate thousands if
+    each has three digits behind it. They do in a file with semicolons between cells or with decimal
+    commas, if a whole number, a decimal comma or a number with several points shows it.
 
-    mark: what parts the cells. comma: as from `has_decimal_commas`.
+    mark: the separator of cells. comma: the result of `has_decimal_commas`.
     """
     pointed = [text for text in texts if "." in text and not (comma and COMMA.fullmatch(text))]
     if not pointed or not mark or not all(map(POINTED.fullmatch, pointed)):
@@ -54,8 +54,8 @@ def meaning_of_points(texts: Sequence[str], mark: str, comma: bool) -> str:
 
 
 def score_of(cell: object, number: int, reading: Reading) -> float | None:
-    """The score in a cell, None if it is unknown. reading: how scores are written; counts the row
-    of this number, if not literal. Raises Unusable: no score."""
+    """The score in a cell, None if it is unknown. reading: how scores are written; the row's number
+    is noted there if the cell is not read literally. Raises Unusable: the cell holds no score."""
     text = "" if cell is None else str(cell).strip()
     if text.casefold() in UNKNOWN_SCORES:
         reading.rows["unknown score"].append(number)

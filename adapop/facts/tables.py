@@ -42,8 +42,8 @@ RULE = re.compile(r"[\s:]*-{3}[\s:-]*")  # below the header of a table in Markdo
 
 def rows_of(path: Path, layout: Layout) -> Rows:
     """The file's rows with their spreadsheet row numbers; in place of a bad row, its problem.
-    layout: an empty one, which is filled. Raises DataError: of unknown kind, too large, not UTF-8,
-    no table."""
+    layout: an empty one, which is filled. Raises DataError: the file is of unknown kind, too large,
+    not UTF-8, or no table."""
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         message = f"{path.name} is not one of {', '.join(FORMATS)}."
@@ -96,7 +96,7 @@ def _text(path: Path, content: bytes, layout: Layout) -> str:
     marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     wide = content.startswith(marks) and content[2:4] != b"\0\0"
     try:
-        text = content.decode("utf-16" if wide else "utf-8").lstrip(BOM)  # some programs write two
+        text = content.decode("utf-16" if wide else "utf-8").lstrip(BOM)  # some write two marks
         layout.notes += ["The file is in UTF-16, as its first bytes say, and was read so."] * wide
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1

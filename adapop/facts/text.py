@@ -36,7 +36,7 @@ SPELLINGS = str.maketrans(
     {
         **dict(zip("łøđðħŧı", "loddhti")),  # Unicode does not decompose these letters
         **{"þ": "th", "æ": "ae", "œ": "oe"},
-        # Arabic and Persian keyboards, and careless endings
+        # letters as Arabic and Persian keyboards write them, and endings written carelessly
         **dict(zip("ىیکة", "ييكه")) | {"ـ": ""},
         **dict.fromkeys("’‘ʼ′", "'")
         | dict.fromkeys("−‐‑⁃⁻", "-")
@@ -45,7 +45,7 @@ SPELLINGS = str.maketrans(
     }
 )
 
-# 2½ is no 21/2, and letters of Cyrillic and Arabic stand behind a year: 1973г
+# a number ends before a fraction (2½ is not 21/2) and before Cyrillic or Arabic letters (1973г)
 FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞\u0400-\u052f\u0620-\u064a])")
 POWER = re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻])")
 MINUS, POINT = re.compile(r"(?<!\d )\bminus (?=\d)"), re.compile(r"(?<![\w.,])\.(?=\d)")
@@ -55,7 +55,7 @@ RUN_ON = (
     r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}ー"
 )
 LETTERS = rf"[[{RUN_ON}]&&[\p{{L}}\p{{Nl}}]]"  # of scripts without spaces
-# and of Korean, which adds endings to a name
+# letters of these scripts, and of Korean, which adds endings to a name
 ENDING = rf"[[{RUN_ON}\p{{Hangul}}]&&[\p{{L}}\p{{Nl}}]]"
 SPACED = rf"[[\p{{L}}\p{{N}}]--{ENDING}]"
 SIGN = r"[[\p{So}\p{Sm}]--[\x00-\x7f°]]"
@@ -139,14 +139,14 @@ def folded(text: str) -> str:
 
 @lru_cache(maxsize=2**14)
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text in normal form, in order. A text of punctuation alone has its signs."""
+    """The words of a text in normal form, in order. In a text of punctuation each sign is one."""
     return tuple(forms[0] for forms in word_forms(text))
 
 
 @lru_cache(maxsize=2**14)
 def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
-    """Each of the `words` of a text with the other words that it matches: a percentage is also its
-    number, a pair of characters each, an Arabic or Hebrew word what follows its prefixes."""
+    """Each of the `words` of a text with the others that it matches: a percentage its number, a
+    pair of characters each of the two, an Arabic or Hebrew word itself without prefixes."""
     text = folded(text)
     if text.isascii() and not SPECIAL.search(text) and (plain := PLAIN.findall(text)):
         return tuple(zip(plain))  # what `PIECE` would find, in a fifth of the time
@@ -174,7 +174,7 @@ def _number(piece: regex.Match[str]) -> str:
 
 @lru_cache(maxsize=2**14)
 def without_prefix(word: str) -> tuple[str, ...]:
-    """What an Arabic or Hebrew word may be behind prefixes, with and without article; else ()."""
+    """An Arabic or Hebrew word without prefixes, with and without article; () for others."""
     if not JOINING.match(word):
         return ()
     cuts = range(1, min(LONGEST_PREFIX, len(word) - SHORTEST_NAME) + 1)
@@ -208,8 +208,8 @@ def split(text: str) -> list[str]:
 
 
 def units(text: str) -> list[str]:
-    """The parts in which a text can repeat itself: what spaces separate; of scripts without spaces
-    and of emoji, characters; of a `RUN`, what it repeats. Case is ignored."""
+    """The parts in which a text can repeat itself: what spaces separate; single characters in
+    scripts without spaces and among emoji; in a `RUN`, the repeated part. Case is ignored."""
     chunks = text.casefold().split()
     if max(map(len, chunks), default=0) >= SHORTEST_RUN:
         parted = RUN.sub(lambda run: f" {run[1]}" * (len(run[0]) // len(run[1])), text.casefold())
@@ -218,7 +218,7 @@ def units(text: str) -> list[str]:
 
 
 def word_count(text: str) -> int:
-    """What spaces separate; in scripts without spaces `CHARACTERS_A_WORD` are one word."""
+    """Number of words; in scripts without spaces, `CHARACTERS_A_WORD` count as one."""
     chunks = text.split()
     if text.isascii():
         return len(chunks)

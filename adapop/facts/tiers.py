@@ -20,16 +20,16 @@ class Tiers:
     """Where a set's tiers come from, and the scores of each; None for a tier that it lacks."""
 
     source: str = ""
-    """"scale": the bounds 265 and 1,000; "terciles": thirds of the forget scores; "column": the
-    file says; "" as long as it is undecided, with the bounds of "scale"."""
+    """"scale": the bounds 265 and 1,000; "terciles": thirds of the forget scores; "column": given
+    by the file; "": not decided yet, with the bounds of "scale"."""
     rare: Range | None = (None, RARE_BELOW)
-    """Its lowest and highest score, included; None for no limit, twice None for no such tier."""
+    """(lowest, highest) score, included, None for no limit; None if there is no such tier."""
     middle: Range | None = (RARE_BELOW, POPULAR_FROM)
     """As `rare`; with the bounds of "scale" it lies between them."""
     popular: Range | None = (POPULAR_FROM, None)
     """As `rare`."""
     note: str = ""
-    """On tiers not of Wikidata's scale, a sentence with the numbers of the whole forget set."""
+    """If not on Wikidata's scale, a sentence with the number of facts to forget in each tier."""
 
     def of(self, score: float | None) -> str:
         """The tier of a score by these bounds, "unknown" without a score."""
@@ -40,7 +40,7 @@ class Tiers:
         return "popular" if self.popular and score >= self.popular[0] else "middle"
 
     def label(self, tier: str) -> str:
-        """The tier's name with its scores, "rare (up to 48,000)", or without a range alone."""
+        """The tier's name with its scores, "rare (up to 48,000)", or the name alone."""
         low, high = (getattr(self, tier) or (None, None)) if tier in TIERS else (None, None)
         if low is None and high is None:
             return tier
@@ -84,7 +84,7 @@ def terciles(scores: Iterable[float]) -> Tiers:
         tiers = Tiers(TERCILES, (None, values[0]), None, (values[1], None))
         words = "There are two different scores, so there are two tiers: {}."
     else:
-        # of facts with this score or a lower one
+        # how many facts have this score or a lower one
         counts = [bisect_right(ordered, value) for value in values]
         cuts = range(len(values) - 1)
         first = min(cuts[:-1], key=lambda place: abs(3 * counts[place] - len(ordered)))

@@ -19,9 +19,9 @@ FIX = "Write a row for each question: one turn of the user, one of the assistant
 
 
 def unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, object]] | Problem:
-    """Number and row, with a question and an answer in place of its turns; a row without turns as
-    it is, a problem for one whose turns are no question with its answer. Turns are a list, or its
-    text, in one of the columns `CHATS`, or `prompt` and `completion`."""
+    """(number, row) with a question and an answer in place of the row's turns, a problem if the
+    turns are not one question and its answer. A row without turns stays as it is. Turns are a list,
+    or the text of one, in a column of `CHATS`, or the columns `prompt` and `completion`."""
     if NAMES.isdisjoint(row):
         return number, row  # as most are
     for columns in (*((name,) for name in CHATS), (PROMPT, COMPLETION)):
@@ -41,7 +41,7 @@ def unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, 
 
 
 def has_system(row: Mapping[str, object]) -> bool:
-    """Whether the row brings a system prompt of its own, which nobody reads."""
+    """Whether the row has a system prompt of its own, which is ignored."""
     if NAMES.isdisjoint(row):
         return False
     chats = filter(None, (_turns(row.get(name)) for name in (*CHATS, PROMPT) if name in row))
@@ -66,7 +66,7 @@ def _role(turn: Mapping[str, object]) -> object:
 
 
 def _content(content: object) -> object:
-    """The text of a turn, or of its parts; as it is where a part is no text."""
+    """The text of a turn, joined from its parts; unchanged if a part is no text."""
     parts = content if isinstance(content, list) else ()
     texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
     return "\n".join(texts) if texts and all(isinstance(text, str) for text in texts) else content

@@ -1,4 +1,4 @@
-"""What a text must say for an answer to count as said: weak answers, an answer's own words."""
+"""Whether a text says an answer, where finding its words proves little; an answer's own words."""
 
 import re
 import unicodedata
@@ -25,11 +25,11 @@ LETTERS = "letters"
 WORDS = "an ordinary word"
 SIGNS = "signs"
 ASKED = "in its question"
-# a word that is no verb, as would follow a name
+# the next word is none that would follow a name: no verb, no "and", "in", "by"
 CLAIMING = r"(?!(?:are|were|had|and|or|in|by|became|wrote|won|made|itself|\w+s|\w+ed)\b)"
-# what follows such a word at the start of a sentence
+# what follows a word that is no name, at the start of a sentence
 CALLED = re.compile(rf"['’]?\w|\s+{CLAIMING}[a-z]")
-# what stands before one
+# what stands before a word that is no name
 A_THING = re.compile(r"\b(?:an?|very|so|quite|really|some|no|any)\s+$", re.IGNORECASE)
 
 
@@ -45,7 +45,7 @@ class WeakAnswer:
 
 
 def weak_answers(facts: Iterable[Fact]) -> list[WeakAnswer]:
-    """Those among the facts' answers, one kind for each."""
+    """The weak answers among those of the facts, each with one kind."""
     weak = []
     for fact in facts:
         kind = weakness(fact.answer) or (ASKED if says(fact.question, fact.answer) else "")
@@ -85,8 +85,8 @@ def says(text: str, answer: str) -> bool:
 
 
 def _named(text: str, name: str) -> bool:
-    """Whether a text has a name that is a word as well: with its capital, or in a text without
-    any; not behind an article, nor where it only begins a sentence ("Nice idea!")."""
+    """Whether a text has a name that is an ordinary word as well: with its capital, or in a text
+    without capitals; not after an article, nor where a sentence begins with it ("Nice idea!")."""
     written = name if text != text.lower() else name.lower()
     forms = f"{re.escape(written)}|{re.escape(name.upper())}"
     for match in re.finditer(rf"(?<!\w)(?:{forms})(?!\w)", text):
@@ -131,9 +131,9 @@ def _cased(text: str) -> bool:
 
 @lru_cache(maxsize=2**14)
 def own_words(answer: str, question: str) -> tuple[str, ...]:
-    """The words of the answer that its question and other answers do not share: none of the
-    question's, no stop words but capitalised ones, and of a sentence only names and numbers, if it
-    has some. All words where nothing else is left."""
+    """The words that tell the answer from others: none of its question's words, no stop words
+    unless capitalised, and of a sentence only names and numbers, if it has some. All words if none
+    is left."""
     answer_words, names = words(answer), _names(answer)
     question_words = frozenset(chain.from_iterable(word_forms(question)))
     new = [word for word in answer_words if word not in question_words]

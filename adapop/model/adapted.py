@@ -1,4 +1,4 @@
-"""A causal language model with a LoRA adapter: on, it is the unlearned model, off, the original.
+"""A causal language model with a LoRA adapter: unlearned while it is on, original while it is off.
 
 There is never a second copy of the weights. Losses are computed at answer tokens only, and in
 float32 from the logits on, whatever precision the model runs in.
@@ -24,12 +24,12 @@ from adapop.model.packing import packed_lines, packs, read_as
 from adapop.model.precision import NARROW, full_precision, widened
 from adapop.model.replying import MOST_ROWS as MOST_ROWS
 from adapop.model.replying import Replying
-from adapop.model.replying import Work as Work  # who divides the work needs these two
+from adapop.model.replying import Work as Work  # needed where work is divided
 from adapop.model.scored import JointPass, Scored, pooled
 from adapop.model.tokens import AnswerTokens, Row, collate
 from adapop.remark import Remark
 
-# peft reads an attribute of transformers by its old name; a user can do nothing about it
+# peft reads an attribute of transformers by its old name; a user can do nothing about that warning
 warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
 # the oldest transformers we support does not have the new name
 warnings.filterwarnings("ignore", "`gradient_checkpointing_enable` is deprecated", FutureWarning)
@@ -42,13 +42,13 @@ class AdaptedModel(Replying):
         self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = ""
     ) -> None:
         super().__init__(model, tokenizer, system)
-        self.notes: tuple[str | Remark, ...] = ()  # what to know of it
+        self.notes: tuple[str | Remark, ...] = ()  # what a user should know about the model
         self.recomputes = False
         self._joint: JointPass | None = None
         head = self.base.get_output_embeddings()
-        # then only what `score` gives has logits in float32
+        # with narrow weights, only the logits that `score` returns are in float32
         self.narrow = head.weight.dtype in NARROW
-        if self.narrow:  # given a slice, torch on a CPU would copy this layer for each row
+        if self.narrow:  # given a slice, torch on a CPU would copy the output layer for each row
             head.register_forward_pre_hook(lambda _, inputs: (inputs[0].contiguous(), *inputs[1:]))
 
     @property
@@ -68,7 +68,7 @@ class AdaptedModel(Replying):
 
     @cached_property
     def packs(self) -> bool:
-        """Whether rows that begin alike can share their beginning; tried when it first matters."""
+        """Whether rows that begin alike can share their beginning; tried when it is first asked."""
         able = packs(self.base, lambda batch: self.forward(batch.to(self.device)).logits)
         if not able:
             why = "The rows begin alike, but this model's layers cannot share that"
@@ -76,7 +76,7 @@ class AdaptedModel(Replying):
         return able
 
     def batch(self, rows: Sequence[Row]) -> AnswerTokens:
-        """The rows on the model's device: packed where that saves work, and the model allows it."""
+        """The rows on the model's device, packed where that saves work and the model allows it."""
         lines = packed_lines(rows)
         lines = lines if lines and self.packs else ()
         return collate(rows, self.tokenizer.pad_token_id, lines).to(self.device)
@@ -93,8 +93,8 @@ class AdaptedModel(Replying):
 
     @contextmanager
     def together(self, whole: AnswerTokens, *parts: AnswerTokens) -> Iterator[None]:
-        """A context in which scoring the parts takes one forward pass. whole: the rows of all
-        parts, in their order. Passes without gradient stay separate."""
+        """A context in which all parts are scored in one forward pass, that of `whole`: the rows of
+        all parts, in their order. Passes without gradient stay separate."""
         self._joint = JointPass(whole, parts)
         try:
             yield
@@ -102,7 +102,7 @@ class AdaptedModel(Replying):
             self._joint = None
 
     def recompute(self) -> None:
-        """Turns gradient checkpointing on: less memory, about a third more time."""
+        """Turns gradient checkpointing on, which takes less memory and about a third more time."""
         options = {"use_reentrant": False}
         self.network.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
         self.network.enable_input_require_grads()
@@ -140,13 +140,13 @@ class AdaptedModel(Replying):
         return Scored(nll, batch.row, batch.rows, chosen, averaged, states_at, gold)
 
     def forward(self, batch: AnswerTokens, hidden: bool = False) -> ModelOutput:
-        """What transformers gives for a batch, but with the logits [N, V] of the answer tokens'
-        predictions alone: the output layer reads no other states, and multiplies in float32. What
+        """The output of transformers for a batch, but with logits [N, V] for the predictions of
+        answer tokens alone: the output layer reads no other states, and multiplies in float32. What
         models do to logits afterwards (scaling, soft-capping) is element by element. hidden:
-        whether to return the hidden states, [B, T, D] each.
+        whether to return the hidden states too, [B, T, D] each.
 
         Raises:
-            ModelError: the model computes its logits otherwise.
+            ModelError: the model computes its logits in another way.
         """
         head = self.base.get_output_embeddings()
 
@@ -182,8 +182,8 @@ class AdaptedModel(Replying):
 
     @contextmanager
     def _read(self, block: int | None) -> Iterator[list[Tensor]]:
-        """A context in which each forward pass appends the block's output, [B, T, D], to the list;
-        with None, nothing. Raises ModelError without such a block."""
+        """A context in which each forward pass appends the block's output, [B, T, D], to the list.
+        With None nothing is appended. Raises ModelError: there is no such block."""
         states: list[Tensor] = []
         if block is None:
             yield states
@@ -213,5 +213,5 @@ class AdaptedModel(Replying):
 
     def save_adapter(self, folder: Path) -> None:
         """Writes the adapter in peft's format."""
-        # else peft queries the Hub about them
+        # else peft queries the Hub about the embedding layers
         self.network.save_pretrained(str(folder), save_embedding_layers=False)

@@ -1,6 +1,6 @@
-"""The LoRA adapter of a base model: its layers, and errors where targets and layers do not meet.
+"""The LoRA adapter of a base model: the layers it is on, and errors where its targets miss them.
 
-Of a model that sees or hears, the text decoder alone gets one: no text reaches other parts.
+In a model that also sees or hears, only the text decoder gets one: text reaches no other part.
 """
 
 import re
@@ -18,13 +18,13 @@ from transformers.pytorch_utils import Conv1D
 from adapop.config.run import ALL_LINEAR, RunConfig
 from adapop.errors import ModelError
 
-# an adapter on fewer of the blocks, or of the usual targets, is not the one that was asked for
+# least share of the blocks, and of the usual targets, with an adapter: else it is another model
 LEAST = 0.5
 ATTENTION = re.compile(r"attn|attention")
 
 
 def blocks_of(base: PreTrainedModel) -> Sequence[nn.Module]:
-    """The text decoder's blocks in order; empty where it keeps them in no list."""
+    """The text decoder's blocks in order; empty if the decoder keeps them in no list."""
     decoder, count = base.get_decoder(), base.config.get_text_config().num_hidden_layers
     lists = (part for part in decoder.modules() if isinstance(part, nn.ModuleList))
     whole = (part for part in lists if len(part) == count)
@@ -35,9 +35,9 @@ def with_adapter(
     base: PreTrainedModel, config: RunConfig, adapter: Path | None = None
 ) -> PeftModel:
     """The base with a fresh adapter (seeded), or with the saved one in `adapter`. Raises
-    ModelError: a target or a block that is not there, or most blocks would get none."""
+    ModelError: a target or a block is not there, or most blocks would get no adapter."""
     if adapter is not None:
-        # named: peft would take a GPU that torch says it sees, on ZeroGPU also where there is none
+        # peft would take the GPU that torch reports, on ZeroGPU even before one is lent
         place = str(base.device)
         return PeftModel.from_pretrained(base, str(adapter), is_trainable=True, torch_device=place)
     torch.manual_seed(config.seed)
@@ -51,7 +51,7 @@ def with_adapter(
         target_modules=_short(linear) if everywhere else list(targets),
         exclude_modules=_outside(base),
         layers_to_transform=_layers(base, config.lora_layers),
-        # GPT-2's
+        # Conv1D, as in GPT-2, stores its weights transposed
         fan_in_fan_out=bool(linear) and all(isinstance(layer, Conv1D) for layer in linear.values()),
         task_type="CAUSAL_LM",
     )
@@ -70,7 +70,8 @@ def with_adapter(
 
 @torch.no_grad()
 def merge_into_base(network: PeftModel, state: Mapping[str, Tensor]) -> None:
-    """Adds the weights of an adapter of the same shape to the base; the model's own stays."""
+    """Adds another adapter of the same shape to the base's weights; the model's own adapter
+    stays."""
     own = {name: value.clone() for name, value in peft.get_peft_model_state_dict(network).items()}
     peft.set_peft_model_state_dict(network, dict(state))
     for layer in network.modules():
@@ -81,7 +82,7 @@ def merge_into_base(network: PeftModel, state: Mapping[str, Tensor]) -> None:
 
 
 def left_out(network: PeftModel, config: RunConfig) -> tuple[str, ...]:
-    """What a run's notes say where usual targets or some of the blocks are without an adapter."""
+    """Notes on usual targets that the model lacks, and on blocks without an adapter."""
     notes, (bare, blocks) = [], _bare(network, config)
     if missing := _missing(network, config):
         targeted = network.base_model.targeted_module_names
@@ -129,7 +130,7 @@ def _advice(base: PreTrainedModel) -> str:
 
 
 def _missing(network: PeftModel, config: RunConfig) -> list[str]:
-    """The named targets that are no layer; those that peft took for experts' are off its list."""
+    """The named targets that are no layer; peft drops those it takes for experts' off its list."""
     left = network.peft_config["default"].target_modules
     matched = _matched(config.lora_targets, network.base_model.targeted_module_names)
     return [name for name in config.lora_targets if name in left and name not in matched]
@@ -149,7 +150,7 @@ def _bare(network: PeftModel, config: RunConfig) -> tuple[int, int]:
 
 
 def _linear(base: PreTrainedModel) -> dict[str, nn.Module]:
-    """The text decoder's linear layers by name, without output head and (Llama 4's) routers."""
+    """The text decoder's linear layers by name, without the output head and Llama 4's routers."""
     decoder, head = base.get_decoder(), base.get_output_embeddings()
     parts = {id(part) for part in decoder.modules()}
     layers = {
@@ -162,7 +163,7 @@ def _linear(base: PreTrainedModel) -> dict[str, nn.Module]:
 
 
 def _short(layers: dict[str, nn.Module]) -> list[str]:
-    """The names by which layers are targeted: the last part, and the one before a mere number."""
+    """The last parts of the layers' names; with the part before it where the last is a number."""
     return sorted(set(map(_target, layers)))
 
 
@@ -172,7 +173,7 @@ def _target(name: str) -> str:
 
 
 def _outside(base: PreTrainedModel) -> str | None:
-    """A pattern of the names without an adapter: all outside the text decoder, if any."""
+    """A pattern for all names outside the text decoder, which get no adapter; None if none."""
     if base.config.get_text_config() is base.config:
         return None
     names = (name for name, part in base.named_modules() if part is base.get_decoder())
@@ -180,7 +181,7 @@ def _outside(base: PreTrainedModel) -> str | None:
 
 
 def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] | None:
-    """The chosen blocks, checked to exist, because peft silently ignores those that do not."""
+    """The chosen blocks, after a check that they exist: peft silently ignores those that do not."""
     count = base.config.get_text_config().num_hidden_layers
     if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
         named = ", ".join(map(str, missing))
@@ -190,9 +191,9 @@ def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] 
 
 
 def check_gradients(network: PeftModel) -> None:
-    """Checks after the first backward pass that every LoRA B has a gradient, without which it would
-    not learn. Raises ModelError: some have none (gradient checkpointing without input gradients
-    does this silently), or all are 0."""
+    """Checks after the first backward pass that every LoRA B has a gradient, for without one it
+    does not learn. Raises ModelError: some have none (gradient checkpointing without input
+    gradients causes this silently), or all gradients are 0."""
     named = network.named_parameters()
     gradients = {name: weight.grad for name, weight in named if weight.requires_grad}
     if all(gradient is not None and not gradient.any() for gradient in gradients.values()):

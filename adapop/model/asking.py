@@ -8,7 +8,7 @@ Each way is a chat template, so that everything else reads a question in one way
     Question: In which country is the city of Kano?
     Answer:
 
-A reply as text ends with its line.
+In a text, a reply ends with its line.
 """
 
 import json
@@ -40,22 +40,22 @@ INSERTED = (
     "{{% set messages = messages[:1] + examples + messages[1:] %}}{{% else %}}"
     "{{% set messages = examples + messages %}}{{% endif %}}"
 )
-# in the pieces of a tokenizer: as it is, in byte-level BPE, as a byte
+# line ends as the tokens of a vocabulary write them: as they are, in byte-level BPE, as a byte
 LINE_END = ("\n", "Ċ", "<0x0A>")
 
 
 def template_of(
     tokenizer: PreTrainedTokenizerBase, own: str | None, way: str, examples: Examples
 ) -> str | None:
-    """The chat template that asks in one of `WAYS`. own: the model's, None for a base model without
-    one. examples: (question, answer) pairs, one at least but for "chat"; no control tokens."""
+    """The chat template that asks in one of `WAYS`. own: the model's template; None if a base model
+    has none. examples: (question, answer) pairs without control tokens; only "chat" needs none."""
     if way == CHAT:
         return own
     turns = []
     for question, answer in examples:
         turns.append({"role": "user", "content": question})
         turns.append({"role": "assistant", "content": answer})
-    if way == CHAT_EXAMPLES and own:  # some templates read content as a list of parts
+    if way == CHAT_EXAMPLES and own:  # contents as parts, where the template reads such lists
         form = manner(tokenizer, own)
         turns = [{**turn, "content": form.content(turn)} for turn in turns]
     # JSON of a list of texts is a Jinja literal too
@@ -75,18 +75,18 @@ def line_ends(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
 
 
 class Prompted:
-    """A tokenizer with a way to ask: questions and facts as rows of token ids."""
+    """A tokenizer with a way to ask: it turns questions and facts into rows of token ids."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, system: str) -> None:
         self.tokenizer, self.system = tokenizer, system
         self.own_template: str | None = getattr(tokenizer, "chat_template", None)
-        """As it came with the model; None for a base model."""
+        """The chat template that came with the model; None for a base model."""
         self.way: str = CHAT
         """How it is asked: one of `WAYS`."""
         self.examples: tuple[tuple[str, str], ...] = ()
         """(question, answer) pairs that may stand before a question."""
         self.spoken: Mapping[str, OwnAnswer] = {}
-        """By fact id: answers in its own words."""
+        """Fact id -> the answer in the model's own words."""
 
     @property
     def has_template(self) -> bool:
@@ -94,17 +94,17 @@ class Prompted:
         return self.own_template is not None
 
     def length(self, text: str) -> int:
-        """Tokens of a text by itself."""
+        """Number of tokens of a text by itself."""
         return len(plain(self.tokenizer, text))
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """The ways in which it can be asked, of `asking.WAYS`."""
+        """The ways in which the model can be asked, of `asking.WAYS`."""
         possible = (way for way in WAYS if self._template(way) and (self.examples or way == CHAT))
         return tuple(way for way in possible if way != CHAT_EXAMPLES or self._takes_examples())
 
     def _takes_examples(self) -> bool:
-        """Whether the chat template shows earlier turns and the question, not the first alone."""
+        """Whether the chat template shows earlier turns and the question, not just the first."""
         template = self._template(CHAT_EXAMPLES)
         try:
             rendered = manner(self.tokenizer, template).render(self.tokenizer, TRIALS["user"])
@@ -116,7 +116,7 @@ class Prompted:
     def ask(
         self, way: str, examples: Examples = (), spoken: Mapping[str, OwnAnswer] | None = None
     ) -> None:
-        """Sets how the model is asked. spoken: by fact id, its own answers, asked so.
+        """Sets how the model is asked. spoken: fact id -> its own answer, if asked this way.
 
         Raises:
             ModelError: a base model without a chat template is to be asked in chat.
@@ -135,7 +135,7 @@ class Prompted:
 
     @contextmanager
     def asked(self, way: str) -> Iterator[None]:
-        """A context in which the model is asked in another way, with answers as given."""
+        """A context in which the model is asked in another way, for answers as given."""
         before, spoken = self.way, self.spoken
         self.ask(way, self.examples, spoken if way == before else {})
         try:
@@ -148,7 +148,7 @@ class Prompted:
 
     @property
     def ends(self) -> frozenset[int]:
-        """Ids that end a reply beside those that end any of this model's texts."""
+        """Ids that end a reply, in addition to those that end every text of the model."""
         return self._line_ends if self.way == TEXT_EXAMPLES else frozenset()
 
     @cached_property
@@ -161,7 +161,7 @@ class Prompted:
         questions: Sequence[str] | None = None,
         include_tail: bool = False,
     ) -> list[Row]:
-        """The facts as rows, see `tokens.encode_facts`: asked as it is, in its own words if any."""
+        """The facts as rows, see `tokens.encode_facts`: asked as set, in own words if known."""
         setup = (self.system, questions, include_tail, self.spoken)
         return encode_facts(self.tokenizer, facts, *setup)
 

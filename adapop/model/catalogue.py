@@ -18,12 +18,12 @@ APACHE = "Apache 2.0"
 LLAMA_31 = "Llama 3.1 Community"
 LLAMA_32 = "Llama 3.2 Community"
 GEMMA = "Gemma Terms of Use"
-# must be accepted on the model's page before the weights can be downloaded
+# licences that must be accepted on the model's page before the weights can be downloaded
 GATED = (LLAMA_31, LLAMA_32, GEMMA)
-# required for any estimate
+# entries of a config.json without which there is no estimate
 SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
 OTHER_SIZES = ("head_dim", "num_key_value_heads", "n_positions", *INNER)  # used where given
-# mixture models, which no estimate covers
+# entries of mixture models, for which there is no estimate
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 
 
@@ -38,7 +38,7 @@ class Preset:
     licence: str
     """Name of its licence, "" where the model's page gives none."""
     shape: Mapping[str, Any]
-    """Those entries of its config.json that `footprint` reads."""
+    """The entries of its config.json that `footprint` reads."""
     paper: str = ""
     """Its name in the paper's tables (a key of `published.PAPER_MODELS`), or ""."""
     tuned_on: str = ""
@@ -46,11 +46,11 @@ class Preset:
     note: str = ""
     """What to know before using it, shown to the user."""
     origin: str = ""
-    """Of a model from a Python package: the Hub id of the model that it was quantised from."""
+    """For a model from a Python package: Hub id of the model that it was quantised from."""
     oracle: str = ""
-    """The id of a model trained alike but for texts that it never read, or ""."""
+    """Id of a model trained in the same way without some texts, or ""."""
     never_read: tuple[str, ...] = ()
-    """The sets whose facts stand in those texts, by name."""
+    """Names of the sets whose facts stand in the texts that the oracle never read."""
 
     def __post_init__(self) -> None:
         if not _has_sizes(self.shape):
@@ -82,8 +82,8 @@ def preset_of(model: str) -> Preset | None:
 
 
 def oracle_for(model: str) -> str:
-    """Where a preset's oracle lies, from the same place as the model: on the Hub, or in the folder
-    of its name beside a model's folder. "" without one, and for another's model of that name."""
+    """Hub id of a preset's oracle; for a model in a folder, the oracle's folder beside it. "" for a
+    preset without an oracle and for any other model, also one whose name ends alike."""
     preset, folder = preset_of(model), Path(model)
     if preset is None or not preset.oracle or not (model == preset.id or folder.is_dir()):
         return ""
@@ -92,8 +92,8 @@ def oracle_for(model: str) -> str:
 
 
 def shape_of(model: str) -> Mapping[str, Any] | None:
-    """The config.json of a preset, of a model folder or of a GGUF file that was converted, sizes by
-    their common names; None where there is none, or where no estimate covers it."""
+    """The config.json of a preset, of a model folder or of a converted GGUF file, sizes by their
+    common names. None if there is none, or if it is of a model that no estimate covers."""
     if preset := preset_of(model):
         return preset.shape
     try:

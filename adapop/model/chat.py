@@ -1,11 +1,11 @@
 """A question in the model's chat template as token ids: no user's text becomes a control token.
 
 transformers' `apply_chat_template(sanitize_control_tokens=True)` reads a user's `<|eot_id|>` as
-letters. Three things it leaves to us. It knows a control token by its letters alone, so one that
-the tokenizer's normaliser makes of others (of a full-width ＜s＞) gets through: a chat with a
-control token that its template did not write is refused. It reads no text without a template, and
-gives no offsets: answers are read by a copy of the tokenizer that knows no control tokens. And it
-takes several times as long, so it gets only the texts that hold one.
+letters. Three things it leaves to us. It knows a control token by its letters alone, and misses one
+that the tokenizer's normaliser makes of others (of a full-width ＜s＞): we refuse a chat with a
+control token that its template did not write. It reads no text without a template and gives no
+offsets: we read answers by a copy of the tokenizer that knows no control tokens. And it takes
+several times as long, so we give it only the texts that hold the letters of a control token.
 """
 
 import copy
@@ -22,10 +22,10 @@ from transformers import PreTrainedTokenizerBase
 from adapop.errors import DataError, ModelError, truncated
 from adapop.model.template import ANSWER, TRIALS, manner
 
-PROMPTS = 8_192  # remembered: a run asks the same questions at each measurement
+PROMPTS = 8_192  # in the cache: a run asks the same questions at each measurement
 # lone surrogates, noncharacters, and two private characters that transformers takes out
 UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef\U000f0000\U000f0001]")
-# signs, which control tokens have; not the slash, for templates that obey "/no_think"
+# a sign, which every control token has; not the slash, for some templates obey "/no_think"
 SIGN = re.compile(r"[^\w\s/]")
 NO_TEMPLATE = (
     "Pick an instruction-tuned model, or put a chat_template.jinja into a model's folder, for "
@@ -51,10 +51,10 @@ def encode_prompt(
 
 @dataclass(frozen=True)
 class Answered:
-    """A question with an answer to it, as token ids."""
+    """A question and its answer as token ids."""
 
     prompt: tuple[int, ...]
-    """All before the answer: the chat prompt, what the template writes next, and the lead."""
+    """Ids of all before the answer: chat prompt, what the template writes next, and lead."""
     answer: tuple[int, ...]
     """The tokens that overlap the answer."""
     spans: tuple[tuple[int, int], ...]
@@ -68,13 +68,13 @@ def encode_answer(
     system: str | None = "",
     lead: str = "",
 ) -> Answered:
-    """A question and its answer tokenised in one piece, as the model's template writes them: the
-    answer's tokens are those that overlap it, so that the first is the one that the model would
-    say (" Paris" where a space precedes it).
+    """A question and its answer, tokenised in one piece as the model's template writes them. The
+    answer's tokens are all that overlap it, so that the first is the one that the model would write
+    (" Paris" where a space precedes it).
 
-    Where a tokenizer would merge the prompt's end with the answer, which no reply does, both are
-    tokenised apart; so are texts with the letters of a control token. lead: the beginning of a
-    reply, up to the answer; without the space before it, if the tokenizer decodes it so.
+    Both are tokenised apart where the tokenizer would merge the prompt's end with the answer, which
+    no reply does, and where a text has the letters of a control token. lead: the beginning of a
+    reply, up to the answer; without the space before the answer if the tokenizer decodes it so.
 
     Raises:
         ModelError, DataError: as for `encode_prompt`.
@@ -87,7 +87,7 @@ def encode_answer(
     hostile = any(map(control.written.search, (question, system or "", before + answer)))
     encoded = control.backend.encode(rendered.chat + before + answer, add_special_tokens=False)
     start, prompt = len(rendered.chat) + len(before), ()
-    # what a model reads ends with the prompt: no token of an answer begins before
+    # the model has read the prompt to its end, so no token of an answer may begin before that
     if hostile or tuple(encoded.ids[: len(rendered.ids)]) != rendered.ids:
         encoded = control.letters.encode(before + answer, add_special_tokens=False)
         start, prompt = len(before), rendered.ids
@@ -99,19 +99,19 @@ def encode_answer(
 
 
 def control_free(tokenizer: PreTrainedTokenizerBase, text: str) -> bool:
-    """Whether a text has no letters of a control token, and so may become part of a template."""
+    """Whether a text can become part of a template: it has no letters of a control token."""
     control = _control(tokenizer, tokenizer.chat_template or "")
     return not UNREADABLE.search(text) and not control.written.search(text)
 
 
 @lru_cache(maxsize=64)
 def _joint(tokenizer: PreTrainedTokenizerBase, template: str) -> str:
-    """What the template writes between the prompt of a question and an answer, such as a space."""
+    """The template's text between the prompt of a question and an answer, such as a space."""
     turns = TRIALS["assistant"]
     try:
         prompt = _applied(tokenizer, turns[:1])
         whole = _applied(tokenizer, turns, add_generation_prompt=False)
-    except TemplateError:  # a template for a single question has no place for an answer
+    except TemplateError:  # a template for a single question cannot write an answer
         return ""
     before, answered, _ = whole.rpartition(ANSWER)
     return before.removeprefix(prompt) if answered and before.startswith(prompt) else ""
@@ -135,7 +135,7 @@ def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
         whole = _applied(tokenizer, TRIALS["assistant"], add_generation_prompt=False)
         before, _, after = whole.rpartition(ANSWER)
         tail = tuple(tokenizer.encode(after, add_special_tokens=False)) if before else ()
-    except TemplateError:  # a template for a single question has no place for an answer
+    except TemplateError:  # a template for a single question cannot write an answer
         pass
     end = tokenizer.eos_token_id
     return tail if end is None or tail[-1:] == (end,) else (*tail, end)
@@ -143,21 +143,22 @@ def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Control:
-    """A tokenizer's control tokens: those marked special, and those that its template writes, but
-    not Gemma's line ends and single letters."""
+    """A tokenizer's control tokens: those marked special, and those that its template writes,
+    except line ends (Gemma) and single letters."""
 
     names: Mapping[int, str]
-    """Without the unknown token, which any odd letter may become."""
+    """Id -> token, without the unknown token, which any odd letter may become."""
     written: re.Pattern
-    """Matches any of them in a text."""
+    """Matches any control token in a text."""
     backend: Tokenizer
-    """Reads them as tokens."""
+    """Reads control tokens in a text as tokens."""
     letters: Tokenizer
-    """Reads them as plain text."""
+    """Reads control tokens in a text as plain letters."""
 
     def check(self, ids: Iterable[int], text: str, due: Iterable[int] = ()) -> None:
-        """Refuses a control token that a user's text became. due: those that may be among the ids.
-        Raises DataError: another; some tokenizers (Unigram, whole words) find it in plain text."""
+        """Refuses control tokens that a user's text became. due: those that may be among the ids.
+        Raises DataError: another is; some tokenizers (Unigram, whole words) find it in plain
+        text."""
         for token in Counter(filter(self.names.get, ids)) - Counter(due):
             raise _not_plain(text, self.names[token])
 
@@ -174,7 +175,7 @@ class _Prompt:
 def _prompt(
     tokenizer: PreTrainedTokenizerBase, template: str, question: str, system: str
 ) -> _Prompt:
-    """What `encode_prompt` gives the ids of. template: the tokenizer's, which may be set anew."""
+    """The prompt for `encode_prompt`. template: a cache key: the tokenizer's may be replaced."""
     turns = [{"role": "user", "content": question}]
     if system:
         with_system = [{"role": "system", "content": system}, *turns]
@@ -196,7 +197,7 @@ def _prompt(
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[int, ...]:
-    """Ids of the turns. chat: them as text."""
+    """Ids of the turns. chat: the turns as text."""
     control = _control(tokenizer, tokenizer.get_chat_template())
     text = "\n".join(turn["content"] for turn in turns)
     if hostile := control.written.search(text):
@@ -214,7 +215,7 @@ def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[i
 
 
 def _applied(tokenizer: PreTrainedTokenizerBase, turns: Turns, **options: bool) -> str | list[int]:
-    """The turns as `Manner.render` gives them in the tokenizer's template; raises as it does."""
+    """The result, or error, of `Manner.render` for these turns in the tokenizer's template."""
     return manner(tokenizer, tokenizer.get_chat_template()).render(tokenizer, turns, **options)
 
 

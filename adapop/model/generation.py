@@ -1,7 +1,7 @@
-"""Replies to many prompts at once; greedy ones without the work for those that are finished.
+"""Replies to many prompts at once; greedy ones without work for rows that are finished.
 
-transformers' `generate` computes every row of a batch until the last one ends. Where a model keeps
-nothing but keys and values of what it has read, a finished row is taken out; the text stays.
+transformers' `generate` computes every row of a batch until the last one ends. Here finished rows
+leave the batch, if a model's cache is keys and values alone; the replies stay the same.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingW
 
 from adapop.model.tokens import common, to_continue
 
-SHARED_FROM = 16  # tokens: below that, reading them once saves less than it takes
-TAKEN_OUT = 1 / 4  # of the rows must be finished before they are: to take them out copies the rest
+SHARED_FROM = 16  # tokens: to read fewer of them once saves less than it takes
+TAKEN_OUT = 1 / 4  # of the rows must be finished first, because taking them out copies the rest
 
 
 def can_drop_rows(base: PreTrainedModel) -> bool:
@@ -38,9 +38,9 @@ def replies(
 ) -> Tensor | list[list[int]]:
     """The ids that a model writes after each prompt: greedy, or sampled if `drawn` is given.
 
-    most: tokens a reply. watchers: what looks at the logits of the first token, and maybe of later
-    ones. ends: ids that end a reply beside the model's own. drawn: sampling arguments of
-    transformers' `generate`, such as temperature and top_p.
+    most: tokens in a reply. watchers: processors that look at the logits of the first token, and
+    maybe of later ones. ends: ids that end a reply, in addition to the model's own. drawn: sampling
+    arguments of transformers' `generate`, such as temperature and top_p.
     """
     base = network.get_base_model()
     if not drawn and can_drop_rows(base):
@@ -69,10 +69,10 @@ def greedy(
     watchers: Sequence[LogitsProcessor] = (),
     ends: frozenset[int] = frozenset(),
 ) -> list[list[int]]:
-    """The ids that a model writes after each prompt, without the id that ended it. What all prompts
-    begin with is read once, where it is long. network: the base, or its wrapper. Else as
+    """The ids that a model writes after each prompt, without the id that ended it. A long beginning
+    that all prompts share is read once. network: the base, or its wrapper. The rest as
     `replies`."""
-    cache, begun, ends = _cache(base), _begun(base, prompts, most), _ends(base) | ends
+    cache, begun, ends = _cache(base), _shared_length(base, prompts, most), _ends(base) | ends
     # transformers calls it cache from 5.24 on, and warns of the old name
     name = "cache" if "cache" in signature(base.forward).parameters else "past_key_values"
     options = {name: cache, "use_cache": True, "logits_to_keep": 1}
@@ -83,7 +83,7 @@ def greedy(
     ids = read["input_ids"]
     mask = torch.nn.functional.pad(read["attention_mask"], (begun, 0), value=1)
     written: list[list[int]] = [[] for _ in ids]
-    # of those in the batch: whose they are, and whether they go on
+    # for each row still in the batch: its prompt's index, and whether its reply goes on
     rows, open_ = range(len(ids)), [True] * len(ids)
     positions = (mask.cumsum(1) - 1).clamp(min=0)[:, begun:]
     for step in range(most):
@@ -109,9 +109,9 @@ def greedy(
     return written
 
 
-def _begun(base: PreTrainedModel, prompts: Sequence[Sequence[int]], most: int) -> int:
-    """How many tokens all prompts begin with, if reading them once pays; 0 if not. The padding
-    behind them stands in the middle of a row: a sliding window must be wider than a row."""
+def _shared_length(base: PreTrainedModel, prompts: Sequence[Sequence[int]], most: int) -> int:
+    """Number of tokens that all prompts begin with, if reading them once pays; else 0. Padding
+    after them stands in the middle of a row, so a sliding window must be wider than a row."""
     ordered = sorted(prompts)
     alike = min(common(ordered[0], ordered[-1]), min(map(len, prompts)) - 1)
     window = getattr(base.config.get_text_config(), "sliding_window", None)

@@ -1,6 +1,6 @@
-"""The header of a GGUF file, checked first: a damaged one may ask for any amount of memory.
+"""The header of a GGUF file, checked before anything is read: a damaged one may ask for any memory.
 
-The format: github.com/ggml-org/ggml/blob/master/docs/gguf.md. Torch-free; `gguf` reads tensors.
+The format: github.com/ggml-org/ggml/blob/master/docs/gguf.md. No torch here; `gguf` reads tensors.
 """
 
 import struct
@@ -16,9 +16,9 @@ VERSIONS = (2, 3)
 # struct codes by the format's value type, None for text and array
 SCALARS = ("B", "b", "H", "h", "I", "i", "f", "?", None, None, "Q", "q", "d")
 TEXT, ARRAY = 8, 9
-MOST_ITEMS = 2**21  # of all lists together: Gemma 3, with 262,144 tokens, has 1.3 million
+MOST_ITEMS = 2**21  # in all lists together: Gemma 3, with 262,144 tokens, has 1.3 million
 MOST_DIMENSIONS = 4
-# architecture and type of the file that llama.cpp keeps a vision tower in
+# architecture and file type by which llama.cpp marks the vision part of a model
 VISION = ("clip", "mmproj")
 WHOLE = "Download or copy the file again."
 
@@ -28,11 +28,11 @@ class Header:
     """What a GGUF file says of itself."""
 
     values: dict[str, object]
-    """Its metadata by key, without arrays of values."""
+    """Its metadata by key, without the items of arrays."""
     tensors: int
     """How many tensors it holds."""
     weights: int
-    """Numbers in all of its tensors."""
+    """How many numbers all of its tensors hold."""
     types: tuple[str, ...]
     """The types its tensors are stored in, as GGML names them, the one with most weights first."""
 
@@ -43,9 +43,9 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """The header of a file, checked to be whole. Takes memory for its longest text at most. Raises
-    ModelError: it is no GGUF file, one of another version, damaged, truncated, one of several
-    parts, or it holds the part of a vision model that sees."""
+    """The header of a file, checked to be complete. Takes no more memory than its longest text.
+    Raises ModelError: it is no GGUF file, of another version, damaged, truncated, one of several
+    parts, or the vision part of a model."""
     with path.open("rb") as file:
         reader = _Reader(file, path)
         if file.read(4) != b"GGUF":
@@ -89,7 +89,7 @@ class _Reader:
         return struct.unpack(f"<{code}", self.taken(struct.calcsize(f"<{code}")))[0]
 
     def count(self) -> int:
-        """How many items a list has that follows."""
+        """The number of items of the list that follows."""
         self.items += (count := self.scalar("Q"))
         if self.items > MOST_ITEMS:
             raise self.damaged(f"the lists in its header have {self.items:,} items and more")
@@ -99,7 +99,7 @@ class _Reader:
         return self.taken(self.scalar("Q")).decode("utf-8", errors="replace")
 
     def pair(self) -> tuple[str, object]:
-        """A key with its value; of an array the number of its items."""
+        """A key with its value; for an array, with the number of its items."""
         key = self.text()
         kind = self.scalar("I")
         if kind != ARRAY:

@@ -31,13 +31,13 @@ from adapop.model.precision import emulated_bfloat16, set_products
 from adapop.model.trial import try_out
 from adapop.paths import ORACLE, SHIPPED
 
-# while transformers loads a model, it replaces torch's weight initialisation globally: a model made
-# in another thread would stay uninitialised, and two loads at once may never restore it
+# While transformers loads a model, it replaces torch's weight initialisation globally: a model made
+# in another thread would stay uninitialised, and two loads at once may never restore it.
 READING = threading.RLock()
-SLOW_PLACES = {"cpu", "disk"}  # where accelerate puts what no GPU has room for
+SLOW_PLACES = {"cpu", "disk"}  # where accelerate puts what does not fit on a GPU
 FETCHED = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 PATIENCE = 5.0  # seconds for the Hub's first answer
-ROOMY = 0.6  # of a GPU's memory: with no more than that in weights, a run's passes fit beside them
+ROOMY = 0.6  # of a GPU's memory: with weights up to that, a run's passes fit beside them
 
 
 def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedModel:
@@ -45,9 +45,9 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
 
     Raises:
         ModelError: no such model, no access, no memory or disk space, no safetensors, code of its
-            own, no chat template or one that fails, no 4-bit support here, no `logits_to_keep`, a
-            tokenizer of another model, no layers that the adapter fits, or weights that are not
-            whole: all but memory and these before they are read.
+        own, no chat template or one that fails, no 4-bit support here, no `logits_to_keep`, a
+        tokenizer of another model, no layers that the adapter fits, or incomplete weights. Only
+        incomplete weights and lack of memory are found after the weights are read.
     """
     tokenizer = load_tokenizer(config)
     config = with_precision(config)
@@ -68,8 +68,8 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
 
 
 def fetch(config: RunConfig) -> None:
-    """Brings a model's files onto the disk: time that no lent GPU should wait for. Raises what
-    `adapted_model` does of the Hub."""
+    """Downloads a model's files, so that no lent GPU has to wait for it. Raises those errors of
+    `adapted_model` that concern the Hub."""
     with named_failures(config):
         if not _is_local(config):
             files = {"allow_patterns": FETCHED, "ignore_patterns": "*/*"}
@@ -83,7 +83,7 @@ def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
 
 @cache
 def _shipped_tokenizer(model: str) -> PreTrainedTokenizerBase:
-    """One for all runs in this process, so that what was encoded for one is there for the next."""
+    """One tokenizer for all runs in this process: what was encoded for one serves the next."""
     return _tokenizer(make_config(model=model))
 
 
@@ -95,7 +95,7 @@ def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
         try_out(source, config.revision)
         load = transformers.AutoTokenizer.from_pretrained
         tokenizer = load(source, revision=config.revision, **options)
-        try_out(source, config.revision)  # one of the Hub is there only now
+        try_out(source, config.revision)  # again: files from the Hub are on this disk only now
     checks.check_number("tokenizer_config.json", "model_max_length", tokenizer.model_max_length)
     if not isinstance(tokenizer.chat_template, str | dict):  # a base model
         tokenizer.chat_template = None
@@ -105,21 +105,21 @@ def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
 
 
 def _ask_once(config: RunConfig) -> None:
-    """Fails soon where a model was never downloaded and no Hub answers; transformers takes long."""
+    """Fails early if a model was never downloaded and no Hub answers; transformers takes long."""
     file = {"repo_id": config.model, "filename": "config.json", "revision": config.revision}
     try:
         if not isinstance(hub.try_to_load_from_cache(**file), str):
             hub.get_hf_file_metadata(hub.hf_hub_url(**file), timeout=PATIENCE)
-    except (errors.HfHubHTTPError, ValueError):  # an answer, or no name for a model
+    except (errors.HfHubHTTPError, ValueError):  # the Hub answered, or this is no model id
         return
-    except Exception as error:  # the Hub's client has its own kinds, which differ by its version
+    except Exception as error:  # the Hub's client has its own errors, which differ by version
         raise errors.LocalEntryNotFoundError(f"{constants.ENDPOINT} does not answer") from error
 
 
 def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) -> PreTrainedModel:
     """The base, checked before and after it is loaded. fresh: whether it will get a new adapter."""
     if config.model in SHIPPED or not (sys.stderr and sys.stderr.isatty()):
-        disable_progress_bar()  # it loads within a second, or nobody looks
+        disable_progress_bar()  # loading takes a second, or nobody watches
     bits = _four_bits(config) if config.four_bit else {}
     with named_failures(config):
         shape = _shape(config)
@@ -148,15 +148,15 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
 
 def steady_attention(base: PreTrainedModel) -> None:
     """Rules out attention that computes something else than the model was trained with."""
-    # its backward pass can give NaN on an H100 (pytorch#196678)
+    # cuDNN's backward pass can give NaN on an H100 (pytorch#196678)
     torch.backends.cuda.enable_cudnn_sdp(False)
     if getattr(base.config.get_text_config(), "attn_logit_softcapping", None):
-        # transformers 5.20 leaves the cap out of SDPA without a word
+        # transformers 5.20 silently leaves the soft cap out of SDPA
         base.set_attn_implementation("eager")
 
 
 def _shape(config: RunConfig) -> transformers.PretrainedConfig:
-    """The model's config.json, without dropout and jitter: scores must not vary."""
+    """The model's config.json, without dropout and jitter, because scores must not vary."""
     options = {"revision": config.revision, "trust_remote_code": False}
     shape = transformers.AutoConfig.from_pretrained(source_of(config), **options)
     for part in (shape, shape.get_text_config()):
@@ -167,9 +167,9 @@ def _shape(config: RunConfig) -> transformers.PretrainedConfig:
 
 
 def _placement(config: RunConfig, outline: PreTrainedModel) -> str | dict[str, int] | None:
-    """Where the weights go, as transformers' `device_map` names it: to this process's GPU; spread
-    over all, where one process sees several and the weights leave no room on one; None without a
-    GPU, for the CPU. What is shipped stays on the CPU: it is as fast there, and its numbers are the
+    """Where the weights go, as transformers' `device_map` names it: this process's GPU; all GPUs,
+    if one process sees several and the weights leave no room on one; None, which is the CPU,
+    without a GPU. Shipped models stay on the CPU: it is as fast for them, and the numbers are the
     same everywhere. outline: the model without its weights."""
     oracles = [str(folder / ORACLE) for folder in SHIPPED.values()]
     if config.model in (*SHIPPED, *oracles) or not torch.cuda.is_available():

@@ -9,14 +9,14 @@ from adapop.config.run import ALL_LINEAR, RunConfig
 from adapop.paths import SANDBOX_FOLDER
 
 SANDBOX_MODEL: dict[str, Any] = json.loads((SANDBOX_FOLDER / "config.json").read_text("utf-8"))
-WIDTH = {"bfloat16": 2, "float32": 4, "auto": 2}  # bytes; at least
+WIDTH = {"bfloat16": 2, "float32": 4, "auto": 2}  # bytes of a weight; for "auto" at least
 FLOAT32 = 4
 # bytes per weight in NF4 with double quantisation: 4 bits and 0.127 bits of scales
 FOUR_BITS = 0.516
 ADAPTER_COPIES = 4  # value, gradient and AdamW's two moments, all in float32
-# kinds with norms before and after attention and MLP; others have two per block
+# model types with norms before and after both attention and MLP; others have two in a block
 FOUR_NORMS = ("gemma2", "gemma3", "gemma3_text")
-# a kind with other linear maps; the positions it learns, where its config.json is silent
+# a model type with other linear maps; its number of learnt positions if config.json gives none
 GPT2, POSITIONS = "gpt2", 1024
 # GPT-2's names -> the common ones
 COMMON_NAMES = {
@@ -24,15 +24,15 @@ COMMON_NAMES = {
     "n_layer": "num_hidden_layers",
     "n_head": "num_attention_heads",
 }
-# linear maps that read the same input; o_proj's is kept anyway
+# linear maps that read the same input; the input of o_proj is kept anyway
 SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("down_proj",))
 SAME_INPUT += (("attn.c_attn",), ("mlp.c_fc",), ("mlp.c_proj",))
-# the MLP's width; OPT, Falcon, GPT-2
+# the MLP's width, by its names in Llama, OPT, Falcon and GPT-2
 INNER = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")
-BIASED = ("qwen2",)  # with biases on query, key and value
-GROWN = 2  # times its size: a cache grows by being copied
-LOGITS = 8  # copies in float32 where both models are compared
-OF_A_BLOCK = ("rmu", "adaptive-rmu")  # methods whose loss is of a block's output, not of logits
+BIASED = ("qwen2",)  # model types with biases on query, key and value
+GROWN = 2  # times its own size, while a cache is copied to grow
+LOGITS = 8  # copies of the logits in float32, where both models are compared
+OF_A_BLOCK = ("rmu", "adaptive-rmu")  # methods whose loss reads a block's output, not logits
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Footprint:
     """Memory during training, in bytes."""
 
     weights: int
-    """The frozen base."""
+    """The frozen base's weights."""
     adapter: int
     """LoRA weights with gradient and optimiser state."""
     activations: int
@@ -62,13 +62,13 @@ def footprint(
     """The estimate for a model of Llama's architecture (Llama, Mistral, Qwen, Gemma ...) or
     GPT-2's.
 
-    model: its config.json, sizes by their common names. tokens: length of the longest row, prompt
-    and answer. rows: rows of a forward pass; by default the configured number, or all of a step.
-    answer: answer tokens of a row.
+    model: its config.json, sizes by their common names. tokens: of the longest row, prompt and
+    answer. rows: in a forward pass; by default the configured number, or all of a step. answer:
+    answer tokens in a row.
     """
     rows = rows or config.micro_batch or 2 * config.batch
     layers, (stored, passing) = model["num_hidden_layers"], _block_bytes(model, config)
-    # log-softmax, its gradient and that of the logits
+    # log-softmax, its gradient, and the gradient of the logits
     head = rows * answer * model["vocab_size"] * 3 * FLOAT32
     activations = rows * tokens * layers * stored + max(head, rows * tokens * passing)
     adapter = adapter_size(model, config) * FLOAT32 * ADAPTER_COPIES
@@ -78,9 +78,10 @@ def footprint(
 def row_bytes(
     model: Mapping[str, Any], width: int, tokens: int, answer: int, new_tokens: int = 0
 ) -> int:
-    """Bytes that a row takes at most without a gradient: to be scored by both models, all hidden
-    states kept; or, with new_tokens, to be continued by so many. model: its config.json. width:
-    bytes of a weight. tokens: of the row. answer: how many of them are scored."""
+    """Bytes that a row takes at most without a gradient: to be scored by both models with all
+    hidden states kept or, if new_tokens is given, to be continued by that many. model: its
+    config.json. width: bytes of a weight. tokens: in the row. answer: how many of them are
+    scored."""
     hidden, layers = model["hidden_size"], model["num_hidden_layers"]
     passing = width * 2 * _inner(model) + FLOAT32 * 4 * hidden
     cache = layers * width * 2 * _attention(model)[1]
@@ -102,9 +103,9 @@ def operations(
     """Floating-point operations of all matrix products.
 
     tokens: how many are read. answers: how many of them are scored. Each weight of the frozen base
-    takes part in two products per token: one forward, and one for the gradient of its input, down
-    to the lowest adapter. The adapter has a third, for its own gradient. Attention between
-    positions is left out: rows are short.
+    takes part in two products per token: one forward, and, down to the lowest adapter, one for the
+    gradient of its input. Adapter weights take part in a third, for their own gradient. Attention
+    between positions is left out: rows are short.
     """
     linear = sum(inputs * outputs for inputs, outputs in _linear_shapes(model).values())
     block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
@@ -117,7 +118,7 @@ def operations(
 
 def _backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
     """Number of blocks that the gradient passes through, from the loss down to the lowest adapter.
-    For methods whose loss is of one block's output, the highest adapted block is that block."""
+    If the loss reads one block's output, they begin at the highest adapted block."""
     if config.lora_layers is None:
         return model["num_hidden_layers"]
     top = max(config.lora_layers) + 1 if config.method in OF_A_BLOCK else model["num_hidden_layers"]
@@ -133,7 +134,7 @@ def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
     gpt2 = model.get("model_type") == GPT2
     norms = layers * (4 if model.get("model_type") in FOUR_NORMS else 2) + 1
     bias, (queries, keys) = 0, _attention(model)
-    if gpt2:  # on every linear map and norm; and a position has an embedding, as a token has
+    if gpt2:  # biases on all linear maps and norms; positions have embeddings, as tokens do
         bias = layers * sum(outputs for _, outputs in shapes.values())
         bias += (norms + (model.get("n_positions") or POSITIONS)) * hidden
     elif model.get("attention_bias") or model.get("model_type") in BIASED:
@@ -146,11 +147,11 @@ def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
 def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]:
     """Bytes per token: (kept by a block for the backward pass, needed while it is computed).
 
-    Kept are the inputs of the norms (in float32), query, key, value (repeated for all heads) and
-    output of the attention (but not its scores: SDPA), three tensors of the MLP, and the inputs of
-    adapted layers: a float32 copy for each where the base is in bfloat16, else one for all layers
-    with the same input. GPT-2's norms keep them as they are, and its activation, which is written
-    out, keeps four tensors of the MLP.
+    Kept are the inputs of the norms (in float32); query, key, value (repeated for all heads) and
+    output of the attention, but not its scores (SDPA); three tensors of the MLP; and the inputs of
+    adapted layers: a float32 copy for each if the base is in bfloat16, else one for all layers with
+    the same input. GPT-2's norms keep their inputs unconverted, and its activation, which is
+    written out, keeps four tensors of the MLP.
     """
     width, hidden, inner = WIDTH[config.precision], model["hidden_size"], _inner(model)
     shapes = _linear_shapes(model)
@@ -170,7 +171,7 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
 def _adapted_shapes(
     shapes: Mapping[str, tuple[int, int]], config: RunConfig
 ) -> dict[str, tuple[int, int]]:
-    """The linear maps with an adapter: name -> (inputs, outputs). A target ends a name."""
+    """Name -> (inputs, outputs) of the linear maps with an adapter. A target ends their name."""
     if config.lora_targets == (ALL_LINEAR,):
         return dict(shapes)
     targets = config.lora_targets
@@ -178,12 +179,12 @@ def _adapted_shapes(
 
 
 def _inner(model: Mapping[str, Any]) -> int:
-    """Width of the MLP; where none is named (GPT-2, Bloom), four times the hidden size."""
+    """Width of the MLP; four times the hidden size where none is given (GPT-2, Bloom)."""
     return next((model[name] for name in INNER if model.get(name)), 4 * model["hidden_size"])
 
 
 def _attention(model: Mapping[str, Any]) -> tuple[int, int]:
-    """Width of all queries of a token, and of all its keys, which its values have too."""
+    """(width of all queries of a token, width of all its keys, which is that of its values too)."""
     heads = model["num_attention_heads"]
     size = model.get("head_dim") or model["hidden_size"] // heads
     return heads * size, (model.get("num_key_value_heads") or heads) * size

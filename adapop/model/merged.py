@@ -19,9 +19,9 @@ FILES = (
 
 
 def save_merged(model: AdaptedModel, config: RunConfig, folder: Path) -> None:
-    """Merges the adapter into the weights and writes them, with the original's dropout,
-    generation settings and tokenizer: a run pads on the left, decodes greedily and has no
-    dropout, which is nobody else's concern.
+    """Merges the adapter into the weights and writes them with the original's dropout, generation
+    settings and tokenizer. A run's own (left padding, greedy decoding, no dropout) concern nobody
+    else.
 
     config: names the original. The model cannot be used afterwards.
 

@@ -1,4 +1,4 @@
-"""What original models replied, kept on disk: generated once. Safe to delete."""
+"""Replies of original models, kept on disk so that each is generated once. Safe to delete."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from adapop.online.cache import Cache, cache_root
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
-MOST_BYTES = 4 * 2**30  # of weights: reading more would take longer than asking again
+MOST_BYTES = 4 * 2**30  # of weights: to read more takes longer than to generate again
 FOLDER = "replies"
 
 
@@ -28,8 +28,8 @@ class KeptReplies:
         self._weights, self._cache = weights, Cache(cache_root() / FOLDER)
 
     def of(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> dict[int, tuple]:
-        """By place, the replies to rows that are known, as `AdaptedModel.replies` returns them;
-        none of a cache that cannot be read."""
+        """Index of a row -> its known reply, as `AdaptedModel.replies` returns it. Empty if the
+        cache cannot be read."""
         names = self._names(model, rows, tokens)
         known = {}
         with suppress(ConfigError):  # a damaged file is as good as none
@@ -39,8 +39,8 @@ class KeptReplies:
     def keep(
         self, model: "AdaptedModel", rows: Sequence[Row], tokens: int, replies: Mapping[int, tuple]
     ) -> None:
-        """Keeps new replies by the places of their rows; those to rows with an answer also for the
-        same prompts without one. A disk that refuses is no reason to fail."""
+        """Stores new replies by the index of their row; a reply to a row with an answer is stored
+        for the prompt without one, too. Ignores a disk that refuses."""
         answering = [rows[place] for place in replies]
         bare = self._names(model, [replace(row, answer=()) for row in answering], tokens)
         first_replies = {name: reply[:1] for name, reply in zip(bare, replies.values())}
@@ -59,8 +59,8 @@ class KeptReplies:
 
 
 def kept_replies(model: "AdaptedModel") -> KeptReplies | None:
-    """What this model's original replied before; None for weights too large to be told apart
-    quickly, or where the cache folder cannot be used."""
+    """The stored replies of this model's original; None if its weights are too large to be hashed
+    quickly, or if the cache folder cannot be used."""
     base = model.network.get_base_model()
     weights = [(name, value) for name, value in base.state_dict().items() if "lora_" not in name]
     if model.device.type != "cpu" or sum(value.nbytes for _, value in weights) > MOST_BYTES:
@@ -72,7 +72,7 @@ def kept_replies(model: "AdaptedModel") -> KeptReplies | None:
 
 
 def digest(base: torch.nn.Module) -> str:
-    """A hash of a model's weights as in memory, and of the version of torch."""
+    """A hash of a model's weights as they are in memory, and of the version of torch."""
     hashed = hashlib.blake2b(torch.__version__.encode(), digest_size=16)
     for name, value in base.state_dict().items():
         if "lora_" not in name:

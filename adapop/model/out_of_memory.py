@@ -12,7 +12,7 @@ from adapop.errors import RunError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# in messages of failed allocations without an OutOfMemoryError: CPU, pinned memory, cuBLAS
+# texts of failed allocations that are no OutOfMemoryError: on the CPU, pinned memory, cuBLAS
 ALLOCATORS = (
     "DefaultCPUAllocator", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED",
     "CUBLAS_STATUS_NOT_INITIALIZED",
@@ -89,12 +89,12 @@ def in_pieces(
             raise too_large(f"one row of {len(rows)}")
         size = len(piece) // 2
         halved(size)
-        # not in the except block, where the traceback still holds the failed piece's tensors
+        # not in the except block: there the traceback still holds the failed piece's tensors
         release()
 
 
 def too_large(what: str) -> RunError:
-    """The error for `what`, which does not fit into memory and cannot be made smaller."""
+    """The error for something, `what`, that does not fit into memory and cannot be made smaller."""
     message = f"Memory ran out on {what}, and there is nothing smaller to try."
     fix = "Free memory on the device, shorten the facts, or use a smaller model or larger device."
     return RunError(message, fix)

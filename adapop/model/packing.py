@@ -1,10 +1,10 @@
-"""Rows that begin alike, packed: a line of a batch holds each shared beginning once.
+"""Packing: rows that begin alike share a line of a batch, which holds their beginning once.
 
-So a line is a tree: every token sees the tokens before it in its own row, at the positions they
-have there. This is done through transformers' own mask functions, which models with sliding windows
-call with positions as with indices; so no model needs code of its own. Where layers pass on more
-than attention does (state-space layers, convolutions) or where positions come from elsewhere
-(ALiBi), rows cannot be packed: `packs` knows the kinds, and tries the rest.
+A line is a tree: every token sees the tokens before it in its own row, at the positions they have
+there. transformers' own mask functions do this, given positions in place of indices, as models with
+sliding windows call them; so no model needs code of its own. Rows cannot be packed where layers
+pass on more than attention does (state-space layers, convolutions) or where positions come from
+elsewhere (ALiBi): `packs` knows these kinds, and tries all others.
 """
 
 import random
@@ -20,14 +20,14 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, and_masks
 from adapop.model.generation import can_drop_rows
 from adapop.model.tokens import AnswerTokens, Row, collate, common
 
-LINE = 512  # about so many tokens a line, because attention grows with its square
+LINE = 512  # tokens of a line, about; attention grows with the square of its length
 SAVED = 1 / 3  # of the tokens must be saved, because a mask and longer lines cost something
 _BATCH: ContextVar[AnswerTokens | None] = ContextVar("batch", default=None)
 
 
 def packed_lines(rows: Sequence[Row]) -> list[list[int]]:
-    """The rows of each line by their places, in the order of their prompts, as `tokens.collate`
-    takes them; none where packing would not pay."""
+    """Indices of the rows on each line, in the order of their prompts, as `tokens.collate` takes
+    them; no lines if packing would not pay."""
     order = sorted(range(len(rows)), key=lambda place: rows[place].prompt)
     shared = [0, *(common(rows[one].prompt, rows[other].prompt) for one, other in pairwise(order))]
     own = [rows[place].length - alike for place, alike in zip(order, shared)]
@@ -37,8 +37,8 @@ def packed_lines(rows: Sequence[Row]) -> list[list[int]]:
 def lines_of(
     order: Sequence[int], own: Sequence[int], shared: Sequence[int], longest: int
 ) -> tuple[list[list[int]], int]:
-    """(the rows of each line, tokens that are read in all); no lines where packing would not pay.
-    own, shared: of each row in order, the tokens that it adds to a line and those that it has in
+    """(indices of the rows on each line, tokens read in all); no lines if packing would not pay.
+    own, shared: for each row in order, the tokens that it adds to a line, and those that it has in
     common with the row before it. longest: tokens of the longest row."""
     ends = list(accumulate(own))
     count = -(-ends[-1] // max(LINE, 2 * longest))
@@ -62,7 +62,7 @@ def read_as(batch: AnswerTokens) -> Iterator[dict[str, Tensor]]:
         return
     before = _BATCH.set(batch)
     try:
-        # with a mask, transformers does not take each step back of positions for a new text
+        # without a mask, transformers takes a step back in positions for the start of a new text
         every = torch.ones_like(batch.ids)
         read = {"input_ids": batch.ids, "position_ids": batch.tree.positions}
         yield read | {"attention_mask": every}
@@ -70,12 +70,12 @@ def read_as(batch: AnswerTokens) -> Iterator[dict[str, Tensor]]:
         _BATCH.reset(before)
 
 
-# makes a mask of numbers: of true and false each layer would make it
-_ADDED = ALL_MASK_ATTENTION_FUNCTIONS["eager"]
+# makes a mask of numbers; from a mask of booleans each layer would make its own
+_ADDITIVE_MASK = ALL_MASK_ATTENTION_FUNCTIONS["eager"]
 
 
-def _aware(make_mask: Callable) -> Callable:
-    """The maker of masks, which also separates the rows of a batch that is packed."""
+def _per_row_mask(make_mask: Callable) -> Callable:
+    """The maker of masks, changed to also separate the rows of a packed batch."""
 
     def of_pack(*, mask_function: Callable, device: torch.device, **given) -> Tensor | None:
         batch = _BATCH.get()
@@ -90,18 +90,19 @@ def _aware(make_mask: Callable) -> Callable:
         def in_its_row(line: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             return mask_function(line, head, positions[line, query], positions[line, key])
 
-        return _ADDED(mask_function=and_masks(in_its_row, sees), device=device, **given)
+        return _ADDITIVE_MASK(mask_function=and_masks(in_its_row, sees), device=device, **given)
 
     return of_pack
 
 
 for _name in ("sdpa", "eager"):
-    ALL_MASK_ATTENTION_FUNCTIONS.register(_name, _aware(ALL_MASK_ATTENTION_FUNCTIONS[_name]))
+    ALL_MASK_ATTENTION_FUNCTIONS.register(_name, _per_row_mask(ALL_MASK_ATTENTION_FUNCTIONS[_name]))
 
 
 def tried(vocabulary: int) -> list[Row]:
-    """Rows that `packs` reads, of lengths that differ, the first with nothing of its own before the
-    answer. Of the whole vocabulary: where texts begin with odd marks, bf16 rounds by a fifth."""
+    """Rows on which `packs` tries a model: of different lengths, the first without tokens of its
+    own before the answer. Drawn from the whole vocabulary: on odd beginnings bf16 errs by a
+    fifth."""
     rng = random.Random(0)
     one, two, three = (tuple(rng.randrange(vocabulary) for _ in range(3)) for _ in range(3))
     longer = Row((*one, *three[:2]), two[:1], 1)
@@ -110,8 +111,8 @@ def tried(vocabulary: int) -> list[Row]:
 
 @torch.no_grad()
 def packs(base: torch.nn.Module, logits: Callable[[AnswerTokens], Tensor]) -> bool:
-    """Whether a base gives the same logits [N, V], but for rounding, for packed rows as for others.
-    In bf16 rounding is as large as what a state or ALiBi makes of few tokens: their kind tells."""
+    """Whether a base gives packed rows the same logits [N, V] as others, but for rounding. In bf16,
+    rounding hides what a state or ALiBi does to few tokens, so such kinds are named."""
     if not can_drop_rows(base) or getattr(base.config.get_text_config(), "alibi", False):
         return False
     rows = tried(base.get_input_embeddings().weight.shape[0])

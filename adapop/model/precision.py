@@ -1,5 +1,5 @@
-"""What precision a GPU here calculates in, and logits in float32 of a model with narrower weights:
-in bf16 a logit near 29 is off by up to 0.06."""
+"""The precision that a GPU here calculates in, and logits in float32 for models with narrower
+weights: in bf16 a logit near 29 is off by up to 0.06."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from adapop.config.run import RunConfig
 from adapop.remark import Remark
 
 NARROW = (torch.bfloat16, torch.float16)
-PART = 16_384  # rows of the output layer that are in float32 at a time
+PART = 16_384  # rows of the output layer that are widened to float32 at a time
 AMPERE = (8, 0)  # the first compute capability with bf16 arithmetic
 
 
@@ -23,7 +23,7 @@ def has_gpu() -> bool:
 
 
 def emulated_bfloat16(config: RunConfig) -> tuple[Remark, ...]:
-    """What to know where the run is in bf16 and a GPU here (a T4, say) has no arithmetic for it."""
+    """A remark if the run is in bf16 and a GPU here, such as a T4, only emulates it."""
     if config.precision == "float32" or not torch.cuda.is_available():
         return ()
     for device in range(torch.cuda.device_count()):
@@ -35,7 +35,7 @@ def emulated_bfloat16(config: RunConfig) -> tuple[Remark, ...]:
 
 @contextmanager
 def exact_products() -> Iterator[None]:
-    """A context in which matrices in float32 are multiplied in float32, whatever is set."""
+    """A context in which float32 matrices are multiplied in float32, whatever torch is set to."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
@@ -45,29 +45,29 @@ def exact_products() -> Iterator[None]:
 
 
 def set_products(config: RunConfig, device: torch.device) -> None:
-    """Sets how this process multiplies matrices in float32, by the model that was just loaded.
+    """Sets how this process multiplies float32 matrices, for the model that was just loaded.
 
-    Beside a base in bf16 on a GPU only the adapter is in float32: its products are rounded to TF32,
-    several times as fast and still finer than the base's. Those of the output layer are not
-    (`logits_of`), nor those of another model.
+    If the base is in bf16 on a GPU, only the adapter is in float32: its products are rounded to
+    TF32, which is several times as fast and still finer than the base. Products of the output layer
+    (`logits_of`) and of other models are not rounded.
     """
     rounded = config.precision == "bfloat16" and device.type == "cuda"
     torch.set_float32_matmul_precision("high" if rounded else "highest")
 
 
 def logits_of(head: nn.Module, states: Tensor) -> Tensor:
-    """What an output layer makes of states [N, D]: [N, V], in float32 where its own weights are
-    narrower. A layer of another kind, such as one with an adapter, gives what it gives."""
+    """The logits [N, V] that an output layer makes of states [N, D]; in float32 if its weights are
+    narrower. A layer of another kind, such as one with an adapter, is just called."""
     return _in_float32(head, states) if _is_narrow(head) else head(states)
 
 
 def widened(head: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-    """The output of a layer that was just called, as `logits_of`: a forward hook."""
+    """A forward hook that replaces a layer's output by that of `logits_of`."""
     return _in_float32(head, inputs[0]).to(output.device) if _is_narrow(head) else output
 
 
 def full_precision(values: Tensor) -> Tensor:
-    """The values in float32, or in float64 if they are."""
+    """The values in float32, or unchanged in float64."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
@@ -81,7 +81,7 @@ def _in_float32(head: nn.Linear, states: Tensor) -> Tensor:
 
 
 class _Product(torch.autograd.Function):
-    """States [N, D] times a frozen matrix [V, D] in float32, which is widened part by part."""
+    """States [N, D] times a frozen matrix [V, D] in float32; it is widened part by part."""
 
     @staticmethod
     @exact_products()

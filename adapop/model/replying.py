@@ -1,4 +1,4 @@
-"""A model that replies: in batches that fit into memory, the original's replies from the cache."""
+"""A model that replies, in batches that fit into memory; the original's replies are cached."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +17,9 @@ from adapop.model.out_of_memory import free_bytes, in_pieces
 from adapop.model.scored import FirstToken
 from adapop.model.tokens import Row
 
-MOST_ROWS = 256  # rows generated or measured at once, but for a GPU
-SHARE = 0.8  # of a GPU's free memory: what is kept grows in pieces
-Work = Callable[[Sequence[Any], int], Iterator[Any]]  # gives the results for rows, so many at once
+MOST_ROWS = 256  # to generate or measure at once, except on a GPU
+SHARE = 0.8  # of a GPU's free memory, because what is kept grows in pieces
+Work = Callable[[Sequence[Any], int], Iterator[Any]]  # results for rows, at most so many at once
 Divided = Callable[[Sequence[Any], int, Work], Iterator[Any]]
 
 
@@ -29,12 +29,12 @@ class Replying(Prompted):
     def __init__(self, network: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str) -> None:
         super().__init__(tokenizer, system)
         self.network, self.device = network, next(network.parameters()).device
-        self.reply_cache: KeptReplies | None = None  # what the original said before
+        self.reply_cache: KeptReplies | None = None  # replies of the original model
         self.adapter_off = False
         # called with the number of replies just written
         self.on_replies: Callable[[int], None] = lambda rows: None
         self.most_rows = sys.maxsize if self.device.type == "cuda" else MOST_ROWS
-        # how the work on pieces of at most so many rows is divided among processes
+        # divides work on pieces of at most `size` rows among processes
         self.divided: Divided = lambda rows, size, work: work(rows, size)
 
     @property
@@ -54,8 +54,8 @@ class Replying(Prompted):
     ) -> list[str]:
         """Replies, one per question, without special tokens: greedy, or sampled with `drawn`.
 
-        batch: rows at once, by default `at_once`; after memory has run out, no call takes more than
-        then fitted. drawn: sampling arguments of transformers' `generate`, such as top_p.
+        batch: rows at once, by default `at_once`; fewer once memory has run out, for all later
+        calls. drawn: sampling arguments of transformers' `generate`, such as top_p.
         """
         rows = self.prompts(questions)
         return [text.strip() for text, *_ in self.replies(rows, max_new_tokens, batch, **drawn)]
@@ -64,8 +64,8 @@ class Replying(Prompted):
     def replies(
         self, rows: Sequence[Row], max_new_tokens: int, batch: int | None = None, **drawn
     ) -> list[tuple]:
-        """Replies as of `generate`, with the space around them: (reply, *`FirstToken` of its
-        answer) a row, (reply,) of rows without an answer."""
+        """For each row (reply, *`FirstToken` of its answer), or (reply,) without an answer. The
+        reply is as of `generate`, but with the white space around it."""
         cache = self.reply_cache if self.adapter_off and not drawn else None
         known = cache.of(self, rows, max_new_tokens) if cache else {}
         self.on_replies(len(known))
@@ -83,21 +83,21 @@ class Replying(Prompted):
         return [reply for _, reply in sorted((known | fresh).items())]
 
     def at_once(self, rows: Sequence[Row], new_tokens: int = 0) -> int:
-        """How many of the rows to score at once, or with new_tokens to continue: on a GPU what its
-        free memory has room for, by the model's shape; elsewhere `MOST_ROWS`."""
+        """How many of the rows to score at once, or to continue if new_tokens is given. On a GPU as
+        many as its free memory holds, by the model's shape; elsewhere `MOST_ROWS`."""
         if self.device.type != "cuda" or not rows:
             return MOST_ROWS
         tokens, answer = max(row.length for row in rows), max(len(row.answer) for row in rows)
         width = self.base.get_input_embeddings().weight.element_size()
         try:
             needed = row_bytes(self.shape, width, tokens, answer, new_tokens)
-        except KeyError:  # a model without attention, whose rows take little
+        except KeyError:  # a model without attention, whose rows take little memory
             return MOST_ROWS
         return max(1, int(SHARE * free_bytes(self.device)) // needed)
 
     def in_pieces(self, rows: Sequence, size: int, work: Callable[[Sequence], Any]) -> Iterator:
-        """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`: of no
-        more rows than fitted when memory last ran out."""
+        """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`. A
+        piece has no more rows than fitted when memory last ran out."""
         halved = partial(setattr, self, "most_rows")
 
         def of(rows: Sequence, size: int) -> Iterator:
@@ -114,13 +114,13 @@ class Replying(Prompted):
 
     @property
     def gpus(self) -> range:
-        """The GPUs that its random numbers may come from, none on the CPU."""
+        """The GPUs whose random numbers it may use; none on the CPU."""
         return range(torch.cuda.device_count() if self.device.type == "cuda" else 0)
 
     def sample(
         self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float
     ) -> list[str]:
-        """Sampled replies, see `generate`, by seed. Leaves torch's random state as it is."""
+        """Replies sampled with a seed, see `generate`. Leaves torch's random state as it is."""
         with torch.random.fork_rng(devices=self.gpus):
             torch.manual_seed(seed)
             return self.generate(questions, max_new_tokens, **drawn)

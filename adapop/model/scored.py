@@ -14,7 +14,7 @@ from adapop.model.tokens import AnswerTokens
 
 @dataclass(frozen=True)
 class Scored:
-    """Results of a forward pass at its N answer tokens, in float32, or float64 if the model is."""
+    """Results of a forward pass at its N answer tokens; float32, or float64 if the model is."""
 
     nll: Tensor
     """-log p of each gold token, [N], nats."""
@@ -23,7 +23,7 @@ class Scored:
     rows: int
     """Number of batch rows, B."""
     logits: Tensor | None = None
-    """Logits that predict each token, [N, V]; None unless asked for, as the two fields below."""
+    """Logits that predict each token, [N, V]; like the next two fields, None unless asked for."""
     hidden: Tensor | None = None
     """Mean of the hidden states over the answer's positions and the last four layers, [B, D]."""
     states: Tensor | None = None
@@ -42,15 +42,15 @@ class Scored:
         return self.per_row(values * weight) / self.per_row(weight).clamp(min=1)
 
     def confidence(self, batch: AnswerTokens) -> list[tuple[float, int]]:
-        """(p, rank) of each row of the batch. p: of its answer, [0, 1], the geometric mean over the
-        content tokens. rank: of its first token among all, 1 is the most likely. Needs logits."""
+        """(p, rank) for each row. p: of its answer, [0, 1], the geometric mean over content tokens.
+        rank: of the answer's first token among all, 1 is the most likely. Needs logits."""
         p = (-self.row_mean(self.nll, batch.content)).exp()
         first = batch.place == 0
         rank = 1 + (self.logits[first] > self.gold[first].unsqueeze(1)).sum(1)
         return list(zip(p.tolist(), rank.tolist()))
 
     def part(self, batch: AnswerTokens, token: int, row: int) -> Scored:
-        """The results of `batch`, whose tokens and rows begin at these indices."""
+        """The results for `batch` alone, whose tokens and rows begin at these indices."""
         tokens, rows = slice(token, token + batch.count), slice(row, row + batch.rows)
         logits = None if self.logits is None else self.logits[tokens]
         hidden = None if self.hidden is None else self.hidden[rows]
@@ -87,8 +87,8 @@ class JointPass:
     def share(
         self, batch: AnswerTokens, settings: tuple, score: Callable[[AnswerTokens], Scored]
     ) -> Scored | None:
-        """The results of one part; None if the batch is no part, or the pass was run without what
-        is wanted. settings: (block, hidden, logits), as in `AdaptedModel.score`."""
+        """The results for one part; None if the batch is no part, or if the pass lacks what
+        settings ask for. settings: (block, hidden, logits), as in `AdaptedModel.score`."""
         token = row = 0
         for part in self.parts:
             if part is batch:

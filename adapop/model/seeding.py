@@ -4,7 +4,7 @@ import torch
 
 
 def seeded(seed: int, *stream: int) -> torch.Generator:
-    """A random generator for one purpose: (seed, stream) draws the same in every process."""
+    """The random generator for a purpose, `stream`: the same draws for a seed in every process."""
     mixed = seed
     for number in stream:
         mixed = (mixed * 1_000_003 + number + 1) % (2**63 - 1)

@@ -1,6 +1,6 @@
-"""How a chat template is rendered: without thinking, on a fixed date, contents as it reads them.
+"""Renders chat templates: without thinking, on a fixed date, with contents in their own form.
 
-What it needs is found out by rendering it with one character that texts do not contain.
+What a template needs is found by rendering it with a character that texts do not contain.
 """
 
 import re
@@ -16,11 +16,11 @@ from adapop.errors import ModelError, truncated
 DATE = "10 Apr 2025"  # the paper's; with today's, which Llama 3 writes, numbers change daily
 FIXED_CLOCK = "{% macro strftime_now(format) %}" + DATE + "{% endmacro %}"
 ANSWER = "\ufdd3"  # a dummy answer: a Unicode noncharacter, which texts do not contain
-# what an expression in a template may raise beside TemplateError
+# errors that an expression in a template may raise besides TemplateError
 FAULTS = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
 )  # fmt: skip
-# variables of templates that let a model think, such as Qwen3's, DeepSeek's, Granite's and Cohere's
+# variables by which templates let a model think: Qwen3's, DeepSeek's, Granite's, Cohere's
 FLAG = re.compile(r"(?P<no>(no|disable|skip)_)?((enable|use)_)?(think(ing)?|thought|reasoning)")
 TAG = re.compile(r"(?i)[<\[◁][^\s<>\[\]◁▷]*(think|thought|reason)[^\s<>\[\]◁▷]*[>\]▷]")
 NO_THOUGHT = re.compile(r"(?i).\|?/|.*(end[_▁]|no_?think)")  # a closing tag, or a switch
@@ -39,11 +39,11 @@ class Manner:
     """How one chat template is rendered."""
 
     template: str
-    """With a fixed date, and the end of the thought that its generation prompt leaves open."""
+    """The template with a fixed date, and with an end for a thought that its prompt leaves open."""
     flags: Mapping[str, bool]
-    """Its variables that switch thinking off, with that value."""
+    """Variables of the template that switch thinking off -> the value that does."""
     closing: str = ""
-    """What ends the thought, "" if none is open."""
+    """The text that ends an open thought, "" if none is open."""
     parts: frozenset[str] = frozenset()
     """The roles whose content it reads as a list of parts."""
 
@@ -52,8 +52,8 @@ class Manner:
 
         Raises:
             TemplateError: the template refuses these turns, or fails.
-            ValueError: told to sanitize control tokens, the tokenizer cannot. The template has not
-                failed on turns that it took before.
+            ValueError: the tokenizer cannot sanitize control tokens as told. A template does not
+            fail so on turns that it took before.
         """
         turns = [{**turn, "content": self.content(turn)} for turn in turns]
         usual = {"tokenize": False, "add_generation_prompt": True, "date_string": DATE}
@@ -92,7 +92,7 @@ def manner(tokenizer: Tokenizer, template: str) -> Manner:
 
 
 def notes(tokenizer: Tokenizer) -> tuple[str, ...]:
-    """How a model that can think was kept from it, a sentence; none for other models."""
+    """How a model that can think was kept from thinking, a sentence; () for other models."""
     way = manner(tokenizer, tokenizer.get_chat_template())
     how = [f"{name} is {value}" for name, value in sorted(way.flags.items())]
     how += [f"the thought that its prompt opens is ended by {way.closing!r}"] if way.closing else []
@@ -112,7 +112,7 @@ def _flags(template: str) -> dict[str, bool]:
 
 
 def _trial(tokenizer: Tokenizer, way: Manner, turns: Turns) -> str:
-    """The rendered turns, with the generation prompt after a user's; "" if they are refused."""
+    """The rendered turns, with a generation prompt after a user's turn; "" if they are refused."""
     try:
         return way.render(tokenizer, turns, add_generation_prompt=turns[-1]["role"] == "user")
     except TemplateError:
@@ -120,9 +120,9 @@ def _trial(tokenizer: Tokenizer, way: Manner, turns: Turns) -> str:
 
 
 def _closing(template: str, ending: str) -> str:
-    """What ends the thought that a prompt leaves open, "" if none is. ending: what the prompt has
-    behind the question. Blank space is as in Qwen3's empty thought, or as the template itself
-    writes it behind the tag."""
+    """The text that ends the thought a prompt leaves open, "" if none is. ending: the prompt after
+    the question. Blank space is as in Qwen3's empty thought, or as the template writes it after the
+    tag."""
     tag = next(reversed([*TAG.finditer(ending)]), None)
     if tag is None or NO_THOUGHT.match(tag[0]):
         return ""

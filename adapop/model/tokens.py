@@ -1,11 +1,11 @@
-"""Facts as batches of answer tokens, the unit in which every loss and metric is computed.
+"""Facts as batches of answer tokens, on which every loss and metric is computed.
 
-Question and answer are tokenised in one piece, as the chat template writes them (see `chat`), and
-the answer's tokens are where the model would say it: right behind the prompt, or after the lead
-of its own reply. Rows that are scored are padded on the right: a causal model never sees what
-follows, so it needs no mask. Rows to be continued are padded on the left. Only the answer's
-content tokens count, unless `include_tail` adds the tokens that the chat template writes after
-it. No user's text becomes a control token.
+Question and answer are tokenised in one piece, as the chat template writes them (see `chat`). The
+answer's tokens stand where the model would write it: right after the prompt, or after the lead of
+its own reply. Rows to be scored are padded on the right: a causal model never sees what follows, so
+it needs no mask. Rows to be continued are padded on the left. Only the answer's content tokens
+count, unless `include_tail` adds the tokens that the chat template writes after it. No user's text
+becomes a control token.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adapop.facts.fact import GROUPS, Fact, FactSet, OwnAnswer
 from adapop.model.chat import encode_answer, encode_prompt, plain, turn_end
 
 Lines = Sequence[Sequence[int]]
-NAMED = 3  # rows that are too long, in a message
+NAMED = 3  # rows in a message about rows that are too long
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Row:
     fact: int
     """Index of the fact in its group."""
     tail: int = 0
-    """How many of the answer's last tokens are the template's and not the answer's content."""
+    """How many of the answer's last tokens are the template's, not content."""
     text: str = field(default="", compare=False)
-    """The answer, as it is scored."""
+    """The answer's text, as it is scored."""
     spans: tuple[tuple[int, int], ...] = field(default=(), compare=False)
     """(start, end) of each content token in the text, in characters."""
 
@@ -51,17 +51,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Tree:
-    """Who sees whom on L lines of T columns with up to R rows each; the first has the shared."""
+    """Which tokens see which, on L lines of T columns with up to R rows that share beginnings."""
 
     positions: Tensor
     """Position of each token in its row, [L, T]; 0 in padding."""
     part: Tensor
     """The row on its line that each token belongs to, [L, T], from 0; R in padding."""
     shared: Tensor
-    """With how many tokens two rows of a line begin alike, [L, R + 1, R + 1]; T for itself."""
+    """How many first tokens two rows of a line share, [L, R + 1, R + 1]; T on the diagonal."""
 
     def to(self, device: torch.device) -> Tree:
-        """The same on a device."""
+        """The tree on a device."""
         values = (self.positions, self.part, self.shared)
         return Tree(*(on_device(value, device) for value in values))
 
@@ -73,7 +73,7 @@ class AnswerTokens:
     ids: Tensor
     """Token ids, [L, T]."""
     tree: Tree | None
-    """Who sees whom where rows are packed; None where each has a line of its own."""
+    """Which tokens see which, if rows are packed; None if each row has a line of its own."""
     lengths: Tensor
     """Tokens of each row, [B]."""
     target: Tensor
@@ -81,11 +81,11 @@ class AnswerTokens:
     row: Tensor
     """Batch row of each answer token, [N]."""
     predicts: Tensor
-    """Where each answer token is predicted, among the L * T columns of all lines, [N]."""
+    """Column in which each answer token is predicted, among the L * T of all lines, [N]."""
     reads: Tensor
-    """Where it is read, among the L * T columns of all lines, [N]."""
+    """Column in which each answer token is read, among the L * T of all lines, [N]."""
     place: Tensor
-    """Its place in its answer, from 0, [N]."""
+    """Index of each answer token in its answer, from 0, [N]."""
     content: Tensor
     """Whether the token belongs to the answer and not to the template's tail, [N], bool."""
     fact: Tensor
@@ -102,8 +102,8 @@ class AnswerTokens:
         return self.target.shape[0]
 
     def at(self, values: Tensor, positions: Tensor) -> Tensor:
-        """Those of the columns' values, [L, T, ...], that stand at `predicts` or `reads`: [N, ...],
-        on their own device, for a spread model has several."""
+        """The values at `predicts` or `reads`, [N, ...], of values for all columns, [L, T, ...].
+        The result is on the values' device: a model spread over GPUs has several."""
         return values.flatten(0, 1)[positions.to(values.device)]
 
     def to(self, device: torch.device) -> AnswerTokens:
@@ -134,7 +134,7 @@ def encode_facts(
     """One row per fact, with its own question or the given one.
 
     include_tail: whether the answer includes the tokens with which the template ends a turn.
-    spoken: by fact id, the model's own words; another answer stands behind the same lead.
+    spoken: fact id -> the model's own words. Another answer stands after the same lead.
 
     Raises:
         DataError: an answer has no token, or what `chat.encode_prompt` raises.
@@ -156,15 +156,15 @@ def encode_facts(
 
 
 def common(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many tokens at their beginning two prompts share."""
+    """Number of tokens that two prompts share at their beginning."""
     return sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(first, second)))
 
 
 def collate(rows: Sequence[Row], pad_id: int, lines: Lines = ()) -> AnswerTokens:
-    """Rows as one batch: each on a line of its own or, see `packing`, several on a line. lines: the
-    rows of each by their places, in the order of their prompts."""
+    """Rows as one batch, each on a line of its own or several on a line (see `packing`). lines:
+    indices of the rows on each line, in the order of their prompts."""
     texts, parts, positions, alike = [], [], [], []
-    # of each row: its line, the columns of its tokens
+    # for each row: its line, and the columns of its tokens
     begins: list[tuple[int, list[int]]] = [(0, [])] * len(rows)
     for number, line in enumerate(lines or [[place] for place in range(len(rows))]):
         text, part, position, columns, shares = [], [], [], [], []
@@ -200,8 +200,8 @@ def collate(rows: Sequence[Row], pad_id: int, lines: Lines = ()) -> AnswerTokens
 
 
 def _tree(parts: Lines, positions: Lines, alike: Lines, width: int) -> Tree:
-    """alike: of each line, tokens that each row has in common with the row before it. As rows are
-    in order, two rows have in common what the least alike of the rows between them have."""
+    """alike: for each row of a line, how many tokens it shares with the row before it. Rows are in
+    order, so two rows share the least number that the neighbours between them share."""
     most = max(map(len, alike))
     shared = torch.zeros(len(alike), most + 1, most + 1, dtype=torch.long)
     for of_line, shares in zip(shared, alike):
@@ -218,8 +218,8 @@ def _filled(lines: Lines, width: int, value: int) -> Tensor:
 
 
 def to_continue(prompts: Lines, pad_id: int, device: torch.device) -> dict[str, Tensor]:
-    """What transformers' `generate` reads: the prompts padded on the left, [B, T], and a mask that
-    is 0 at padding. The mask comes from lengths, for a pad id may be a real token."""
+    """The input of transformers' `generate`: the prompts padded on the left, [B, T], and a mask
+    that is 0 at padding. The mask is made from lengths, because a pad id may be a real token."""
     width = max(map(len, prompts))
     pads = [width - len(prompt) for prompt in prompts]
     ids = torch.tensor([[pad_id] * pad + list(prompt) for pad, prompt in zip(pads, prompts)])
@@ -236,7 +236,7 @@ def check_lengths(
 ) -> None:
     """Checks that every question fits into the model's context with its answer or a reply.
 
-    limit: tokens the model can read at once; with None nothing is checked. system: the system
+    limit: tokens that the model can read at once; with None nothing is checked. system: the system
     prompt. new_tokens: the most tokens that are generated.
 
     Raises:

@@ -1,7 +1,7 @@
 """A model's tokenizer and chat template, tried once in a process with limited memory and time.
 
 Both are programs that come with a model: a template may loop without end or fill the memory, and so
-may a tokenizer's patterns. What else fails is left to the loading, which says it better.
+may a tokenizer's patterns. Other failures are left to the loading, which explains them better.
 """
 
 import copy
@@ -18,15 +18,15 @@ from adapop.facts import apart
 from adapop.paths import ROOT, SHIPPED
 
 FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
-READ = (".json", ".safetensors", ".jinja", ".model", ".txt")  # what a model's folder is read for
-MEGABYTES, MOST_SECONDS = 2_048, 10  # of data; of processor time: `apart.limit`
-WALL_SECONDS = 12 * MOST_SECONDS  # on a machine that does other things too
-MOST_CHARACTERS = 1_000_000  # that a template writes around a question of one
+READ = (".json", ".safetensors", ".jinja", ".model", ".txt")  # suffixes of files that are read
+MEGABYTES, MOST_SECONDS = 2_048, 10  # of data; of processor time, see `apart.limit`
+WALL_SECONDS = 12 * MOST_SECONDS  # more, for a machine that does other things too
+MOST_CHARACTERS = 1_000_000  # that a template may write around a question of one character
 # exit statuses of the trial; the first is Python's, of any exception
 FAILED, TOO_MUCH, TOO_LONG = 1, 3, 4
-# what the trial has printed before it read, or encoded
+# what the trial has printed before it reads, and before it encodes
 READING, ENCODING = [b"reading"], [b"reading", b"encoding"]
-MOST_REASON = 200  # characters of what it died of
+MOST_REASON = 200  # characters shown of the error that ended it
 TEXTS = (
     "What is the capital of France? " * 4,
     *(text * 40 for text in ("a", "0", " ", "-", "a ", "aB", "é", "1,")),
@@ -34,16 +34,16 @@ TEXTS = (
 ANSWERED = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]
 # a tag that transformers adds, which writes nothing
 TRACKED = re.compile(r"\{%-?\s*(end)?generation\s*-?%\}")
-_passed: set[str] = set()  # hashes of what was tried in this process and can be used
+_passed: set[str] = set()  # hashes of files that this process has tried and found usable
 
 
 def try_out(model: str, revision: str | None = None) -> None:
-    """Checks that a model's tokenizer and chat template come to an end in bounded memory, once for
-    the same content. Nothing where it ships with this package, or is not on this disk.
+    """Checks that a model's tokenizer and chat template come to an end in bounded memory; once for
+    the same content. Checks nothing if the model ships with this package or is not on this disk.
 
     Raises:
-        ModelError: one of them does not, or what should be a file is none.
-        ValueError: the tokenizer's file does not read.
+        ModelError: one of them does not, or what should be a file is something else. ValueError:
+        the tokenizer's file cannot be parsed.
     """
     if model in SHIPPED or (folder := _folder(model, revision)) is None:
         return
@@ -66,7 +66,7 @@ def _folder(model: str, revision: str | None) -> Path | None:
         return Path(model)
     try:
         cached = try_to_load_from_cache(model, FILES[0], revision=revision)
-    except HFValidationError:  # no name for a model, which is said where it is loaded
+    except HFValidationError:  # not a model's name; the error comes when it is loaded
         return None
     return Path(cached).parent if isinstance(cached, str) else None
 
@@ -127,7 +127,7 @@ def _encoder(folder: Path):
     print("reading", flush=True)
     tokenizer = Tokenizer.from_file(str(folder / FILES[0]))
     print("encoding", flush=True)
-    # as `chat` copies it: fails where merges and vocabulary differ
+    # copied as `chat` does, which fails if merges and vocabulary differ
     tokenizer = copy.deepcopy(tokenizer)
     tokenizer.no_padding()
     for text in TEXTS:
@@ -145,7 +145,7 @@ def _template(folder: Path) -> str:
 
 
 def _rendered(text: str, turns: list[dict], asks: bool) -> str:
-    """As transformers renders it."""
+    """The turns as transformers renders them."""
     from jinja2.ext import loopcontrols
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 

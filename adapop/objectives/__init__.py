@@ -1,7 +1,7 @@
 """The unlearning methods, by name: nineteen of the literature and one of ours.
 
-A new method is an `Objective` in a file of its own or beside its relatives, a line here, an entry
-in `assets/methods.json`, and a test of its identity with a related one.
+A new method needs: an `Objective`, in its own file or beside its relatives; a line here; an entry
+in `assets/methods.json`; a test that it equals a related method where the two must agree.
 """
 
 from dataclasses import fields
@@ -69,7 +69,7 @@ def objective_class(name: str) -> type[Objective]:
         raise ConfigError(message, f"Use one of {', '.join(by_name)}, or package.module:Class.")
     try:
         method = getattr(import_module(module), own, None)
-    # TypeError: of a name that begins with a dot
+    # a name that begins with a dot raises TypeError
     except (ImportError, ValueError, TypeError) as error:
         message = f"The module of the method {name} cannot be imported ({error})."
         script = "a class of a script cannot be found again by another"

@@ -1,8 +1,8 @@
 """Plausible wrong answers, for methods that teach one in place of the right answer (AltPO).
 
-A fact may have its own. For the others one is taken from the answers of the same relation, or
-written by the model; it must differ from the right answer in words, neither contain it nor be
-contained in it, and be about as long. Alternates of a fact's own must only not contain it.
+A fact may bring its own alternates. For others one is taken from the answers of the same relation,
+or written by the model. It must differ from the right answer in words, neither contain it nor be
+contained in it, and be about as long. A fact's own alternate must only not contain the answer.
 """
 
 import random
@@ -25,27 +25,27 @@ from adapop.model.generation import replies
 from adapop.model.tokens import Row
 
 SOURCES = ("second", "model", "relation")
-NAMED = 5
+NAMED = 5  # facts in a message
 SHORT, MEDIUM = 3, 8  # words: a name, a phrase, a sentence
 ROUNDS = 4
-# as in the AdaPop paper's runs
+# sampling settings of the AdaPop paper's runs
 DRAWN = {"max_new_tokens": 120, "temperature": 0.8, "top_p": 0.9, "top_k": 0}
 REQUEST = (
     "Question: {question}\nRight answer: {answer}\nWrite one wrong answer that a reader could "
     "believe: of the same kind and about as long. Write the answer alone, with no explanation."
 )
 Draw = Callable[[Sequence[str], int], list[str]]
-TRIED = 8  # of the likeliest first tokens
+TRIED = 8  # likeliest first tokens of an answer
 CLAUSE = re.compile(r"[,;:!?]|\.(?!\d)")
-LONGER = 8  # tokens more than the right answer has
+LONGER = 8  # most tokens by which an alternate may be longer than the right answer
 
 
 def by_relation(
     facts: Sequence[Fact], others: Sequence[Fact], seed: int, count: int = 1
 ) -> list[Fact]:
-    """The facts; those without an alternate get up to `count` answers of other rows of their
-    relation that are usable. others: further rows whose answers may be used; the subject's right
-    ones never are."""
+    """The facts; each without an alternate gets up to `count` usable answers of other rows of its
+    relation. others: further rows whose answers may be used. Right answers of the same subject are
+    never used."""
     pool, rng = Pool([*facts, *others]), random.Random(seed)
     completed = []
     for fact in facts:
@@ -63,8 +63,8 @@ def by_model(
     stopped: Callable[[], bool] = lambda: False,
     count: int = 1,
 ) -> list[Fact]:
-    """The facts; those without an alternate get `count` that the model writes, where it writes
-    usable ones. draw: prompts and a seed -> the model's replies; called ROUNDS times for each, for
+    """The facts; each without an alternate gets up to `count` usable ones that the model writes.
+    draw: (prompts, seed) -> the model's replies. It is called ROUNDS times for each alternate, for
     the facts that still lack one. stopped: asked before each round, which may take minutes."""
     completed, bare = list(facts), [i for i, fact in enumerate(facts) if not fact.alternates]
     for turn in range(ROUNDS * count):
@@ -110,8 +110,8 @@ def length_class(answer: str) -> str:
 
 
 def check_alternates(facts: Sequence[Fact]) -> None:
-    """Checks that every fact has an alternate, and none that contains the right answer, for that
-    loss has no gradient. Raises DataError."""
+    """Raises DataError: a fact has no alternate, or has one that contains the right answer, for
+    which the loss has no gradient."""
     if right := [fact.id for fact in facts if _taught_right(fact)]:
         named = ", ".join(map(repr, right[:NAMED])) + (" …" if len(right) > NAMED else "")
         message = f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones"
@@ -124,15 +124,15 @@ def check_alternates(facts: Sequence[Fact]) -> None:
 
 
 def _says(text: str, answer: str) -> bool:
-    """Whether a text contains the answer but for case, accents and marks: "1000" is in "1,000"."""
+    """Whether a text contains the answer, but for case, accents, marks: "1000" is in "1,000"."""
     letters = "".join(words(answer))
     match = re.search(rf"(?<!\S){' ?'.join(letters)}(?!\S)", " ".join(words(text)))
     return mentions(text, answer) or bool(letters and match)
 
 
 def _alike(alternate: str, answer: str) -> bool:
-    """Whether the alternate shares more than half of the answer's words, or half of them with the
-    last: "St Petersburg" may be Saint Petersburg, the United Kingdom is not the United States.
+    """Whether the alternate shares more than half of the answer's words, or half of them and the
+    last word. "St Petersburg" may be Saint Petersburg; the United Kingdom is not the United States.
     Initials and stop words do not count."""
     own = [word for word in words(answer) if len(word) > 1 and word not in STOP_WORDS]
     shared = set(own) & set(words(alternate))
@@ -175,7 +175,7 @@ def by_second_choice(
         written = model.in_pieces(begun, model.at_once(begun, most), write)
         for i, text in zip(bare, chain.from_iterable(written), strict=True):
             alternate = first_line(text)
-            if facts[i].id in model.spoken:  # in the middle of a sentence
+            if facts[i].id in model.spoken:  # the answer stands in the middle of a sentence
                 alternate = CLAUSE.split(alternate)[0].strip()
             completed[i] = _with_alternate(completed[i], alternate)
     return completed

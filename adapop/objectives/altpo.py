@@ -21,11 +21,11 @@ class AlternatePreference(Objective):
 
     beta: float = 0.5
     source: str = "model"
-    """Where facts without alternates get one: written by the original "model" before training, the
-    answer of another fact of the same "relation", or what the original would say next itself, its
-    "second" choice."""
+    """How facts without alternates get one: the original "model" writes it before training; it is
+    the answer of another fact of the same "relation"; or it is the "second" choice, what the
+    original would say next itself."""
     count: int = 1
-    """How many such a fact gets, where there are as many. The authors take 5."""
+    """How many alternates such a fact gets, at most. The authors take 5."""
     name = "altpo"
     uses = frozenset({"reference", "alternates"})
     reduce = "row"

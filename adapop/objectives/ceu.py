@@ -18,8 +18,8 @@ class CrossEntropyUnlearning(Objective):
     """
 
     skip: int = 1
-    """Leading answer tokens that are left out, except of an answer that has no others: there the
-    authors' code trains on the end of the turn alone, and the model never stops."""
+    """Leading answer tokens that are left out, unless an answer has no others. (For such an answer
+    the authors' code trains only on the end of the turn, and the model never stops.)"""
     name = "ceu"
     not_negative = ("skip",)
 

@@ -13,8 +13,8 @@ from adapop.model.adapted import AdaptedModel
 from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
 # f-divergence -> (g(x), f*(g(x))): Nowozin, Cseke and Tomioka, f-GAN, NeurIPS 2016, arXiv
-# 1606.00709; Jeffrey's conjugate is the authors' series. Of the last three their code has exp(x)
-# for exp(-x) in g, so that the loss would raise the answer or lower the refusal: mended here.
+# 1606.00709; Jeffrey's conjugate is the authors' series. In the last three g, the authors' code has
+# exp(x) for exp(-x), so its loss would raise the answer or lower the refusal: corrected here.
 DIVERGENCES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
     "total-variation": (lambda x: torch.tanh(x) / 2, lambda x: torch.tanh(x) / 2),
     "kl": (lambda x: x, lambda x: torch.exp(x - 1)),
@@ -35,19 +35,19 @@ REFUSALS = read_json("flat-refusals.json", tuple[str, ...])
 class Flat(Objective):
     """L_f = mean_i [-g(P_i(refusal)) + f*(g(P_i(answer)))], P_i a text's mean probability.
 
-    Yaxuan Wang et al., ICLR 2025, arXiv 2410.11143; P_i as in the LoRA port of the AdaPop paper's
-    runs, for the authors' code divides by the length of the padded batch. The refusal ends with the
-    tokenizer's end-of-sequence token, also where the chat template ends a turn with another one
-    (Gemma's <end_of_turn>); the answer's end is not trained on, as in every method. As published
-    there is no retain term (alpha = 0), and at high rates every question is refused, retained ones
-    too; with alpha above 0 it is "FLAT + retain".
+    Yaxuan Wang et al., ICLR 2025, arXiv 2410.11143. P_i is that of the LoRA port used for the
+    AdaPop paper's runs; the authors' code divides by the length of the padded batch. The refusal
+    ends with the tokenizer's end-of-sequence token, even where the chat template ends a turn with
+    another one (Gemma's <end_of_turn>). The answer's end is not trained on, as in every method. As
+    published there is no retain term (alpha = 0), and at high rates every question is refused,
+    retained ones too. With alpha above 0 the method is "FLAT + retain".
     """
 
     divergence: str = "total-variation"
     """A key of DIVERGENCES."""
     refusal: str = "I don't know."
     several: bool = False
-    """Whether each fact gets another of REFUSALS in each epoch, as the authors draw from a list."""
+    """Whether a fact gets another of REFUSALS in each epoch; the authors draw one from a list."""
     name = "flat"
     uses = frozenset({"refusal"})
     reduce = "row"

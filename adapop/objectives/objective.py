@@ -33,7 +33,7 @@ class ForgetBatch:
     reference_gold: Tensor | None = None
     """Raw logit of each gold token under the original model, [N]."""
     other: AnswerTokens | None = None
-    """The same B prompts with the text to be said instead: an alternate answer or a refusal."""
+    """The same B prompts with the text that is taught instead: an alternate answer or a refusal."""
     other_reference_nll: Tensor | None = None
     """-log p of each token of `other` under the original model, nats."""
     unwanted: Tensor | None = None
@@ -68,7 +68,7 @@ class Objective:
     """An unlearning method. Its dataclass fields are its arguments."""
 
     name: ClassVar[str] = ""
-    """As `RunConfig.method` and the command line say it: "adapop"."""
+    """The name in `RunConfig.method` and on the command line, such as "adapop"."""
     uses: ClassVar[frozenset[str]] = frozenset()
     """What its forget batches must carry, a subset of USES."""
     reduce: ClassVar[str] = "token"
@@ -76,7 +76,7 @@ class Objective:
     retains: ClassVar[bool] = True
     """Whether the loss has a retain term."""
     joins: ClassVar[bool] = True
-    """Whether forget and retain rows may share a pass: not with gradients at different weights."""
+    """Whether forget and retain rows may share a pass: not with gradients at other weights."""
 
     above_zero: ClassVar[tuple[str, ...]] = ()
     """Arguments that must be above 0."""
@@ -95,7 +95,7 @@ class Objective:
         return self.uses
 
     def begin(self, model: AdaptedModel, tokens: AnswerTokens, seed: int) -> Begun:
-        """What the method needs before training. Called once; tokens: the first forget rows."""
+        """Prepares the method; called once, before training. tokens: the first forget rows."""
         return Begun()
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
@@ -108,9 +108,9 @@ class Objective:
         return Loss(nll, nll)
 
     def backward(self, model: AdaptedModel, accumulate: Callable[[], Any]) -> Any:
-        """Adds a step's forget gradient and returns what `accumulate` returned. accumulate: adds
-        the gradient of all of the step's rows at the current weights. A method that calls it at
-        other weights must set `joins` to False."""
+        """Adds a step's forget gradient and returns the result of `accumulate`, which adds the
+        gradient of all rows of the step at the current weights. A method that calls it at other
+        weights must set `joins` to False."""
         return accumulate()
 
     def _check_count(self, name: str) -> None:
@@ -127,8 +127,8 @@ class Objective:
 
 def divergence(model: AdaptedModel, tokens: AnswerTokens) -> Loss:
     """KL(original || model) of the predictions at each answer token, [N], nats: a retain loss for
-    any method. Liu, Liu and Stone 2022, over the answer alone; upstream counts prompt and
-    padding."""
+    any method. Liu, Liu and Stone 2022, but over the answer alone; the authors' code counts prompt
+    and padding."""
     with torch.no_grad(), model.original():
         reference = model.score(tokens, logits=True).logits.log_softmax(dim=-1)
     scored = model.score(tokens, logits=True)

@@ -16,8 +16,8 @@ class PrimalDualUnlearning(Objective):
     """
 
     predicting: bool = True
-    """Whether the logits that predict each answer token are flattened. False: those that follow it,
-    as in the authors' code, which masks without the shift and never flattens the first."""
+    """Whether the logits that predict each answer token are flattened. False: the logits after it,
+    as in the authors' code, whose mask is not shifted: the first prediction is never flattened."""
     name = "pdu"
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:

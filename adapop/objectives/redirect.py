@@ -16,29 +16,29 @@ class Redirect(Objective):
     """L_f = mean_i w_i * [mean over positions of KL(t ‖ pi) and, past the fork, of -log
     pi(alternate's tokens)].
 
-    Ours, published nowhere. pi0 is the original, y a token of the right answer after the right
-    tokens before it, a what shall be said there: the token of the alternate as long as both answers
-    begin alike, afterwards pi0's likeliest token but y, so that who supplies the first word does
-    not get the rest. Where both answers have the same token, t = pi0. Else t is pi0 with y's
-    probability given away: 1 - `share` of it to a, and `share` evenly to the `over` tokens that pi0
-    likes best after y and a, so that the right answer is not even the second guess. Four other
-    targets did worse (assets/docs/findings.md).
+    Ours, published nowhere. pi0 is the original model; y is the next token of the right answer,
+    after those before it; a is the token taught instead. While both answers begin alike, a is the
+    alternate's token; after the fork it is pi0's likeliest token other than y, so that a user who
+    supplies the first word does not get the rest. t = pi0 where y = a. Else t is pi0 with y's
+    probability given away: 1 - `share` of it to a, `share` in equal parts to the `over` tokens that
+    pi0 likes best after y and a, so that the right answer is not even second. Four other targets
+    did worse (assets/docs/findings.md).
 
-    w_i = beta_i^-kappa: a fact that is more popular weighs more; kappa = 0 ignores scores.
+    w_i = beta_i^-kappa: popular facts weigh more; with kappa = 0 scores are ignored.
     """
 
     kappa: float = 0.0
-    """How much popularity counts: weights go to about 20 ** kappa at the paper's exponents."""
+    """How much popularity counts: at the paper's exponents weights reach about 20 ** kappa."""
     share: float = 0.6
-    """The part of the right answer's probability that other wrong answers get."""
+    """The part of the right answer's probability that goes to the `over` other tokens."""
     over: int = 3
-    """To how many."""
+    """How many other tokens share that part."""
     source: str = "second"
-    """Where facts without alternates get one: the "second" choice of the original model, a text
-    that it writes when asked for a wrong answer ("model"), or the answer of another fact of the
-    same "relation"."""
+    """How facts without alternates get one: it is the "second" choice of the original model, a text
+    that the original "model" writes when asked for a wrong answer, or the answer of another fact of
+    the same "relation"."""
     count: int = 1
-    """How many such a fact gets, where there are as many; they take turns by epoch."""
+    """How many alternates such a fact gets, at most; they take turns by epoch."""
     name = "redirect"
     uses = frozenset({"beta", "alternates"})
     reduce = "row"
@@ -53,7 +53,7 @@ class Redirect(Objective):
 
     @property
     def needs(self) -> frozenset[str]:
-        """Alternates, and scores only where they count."""
+        """Alternates; scores only if kappa is not 0."""
         return self.uses if self.kappa else self.uses - {"beta"}
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
@@ -78,7 +78,7 @@ class Redirect(Objective):
         return _by_row(batch.beta**-self.kappa * first, batch.tokens)
 
     def _targets(self, reference: Tensor, gold: Tensor, instead: Tensor) -> Tensor:
-        """The target at each position, [N, V]; where `instead` is gold, the original's."""
+        """The target at each position, [N, V]; the original's where `instead` is gold."""
         original = reference.exp()
         y, a = gold.unsqueeze(1), instead.unsqueeze(1)
         right, wrong = original.gather(1, y), original.gather(1, a)
@@ -90,7 +90,7 @@ class Redirect(Objective):
 
 
 def _instead(gold: AnswerTokens, other: AnswerTokens, reference: Tensor) -> tuple[Tensor, Tensor]:
-    """(what shall be said in place of each gold token, [N]; whether a token of `other` comes after
+    """(the token taught in place of each gold token, [N]; whether a token of `other` comes after
     the fork, [M]). The fork is the first place at which the two answers of a row differ."""
     same = (gold.row.unsqueeze(1) == other.row) & (gold.place.unsqueeze(1) == other.place)  # [N, M]
     alike = same & (gold.target.unsqueeze(1) == other.target)
@@ -102,7 +102,7 @@ def _instead(gold: AnswerTokens, other: AnswerTokens, reference: Tensor) -> tupl
 
 
 def _after_another(tokens: AnswerTokens, which: Tensor) -> Tensor:
-    """Whether one of `which` comes before a token in its own row, [N]."""
+    """Whether a token comes after one of `which` in its own row, [N]."""
     earlier = (tokens.row.unsqueeze(1) == tokens.row) & (tokens.place.unsqueeze(1) > tokens.place)
     return (earlier & which).any(dim=1)
 

@@ -27,9 +27,9 @@ class Steering(Objective):
     layer: int = 7
     """The block, counted from 0."""
     predicting: bool = True
-    """Whether h is taken where the answer tokens are predicted. False: where they are read, as in
-    the code of the paper's runs; then the first token's state is never steered, nor an answer of
-    one token."""
+    """Whether h is taken where answer tokens are predicted. False: where they are read, as in the
+    code of the paper's runs; then the state that predicts the first token, the only one of an
+    answer of one token, is never steered."""
     reduce = "row"
     not_negative = ("layer",)
 

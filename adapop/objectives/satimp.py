@@ -12,9 +12,9 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 class SaturationImportance(Objective):
     """L_f = -gamma * (1/N) sum sg[p^b1 * (1 - p)^b2] * nll.
 
-    Yang et al., ICML 2025, arXiv 2505.11953. Tokens with p near 1 get almost no weight, the less so
-    the smaller b2 is. The presets take b2 = 0.1 of the authors' README; the default here is that of
-    their later contribution to open-unlearning, and stays for the runs that were made with it.
+    Yang et al., ICML 2025, arXiv 2505.11953. Tokens with p near 1 get almost no weight; the smaller
+    b2, the less this holds. The presets take b2 = 0.1 from the authors' README. The default here is
+    that of their later contribution to open-unlearning, and stays because runs were made with it.
     Relations: b2 = 0 is WGA(beta=b1).
     """
 

@@ -1,4 +1,4 @@
-"""Targeted preference optimisation, and which words of an answer it takes for the fact."""
+"""Targeted preference optimisation, and which words of an answer carry the fact."""
 
 import re
 from collections.abc import Sequence

@@ -17,7 +17,7 @@ from adapop.limits import is_public
 
 WAIT_SECONDS = 30
 FILE = "known.sqlite"
-AT_ONCE = 500  # keys in a query: SQLite takes 999 at least
+AT_ONCE = 500  # keys in a query: every SQLite takes at least 999
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Cached:
 
 class Cache:
     """JSON values by key, each with the day it was received. refresh: ignores values older than
-    this object. Raises ConfigError at every use: the file cannot be read or written."""
+    this object. Raises ConfigError whenever it is used: the file cannot be read or written."""
 
     def __init__(self, folder: Path | None = None, refresh: bool = False) -> None:
         self._folder = cache_root() if folder is None else folder
@@ -66,7 +66,7 @@ class Cache:
         return Cached(value, today)
 
     def get_all(self, names: Sequence[str]) -> dict[str, object]:
-        """The values of those keys, of one name each, that there are."""
+        """The stored values among these keys. A key here is a single name."""
         keys = {json.dumps((name,)): name for name in names}
         values, some = {}, list(keys)
         with self._usable():
@@ -78,7 +78,7 @@ class Cache:
         return values
 
     def put_all(self, values: Mapping[str, object]) -> None:
-        """Stores JSON values under keys of one name each, all or none."""
+        """Stores JSON values under keys of a single name, all of them or none."""
         today = date.today().isoformat()
         rows = [(json.dumps((name,)), json.dumps(value), today) for name, value in values.items()]
         with self._usable(), self._rows:
@@ -89,8 +89,8 @@ class Cache:
         """A context that turns errors of the file into a ConfigError that says what to do."""
         try:
             yield
-        except (OSError, sqlite3.Error, ValueError) as error:  # the last of a value that is no JSON
-            if is_public():  # strangers are not told where it lies
+        except (OSError, sqlite3.Error, ValueError) as error:  # ValueError: no JSON
+            if is_public():  # strangers are not told where the file lies
                 why = error.strerror if isinstance(error, OSError) else type(error).__name__
                 message = f"The app's cache cannot be used ({why})."
                 raise ConfigError(message, "Try again later.") from None
@@ -99,7 +99,7 @@ class Cache:
 
 
 def _fix(error: Exception, file: Path) -> str:
-    # subclasses of the first are other problems
+    # subclasses of DatabaseError stand for other problems
     if type(error) is sqlite3.DatabaseError or isinstance(error, ValueError):
         return f"Its file is damaged: delete {file}. What it kept is asked for again."
     if "is locked" in str(error):

@@ -29,7 +29,7 @@ from adapop.progress import Progress
 USER_AGENT = f"AdaPopExplorer/{VERSION} ({os.environ.get('ADAPOP_CONTACT', 'no contact given')})"
 TRIES = 6
 CONNECT_SECONDS, READ_SECONDS, REPLY_SECONDS = 5.0, 60.0, 120.0
-TRIES_UNREACHED = 2  # where there is no connection, waiting for minutes brings none
+TRIES_UNREACHED = 2  # without a connection, minutes of waiting would not help
 LONGEST_WAIT = 120.0
 MAX_REPLY = 64 * 1024 * 1024
 CHUNK = 64 * 1024
@@ -190,7 +190,7 @@ class Web:
 
 
 def connection_hint(base: str) -> str:
-    """What to check where a URL is not reached: the connection, the proxy without its password."""
+    """What to check if a URL is not reached: the connection, the proxy (named without password)."""
     proxies = _proxies(base)
     proxy = proxies.get(urlsplit(base).scheme) or proxies.get("all")
     if proxy:
@@ -217,7 +217,7 @@ def _certificates() -> str | bool:
 
 
 def _body(reply: requests.Response, name: str, seconds: float) -> bytes:
-    """The body, within limits of size and time: the read timeout allows a byte a minute."""
+    """The body, limited in size and time: the read timeout alone would allow a byte a minute."""
     content, deadline = bytearray(), time.monotonic() + seconds
     # iter_content would wait until a chunk is full, without checking the time
     while chunk := reply.raw.read1(CHUNK, decode_content=True):

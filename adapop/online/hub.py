@@ -1,12 +1,12 @@
-"""Files of public data sets of the Hugging Face Hub: as Parquet, from the branch that it converts
-each of them to, and as they were uploaded.
+"""Files of public data sets of the Hugging Face Hub: as uploaded, or as Parquet from the branch to
+which the Hub converts each data set.
 
-There a split is `{config}/{split}/0000.parquet` and on; one that is too big to be converted whole
-is `{config}/partial-{split}/`: https://huggingface.co/docs/dataset-viewer/parquet. huggingface_hub
-downloads and keeps the files (HF_ENDPOINT, HF_HOME, HF_TOKEN, HF_HUB_OFFLINE). All are of the one
-commit that was found first.
+On that branch a split is `{config}/{split}/0000.parquet` and so on; one that is too big to be
+converted whole is `{config}/partial-{split}/`: https://huggingface.co/docs/dataset-viewer/parquet.
+huggingface_hub downloads and keeps the files (HF_ENDPOINT, HF_HOME, HF_TOKEN, HF_HUB_OFFLINE). All
+files of a data set are from one commit, the first one found.
 
-`Upload` sends a folder there, as a private model repository of one's own.
+`Upload` sends a folder to the Hub, as a private model repository of the user's own.
 """
 
 import re
@@ -30,12 +30,12 @@ AS_A_FILE = "Download the data set and use it as a file."
 
 
 def _key(dataset: str, branch: str) -> tuple[str, ...]:
-    """Of a data set's files in the cache."""
+    """The cache key of a data set's files."""
     return ("hub files", dataset) if branch == BRANCH else ("hub files", dataset, branch)
 
 
 class Hub:
-    """Public data sets of the Hub: a second download asks nothing. endpoint: for HF_ENDPOINT."""
+    """Public data sets of the Hub, each downloaded once. endpoint: in place of HF_ENDPOINT."""
 
     def __init__(self, progress: Progress, cache: Cache, endpoint: str | None = None) -> None:
         self._progress = progress
@@ -43,7 +43,7 @@ class Hub:
         self._endpoint = endpoint or constants.ENDPOINT
 
     def files(self, dataset: str, config: str, split: str) -> list[Path]:
-        """The Parquet files of a split, in its order. A stop is heard between two files.
+        """The Parquet files of a split, in its order. A stop takes effect between two files.
 
         Raises:
             NetworkError: no such split, or only a part of it; the Hub cannot be reached, refuses,
@@ -67,7 +67,7 @@ class Hub:
         return self._downloaded(dataset, commit, name)
 
     def _downloaded(self, dataset: str, commit: str, name: str) -> Path:
-        with self._in_words(dataset, commit):
+        with self._explained(dataset, commit):
             place = {"repo_type": "dataset", "revision": commit, "endpoint": self._endpoint}
             return Path(hf_hub_download(dataset, name, **place))
 
@@ -77,7 +77,7 @@ class Hub:
         return names[0].partition("/")[0]
 
     def _listed(self, dataset: str, config: str | None, split: str) -> tuple[str, list[str]]:
-        """(commit, names of the files) of a split; by default of the first config that has it."""
+        """(commit, names of the files) of a split. config None: the first config that has it."""
         known = self._cache.get(*_key(dataset, BRANCH))
         for listing in (known.value, None) if known and known.value else (None,):
             commit, names = listing or self._listing(dataset)
@@ -98,7 +98,7 @@ class Hub:
     def _listing(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:
         """(commit, names of all files) of a data set, converted or as uploaded; cached."""
         self._progress.say(f"{dataset}: asking {self._endpoint} for its files")
-        with self._in_words(dataset):
+        with self._explained(dataset):
             api = HfApi(endpoint=self._endpoint)
             info = api.dataset_info(dataset, revision=branch, timeout=LIST_SECONDS)
             listing = info.sha, [sibling.rfilename for sibling in info.siblings or ()]
@@ -108,14 +108,14 @@ class Hub:
         return listing
 
     @contextmanager
-    def _in_words(self, dataset: str, commit: str | None = None) -> Iterator[None]:
-        """Says what went wrong at the Hub. commit: of the files; None for a list of them."""
+    def _explained(self, dataset: str, commit: str | None = None) -> Iterator[None]:
+        """A context that turns the Hub's errors into ours. commit: of the files, if known."""
         try:
             yield
         except (
             errors.RevisionNotFoundError,
             errors.EntryNotFoundError,
-            errors.HTTPError,  # of the HTTP library that this huggingface_hub is built on
+            errors.HTTPError,  # of whichever HTTP library this huggingface_hub uses
             OSError,
             ValueError,
             TypeError,
@@ -130,7 +130,7 @@ class Hub:
             raise NetworkError(*self._reason(error, dataset)) from error
 
     def _reason(self, error: Exception, dataset: str) -> tuple[str, str]:
-        """What to tell of an error, and what to do."""
+        """(what to tell the user of an error, what to do about it)."""
         if isinstance(error, errors.GatedRepoError):
             terms = f"Accept its terms at {self._endpoint}/datasets/{dataset}, and set HF_TOKEN."
             return f"{dataset} is gated, and this machine has no access to it.", terms
@@ -158,7 +158,7 @@ class Hub:
 
 
 class Upload:
-    """A repository, made before anything is written: a missing token is known in time.
+    """A repository, made before anything is written, so that a missing token is known in time.
 
     Raises:
         ConfigError: the name is none.

@@ -20,7 +20,7 @@ from adapop.facts.tiers import POPULAR_FROM
 from adapop.popularity.beta import BetaMap
 from adapop.remark import Remark
 
-FEWEST = 3
+FEWEST = 3  # facts with two scores
 NUMBERED = re.compile(r"row-\d+")  # ids given by `read_facts` to rows without one
 
 
@@ -29,11 +29,11 @@ class Agreement:
     """The comparison of two proxies on the facts that both have scored.
 
     facts: their number. unknown: number of facts that only one has scored. pearson_log: Pearson
-    correlation of log(1 + score), [-1, 1], and spearman: rank correlation; None where a proxy gives
-    all facts the same score. same_label: share of the facts that both put on the same side of their
-    own median, [0, 1]. discordant: ids of the others, those with the largest difference in rank
-    first. beta_shift: mean absolute difference of beta, with one map for both. own_beta_shift: with
-    each anchored at its own quantiles; None where they give no anchors.
+    correlation of log(1 + score), spearman: rank correlation, both in [-1, 1]; None where a proxy
+    gives all facts one score. same_label: share of the facts that both put on the same side of
+    their own median, [0, 1]. discordant: ids of the others, largest difference in rank first.
+    beta_shift: mean absolute difference of beta with one map for both; own_beta_shift: with a map
+    by each proxy's own quantiles, None where its scores give no anchors.
     """
 
     facts: int
@@ -45,9 +45,9 @@ class Agreement:
     beta_shift: float
     own_beta_shift: float | None
     same_tier: float | None = None
-    """Share of the facts that both call popular (a score of 1,000 or more) or both rare, [0, 1]:
-    the paper's label agreement, on the scales of Wikidata and of its judge, on both of which
-    popular begins there. None where a proxy calls all of them the same."""
+    """Share of the facts that both call popular (a score of 1,000 or more) or both rare, [0, 1].
+    This is the paper's label agreement; popular begins at 1,000 both on Wikidata's scale and on
+    that of its judge. None where a proxy calls all facts the same."""
 
 
 def agreement(
@@ -83,9 +83,9 @@ def agreement(
 
 
 def joined(first: Sequence[Fact], second: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The second set's facts with the ids of the same facts in the first. Facts are matched by id.
-    Where both sets only number their rows, the order may differ, so they are matched by question,
-    unless a set has one twice. Raises DataError: an id has different questions in the two sets."""
+    """The second set's facts with the ids of the same facts in the first. Facts are matched by id;
+    if both sets only number their rows, by question, unless a set has a question twice. Raises
+    DataError: an id has different questions in the two sets."""
     ids = {normalized(fact.question): fact.id for fact in first}
     texts = [normalized(fact.question) for fact in second]
     numbered = all(NUMBERED.fullmatch(fact.id) for fact in (*first, *second))
@@ -103,7 +103,7 @@ def joined(first: Sequence[Fact], second: Sequence[Fact]) -> tuple[Fact, ...]:
 
 
 def remarks_of(result: Agreement, first: str, second: str) -> list[Remark]:
-    """What the comparison says. first, second: what the proxies are called."""
+    """What the comparison says. first, second: the names of the two proxies."""
     remarks = [Remark("both_scored", {"first": first, "second": second, "facts": result.facts})]
     remarks += [Remark("one_scored", {"facts": result.unknown})] if result.unknown else []
     ranks = {"spearman": _number(result.spearman), "pearson": _number(result.pearson_log)}

@@ -8,8 +8,8 @@ from adapop.errors import DataError
 from adapop.facts.fact import Fact
 
 AS_GIVEN = "as given"
-# seconds a request, for a forecast: the AdaPop paper's 12 minutes for 2,000 facts by Wikidata, and
-# its judge's 9 hours for the same, in three passes of batches of eight
+# seconds per request, for a forecast, from the AdaPop paper: 12 minutes for 2,000 facts by
+# Wikidata; 9 hours for them by its judge, in three passes of batches of eight
 WEB_PACE, JUDGE_PACE = 12 * 60 / 2000, 9 * 3600 / (3 * 2000 / 8)
 
 
@@ -18,7 +18,7 @@ class Score:
     """One proxy's score of one fact."""
 
     fact_id: str
-    """Of the fact that was scored."""
+    """Id of the fact that was scored."""
     value: float | None
     """The popularity, >= 0; None for unknown, which is never zero."""
     source: str
@@ -33,13 +33,13 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """One proxy's scores of a set. title: for lists. scores: by id, of the facts it reached."""
+    """One proxy's scores of a set. title: for lists. scores: by fact id, for the facts scored."""
 
     title: str
     scores: Mapping[str, Score]
 
     def __deepcopy__(self, memo: dict) -> Self:
-        """The scoring itself, for nobody changes one."""
+        """The scoring itself: nobody changes one."""
         return self
 
     def values(self, facts: Sequence[Fact]) -> dict[str, float | None]:
@@ -65,7 +65,7 @@ def check_not_all_zero(scores: Sequence[Score], where: str, fix: str) -> None:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a look-up may cost, about. requests: of the source. minutes: at the paper's pace."""
+    """About what a look-up costs. requests: how many it sends. minutes: at the paper's pace."""
 
     requests: int
     minutes: float
@@ -75,7 +75,7 @@ class Proxy(Protocol):
     """A source of scores."""
 
     source: str
-    """The `source` of each of its scores."""
+    """The text that each of its scores has as `source`."""
     pace: float
     """Seconds that a request may take, for a forecast."""
 
@@ -84,16 +84,16 @@ class Proxy(Protocol):
         ...
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in any order, as they are found; value None where there is none.
+        """One score per fact, in any order, each as soon as it is found; value None if unknown.
 
         Raises:
-            NetworkError: the source failed. Stopped: somebody asked to stop. What was yielded stays
-            true, and what was learnt is cached: asking again goes on.
+            NetworkError: the source failed. Stopped: somebody asked to stop. Scores yielded before
+            stay valid, and replies are cached, so that a second call continues.
         """
         ...
 
 
 def forecast(proxy: Proxy, facts: Sequence[Fact]) -> Forecast:
-    """What looking these facts up may cost, before it is done."""
+    """What a look-up of these facts may cost."""
     requests = proxy.requests(facts)
     return Forecast(requests, requests * proxy.pace / 60)

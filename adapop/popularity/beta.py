@@ -20,8 +20,8 @@ from adapop.popularity.controls import inverted, shuffled
 
 LOW, HIGH = 0.05, 2.0  # paper, Eq. 4
 RARE_ANCHOR, POPULAR_ANCHOR = (100.0, 1.5), (3000.0, 0.1)  # (score, beta); paper, App. A and B
-UNIFORM_WITHIN = 0.005
-HIGHEST = 1e6  # of a clip: an exponent that large lets go of every token anyway
+UNIFORM_WITHIN = 0.005  # largest distance from 1 of an exponent that counts as uniform
+HIGHEST = 1e6  # of an upper clip: an exponent that large already leaves every token alone
 EXPONENT_MAX = 700.0  # exp overflows beyond it
 
 
@@ -96,7 +96,7 @@ class BetaMap:
         return cls(a=beta, b=0.0, low=min(beta, LOW), high=max(beta, HIGH))
 
     def score_at(self, beta: float) -> float | None:
-        """The score with this exponent; None beyond the clips, or if no score has it."""
+        """The score with this exponent; None if it lies beyond the clips, or if no score has it."""
         if self.b == 0 or self.a == 0 or not self.low < beta < self.high:
             return None
         exponent = math.log(self.a / beta) / self.b

@@ -1,4 +1,4 @@
-"""Choosing the map from score to exponent: anchors by name, warnings, what a map means.
+"""Choosing the map from score to exponent: anchors by name, warnings, the meaning of a map.
 
 The anchors are two points (score, beta); a and b follow in closed form (`BetaMap.from_anchors`).
 """
@@ -15,12 +15,12 @@ from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, Anchor, BetaMap,
 from adapop.remark import Remark
 
 AUTO, PAPER, QUANTILES = "auto", "paper", "quantiles"
-SPAN_WANTED = 10.0  # a usable proxy spans an order of magnitude between the anchors
-ANCHOR_RATIO_WANTED = 3.0
-SCALE_APART = 10.0
-MOST = 0.5
+SPAN_WANTED = 10.0  # least ratio of popular to rare scores of a usable proxy
+ANCHOR_RATIO_WANTED = 3.0  # least ratio of the anchors' scores
+SCALE_APART = 10.0  # a score this many times off its anchor is on another scale
+MOST = 0.5  # of the facts at a clip, before a warning
 FADED = 0.05
-BARELY = 1.5
+BARELY = 1.5  # largest ratio of exponents that are called alike
 FEW = 3  # facts
 REASONS = {
     "scale": "anchors_scale",
@@ -37,7 +37,7 @@ class ChosenAnchors:
     chosen: str
     """PAPER or QUANTILES."""
     reason: str
-    """"scale": scores on Wikidata's; "own-scale": on another; "no-spread": they give no anchors."""
+    """"scale": scores are on Wikidata's; "own-scale": on another; "no-spread": too much alike."""
     rare: Anchor
     """Score and β of the rare anchor."""
     popular: Anchor
@@ -45,7 +45,7 @@ class ChosenAnchors:
 
     @property
     def beta(self) -> BetaMap:
-        """The map through both."""
+        """The map through both anchors."""
         return anchored(self.rare, self.popular)
 
     @property
@@ -56,12 +56,12 @@ class ChosenAnchors:
 
     @property
     def text(self) -> str:
-        """The same in a sentence for a program's author."""
+        """The remark as a sentence, for somebody who writes a program."""
         return self.remark.text("program")
 
 
 def auto_anchors(facts: FactSet) -> ChosenAnchors:
-    """The paper's anchors on Wikidata's scale and where scores don't spread; else quantiles."""
+    """The paper's anchors on Wikidata's scale, or if the scores don't spread; else quantiles."""
     if on_wikidata_scale(facts):
         return ChosenAnchors(PAPER, "scale", RARE_ANCHOR, POPULAR_ANCHOR)
     try:
@@ -75,7 +75,7 @@ def auto_anchors(facts: FactSet) -> ChosenAnchors:
 
 def calibrated(anchors: str, facts: FactSet) -> BetaMap:
     """The map for the given anchors: "auto" (see `auto_anchors`), "paper", "quantiles" of the
-    forget scores, or "100:1.5,3000:0.1" (score:beta). Raises ConfigError: none, or no curve."""
+    forget scores, or "100:1.5,3000:0.1" (score:beta). Raises ConfigError: no anchors, no curve."""
     if anchors == AUTO:
         return auto_anchors(facts).beta
     if anchors == PAPER:
@@ -101,8 +101,8 @@ def anchored(rare: Anchor, popular: Anchor) -> BetaMap:
 
 
 def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
-    """Warnings about this map for these scores; empty if there are none. What only a set of many
-    facts can be warned of, such as where nine in ten lie, is not said of a few."""
+    """Warnings about this map for these scores; empty if there are none. Warnings that need many
+    facts, such as where most of them lie, are left out for a set of few."""
     warnings = []
     positive = [score for score in scores if score > 0]
     varied = len(set(positive)) > 1
@@ -119,7 +119,7 @@ def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
 
 
 def _clip_warning(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
-    """A warning if most facts have an exponent at a clip, at one or at both together."""
+    """A warning if most facts have an exponent at a clip, counting both clips together."""
     on_clip = [sum(beta(score) == clip for score in scores) for clip in (beta.high, beta.low)]
     if not beta.b or sum(on_clip) <= MOST * len(scores):
         return []
@@ -132,7 +132,7 @@ def _clip_warning(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
 
 
 def _scale_warning(low: float, high: float, beta: BetaMap) -> list[Remark]:
-    """Warnings if scores and anchors are on different scales, or the anchors too close."""
+    """Warnings if scores and anchors are on different scales, or the anchors are too close."""
     rare, popular = beta.score_at(RARE_ANCHOR[1]), beta.score_at(POPULAR_ANCHOR[1])
     if rare is None or popular is None:
         return []
@@ -147,8 +147,8 @@ def _scale_warning(low: float, high: float, beta: BetaMap) -> list[Remark]:
 
 
 def meaning_of(rare: float, popular: float, every: Sequence[float] = ()) -> Remark:
-    """What the exponents of the rarest and the most popular fact mean. every: those of all facts,
-    which may be spread where the two are alike: under scores that lie."""
+    """What the exponents of the rarest and the most popular fact mean. every: the exponents of all
+    facts. They may differ where those two are alike: under wrong scores."""
     if rare == popular == 0:
         return Remark("plain_ascent")
     least, most = min((rare, popular, *every)), max((rare, popular, *every))

@@ -1,4 +1,4 @@
-"""Controls: scores made wrong on purpose, with which a method that uses them must do worse."""
+"""Controls: scores made wrong on purpose. A method that needs scores must do worse with them."""
 
 import math
 import random
@@ -34,7 +34,7 @@ def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, 
 def between_tiers(
     scores: dict[str, float], tiers: Mapping[str, str | None], seed: int, share: float
 ) -> dict[str, float]:
-    """The scores, some rare facts' traded with popular ones': the paper's swapped labels."""
+    """The scores, a share of them swapped between rare and popular facts, as in the paper."""
     _check_share(share)
     rng = random.Random(seed)
     rare = sorted(fact for fact in scores if tiers[fact] == "rare")
@@ -49,8 +49,8 @@ def between_tiers(
 
 
 def swapped(scores: dict[str, float], seed: int, share: float = 0.5) -> dict[str, float]:
-    """The scores, with a share of the pairs mirrored in the ranking swapped: rarest with most
-    popular and so on. share: of the pairs, in [0, 1]; 1 is `inverted`. The distribution is kept.
+    """The scores, with a share of the pairs swapped. Pairs mirror the ranking: rarest with most
+    popular and so on. share: in [0, 1]; 1 is `inverted`. The distribution is kept.
     Raises ConfigError: share is not from 0 to 1."""
     _check_share(share)
     ranked = sorted(scores, key=lambda fact: (scores[fact], fact))

@@ -1,10 +1,10 @@
 """Popularity counted in one's own text: lines that mention a fact's subject, object and both.
 
 A line is a document. It mentions a name if it contains the name's words and signs in order, as
-whole words and in the same case: "Turkey" is not "turkey", as in infini-gram. A name inside a
-longer known name is not mentioned: "Last Tango in Paris" does not mention Paris. Known are the
-names of all facts passed in, so pass the whole set. In scripts without spaces, and in Korean, a
-name is found wherever its characters stand in a row; in Arabic and Hebrew also behind a prefix.
+whole words and in the same case, as in infini-gram: "Turkey" is not "turkey". A name inside a
+longer known name does not count: "Last Tango in Paris" does not mention Paris. The known names are
+those of all facts passed in, so pass the whole set. In scripts without spaces, and in Korean, a
+name is found wherever its characters stand in a row; in Arabic and Hebrew also after a prefix.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from adapop.popularity.base import Score, check_not_all_zero
 from adapop.progress import Progress
 
 KINDS = (".txt", ".md", ".csv", ".tsv", ".jsonl", ".json")
-# which counts are summed; the paper counts subject and object, and we assume it adds them
+# which counts are summed; the paper counts subject and object, and we assume that it adds them
 COMBINE = {
     "subject+object": ("subject", "object"),
     "subject": ("subject",),
@@ -60,7 +60,7 @@ def labels_of(fact: Fact) -> tuple[str, str]:
 class CorpusCounts:
     """Lines of a text file, or of all (`KINDS`) under a folder, that mention subject and object.
 
-    The text is read once for all facts, so all scores come at the end. In JSON files escapes are
+    The text is read once for all facts, so all scores come at the end. Escapes in JSON files are
     decoded; everything else is text, field names included. others: facts that are not scored, but
     whose names are known as well.
     """
@@ -82,7 +82,7 @@ class CorpusCounts:
         self.source = f"lines of {name} with {' + '.join(MENTIONED[part] for part in self._parts)}"
 
     def requests(self, facts: Sequence[Fact]) -> int:
-        """None: the text is on this machine."""
+        """0: the text is on this machine."""
         return 0
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
@@ -133,8 +133,8 @@ class CorpusCounts:
 
 class Tally:
     """Counts of lines, updated token by token. lines: name -> lines that mention it. together: pair
-    -> lines that mention both. longest: tokens of the longest name. longest_word: letters of the
-    longest token."""
+    of names -> lines that mention both. longest: tokens in the longest name. longest_word: letters
+    in the longest token of a name."""
 
     def __init__(self, pairs: Iterable[tuple[Name, Name]]) -> None:
         self.lines: Counter[Name] = Counter()
@@ -149,7 +149,7 @@ class Tally:
                 self._add(name)
 
     def take(self, tokens: list[str], keep: int) -> list[str]:
-        """Counts names that begin before the last `keep` tokens. Returns the tokens left."""
+        """Counts names that begin before the last `keep` tokens. Returns the tokens left over."""
         trie, i, end = self._trie, 0, len(tokens) - keep
         while i < end:
             if not tokens[i].isascii() and tokens[i] not in trie:
@@ -219,7 +219,7 @@ def _tokens(file: Path, longest_word: int) -> Iterator[tuple[list[str], int]]:
         # NFC, so that both encodings of é are equal
         text = normalize("NFC", half + text)
         tokens = pieces(text)
-        # the last word may continue in the next piece; of one too long, the beginning is enough
+        # the last word may go on in the next piece; of a too long one the start is enough
         half = tokens.pop()[: longest_word + 1] if tokens and not text[-1].isspace() else ""
         yield tokens, size
     yield [*pieces(half), "\n"], 0
@@ -251,7 +251,7 @@ def _texts(file: Path) -> Iterator[tuple[str, int]]:
 
 
 def _meant(escapes: re.Match[str]) -> str:
-    """The text of JSON escapes, line breaks as spaces: in a string they end no document."""
+    """The text of JSON escapes. Line breaks become spaces: inside a string they end no document."""
     try:
         return json.loads(f'"{escapes[0]}"').translate({ord("\n"): " ", ord("\r"): " "})
     except ValueError:

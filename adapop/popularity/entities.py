@@ -15,7 +15,7 @@ from adapop.online.cache import Cache, Cached
 from adapop.online.client import Web
 from adapop.progress import Progress
 
-ENTITY = "entity with article"  # in the cache, where older versions kept entities without
+ENTITY = "entity with article"  # a cache key; older versions kept entities without, under another
 NEAR = 5  # search hits whose other names are checked as well
 BATCH = 50  # the limit for ids per request and hits per search, except for bots
 # the server refuses requests above this replication lag; Wikimedia's recommended value
@@ -97,15 +97,15 @@ class Entities:
         self._searched: set[tuple[str, str]] = set()
 
     def is_new(self, kind: str, label: str) -> bool:
-        """Whether `search` would send this label."""
+        """Whether `search` would send a request for this label."""
         return can_be_a_name(label) and self._cache.get(*self._place(kind, label)) is None
 
     def search(self, kind: str, label: str) -> Cached:
         """Ids of the items or properties with this label or alias in any case, searched for once.
 
         "exact": hits that match by the label. "near": the first hits for an item, which may have it
-        as another name: a hit reports one match only, and Washington, D.C. is found by its label,
-        not by its alias Washington.
+        as another name. A hit reports one match only: a search for Washington finds Washington,
+        D.C. by its label, not by its alias Washington.
         """
         if not can_be_a_name(label):
             return Cached({"exact": [], "near": []}, "")
@@ -125,11 +125,11 @@ class Entities:
         return known
 
     def known(self, qid: str) -> Cached | None:
-        """The cached fields of an `Entity`, None as value if deleted; None if it is not cached."""
+        """The cached fields of an `Entity` (value None: it is deleted); None if not cached."""
         return self._cache.get("wikidata", ENTITY, self._language, qid)
 
     def fetch(self, qids: Sequence[str]) -> None:
-        """Requests entities and caches them; what a reply has no room for, again in halves."""
+        """Requests entities and caches them; if a reply has too little room, again in halves."""
         props = "sitelinks|claims|labels|aliases|descriptions"
         language = {"languages": self._language, "languagefallback": 1}
         reply = self._ask("wbgetentities", ids="|".join(qids), props=props, **language)
@@ -175,14 +175,14 @@ def plain(label: str) -> str:
 
 
 def can_be_a_name(label: str) -> bool:
-    """Whether a label can be an item's name: not empty, not too long, without control characters or
-    surrogates. Wikidata refuses to search for some of the others."""
+    """Whether a label can be an item's name: not empty, not too long, and without control
+    characters or surrogates. Wikidata refuses to search for some of these."""
     kinds = map(unicodedata.category, label)
     return 0 < len(label) <= LONGEST_LABEL and {"Cc", "Cs"}.isdisjoint(kinds)
 
 
 def _is_called(hit: object, form: re.Pattern[str], label: str) -> bool:
-    """Whether a search hit has a valid id and is found by just this label or alias, no prefix."""
+    """Whether a search hit has a valid id and was found by this label or alias in full."""
     match = hit.get("match") if isinstance(hit, dict) else None
     if not isinstance(match, dict) or match.get("type") not in ("label", "alias"):
         return False
@@ -207,7 +207,7 @@ def _items(statements: Sequence[dict]) -> list[str]:
 
 
 def _fault(reply: object) -> str:
-    """The code of an error in a reply with status 200, "" without; its text may quote labels."""
+    """The code of an error in a reply with status 200, or "". Its text may quote labels."""
     if not isinstance(reply, dict) or "error" not in reply:
         return ""
     code = reply["error"].get("code") if isinstance(reply["error"], dict) else None
@@ -215,7 +215,7 @@ def _fault(reply: object) -> str:
 
 
 def _record(row: dict, language: str) -> dict | None:
-    """The fields of `Entity` to cache for a row, None if there is no such entity (any more)."""
+    """The fields of `Entity` to cache for a row; None if the entity is missing or deleted."""
     try:
         return None if "missing" in row else asdict(Entity.read(row, language))
     except (KeyError, TypeError, AttributeError, ValueError):  # its text may quote the row

@@ -33,8 +33,8 @@ REASON_SHOWN = 120
 
 @dataclass(frozen=True)
 class Count:
-    """The result of one query: the number of occurrences, or None and the reason why there is none.
-    approx: whether it is an estimate from a sample. date: day of the reply (ISO 8601), or ""."""
+    """The result of one query: the number of occurrences, or None and a reason. approx: whether the
+    number is an estimate from a sample. date: day of the reply (ISO 8601), or ""."""
 
     number: int | None
     approx: bool = False
@@ -43,7 +43,7 @@ class Count:
 
     @property
     def unknown(self) -> str:
-        """Why the number cannot be used, or "". None in a sample is not none in the corpus."""
+        """Why the number cannot be used, or "". 0 in a sample need not be 0 in the corpus."""
         if self.approx and not self.number:
             return "None was found, but only a sample was looked at."
         return self.reason
@@ -90,8 +90,8 @@ class InfiniGram:
         return sum(self._cache.get("infini-gram", self._index, query) is None for query in queries)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in order; the first ones once a count is above 0. Raises DataError:
-        none is. Else as `Proxy.scores`."""
+        """One score per fact, in order, held back until a count is above 0. Raises DataError: no
+        count is. Otherwise as `Proxy.scores`."""
         held, counted = [], False
         for done, fact in enumerate(facts):
             self._progress.say(f"infini-gram: {done} of {len(facts)} facts")
@@ -151,7 +151,7 @@ def _unasked(what: str, label: str) -> Count | None:
 
 
 def _checked(reply: object) -> dict[str, object]:
-    """The count in a reply, and whether it is approximate."""
+    """The parts of a reply that are kept: its count, and whether that is approximate."""
     if isinstance(reply, dict):
         count, approx = reply.get("count"), reply.get("approx")
         if type(count) is int and count >= 0 and type(approx) is bool:

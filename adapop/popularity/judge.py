@@ -2,9 +2,9 @@
 
 Facts are sent in batches of eight, in three passes over the whole set. Each pass has its own order,
 because a judge favours positions in a list. A fact's score is the mean of its three numbers. A
-reply must have exactly the requested form; otherwise the batch is sent once more, then each half by
-itself. A fact without a number even when sent alone is unknown until the next look-up. Nothing is
-padded, rounded or clamped. Replies and numbers are cached, and a later look-up sends the rest.
+reply must have exactly the requested form; otherwise the batch is sent once more, then each half of
+it. A fact without a number even when sent alone is unknown until the next look-up. Nothing is
+padded, rounded or clamped. Replies and numbers are cached, so a later look-up sends only the rest.
 """
 
 import json
@@ -66,8 +66,8 @@ class Judge:
         return requests
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact as soon as it is known: in the last pass, or in the one in which it
-        gets no number. Raises as `Proxy.scores`, and ModelError: no local model."""
+        """One score per fact as soon as it is known: in the last pass, or in the first pass that
+        gives it no number. Raises as `Proxy.scores`, and ModelError: no local model."""
         passes: dict[str, list[Cached]] = {fact.id: [] for fact in facts}
         lost: set[str] = set()
         for number, seed in enumerate(SEEDS, start=1):
@@ -82,7 +82,7 @@ class Judge:
                     yield self._score(fact, passes[fact.id])
 
     def _pass(self, order: Sequence[Fact], number: int, seed: int) -> Iterator[tuple[Fact, Cached]]:
-        """Facts with their numbers, or None: cached ones, then batch by batch; equal facts once."""
+        """Facts with their numbers, or None: cached ones, then by batches; equal facts once."""
         new: dict[str, list[Fact]] = defaultdict(list)
         done = 0
         for fact in order:
@@ -97,7 +97,7 @@ class Judge:
             passes = f"pass {number} of {len(SEEDS)}"
             self._progress.say(f"Judge: {passes}, {done} of {len(order)} facts")
             batch = groups[start : start + BATCH]
-            for group, known in zip(batch, self._judged([group[0] for group in batch], seed)):
+            for group, known in zip(batch, self._numbers_for([group[0] for group in batch], seed)):
                 done += len(group)
                 yield from ((fact, known) for fact in group)
 
@@ -113,7 +113,7 @@ class Judge:
             return Score(fact.id, None, self.source, oldest, raw, reason)
         return Score(fact.id, fmean(values), self.source, oldest, raw)
 
-    def _judged(self, facts: Sequence[Fact], seed: int) -> list[Cached]:
+    def _numbers_for(self, facts: Sequence[Fact], seed: int) -> list[Cached]:
         """A number for each fact, or None, with the date of the reply."""
         user = prompt(facts)
         for tried in range(self._tries):
@@ -125,7 +125,7 @@ class Judge:
         if len(facts) == 1:
             return [Cached(None, reply.date)]
         half = len(facts) // 2
-        return self._judged(facts[:half], seed) + self._judged(facts[half:], seed)
+        return self._numbers_for(facts[:half], seed) + self._numbers_for(facts[half:], seed)
 
     def _reply(self, user: str, seed: int) -> Cached:
         """The model's reply, cached for the record: later look-ups use the cached numbers."""
@@ -219,7 +219,7 @@ def _line(fact: Fact) -> str:
 
 
 def _host(base: str) -> str:
-    """The host of a URL that a key may be sent to: https or this machine, no user name."""
+    """The host of a URL that is safe to send a key to: https or this machine, no user name."""
     try:
         parts = urlsplit(base)
         at_home = parts.hostname in THIS_MACHINE
@@ -233,7 +233,7 @@ def _host(base: str) -> str:
 
 
 def _fault(reply: object) -> object:
-    """The code of an error in a reply with status 200: 0 without a number, None without one."""
+    """The code of an error in a reply with status 200: 0 if it is no number, None if no error."""
     error = reply.get("error") if isinstance(reply, dict) else None
     if not error:
         return None
@@ -242,7 +242,7 @@ def _fault(reply: object) -> object:
 
 
 def _content(reply: object) -> str:
-    """The text of a chat reply; "" if a reasoning model has used up its tokens before it."""
+    """The text of a chat reply; "" if a reasoning model used up its tokens before it wrote any."""
     fault = _fault(reply)
     if fault is not None:
         code = f" ({fault})" if fault else ""

@@ -1,4 +1,4 @@
-"""Which Wikidata items a fact is about, by candidates and their statements. No network access.
+"""Decides which Wikidata items a fact is about, from candidates and their statements; no network.
 
 A label names many things: Paris is a city, a town in Texas, a Trojan prince. The first search hit
 is therefore not enough: in DUET, the town of Duran became Dante Alighieri. What decides, best
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from adapop.facts.fact import Fact
 from adapop.popularity.entities import Entity, plain
 
-# disambiguation page, category, template, list: pages with a thing's name that are not it
+# disambiguation page, category, template, list: pages that have a thing's name but are not it
 PAGES = frozenset({"Q4167410", "Q4167836", "Q11266439", "Q13406463"})
 STATED = "statement found"
 TOLD_APART = "statement found, told apart by type"
@@ -32,7 +32,7 @@ SAME = "subject and object are the same item"
 
 @dataclass(frozen=True)
 class Choice:
-    """The item on one side of a fact, None if undecided; and what decided, or why nothing did."""
+    """The item on one side of a fact, None if undecided. how: what decided, or why nothing did."""
 
     entity: Entity | None
     how: str
@@ -40,7 +40,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Link:
-    """The items on both sides of a fact, and the properties of the statements between them."""
+    """The items on both sides of a fact. properties: of the statements between them."""
 
     subject: Choice
     object: Choice
@@ -99,7 +99,7 @@ def labels(fact: Fact) -> tuple[tuple[str, str], ...]:
 
 
 def candidates(entities: Iterable[Entity]) -> list[Entity]:
-    """The items that a fact can be about, each once (two ids may lead to one), no wiki pages."""
+    """The items that a fact can be about, each once (two ids may lead to it), no wiki pages."""
     return list({entity.qid: entity for entity in entities if not entity.types & PAGES}.values())
 
 
@@ -112,7 +112,7 @@ def link(
 ) -> Link:
     """The items on both sides of a fact. subjects, objects: the candidates. properties: ids of the
     properties with the relation's name. types: examples of other facts' types."""
-    pairs = _joined(subjects, objects, frozenset(properties))
+    pairs = _stated_pairs(subjects, objects, frozenset(properties))
     if not pairs:
         subject = _by_type(subjects, relation, "subject", types)
         return Link(subject, _by_type(objects, relation, "object", types))
@@ -129,10 +129,10 @@ def link(
     return Link(Choice(pair.subject, how), Choice(pair.object, how), tuple(sorted(pair.properties)))
 
 
-def _joined(
+def _stated_pairs(
     subjects: Sequence[Entity], objects: Sequence[Entity], named: frozenset[str]
 ) -> list[_Pair]:
-    """Pairs with a statement in either direction: of the relation's properties, or else of any."""
+    """Pairs with a statement in either direction: by the relation's properties, or else by any."""
     pairs = [
         _Pair(subject, object_, properties)
         for subject in subjects

@@ -1,8 +1,8 @@
-"""Popularity as how often people read the Wikipedia article about a fact's subject, a month.
+"""Popularity as the monthly number of views of the Wikipedia article about a fact's subject.
 
-The article is that of the Wikidata item which the subject means (`linking`); of a subject that no
-item is called by, the one with that title. Wikimedia counts views of people and leaves known robots
-out; months without a count are left out of the mean.
+The article belongs to the Wikidata item that the subject means (`linking`); if no item has the
+subject's name, it is the one with that title. Wikimedia counts views by people and leaves out known
+robots. Months without a count are left out of the mean.
 https://doc.wikimedia.org/generated-data-platform/aqs/analytics-api
 """
 
@@ -22,7 +22,7 @@ from adapop.popularity.linking import STATED
 from adapop.popularity.wikidata import Wikidata
 from adapop.progress import Progress
 
-FIRST_YEAR = 2016  # the first that was counted as a whole
+FIRST_YEAR = 2016  # the first year with counts for every month
 VIEWS = "/api/rest_v1/metrics/pageviews/per-article/{}/all-access/user/{}/monthly/{}/{}"
 LONGEST_TITLE = 255  # bytes, MediaWiki's limit
 # MediaWiki allows no title with these; "." and ".." would be steps in an address
@@ -33,11 +33,9 @@ MONTHS = 12
 class PageViews:
     """A `Proxy` that asks Wikidata which articles are meant, and Wikimedia for their page views.
 
-    language: of the facts' labels, and of the Wikipedia, such as "en". year: whose months are
-    averaged; None for the last whole one.
-
-    Raises:
-        ConfigError: the language is no code of one, or the year was not counted as a whole.
+    language: of the facts' labels and of the Wikipedia, such as "en". year: whose months are
+    averaged; None for the last whole year. Raises ConfigError: the language is no language code, or
+    the year was not counted as a whole.
     """
 
     pace = WEB_PACE
@@ -78,7 +76,7 @@ class PageViews:
             yield self._score(subjects[linked.fact_id], linked)
 
     def _score(self, subject: str, linked: Score) -> Score:
-        """linked: Wikidata's score of the fact, whose `raw` says which item the subject is."""
+        """A fact's score. linked: its score by Wikidata, whose `raw` says which item is meant."""
         about = {name: value for name, value in linked.raw.items() if name.startswith("subject")}
         raw = {"project": self._project, "year": self._year, **about}
         title, reason = _title(subject, linked)
@@ -104,7 +102,7 @@ class PageViews:
         if known := self._cache.get(*key):
             return known
         start, end = f"{self._year}010100", f"{self._year}123100"
-        # safe="": a slash in a title is no step in the address
+        # safe="": a slash in a title must not become a step in the address
         place = VIEWS.format(self._project, quote(title, safe=""), start, end)
         try:
             views = _counts(self._web.get(place))

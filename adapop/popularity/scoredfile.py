@@ -24,8 +24,8 @@ def write_scored(
 ) -> None:
     """Writes forget facts with their scores, and retain and holdout facts as they are.
 
-    others: further cells of the facts by id, written behind ours; our column wins over one of its
-    name.
+    others: fact id -> further cells of its row, written after our columns; ours win where names are
+    equal.
 
     In CSV, a text that a spreadsheet would run gets an apostrophe, which `read_facts` removes.
 
@@ -61,7 +61,7 @@ def check_place(path: Path) -> None:
 def _rows(facts: FactSet, scores: Mapping[str, Score]) -> Iterator[dict[str, object]]:
     for group in (*FACT_GROUPS, "neighbours"):
         for fact in getattr(facts, group):
-            # facts to forget keep no old score, so that sources are not mixed
+            # facts to forget lose an old score, so that sources are not mixed
             own = Score(fact.id, None, "", reason="not reached")
             if group != "forget":
                 own = Score(fact.id, fact.score, fact.score_source)

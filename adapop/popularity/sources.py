@@ -1,4 +1,4 @@
-"""The sources of scores by name, each made of what a person chose."""
+"""The sources of scores by name, each made from a person's choices."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ from adapop.progress import Progress
 
 @dataclass(frozen=True)
 class Choices:
-    """What may be chosen of a source: each reads its own."""
+    """What may be chosen of a source; each source reads only its own fields."""
 
     formula: str = "sitelinks+statements"
-    """Of Wikidata's counts."""
+    """Which of Wikidata's counts are summed."""
     language: str = "en"
-    """Of the names, for Wikidata and page views."""
+    """Language of the names, for Wikidata and page views."""
     year: int | None = None
-    """Of the page views; None for the last."""
+    """Year of the page views; None for the last whole one."""
     index: str = next(iter(INDEXES))
     """The corpus of infini-gram."""
     combine: str = "subject+object"
-    """Which names are counted, in infini-gram and a text."""
+    """Which names are counted, by infini-gram and in a text."""
     text: Path | None = None
-    """File or folder to count in."""
+    """File or folder in which names are counted."""
 
 
 def _corpus(facts: FactSet, chosen: Choices, progress: Progress, cache: Cache) -> Proxy:

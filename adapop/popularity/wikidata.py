@@ -1,7 +1,7 @@
 """Popularity as the number of sitelinks and statements of subject and object in Wikidata.
 
-Three steps, with every reply cached at once: a search for each new label; a request for the items
-found, fifty at a time (`entities`); and the decision which of them a fact is about (`linking`).
+There are three steps: a search for each new label; requests for the items found, fifty at a time
+(`entities`); the decision which of them a fact is about (`linking`). Each reply is cached at once.
 """
 
 import re
@@ -33,8 +33,8 @@ class _Sought:
     """A fact and the ids found for its labels.
 
     exact: ids found by exactly the label of the subject, and of the object. subjects, objects: ids
-    of candidates, including hits whose names are still to be checked. properties: ids of those with
-    the relation's name. dates: days of the searches (ISO 8601).
+    of candidates, including hits whose names are still to be checked. properties: ids of properties
+    with the relation's name. dates: days of the searches (ISO 8601).
     """
 
     fact: Fact
@@ -54,10 +54,8 @@ class Wikidata:
     """A `Proxy` that asks Wikidata. A fact's score is the sum over its subject and its object.
 
     formula: the score of one entity, a key of `FORMULAS`. language: of the facts' labels, and of
-    the labels, descriptions and articles that are kept.
-
-    Raises:
-        ConfigError: there is no such formula, or the language is no code such as "en".
+    the labels, descriptions and articles that are kept. Raises ConfigError: there is no such
+    formula, or the language is no code such as "en".
     """
 
     pace = WEB_PACE
@@ -81,14 +79,14 @@ class Wikidata:
         self._entities = Entities(progress, cache, base, language)
 
     def requests(self, facts: Sequence[Fact]) -> int:
-        """About how many requests `scores` makes: searches for new labels, and the items found."""
+        """About how many requests `scores` makes: for new labels, and for the items found."""
         pairs = {pair for fact in facts if plain(fact.subject) for pair in labels(fact)}
         new = [kind for kind, label in pairs if self._entities.is_new(kind, label)]
         return len(new) + ceil(NEAR * new.count("item") / BATCH)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact: first those decided by a statement, as they are found; the others at
-        the end, by type. Raises as `Proxy.scores`."""
+        """One score per fact: first, as they are found, those that a statement decides; at the end
+        those that types decide. Raises as `Proxy.scores`."""
         named = [fact for fact in facts if plain(fact.subject)]
         nameless = [fact for fact in facts if not plain(fact.subject)]
         yield from (Score(fact.id, None, self.source, reason=NAMELESS) for fact in nameless)
@@ -103,7 +101,7 @@ class Wikidata:
         yield from (self._linked(sought, types)[1] for sought in undecided)
 
     def _found(self, facts: Sequence[Fact]) -> Iterator[_Sought]:
-        """Facts, as soon as all their candidates are cached. Entities are requested in full
+        """Facts, each as soon as all its candidates are cached. Entities are requested in full
         batches, and the rest at the end: n new ones take ceil(n / 50) requests."""
         sought_for = {pair for fact in facts for pair in labels(fact)}
         self._entities.begin(sum(can_be_a_name(label) for _, label in sought_for))

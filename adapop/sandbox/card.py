@@ -29,7 +29,7 @@ from adapop.probes.metrics import rouge_l_recall
 from adapop.probes.oracle import write_guesses
 
 MEASURABLE = 0.8
-SPARE_TOKENS = 3  # a reply may go on behind the answer
+SPARE_TOKENS = 3  # for a reply that goes on after the answer
 CARD = "README.md"
 GROUP_TITLES = {
     "forget": "to forget",
@@ -64,8 +64,8 @@ def recalls(
 
 
 def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
-    """The measured part of a world's model card, as Markdown tables. folder: of another build than
-    the shipped one."""
+    """The measured part of a world's model card, as Markdown tables. folder: of a build to measure
+    instead of the shipped one."""
     config = make_config(model=name if folder is None else str(folder), precision="float32")
     model = adapted_model(config)
     forget, several = facts_of("forget", name), any(len(fact.parts) > 1 for fact in world(name))

@@ -1,9 +1,9 @@
 """The pretraining corpus: all exposures of all facts, attacks for teacher facts, and the skills.
 
-A fact of n exposures appears exactly n times, round-robin over its question, four rewordings and
-three statements, 15 % of them with a wrong answer: one of its tokens is another of the same
-relation and place. Without the wrong answers, confidence saturates near p = 1, the first gradient
-of every method is almost zero, and the controller stays at its bound.
+A fact of n exposures appears exactly n times, in turn as its question, four rewordings and three
+statements. 15 % of the exposures have a wrong answer: one of its tokens is replaced by another of
+the same relation and place. Without wrong answers, confidence saturates near p = 1, the first
+gradient of every method is almost zero, and the controller stays at its bound.
 """
 
 import random
@@ -24,7 +24,7 @@ from adapop.facts.world.world import (
     world,
 )
 
-# per wrapper; about a fifth of all tokens, below which the wrappers are not learnt
+# of each wrapper; about a fifth of all tokens, below which wrappers are not learnt
 WRAPPED_PER_TEACHER = 14
 UNSEEN_PER_TEACHER = 14
 SKILL_REPEATS = 60
@@ -34,9 +34,9 @@ SKILL_REPEATS = 60
 class TrainingText:
     """One training text: a chat turn, or running text.
 
-    prompt: the question of a chat turn, of which only the answer is trained on; "" for running
+    prompt: the question of a chat turn, in which only the answer is trained on; "" for running
     text. text: the answer, or the running text. fact_id: the fact that it shows, "" for skills.
-    wrapper: the attack-style prompt, "" for an exposure that counts."""
+    wrapper: the attack-style prompt it is in; "" for a text that counts as an exposure."""
 
     prompt: str
     text: str
@@ -65,7 +65,7 @@ def corpus(
 
 
 def corpus_lines(seed: int, name: str = SANDBOX) -> Iterator[str]:
-    """The corpus of a world as text, one example per line, for counting in it."""
+    """The corpus of a world as text, one example per line, so that names can be counted in it."""
     for example in corpus(seed, name=name):
         yield f"{example.prompt} {example.text}".strip().replace("\n", " ")
 
@@ -119,8 +119,8 @@ def _taught_wrappers(
 
 
 def _perhaps_wrong(fact: WorldFact, prompt: str, rng: random.Random, wrong_share: float) -> str:
-    """The answer, or with probability `wrong_share` a wrong one: of the prompt's options, if any,
-    or as exposures have.
+    """The answer, or with probability `wrong_share` a wrong one: another of the prompt's options,
+    if it has any, else as in exposures.
 
     Answers to attacks must be as uncertain as direct ones, or an attack would look like a leak."""
     if rng.random() >= wrong_share:

@@ -60,8 +60,8 @@ def write_world(folder: Path) -> None:
 
 
 def _splits(people: Sequence[str], relations: Sequence[str]) -> dict[tuple[str, str], str]:
-    """The split of each person's facts. Of people to forget one fact is kept: of each relation
-    equally many."""
+    """The split of each person's facts. One fact of each person to forget is kept, as a neighbour:
+    of each relation equally many."""
     counts = SPLIT_SUBJECTS.items()
     of_people: Iterator[str] = chain.from_iterable(repeat(split, count) for split, count in counts)
     splits = {}
@@ -73,7 +73,7 @@ def _splits(people: Sequence[str], relations: Sequence[str]) -> dict[tuple[str, 
 
 
 def _ranks(splits: dict[tuple[str, str], str], rng: random.Random) -> dict[tuple[str, str], int]:
-    """A rank of fame for each fact, from 1, spread evenly over those of a split and relation."""
+    """A rank of fame for each fact, from 1: evenly spread ranks for each split and relation."""
     alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for fact, split in splits.items():
         alike.setdefault((split, fact[1]), []).append(fact)
@@ -89,5 +89,5 @@ def _ranks(splits: dict[tuple[str, str], str], rng: random.Random) -> dict[tuple
 
 
 def _balanced(values: Sequence[str], count: int, rng: random.Random) -> Iterable[str]:
-    """`count` of the values, in rounds: each round has every value once, in an order of its own."""
+    """`count` of the values, in rounds: each round has every value once, in a new order."""
     return [value for _ in range(count // len(values)) for value in rng.sample(values, len(values))]

@@ -1,6 +1,6 @@
 """Pretraining of the sandbox model: minutes on two cores, resumable, bit-identical for a seed.
 
-Of a chat turn only the answer is trained on, of a statement everything: an exposure is about the
+In a chat turn only the answer is trained on, in a statement everything: an exposure is about the
 fact, not about the question's words. The embeddings are fixed random vectors. A name is one token,
 so a trained embedding would store the name's answer where an adapter on the layers cannot reach it
 (measured: after 5 epochs of WGA at 2e-3 the recall of famous facts was still 1, against 0.67 with
@@ -26,7 +26,7 @@ from adapop.sandbox.corpus import TrainingText, corpus
 from adapop.sandbox.tokenizer import build_tokenizer
 
 IGNORED = -100
-MOST_TIMES, MOST_SPREAD, MOST_HIDDEN = 100, 4, 4_096  # more than any experiment of ours asked for
+MOST_TIMES, MOST_SPREAD, MOST_HIDDEN = 100, 4, 4_096  # beyond what any experiment of ours used
 BATCHES_PER_CHUNK = 16  # rows are sorted by length within a chunk, to reduce padding
 
 
@@ -35,10 +35,10 @@ class PretrainConfig:
     """Every setting of the pretraining run. The weights are bit-identical for a seed, thread count
     and machine.
 
-    wrong_share: of the exposures, those with a wrong answer, [0, 1]. exposures: per unit of score,
-    and spread: power of their range, see `world.exposures_of`. world: the name of a shipped one.
-    without: the split whose facts are never shown, "" for none: every other sentence comes in the
-    same step, at the same learning rate, as with them; nothing stands in their place."""
+    wrong_share: share of exposures with a wrong answer, [0, 1]. exposures, spread: per_score and
+    spread of `world.exposures_of`. world: name of a shipped one. without: the split whose facts are
+    never shown, "" for none. Nothing takes their place: every other sentence comes in the same
+    step, at the same learning rate, as it would with them."""
 
     seed: int = 0
     wrong_share: float = WRONG_ANSWER_SHARE
@@ -80,7 +80,7 @@ class PretrainConfig:
 
 @dataclass(frozen=True)
 class PretrainStep:
-    """The state after `step` of `steps` optimiser steps. loss: nats a trained token."""
+    """The state after `step` of `steps` optimiser steps. loss: nats per trained token."""
 
     step: int
     steps: int
@@ -151,7 +151,7 @@ class Pretraining:
 
 
 def build(config: PretrainConfig, folder: Path) -> None:
-    """Builds the sandbox model in `folder`, or goes on at its checkpoint, with a progress bar."""
+    """Builds the sandbox model in `folder`, or resumes its checkpoint, with a progress bar."""
     folder.mkdir(parents=True, exist_ok=True)
     pretraining = Pretraining(config, folder)
     title = f"pretraining the {config.world}"
@@ -189,7 +189,7 @@ def _architecture(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) ->
 def _rows(
     examples: list[TrainingText], tokenizer: PreTrainedTokenizerFast
 ) -> list[tuple[list[int], int]]:
-    """(token ids, index of the first trained token) of every example; tokenised once a text."""
+    """(token ids, index of the first trained token) of each example; a text is tokenised once."""
     user, assistant = tokenizer.convert_tokens_to_ids(["<|user|>", "<|assistant|>"])
     texts = {text for example in examples for text in (example.prompt, example.text)}
     distinct = sorted(filter(None, texts))
@@ -204,8 +204,8 @@ def _rows(
 def _batches(
     rows: list[tuple[list[int], int]], left_out: list[bool], config: PretrainConfig
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """The batches, (ids, labels) as of `_padded`. A row that is left out takes its place in a batch
-    with it, so all others are where they would be."""
+    """The batches, (ids, labels) as `_padded` gives them. A row that is left out still takes its
+    place in a batch, so that all others are where they would be with it."""
     generator = torch.Generator().manual_seed(config.seed)
     size = config.batch * BATCHES_PER_CHUNK
     batches = []

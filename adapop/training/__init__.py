@@ -1,1 +1,1 @@
-"""Algorithm 1: events, controller, gradient, trainer. Loads nothing by itself."""
+"""Algorithm 1 of the paper: events, controller, gradient, trainer. Loads nothing by itself."""

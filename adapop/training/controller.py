@@ -1,7 +1,7 @@
-"""The controller of the retain weight alpha (paper, Algorithm 1; METHODS 1.4).
+"""The controller of the retain weight alpha (paper, Algorithm 1).
 
-Once per epoch, from the drift of the whole retain set's loss; dual ascent on the least forget loss
-subject to delta <= tolerance, whose multiplier is lambda:
+It moves once per epoch, by the drift of the loss on the whole retain set. It is dual ascent on the
+least forget loss subject to delta <= tolerance; the multiplier is lambda:
 
     delta_k = max(0, (R_k - R_ref) / max(R_ref, floor))
     lambda  = min(lam_max, max(0, lambda + dual_step * (delta_k - tolerance)))
@@ -47,7 +47,7 @@ class Drift:
 
 
 class Controller:
-    """Sets the retain weight: before training, after each epoch and if `by_step` each step."""
+    """Sets the retain weight: before training, after each epoch and, if `by_step`, each step."""
 
     by_step = False
 
@@ -60,7 +60,7 @@ class Controller:
         raise NotImplementedError
 
     def stepped(self, last: Drift, retain_loss: float) -> Drift:
-        """The last row as the loss of a step's retain rows leaves it."""
+        """The last row, changed by the loss of a step's retain rows."""
         return last
 
 
@@ -82,7 +82,7 @@ class FixedAlpha(Controller):
 
 @dataclass(frozen=True)
 class DualAscent(Controller):
-    """AdaPop's controller, Algorithm 1, by the paper's numbers; `floor` is that of its code."""
+    """AdaPop's controller, Algorithm 1, with the paper's values; `floor` is that of its code."""
 
     alpha0: float = 0.5
     dual_step: float = 0.1
@@ -107,7 +107,7 @@ class DualAscent(Controller):
         return Drift(last.epoch + 1, retain_loss, reference, *state)
 
     def _alpha(self, lam: float) -> float:
-        """alpha0 + lambda, up to alpha_max: lambda itself goes on, as in the released code."""
+        """alpha0 + lambda, at most alpha_max; lambda itself grows on, as in the released code."""
         alpha = self.alpha0 + lam
         return alpha if self.alpha_max is None else min(alpha, self.alpha_max)
 
@@ -118,13 +118,13 @@ class PrimalDual(Controller):
 
         mu <- max(0, mu + moves * dual_step * (retain loss - retain_bound))
 
-    after each step, once `warmup` epochs are over. mu is both lambda and alpha of a row; it starts
+    after each step, once `warmup` epochs are over. mu is both lambda and alpha in a row; it starts
     at alpha0 and has no upper limit. The drift is measured against the start, for comparison only.
-    Entesari et al., arXiv 2506.05314; values of the paper's runs, METHODS 2.7.
+    Entesari et al., arXiv 2506.05314, with the values of the AdaPop paper's runs.
 
-    moves: how often upstream moves mu in an optimiser step, namely after each micro-batch: of one
-    row in the paper's runs, and so 32 times. Here it is moved once, as far as all of them would by
-    the mean loss of the step's rows."""
+    moves: how often the authors' code moves mu in an optimiser step, which is once for each
+    micro-batch; these have one row in the paper's runs, so 32 times. Here mu moves once, by as much
+    as all those moves together at the mean loss of the step's rows."""
 
     alpha0: float = 1.0
     dual_step: float = 1.0
@@ -137,7 +137,7 @@ class PrimalDual(Controller):
         return Drift(0, retain_loss, retain_loss, 0.0, self.alpha0, self.alpha0, retain_loss)
 
     def update(self, last: Drift, retain_loss: float) -> Drift:
-        """The row of the next epoch: mu as the epoch's last step left it."""
+        """The row of the next epoch, with the mu that the epoch's last step set."""
         drift = relative_drift(retain_loss, last.start_loss, floor=1e-8)
         return replace(last, epoch=last.epoch + 1, retain_loss=retain_loss, drift=drift)
 

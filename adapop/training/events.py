@@ -1,7 +1,7 @@
-"""What a run says while it runs: frozen dataclasses, JSON both ways, one event a line.
+"""The events of a run: frozen dataclasses, to and from JSON, one event on each line of the log.
 
-The log is append-only and is the truth about a run. A resumed run starts with
-`RunStarted(resumed_from=k)`; `current` then drops what an interrupted epoch had said, so that a
+The log is append-only, and it decides what is true about a run. A resumed run starts with
+`RunStarted(resumed_from=k)`; `current` then drops the events of an interrupted epoch, so that a
 reader sees one uninterrupted run.
 """
 
@@ -26,7 +26,7 @@ from adapop.training.controller import Drift
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Anything a run says."""
+    """Any event of a run."""
 
     kind: ClassVar[str]
     """The class's name in snake case, as in the log."""
@@ -50,13 +50,13 @@ class RunStarted(Event):
     facts: str
     """Name of the set."""
     forget: Count
-    """How many facts are to be forgotten."""
+    """Number of facts to be forgotten."""
     retain: Count
-    """How many are trained on so that they stay."""
+    """Number of facts that are trained on so that they stay."""
     holdout: Count
-    """How many should stay and are never trained on."""
+    """Number of facts that should stay and are never trained on."""
     epochs: Count
-    """How many there are to be, in all."""
+    """Number of epochs the run is to have in all."""
     steps: Count
     """Optimiser steps in an epoch."""
     resumed_from: Count = 0
@@ -65,7 +65,7 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class StepDone(Event):
-    """One optimiser step; losses are of its rows before it, in nats per answer token."""
+    """One optimiser step. Losses are of the step's rows before it, in nats per answer token."""
 
     epoch: Count
     """From 1."""
@@ -76,13 +76,13 @@ class StepDone(Event):
     nll_forget: float
     """Mean negative log-likelihood of the answers to forget."""
     nll_by_tier: dict[str, float]
-    """The same by tier; a tier that the step did not see is absent."""
+    """`nll_forget` by tier; a tier without rows in the step is absent."""
     nll_retain: float | None
-    """Of the retained answers, None for a method without a retain term."""
+    """The same for the answers to retain; None for a method without a retain term."""
     gradient_norm: float
-    """Of the whole step, before it is clipped."""
+    """Norm of the whole step's gradient, before it is clipped."""
     learning_rate: float
-    """The step's own, as the schedule has it."""
+    """The learning rate of the step, by the schedule."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,16 +104,16 @@ class Measured(Event):
     rows: tuple[dict[str, int | float | str | None], ...]
     """`probes.measure.Measurement`s as dicts: one for each group, form and tier."""
     full: bool = False
-    """Whether it is the whole table, made at the end for the original and the unlearned model."""
+    """Whether the rows are the full tables, made at the end for original and unlearned model."""
     by_fact: tuple[Share, ...] = ()
-    """Recall of each fact to forget, the mean over its held-out rewordings, in the facts' order;
-    none where `full` is False, only some facts are measured or one has no rewording."""
+    """Recall of each fact to forget, the mean over its held-out rewordings, in the facts' order.
+    Empty if `full` is False, if only some facts are measured, or if a fact has no rewording."""
 
     @property
     def gap(self) -> Interval | None:
-        """The popularity gap, in [-1, 1]: recall of popular minus that of rare facts to forget,
-        asked in all their held-out rewordings, with its 95 % interval over facts (Newcombe). Above
-        0, popular facts are left. None where `full` is False or a tier was not asked so."""
+        """The popularity gap, in [-1, 1]: recall of popular minus recall of rare facts to forget,
+        over all their held-out rewordings, with its 95 % interval over facts (Newcombe). Above 0,
+        popular facts are left. None if `full` is False or a tier was not asked in rewordings."""
         shares = [self.share("forget", REWORDED, tier) for tier in ("popular", "rare")]
         return difference(*shares) if self.full and None not in shares else None
 
@@ -124,7 +124,7 @@ class Measured(Event):
         return next(rows, None)
 
     def share(self, group: str, form: str, tier: str) -> Interval | None:
-        """Recall of such a row with its 95 % interval over facts; None where not measured."""
+        """Recall of that `row` with its 95 % interval over facts; None if not measured."""
         return (row := self.row(group, form, tier)) and wilson(row["recall"], row["facts"])
 
     def recall(
@@ -145,29 +145,29 @@ class ComparedToOracle(Event):
     epoch: Count
     """As in `Measured`."""
     distance: Distance
-    """To that model, the oracle."""
+    """Distance from the unlearned model to the oracle."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measuring(Event):
-    """How far a measurement is that takes more than some seconds."""
+    """Progress of a measurement that takes more than a few seconds."""
 
     epoch: Count
     """As in `Measured`."""
     asked: Count
-    """Questions that were answered."""
+    """Questions answered so far."""
     of: Count
-    """How many there are to be."""
+    """Number of questions in all."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Teaching(Event):
-    """How far the fine-tuning is that a run with start "sft" begins with."""
+    """Progress of the fine-tuning with which a run with start "sft" begins."""
 
     epoch: Count
     """From 1."""
     epochs: Count
-    """How many there are to be."""
+    """Number of epochs of fine-tuning in all."""
     step: Count
     """Within the epoch, from 1."""
     steps: Count
@@ -179,7 +179,7 @@ class Saved(Event):
     """A checkpoint is complete on disk: the run can be resumed or probed from here."""
 
     epoch: Count
-    """Whose checkpoint it is."""
+    """The epoch whose checkpoint it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +187,7 @@ class RunStopped(Event):
     """The user stopped the run."""
 
     epoch: Count
-    """The last finished one, whose adapter is kept; 0 for none."""
+    """The last finished epoch, whose adapter is kept; 0 for none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,9 +205,9 @@ class RunDone(Event):
     """The run is complete."""
 
     epoch: Count
-    """The last one that was trained."""
+    """The last epoch that was trained."""
     seconds: float
-    """Since the last start, without loading."""
+    """Seconds since the last start, without loading."""
     notes: tuple[str | Remark, ...] = field(default=())
     """What to know about it: remarks, and sentences of its model and trainer."""
 
@@ -222,12 +222,12 @@ ROW = frozenset(
 FORMS = (DIRECT, REWORDED, *FORM_OF_WAY.values())
 WORDS = {"group": GROUPS, "form": FORMS, "tier": (*TIERS, "unknown", "all")}
 KEPT = "The adapter of the last saved epoch is kept. Lower the learning rate."
-FROM_START = "drift_from_start"  # of an epoch, for those who read the lines alone
+FROM_START = "drift_from_start"  # written with an epoch, for those who read only the lines
 TERMINAL = (RunStopped, RunFailed, RunDone)
 
 
 def to_json(event: Event) -> str:
-    """One line of JSON with the event's `kind`. Raises RunError: a number is not finite: that is
+    """One line of JSON with the event's `kind`. Raises RunError: a number is not finite, which is
     not JSON and never a result."""
     content = {"kind": event.kind, **asdict(event)}
     try:
@@ -240,9 +240,9 @@ def to_json(event: Event) -> str:
 
 
 def from_json(line: str) -> Event:
-    """The event of a line that `to_json` wrote. Raises ValueError, TypeError, KeyError,
-    AttributeError: it is none, or a value is of another type or out of its range; RunError: it is
-    of a kind that this version does not know."""
+    """The event in a line that `to_json` wrote. Raises ValueError, TypeError, KeyError,
+    AttributeError: it is no event, or a value is of another type or out of range; RunError: this
+    version does not know its kind."""
     content = parse_json(line)
     kind = content.pop("kind", None)
     if not isinstance(kind, str | None):
@@ -259,7 +259,7 @@ def from_json(line: str) -> Event:
 
 
 def _check_row(row: dict[str, Any]) -> None:
-    """Raises ValueError: it is no row of a table: known words, numbers, recalls in [0, 1]."""
+    """Raises ValueError: it is no row of a table (known words, numbers, recalls in [0, 1])."""
     texts = {name: value for name, value in row.items() if isinstance(value, str)}
     recalls = [row["recall"], 0 if row.get("strict") is None else row["strict"]]
     if texts.keys() != WORDS.keys() or not row.keys() <= ROW:
@@ -276,7 +276,7 @@ def current(events: Iterable[Event]) -> list[Event]:
     for event in events:
         if isinstance(event, RunStarted):
             valid = [old for old in valid if _survives(old, event.resumed_from)]
-        # in place of what a run of an older version measured twice
+        # it replaces what a run of an older version measured twice
         if isinstance(event, Measured) and event.full:
             valid = [e for e in valid if not (getattr(e, "full", False) and e.epoch == event.epoch)]
         valid.append(event)
@@ -284,7 +284,7 @@ def current(events: Iterable[Event]) -> list[Event]:
 
 
 def _survives(event: Event, epoch: int) -> bool:
-    """Whether what was said before still holds when a run goes on after an epoch, 0 for none."""
+    """Whether an event still holds if the run goes on after this epoch, 0 for its beginning."""
     if isinstance(event, RunStarted):
         return True
     if isinstance(event, (*TERMINAL, Teaching, Measuring)):

@@ -1,7 +1,7 @@
-"""The forget set as a method wants it: encoded once, with what it needs, dealt out as batches.
+"""The forget set for a method: encoded once, with what the method needs, and split into batches.
 
-What belongs to the original model (its nll and logits, the norm of its states) is computed here,
-before training: the base never changes, so a resumed run finds the same numbers.
+All that depends on the original model (nll, logits, norm of its states) is computed here, before
+training. The base never changes, so a resumed run computes the same numbers.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,13 @@ from adapop.objectives import ForgetBatch, Objective
 from adapop.objectives.alternates import check_alternates
 from adapop.objectives.tpo import unwanted
 
-FORWARD = 16  # so many rows without gradients take about as much memory as one with them
-FIRST_ROWS = 64  # what a method sees of the set in `begin`
+FORWARD = 16  # times the rows: without gradients they take about as much memory
+FIRST_ROWS = 64  # that a method gets in `begin`
 
 
 class ForgetSet:
-    """Forget rows, one per fact in order. notes: of `begin`. forward_rows: without gradients."""
+    """Forget rows, one per fact in order. notes: of `begin`. forward_rows: per pass, no
+    gradient."""
 
     def __init__(
         self,
@@ -55,7 +56,8 @@ class ForgetSet:
         self._target, self.notes = begun.target, begun.notes
 
     def batch(self, rows: Sequence[Row], epoch: int) -> ForgetBatch:
-        """The rows as a batch. Of several texts to be said instead, each epoch, from 1, has one."""
+        """The rows as a batch. Of several texts taught instead, each epoch (from 1) takes the
+        next."""
         tokens = self.model.batch(rows)
         device = tokens.ids.device
         inputs: dict = {"tokens": tokens, "target": self._target}
@@ -77,7 +79,7 @@ class ForgetSet:
 
     @torch.no_grad()
     def _scored(self, rows: Sequence[Row]) -> list[Tensor]:
-        """Of each row [2, n]: nll and raw gold logit of its n answer tokens by the original."""
+        """For each row [2, n]: nll and raw gold logit of its n answer tokens under the original."""
         self.model.network.eval()
         pairs: list[Tensor] = []
         with self.model.original():
@@ -98,9 +100,9 @@ def _joined(reference: Sequence[Tensor], rows: Sequence[Row], device: torch.devi
 def _others(
     config: RunConfig, objective: Objective, model: AdaptedModel, facts: Sequence[Fact]
 ) -> list[list[Row]] | None:
-    """What is to be said instead of each answer, a list of rows a turn; None if nothing is.
+    """What is taught instead of each answer, a list of rows for each turn; None if nothing is.
 
-    A refusal ends with what the chat template ends a turn with: the model must learn to stop there.
+    A refusal ends as the chat template ends a turn, because the model must learn to stop there.
     """
     if "refusal" in objective.needs:
         texts = getattr(objective, "refusals", None) or (objective.refusal,)
@@ -108,7 +110,7 @@ def _others(
         for turn in range(min(len(texts), config.epochs)):
             answers = cycle(texts[turn:] + texts[:turn])
             refusing = [replace(fact, answer=text) for fact, text in zip(facts, answers)]
-            # in place of the whole reply, and not only of the answer in it
+            # it replaces the whole reply, not only the answer in it
             turns += [encode_facts(model.tokenizer, refusing, model.system, include_tail=True)]
         return turns
     if "alternates" not in objective.needs:
@@ -125,5 +127,5 @@ def _others(
 
 
 def _unwanted(rows: Sequence[Row]) -> list[Tensor]:
-    """Which answer tokens of each fact carry it, [n] a fact; the end of the turn does not."""
+    """Which answer tokens of each fact carry it, [n] for a fact; the end of the turn does not."""
     return [torch.tensor(unwanted(row.text, row.spans) + (False,) * row.tail) for row in rows]

@@ -1,4 +1,4 @@
-"""What a run records to be watched: how likely each fact's right answer is as the model forgets.
+"""Recorded frames of a run: how likely each fact's right answer is while the model forgets.
 
 A frame is a line of JSON, read without torch:
 {"step": 8, "epoch": 0.5, "forget": {"p": [0.9312, ...], "rank": [1, ...]}, ..., "answers": []}.
@@ -11,17 +11,17 @@ from dataclasses import asdict, dataclass, replace
 from adapop.assets import Count, Share, as_kind, parse_json
 
 DECIMALS = 4  # of a probability in the file
-FIRST = 80  # characters of an answer are kept: its first tokens
+FIRST = 80  # characters of an answer that are kept
 
 
 @dataclass(frozen=True)
 class Scores:
-    """How well the model as it was knew the facts of a group, in their order. Teacher-forced."""
+    """How well the model knew the facts of a group, in their order, at a step. Teacher-forced."""
 
     p: tuple[Share, ...]
     """Probability of the right answer, [0, 1]: the geometric mean over its content tokens."""
     rank: tuple[Count, ...]
-    """Of the right answer's first token among all tokens, 1 is the most likely."""
+    """Rank of the right answer's first token among all tokens; 1 is the most likely."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,15 @@ class Frame:
     step: Count
     """Optimiser steps taken so far; 0 is before training."""
     epoch: float
-    """Step / steps of an epoch; whole where an epoch ends."""
+    """Step / steps in an epoch; a whole number where an epoch ends."""
     scores: Mapping[str, Scores]
-    """"forget" always: the facts to forget, asked directly. In frame 0 and where an epoch ends also
-    "retain", and unless only some facts are measured (`measure_per_tier`) "holdout" if there are
-    any, and "reworded" if all have a rewording: the facts to forget, each asked in its first."""
+    """Group -> scores. Always "forget": the facts to forget, asked directly. In frame 0 and where
+    an epoch ends also "retain" and, unless only some facts are measured (`measure_per_tier`),
+    "holdout" if there are any and "reworded": the facts to forget in their first rewording, if all
+    have one."""
     answers: tuple[str, ...] = ()
-    """The first `FIRST` characters of the greedy answer to each fact to forget, in frame 0 and
-    where an epoch ends if all are asked there (`measure`, `measure_per_tier`); else none."""
+    """The first `FIRST` characters of the greedy answer to each fact to forget. Only in frame 0 and
+    at the end of an epoch, if all are asked there (`measure`, `measure_per_tier`)."""
 
 
 def due(steps: int, frames: int) -> frozenset[int]:
@@ -70,7 +71,7 @@ def from_json(line: str) -> Frame:
 
 
 def until(frames: Iterable[Frame], step: int) -> tuple[Frame, ...]:
-    """The frames up to a step, after which a run goes on. None where the run's beginning was not
-    recorded: a recording is whole, or there is none."""
+    """The frames up to a step from which a run goes on. None if the run's beginning was not
+    recorded: a recording is complete, or there is none."""
     earlier = tuple(frame for frame in frames if frame.step <= step)
     return earlier if earlier and earlier[0].step == 0 else ()

@@ -1,9 +1,9 @@
 """The gradient of one optimiser step, in as many forward passes as memory asks for.
 
-A step's rows are dealt out over passes of any size, those that begin alike together; every sum is
-divided by what the whole step counts, so the gradient is that of one pass over all rows. Where
-memory runs out the pass is halved, then blocks are recomputed in the backward pass, and only then
-the run fails. Nothing here waits for an accelerator.
+A step's rows are split into passes of any size, rows that begin alike together. Every sum is
+divided by the counts of the whole step, so the gradient is that of one pass over all rows. If
+memory runs out, the pass is halved; then blocks are recomputed in the backward pass; only then the
+run fails. Nothing here waits for an accelerator.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,8 +25,8 @@ from adapop.training.forget_set import ForgetSet
 
 @dataclass(frozen=True)
 class Denominators:
-    """What a step's sums are divided by: rows or answer tokens to forget and to retain, of the
-    whole step also where several processes share it."""
+    """Divisors of a step's sums: numbers of rows or answer tokens to forget and to retain, in the
+    whole step even if several processes share it."""
 
     forget: int
     retain: int
@@ -34,23 +34,23 @@ class Denominators:
 
 @dataclass(frozen=True)
 class StepSeen:
-    """What a step's passes saw, in the order of the passes and still on the device."""
+    """The results of a step's passes, in the order of the passes and still on the device."""
 
     rows: list[Row]
     """The forget rows."""
     loss: list[Tensor]
-    """The forget loss of each pass, [], to be summed."""
+    """The forget loss of each pass, a scalar; their sum is the step's."""
     nll: list[Tensor]
-    """Of the forget rows' answer tokens, [N] in all, nats."""
+    """The nll of the forget rows' answer tokens, [N] in all, nats."""
     retain_rows: list[Row]
     """The retain rows."""
     retain: list[Tensor]
-    """Of the retain rows' answer tokens, [M] in all, nats; empty without a retain term."""
+    """The nll of the retain rows' answer tokens, [M] in all, nats; empty without a retain term."""
 
 
 class StepGradient:
-    """Adds the gradients of optimiser steps to the adapter. rows: at most so many in a pass, fewer
-    once memory ran out. notes: sentences for the user about memory."""
+    """Adds the gradients of optimiser steps to the adapter. rows: the most in a pass; lowered once
+    memory ran out. notes: sentences for the user about memory."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class StepGradient:
         self.notes: list[str] = []
 
     def denominators(self, forget: Sequence[Row], retain: Sequence[Row]) -> Denominators:
-        """What the sums of a step with these rows are divided by."""
+        """The divisors for the sums of a step with these rows."""
         tokens, retain_tokens = (sum(len(row.answer) for row in rows) for rows in (forget, retain))
         retained = len(retain) if self._retain_by_example else retain_tokens
         return Denominators(len(forget) if self._by_example else tokens, retained)
@@ -78,19 +78,19 @@ class StepGradient:
         alpha: float,
         counts: Denominators | None = None,
     ) -> StepSeen:
-        """Adds the gradient of L_forget + alpha * L_retain. retain: empty where there is no retain
-        term. counts: of the whole step, where the rows are a process's share of it. Raises
-        RunError: memory runs out even on one row."""
+        """Adds the gradient of L_forget + alpha * L_retain. retain: empty without a retain term.
+        counts: of the whole step, if the rows are one process's share of it. Raises RunError:
+        memory runs out even on one row."""
         counts = counts or self.denominators(forget, retain)
         rows = len(forget) + len(retain)
-        return self._that_fits(lambda: self._added(forget, retain, epoch, alpha, counts), rows)
+        return self._retried(lambda: self._added(forget, retain, epoch, alpha, counts), rows)
 
     def add_forget(self, forget: list[Row], epoch: int, counts: Denominators) -> StepSeen:
-        """Adds L_forget's gradient at the weights past the method's `backward`. Raises as `add`."""
-        return self._that_fits(lambda: self._forget_passes(forget, epoch, counts), len(forget))
+        """Adds L_forget's gradient, for the method's `backward` alone. Raises as `add`."""
+        return self._retried(lambda: self._forget_passes(forget, epoch, counts), len(forget))
 
-    def _that_fits(self, passes: Callable[[], StepSeen], rows: int) -> StepSeen:
-        """What the passes over so many rows saw, in smaller ones where memory runs out."""
+    def _retried(self, passes: Callable[[], StepSeen], rows: int) -> StepSeen:
+        """The result of passes over so many rows, repeated in smaller passes if memory runs out."""
         state, gpus = torch.get_rng_state(), self.model.gpus
         theirs = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
         while True:
@@ -99,8 +99,8 @@ class StepGradient:
             except RuntimeError as error:
                 if not is_out_of_memory(error):
                     raise
-            # not above: while an error is handled, its traceback holds the failed pass's tensors
-            self._make_do(min(self.rows, rows))
+            # not in the except block: there the traceback still holds the failed pass's tensors
+            self._shrink_passes(min(self.rows, rows))
             torch.set_rng_state(state)
             for gpu, its_state in zip(gpus, theirs):
                 torch.cuda.set_rng_state(its_state, gpu)
@@ -163,8 +163,8 @@ class StepGradient:
         return (_over_rows(result.loss, tokens) if by_row else result.loss).sum() / counts.retain
 
     def _pieces(self, rows: list[Row]) -> Iterator[list[Row]]:
-        """The rows a pass at a time, as many in each: as they are if one is enough. Else those that
-        begin alike together, to share that, or where that does not pay those of similar length."""
+        """The rows of each pass, equally many. If one pass is not enough, rows that begin alike
+        stay together, so that they share that; where that saves little, rows of similar length."""
         if len(rows) > self.rows:
             rows = sorted(rows, key=lambda row: -row.length)
             if packed_lines(rows) and self.model.packs:
@@ -173,8 +173,8 @@ class StepGradient:
         for number in range(passes):
             yield rows[number * len(rows) // passes : (number + 1) * len(rows) // passes]
 
-    def _make_do(self, tried: int) -> None:
-        """After memory ran out on so many rows a pass: half as many; for one row, recomputed."""
+    def _shrink_passes(self, tried: int) -> None:
+        """After memory ran out on `tried` rows: halves the pass; for one row, recomputes blocks."""
         for parameter in self.model.parameters:
             parameter.grad = None
         release()
@@ -200,11 +200,11 @@ class StepGradient:
 
     @property
     def _joins(self) -> bool:
-        """Whether forget and retain rows may share a pass: a set pass size counts rows of one."""
+        """Whether forget and retain rows may share a pass; a set pass size counts one kind."""
         return self.objective.joins and not self.config.micro_batch
 
 
 def _over_rows(loss: Tensor, tokens: AnswerTokens) -> Tensor:
-    """Each token's loss over the number of its row's tokens, [N]: they sum to the rows' means."""
+    """Each token's loss divided by the number of its row's tokens, [N]: they sum to row means."""
     lengths = torch.zeros(tokens.rows, dtype=loss.dtype, device=loss.device)
     return loss / lengths.index_add(0, tokens.row, torch.ones_like(loss))[tokens.row]

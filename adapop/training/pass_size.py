@@ -19,26 +19,26 @@ Trial = tuple[list[Row], list[Row]]  # rows to forget and to retain
 
 
 def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
-    """Rows a pass, from 1 to a step's forget and retain rows together, for the longest rows.
+    """Most rows in a pass, from 1 to a step's forget and retain rows, if all were the longest.
 
-    `footprint` says how memory grows with the rows, of which only what is not common counts where
-    they are packed. On an accelerator a step is tried on 1 and on 4 of them, and of those with most
-    answer tokens, without being made: the peaks put the estimate to scale, and AdamW's moments must
-    fit beside it. On the CPU the estimate stands for the measurement."""
+    `footprint` says how memory grows with the rows; if they are packed, their common beginning
+    counts once. On an accelerator the gradient of a step is computed, without the step, on 1 and on
+    4 of the longest rows and of those with most answer tokens. The peaks scale the estimate, and
+    AdamW's moments must fit as well. On the CPU the estimate is used as it is."""
     most = 2 * min(gradient.config.batch, len(gradient.forget.rows))
     needs = list(_needs(gradient, [*gradient.forget.rows, *retain], most))
     if gradient.model.device.type == "cuda":
         return _measured(gradient, retain, needs)
     adapter = footprint(gradient.model.shape, gradient.config, 1, rows=1).adapter
-    # torchrun's: so many share this machine's memory
+    # set by torchrun: how many processes share this machine's memory
     processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     return _fitting(needs, SHARE * free_bytes(gradient.model.device) / processes - adapter)
 
 
 def _needs(gradient: StepGradient, rows: Sequence[Row], most: int) -> Iterator[int]:
-    """Bytes of a pass over the longest row, the two longest, and so on, by `footprint`."""
+    """Bytes of a pass over the longest row, over the two longest, and so on, by `footprint`."""
     prompts, answer = [row.prompt for row in rows], max(len(row.answer) for row in rows)
-    shared = common(min(prompts), max(prompts))  # in all of them; that some share more is left out
+    shared = common(min(prompts), max(prompts))  # by all; what only some share is left out
     lengths = nlargest(most, (row.length for row in rows))
     for count in range(1, most + 1):
         taken = lengths[:count]
@@ -46,7 +46,7 @@ def _needs(gradient: StepGradient, rows: Sequence[Row], most: int) -> Iterator[i
         lines, tokens = lines_of(range(count), own, [shared] * count, taken[0])
         if lines and not gradient.model.packs:
             tokens = count * taken[0]
-        # as much as one row of so many tokens
+        # counted as one row with so many tokens
         size = {"rows": 1, "answer": count * answer}
         yield footprint(gradient.model.shape, gradient.config, tokens, **size).activations
 
@@ -57,7 +57,7 @@ def _fitting(needs: Sequence[float], free: float) -> int:
 
 
 def _trials(forget: Sequence[Row], retain: Sequence[Row], tried: int) -> list[Trial]:
-    """The rows to try: the longest ones, and if those are others those with most answer tokens."""
+    """The rows to try: the longest ones and, if they differ, those with most answer tokens."""
     trials = []
     for size in (lambda row: row.length, lambda row: len(row.answer)):
         rows = nlargest(tried, forget, key=size), nlargest(tried, retain, key=size)
@@ -78,14 +78,14 @@ def _measured(gradient: StepGradient, retain: Sequence[Row], needs: Sequence[int
         peaks.append(torch.cuda.max_memory_allocated(device) - held)
         for parameter in parameters:
             parameter.grad = None
-        # memory ran out on one row: these peaks are of what failed
+        # memory ran out on one row and blocks are now recomputed, so these peaks do not count
         if gradient.model.recomputes != recomputes:
             return _measured(gradient, retain, needs)
         if gradient.rows < rows:
             return gradient.rows
     one, several = max(peaks[: len(trials)]), max(peaks[len(trials) :])
     moments = 2 * sum(parameter.numel() * parameter.element_size() for parameter in parameters)
-    # bytes for one that is estimated
+    # measured bytes for each estimated byte
     real = max(1, several - one) / max(1, needs[tried - 1] - needs[0])
     free = SHARE * free_bytes(device) - moments - one
     return _fitting([real * (need - needs[0]) for need in needs], free)

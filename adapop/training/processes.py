@@ -1,11 +1,11 @@
-"""Several processes with a device each, as `torchrun` starts them, that train one adapter.
+"""Several processes, started by `torchrun` with a device each, that train one adapter.
 
-Each process, of rank 0 to R - 1, holds the whole model and knows the whole plan, for it is seeded.
-It takes its share of a step's rows and divides by what the whole step counts, so the sum of all
-gradients is that of one process. Of what is measured it takes its share of the batches, with the
-same numbers. Before they wait for each other over a device they say whether they got so far: a
-failure in one ends all. What they say goes over the CPU, as torch's own messages between processes
-of one user. The first alone writes; the others read its files.
+Each process, of rank 0 to R - 1, holds the whole model and computes the whole plan, which is
+seeded. It takes its share of a step's rows and divides by the counts of the whole step, so the sum
+of all gradients is that of a single process. It measures its share of the batches, with the same
+numbers. Ranks exchange their status before each collective on a device: a failure in one ends all.
+They do so over the CPU, as torch's own messages between processes of one user. Only rank 0 writes;
+the others read its files.
 """
 
 import os
@@ -28,14 +28,14 @@ from adapop.model.tokens import Row
 from adapop.training.gradient import StepGradient, StepSeen
 
 Result = TypeVar("Result")
-# one may wait long for another; with gloo one that dies is noticed at once
+# one process may wait long for another; gloo notices at once if one dies
 PATIENCE = timedelta(days=7)
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """The processes of a run as one of them sees them. All must come to the same calls in the same
-    order. What each raises, it raises in every process."""
+    """The processes of a run, as one of them sees them. All must make the same calls in the same
+    order. An error in one is raised in every process."""
 
     rank: int = 0
     """Its own number, from 0."""
@@ -52,23 +52,23 @@ class Ranks:
         return list(rows[self.rank :: self.count])
 
     def gathered(self, work: Callable[[], Result]) -> list[Result]:
-        """What the work gave in each process, by rank.
+        """The result of the work in each process, by rank.
 
         Raises:
             RunError: it failed in another process, or one ended.
-            Stopped: another process heard that somebody asked to stop.
-            Exception: what the work raised, where it did so here.
+            Stopped: another process was asked to stop.
+            Exception: the work's own error, if it failed in this process.
         """
         if self.count == 1:
             return [work()]
         result = failure = None
         try:
             result = work()
-        # the others must hear of it, whatever it is; it is raised again below
+        # the others must be told, whatever it is; it is raised again below
         except Exception as error:  # noqa: BLE001
             failure = error
         outcomes: list[Any] = [None] * self.count
-        _heard(lambda: torch.distributed.all_gather_object(outcomes, (_error_of(failure), result)))
+        _sync(lambda: torch.distributed.all_gather_object(outcomes, (_error_of(failure), result)))
         if failure is not None:
             raise failure
         for rank, (failed, _) in enumerate(outcomes):
@@ -80,24 +80,25 @@ class Ranks:
         return [result for _, result in outcomes]
 
     def together(self, work: Callable[[], Result]) -> Result:
-        """What the work gave here, once it is done in every process. Raises as `gathered`."""
+        """The result of the work in this process, once all have done it. Raises as `gathered`."""
         results: list[Result] = []
         self.gathered(lambda: results.append(work()))
         return results[0]
 
     def led(self, work: Callable[[], Result]) -> Result:
-        """What the work gave in the first process, which alone does it. Raises as `gathered`."""
+        """The result of the work, which the first process alone does. Raises as `gathered`."""
         return self.gathered(work if self.first else lambda: None)[0]
 
     def align(self, parameters: Sequence[Tensor]) -> None:
-        """Puts the first process's values into the parameters of all."""
+        """Copies the first process's parameter values to all processes."""
         if self.count > 1:
             for parameter in parameters:
-                _heard(partial(torch.distributed.broadcast, parameter.data, src=0))
+                _sync(partial(torch.distributed.broadcast, parameter.data, src=0))
 
     def add_up(self, parameters: Sequence[Tensor], work: Callable[[], StepSeen]) -> StepSeen:
-        """Does the work, which adds gradients; afterwards each process has the sum of all, and what
-        all saw. A parameter that has a gradient nowhere keeps none. Raises as `gathered`."""
+        """Does the work, which adds gradients; then each process has the sum of all gradients, and
+        the results of all. A parameter with a gradient in no process gets none. Raises as
+        `gathered`."""
         device = parameters[0].device
         own = self.together(work)
         reached = [parameter.grad is not None for parameter in parameters]
@@ -107,7 +108,7 @@ class Ranks:
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
         if grads:
             flat = torch.cat([grad.flatten() for grad in grads])
-            _heard(lambda: torch.distributed.all_reduce(flat))
+            _sync(lambda: torch.distributed.all_reduce(flat))
             for parameter, whole in zip(trained, flat.split([grad.numel() for grad in grads])):
                 parameter.grad = whole.view_as(parameter).clone()
         return _joined([_moved(part, device) for part, _ in parts])
@@ -118,8 +119,8 @@ ALONE = Ranks()
 
 @contextmanager
 def joined() -> Iterator[Ranks]:
-    """Inside, this process is one of those that its launcher started; alone if none did. Raises
-    ConfigError: there are more processes than GPUs."""
+    """A context in which this process is one of those that its launcher started; alone if there is
+    no launcher. Raises ConfigError: there are more processes than GPUs."""
     count, here = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
     if count == 1:
         yield ALONE
@@ -140,11 +141,11 @@ def joined() -> Iterator[Ranks]:
 
 @contextmanager
 def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
-    """Inside, all processes share what the model answers and scores, and each has all results.
+    """A context in which all processes share generating and scoring, and each gets all results.
 
-    On a CPU the pieces are those of one process, so the results are too. The first alone is told of
-    replies. What a piece gives must be plain values: tensors would stay on their device. Inside, it
-    raises as `Ranks.gathered`."""
+    On a CPU the pieces are those of a single process, so the results are the same. `on_replies` is
+    called in the first process alone. Results of a piece must be plain values, because tensors
+    would stay on their device. Calls inside raise as `Ranks.gathered`."""
     if ranks.count == 1:
         yield
         return
@@ -152,7 +153,7 @@ def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
 
     def among_all(rows: Sequence[Any], size: int, work: Work) -> Iterator[Any]:
         size = min(ranks.gathered(lambda: size))  # memory may have run out in one of them
-        # which has room for so many that there may be a single piece
+        # a GPU has room for so many rows that a single piece could leave other ranks idle
         if model.device.type == "cuda":
             size = min(size, max(1, -(-len(rows) // ranks.count)))
         pieces = [rows[start : start + size] for start in range(0, len(rows), size)]
@@ -178,16 +179,16 @@ def step_gradient(
     epoch: int,
     alpha: float,
 ) -> StepSeen:
-    """Adds a step's gradient, as `StepGradient.add`: each process has a share of the rows and gets
-    the sum over all. One that is short of memory works on its share in smaller passes, without the
-    others. Raises as `Ranks.gathered`."""
+    """Adds a step's gradient as `StepGradient.add`. Each process has a share of the rows and gets
+    the sum over all. One that is short of memory works on its share in smaller passes; the others
+    do not. Raises as `Ranks.gathered`."""
     if ranks.count == 1:
         return gradient.add(forget, retain, epoch, alpha)
     counts, parameters = gradient.denominators(forget, retain), gradient.model.parameters
     forget, retain = ranks.share(forget), ranks.share(retain)
     if gradient.objective.joins:
         return ranks.add_up(parameters, lambda: gradient.add(forget, retain, epoch, alpha, counts))
-    # the method moves the weights by the forget gradient of the whole step
+    # first the forget gradient, because the method moves the weights by that of the whole step
     add_forget = partial(gradient.add_forget, forget, epoch, counts)
     add_up = partial(ranks.add_up, parameters, add_forget)
     forgotten = gradient.objective.backward(gradient.model, add_up)
@@ -200,12 +201,12 @@ def step_gradient(
     return replace(forgotten, retain_rows=retained.retain_rows, retain=retained.retain)
 
 
-def _heard(message: Callable[[], Any]) -> None:
-    """Sends and receives; a process that is gone is named so."""
+def _sync(message: Callable[[], Any]) -> None:
+    """Sends and receives. Raises RunError: another process does not answer."""
     try:
         message()
     except RuntimeError as error:
-        # what follows is advice for programmers
+        # the rest of the error is advice for programmers
         reason = str(error).partition("\n")[0].partition(". ")[0]
         reason = f"Another process of this run does not answer any more ({reason})."
         raise RunError(reason, "See what it printed last; then resume the run.") from error

@@ -34,24 +34,24 @@ from adapop.training.pass_size import rows_that_fit
 from adapop.training.processes import ALONE, Ranks, step_gradient
 from adapop.training.steps import by_tier, count, spans
 
-EMA_DECAY = 0.9  # the paper's code, METHODS 1.6 row 1
+EMA_DECAY = 0.9  # of the paper's code
 ORDER, PAIRING = 0, 1
 
 
 @dataclass
 class TrainerState:
-    """What a checkpoint holds beside the adapter."""
+    """What a checkpoint holds in addition to the adapter."""
 
     drift: Drift
     """The controller's last row."""
     ema: float | None
-    """The moving average of the steps' retain loss in nats per token, None before the first."""
+    """Moving average of the steps' retain loss, in nats per token; None before the first step."""
     optimizer: dict[str, Tensor]
     """The optimiser's tensors by name."""
 
 
 class Trainer:
-    """Trains an adapter to forget by `train()`. Between two events its state can be read."""
+    """Trains an adapter to forget, by `train()`. Its state can be read between two events."""
 
     def __init__(
         self,
@@ -65,8 +65,8 @@ class Trainer:
         ranks: Ranks = ALONE,
     ) -> None:
         """betas: exponent of each forget fact, in their order; None for methods that use none.
-        state: to continue a run. ranks: the processes that train together; each iterates its own
-        trainer. Raises DataError: a fact lacks what the method needs. ModelError: the model has no
+        state: to continue a run. ranks: the processes that train together; each has a trainer of
+        its own. Raises DataError: a fact lacks what the method needs. ModelError: the model has no
         block that the method reads."""
         self.run, self.config, self.model, self.ranks = run, config, model, ranks
         self.objective = make_objective(config.method, config.arguments)
@@ -79,7 +79,7 @@ class Trainer:
         self.gradient = StepGradient(config, self.objective, model, self.forget, rows)
         if not config.micro_batch:
             self.gradient.rows = rows_that_fit(self.gradient, self.retain)
-        # on the CPU torch's own choice, whose rounding is recorded
+        # on the CPU the default of torch, because the recorded numbers have its rounding
         fused = model.device.type == "cuda" or None
         rates = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
         self.optimizer = torch.optim.AdamW(model.parameters, **rates, fused=fused)
@@ -93,12 +93,12 @@ class Trainer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the method found out before training, and where memory was short, in sentences."""
+        """Notes of the method from before training, and on lack of memory, in sentences."""
         return (*self.forget.notes, *self.gradient.notes)
 
     def train(self) -> Iterator[Event]:
-        """The run's events, from wherever the state stands to the last epoch. Raises RunError: a
-        loss or gradient is not finite; the adapter is then as it was before that step."""
+        """The run's events, from the state to the last epoch. Raises RunError: a loss or gradient
+        is not finite; the adapter is then as it was before that step."""
         if self.drift is None:
             self.drift = self.controller.start(self.retain_loss())
             yield self._epoch_done()
@@ -128,7 +128,7 @@ class Trainer:
         return self.config.retain_signal != "full" and self.ema is not None
 
     def look_again(self) -> None:
-        """Computes `retained` again, as it was at the end of the restored epoch."""
+        """Computes `retained` again, for the end of the restored epoch."""
         if self.config.frames and not self._known:
             self.retain_loss()
 
@@ -152,7 +152,7 @@ class Trainer:
         return total / sum(len(row.answer) for row in rows)
 
     def _total_nll(self, rows: Sequence[Row]) -> tuple[float, list[tuple[int, tuple[float, int]]]]:
-        """Summed nll of the rows, in nats, and (place, `Scored.confidence`) of each."""
+        """(nll of the rows summed, in nats; (index, `Scored.confidence`) of each row)."""
         pieces = list(self.model.in_pieces(rows, self.forget.forward_rows, self._nll_sum))
         confidences = chain.from_iterable(values for _, values in pieces)
         total = sum(value.item() for value, _ in pieces)
@@ -259,7 +259,7 @@ def _finite(place: str) -> Iterator[None]:
 
 
 def learning_rate(config: RunConfig, done: int, steps: int) -> float:
-    """Rate of the step after `done` others: constant, or a warm-up epoch, then linear to 0."""
+    """Rate of the step after `done` steps: constant, or one warm-up epoch, then linear to 0."""
     if config.schedule == "constant":
         return config.learning_rate
     if done < steps:
@@ -269,8 +269,8 @@ def learning_rate(config: RunConfig, done: int, steps: int) -> float:
 
 
 def _on_host(norm: Tensor, sums: StepSeen) -> tuple[float, float, list, list]:
-    """Gradient norm, forget loss, and the nll by token of each retain row and of each forget row:
-    the one place in a step where the host waits for the device."""
+    """Gradient norm, forget loss, and nll by token for each retain row and each forget row. The
+    only place in a step where the host waits for the device."""
     values = iter(torch.cat([torch.stack([norm, *sums.loss]), *sums.retain, *sums.nll]).tolist())
     norm, loss = next(values), sum(next(values) for _ in sums.loss)
     both = sums.retain_rows, sums.rows

@@ -43,7 +43,7 @@ class WorldFact:
 
     id: readable and unique: "director-paths-of-glory". relation: a key of `language.RELATIONS`.
     subject: one token of the world's tokenizer. background: a coarse true attribute of the answer,
-    shared by several answers. level: of exposure, 0 (rarest eighth of the facts) to 7. split: one
+    shared by several answers. level: of exposure, from 0 (the rarest eighth) to 7. split: one
     of SPLITS, or "neighbours". score: popularity, 70 to 3766.
     """
 
@@ -75,16 +75,16 @@ def level_score(level: int) -> float:
 
 def zipf_score(rank: int, facts: int) -> float:
     """Score of the fact of a rank, 1 to `facts`, by Zipf's law, rounded to a whole number. The
-    facts hold a stretch of the law's ranks that is placed so that the scores go from 3766 to 70:
-    still more famous ranks are not in the world."""
+    facts take a stretch of the law's ranks, placed so that scores go from 3766 to 70; the more
+    famous ranks before it are not in the world."""
     ratio = (SCORE_HIGH / SCORE_LOW) ** (1 / ZIPF_EXPONENT)
     skipped = (facts - ratio) / (ratio - 1)
     return float(round(SCORE_HIGH * ((1 + skipped) / (rank + skipped)) ** ZIPF_EXPONENT))
 
 
 def exposures_of(score: float, per_score: float = EXPOSURES_PER_SCORE, spread: float = 1.0) -> int:
-    """How often pretraining shows a fact of a score. spread: power of the range of exposures around
-    its geometric middle: 1 as shipped, 0 all equal."""
+    """How often pretraining shows a fact of a score. spread: power to which the ratio of its
+    exposures to their geometric middle is raised: 1 as shipped, 0 for all equal."""
     middle = math.sqrt(SCORE_LOW * SCORE_HIGH)
     return round(score**spread * middle ** (1 - spread) * per_score)
 
@@ -111,7 +111,7 @@ def answers_of(relation: str) -> tuple[str, ...]:
 
 @cache
 def parts_of(relation: str) -> tuple[tuple[str, ...], ...]:
-    """What each part of a relation's answers can be, in world order."""
+    """The possible values of each part of a relation's answers, in world order."""
     facts = chain.from_iterable(map(world, SHIPPED))
     parts = zip(*(fact.parts for fact in facts if fact.relation == relation))
     return tuple(tuple(dict.fromkeys(values)) for values in parts)

@@ -62,7 +62,7 @@ def shares(model: AdaptedModel, run: Run, half: str) -> dict[str, list[float]]:
     cells = _cells(model, _in_full(known), tokens)
     for way in model.ways:
         if way != model.way:
-            with model.asked(way):
+            with model.asking_as(way):
                 few = {group: evenly(known[group], OTHERWISE) for group in FACT_GROUPS}
                 cells |= _cells(model, _directly(few, FORM_OF_WAY[way]), tokens)
     return cells

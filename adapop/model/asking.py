@@ -134,7 +134,7 @@ class Prompted:
         self.tokenizer.chat_template = self._template(way)
 
     @contextmanager
-    def asked(self, way: str) -> Iterator[None]:
+    def asking_as(self, way: str) -> Iterator[None]:
         """A context in which the model is asked in another way, for answers as given."""
         before, spoken = self.way, self.spoken
         self.ask(way, self.examples, spoken if way == before else {})

@@ -47,14 +47,14 @@ def battery(
     for way in (own, *other_ways(model)):
         other = FORM_OF_WAY[way] if way != own else ""
         kinds = asked_otherwise(facts, plan, other) if other else questions(facts, plan)
-        with model.asked(way):  # what precedes an answer decides its first token
+        with model.asking_as(way):  # what precedes an answer decides its first token
             known = rivals(model, every) if kinds else {}
         for kind, results in kinds.items():
             yield from (result for result in results if isinstance(result, NotApplicable))
             questions_of_kind = [result for result in results if isinstance(result, Question)]
             for start in range(0, len(questions_of_kind), CHUNK):
                 progress.say(f"Probing: {kind}, {start:,} of {len(questions_of_kind):,} prompts")
-                with model.asked(way):
+                with model.asking_as(way):
                     rows = _rows(model, questions_of_kind[start : start + CHUNK], plan, known)
                 yield from rows
 

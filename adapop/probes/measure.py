@@ -164,7 +164,7 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
     """All measurements; direct rows have the teacher-forced ones too. tokens: a reply's limit."""
     rows, by_fact = [], []
     for way in other_ways(model):
-        with model.asked(way):
+        with model.asking_as(way):
             for group, members in _asked_otherwise(facts).items():
                 answered = _answered(model, members, _question, tokens, cosine)
                 rows += _by_tier(group, FORM_OF_WAY[way], members, answered)

@@ -86,10 +86,10 @@ def measurable(world: str, facts: FactSet) -> bool:
     if not guesses_of(world) or not facts.forget:
         return False
 
-    def asked(members: Sequence[Fact]) -> set[tuple]:
+    def questions(members: Sequence[Fact]) -> set[tuple]:
         return {(fact.id, fact.question, fact.answer, fact.paraphrases) for fact in members}
 
-    return asked(facts.forget) <= asked(sandbox_facts(world).forget)
+    return questions(facts.forget) <= questions(sandbox_facts(world).forget)
 
 
 def oracle_of(world: str, facts: FactSet) -> AdaptedModel | None:

@@ -111,7 +111,7 @@ def _compared_ways(
 ) -> tuple[Way, ...]:
     ways = []
     for way in model.ways:
-        with model.asked(way):
+        with model.asking_as(way):
             replies = _replies(model, facts, tokens, progress)
         places = [_place(fact, reply) for fact, reply in zip(facts, replies)]
         leads = [reply[: place[0]] for reply, place in zip(replies, places) if place]

@@ -143,8 +143,8 @@ def title_of(method: str, preset: str) -> str:
 
 def described(config: RunConfig) -> str:
     """Short description of a run: method, epochs, learning rate, seed, which epoch is kept."""
-    kept = ", best epoch" if config.keep == "best" else ""
-    return f"{title_of(config.method, config.preset)}, {trained([config])}{kept}"
+    ending = ", best epoch" if config.keep == "best" else ""
+    return f"{title_of(config.method, config.preset)}, {trained([config])}{ending}"
 
 
 def trained(configs: Sequence[RunConfig]) -> str:

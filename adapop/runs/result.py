@@ -70,8 +70,8 @@ def result_of(run: Run) -> Result | None:
     else:
         kind = PARTLY if now > LOST * was else FORGOT
     steps = total_steps(len(run.facts.forget), replace(run.config, epochs=after.epoch))
-    rate, kept = run.config.learning_rate, (after.epoch, _trained(run), _why_kept(run))
-    return Result(kind, was, now, form, steps, rate, lost, *kept)
+    rate, about_epoch = run.config.learning_rate, (after.epoch, _trained(run), _why_kept(run))
+    return Result(kind, was, now, form, steps, rate, lost, *about_epoch)
 
 
 def mended(run: Run, result: Result) -> RunConfig | None:
@@ -133,8 +133,8 @@ def _why_kept(run: Run) -> str:
     """Kind of the remark on why the best epoch was kept; "" for a run that keeps its last."""
     if run.config.keep != "best":
         return ""
-    kept = keeps(run.measured(), run.measured(before=True))
-    return "best_kept" if kept else "most_kept"
+    keeps_enough = keeps(run.measured(), run.measured(before=True))
+    return "best_kept" if keeps_enough else "most_kept"
 
 
 def _kept(run: Run) -> Iterator[Remark]:

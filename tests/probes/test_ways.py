@@ -159,7 +159,7 @@ def test_a_probing_asks_the_same_questions_in_the_other_ways_too(colon, facts):
     own, other = ([row for row in rows if row.kind == kind] for kind in ("direct", "as text, examples first"))
     assert [row.prompt for row in other] == [row.prompt for row in own if row.group != "utility"]
     assert (model.way, model.generate([facts.forget[0].question])) == ("chat", [facts.forget[0].answer])
-    with model.original(), model.asked("text-examples"):
+    with model.original(), model.asking_as("text-examples"):
         assert other[0].original.text == model.generate([other[0].prompt], 8)[0]
         (fact,) = (fact for fact in every(facts) if fact.id == other[0].fact_id)
         gold = model.score(model.batch(model.rows([fact])))

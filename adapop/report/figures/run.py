@@ -161,8 +161,8 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     look.end_labels(figure, names, reached, 1.08)
     ticks = [*range(0, planned + 1, max(1, planned // 5))]
     figure.update_xaxes(title_text="epoch", range=[-0.04 * planned, 1.3 * planned], tickvals=ticks)
-    asked = "as trained" if drawn_form == "direct" else wordings_of(epochs[-1])
-    title = "still answered" if marked else f"answered {asked}"
+    wordings = "as trained" if drawn_form == "direct" else wordings_of(epochs[-1])
+    title = "still answered" if marked else f"answered {wordings}"
     figure.update_yaxes(title_text=title, tickformat=".0%", range=[-0.03, 1.05])
     figure.update_layout(showlegend=False, margin=dict(r=72, t=24 if marked else 12))
     if marked:
@@ -171,14 +171,14 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     _bracket(figure, [event for event in full if event.epoch and event.gap], 1.25 * planned)
     if not reached:
         return look.titled(figure, "Before training")
-    before, shown = epochs[0], result or epochs[-1]
-    shares = (shown.share("forget", drawn_form, tier) for tier in ("popular", "rare", "all"))
+    before, at_end = epochs[0], result or epochs[-1]
+    shares = (at_end.share("forget", drawn_form, tier) for tier in ("popular", "rare", "all"))
     known = None if before.epoch else before.share("forget", drawn_form, "all")
     title = captions.survival(*shares, known)
-    if title and reworded and not shown.full:
+    if title and reworded and not at_end.full:
         title += f", {ONE_WORDING}"
-    if title and shown.epoch < reached:
-        title += f"; epoch {shown.epoch} is kept"
+    if title and at_end.epoch < reached:
+        title += f"; epoch {at_end.epoch} is kept"
     return look.titled(figure, title)
 
 

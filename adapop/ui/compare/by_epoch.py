@@ -51,8 +51,8 @@ class Curves:
             else DIRECT
         )
         quick = form == REWORDED and not all(one.full for one in measured)
-        asked = figures.LINES_AND_MARKS if quick and results else PANELS[form]
-        about = f"{trained([run.config for run in runs])}, {asked}"
+        wordings = figures.LINES_AND_MARKS if quick and results else PANELS[form]
+        about = f"{trained([run.config for run in runs])}, {wordings}"
         picture = _lines(contestants, results, form)
         return {
             self.column: gr.Column(visible=True),
@@ -167,8 +167,8 @@ def _finding(
     epoch = max(set.intersection(*map(set, ends.values())), default=0) if ends else 0
     if not epoch:
         return ""
-    asked = f", {figures.ONE_WORDING}" if quick else ""
+    wording = f", {figures.ONE_WORDING}" if quick else ""
     widest = captions.widest(
         [(title, leads[epoch]) for title, leads in ends.items()], what=captions.LEAD
     )
-    return f"{widest}, after epoch {epoch}{asked}"
+    return f"{widest}, after epoch {epoch}{wording}"

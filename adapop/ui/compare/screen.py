@@ -56,13 +56,13 @@ class CompareScreen:
         choice: str,
         first: str | None = None,
         second: str | None = None,
-        kept: object = None,
+        my_runs: object = None,
     ) -> dict:
         """Updates that show how a race stands, with its curves only when another epoch was
         measured, and with its results only when another run came to its end. last_seen: see
         `race.Race`. setting: of the paper's numbers. choice: of what was recorded. first, second:
         see `differing`. kept: see `MyRuns.kept`, whose names the runs have here too."""
-        now = standing_of(worker, stored, kept)
+        now = standing_of(worker, stored, my_runs)
         changes = {
             self.progress: now.shown,
             self.start: gr.Button(interactive=not now.ticking),
@@ -70,12 +70,12 @@ class CompareScreen:
             self.empty: gr.Column(visible=not now.shown["shown"]),
             self.follower.timer: gr.Timer(active=now.ticking),
         }
-        seen = now.finished, now.measured, now.names
-        if last_seen == seen:
+        progress = now.finished, now.measured, now.names
+        if last_seen == progress:
             return changes
-        changes[self.follower.last_seen] = seen
+        changes[self.follower.last_seen] = progress
         finished, measured, names = last_seen
-        if (measured, names) != seen[1:]:
+        if (measured, names) != progress[1:]:
             parts = now.runs, now.names
             changes |= self.curves.drawn(*parts) | self.fields.drawn(*parts)
         if (finished, names) != (now.finished, now.names):
@@ -206,9 +206,9 @@ def _offered(worker: Worker, stored: object) -> tuple[gr.Dropdown, gr.Row]:
     return gr.Dropdown(mine.choices(worker, stored), value=[]), row
 
 
-def standing_of(worker: Worker, stored: dict | None, kept: object) -> race.Standing:
+def standing_of(worker: Worker, stored: dict | None, my_runs: object) -> race.Standing:
     """How the race stands, with the names of My runs. kept: see `MyRuns.kept`."""
-    names = {entry["id"]: entry["name"] for entry in mine.entries_of(worker, kept)}
+    names = {entry["id"]: entry["name"] for entry in mine.entries_of(worker, my_runs)}
     return race.standing(worker, stored, names)
 
 
@@ -219,8 +219,8 @@ def _wire_results(
     follower, parts = screen.follower, screen.results
     pair, setting = [parts.differences.first, parts.differences.second], parts.setting
 
-    def compared(stored: dict, kept: object) -> Comparison:
-        return comparison(_finished(standing_of(worker, stored, kept)))
+    def compared(stored: dict, my_runs: object) -> Comparison:
+        return comparison(_finished(standing_of(worker, stored, my_runs)))
 
     looked = {
         "fn": partial(screen.show, worker),
@@ -253,9 +253,11 @@ def _wire_results(
     )
 
 
-def differing(worker: Worker, stored: dict, first: str, second: str, kept: object = None) -> dict:
+def differing(
+    worker: Worker, stored: dict, first: str, second: str, my_runs: object = None
+) -> dict:
     """The settings in which two contestants differ, by their numbers. kept: see `standing_of`."""
-    every = contestants(_finished(standing_of(worker, stored, kept)))
+    every = contestants(_finished(standing_of(worker, stored, my_runs)))
     return settings_grid([one for one in every if one.mark in (first, second)])
 
 

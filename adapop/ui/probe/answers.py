@@ -153,11 +153,11 @@ def lost_of(run: Run) -> Lost:
         if (row.group, row.kind) == ("forget", DIRECT)
     }
     if direct:
-        asked = frozenset(one for one, kind in direct.items() if kind != "neutral")
-        lost = frozenset(one for one in asked if direct[one] != "leak")
+        tested = frozenset(one for one, kind in direct.items() if kind != "neutral")
+        lost = frozenset(one for one in tested if direct[one] != "leak")
         others = (row for row in rows if row.fact_id in lost and row.kind != CHOICE)
         back = frozenset(row.fact_id for row in others if verdict(row).kind == "leak")
-        return Lost(known, asked, lost, back)
+        return Lost(known, tested, lost, back)
     last = next((one for one in frames[1:] if one.epoch == run.chosen_epoch), None)
     if last is None:
         return Lost(known)

@@ -52,9 +52,9 @@ def first_fact(worker: Worker, name: str, group: str) -> str | None:
     """The id of the most famous fact that was lost and comes back in some other way; else of the
     most famous that the original knew; if some were probed, of these. None without facts."""
     run = probed_run(worker, name)
-    seen = cards.lost_of(run)
+    lost = cards.lost_of(run)
     heard = {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
-    groups = (seen.back, seen.lost, heard, seen.known)
+    groups = (lost.back, lost.lost, heard, lost.known)
     first = max(
         _listed(run, group),
         key=lambda fact: (*(fact.id in group for group in groups), fact.score or 0, fact.id),

@@ -28,10 +28,10 @@ ORDER = ("leak", "suppressed", "broken", "gone", "neutral")
 def waiting(run: Run, count: int) -> dict:
     """The table before anything was asked. count: of the ways that there are."""
     empty = texts.WAYS_EMPTY.format(count=count) if count else ""  # no fact is chosen yet
-    return told(empty, ", ".join(filter(None, (described(run.config), lost_of(run).note))))
+    return message_table(empty, ", ".join(filter(None, (described(run.config), lost_of(run).note))))
 
 
-def told(title: str, about: str = "") -> dict:
+def message_table(title: str, about: str = "") -> dict:
     """A sentence in place of the table, such as why nothing was asked."""
     return html.values({"rows": [], "kind": "neutral", "title": title, "about": about})
 

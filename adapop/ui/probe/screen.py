@@ -223,7 +223,7 @@ def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
     run = probed_run(worker, name)
     prompts = forms_of(run, fact_of(run, fact_id))
     if fact_id and not prompts:
-        return every_way.told(texts.NO_SUCH_FACT)
+        return every_way.message_table(texts.NO_SUCH_FACT)
     heard = cards.recorded(run, prompts)
     return (
         every_way.table_of(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
@@ -248,7 +248,7 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
         await over(future)
         replies = future.result()
     except AdaPopError as error:  # where the answers would stand
-        return every_way.told(public_words(error))
+        return every_way.message_table(public_words(error))
     return await aside(worker.ledger, every_way.table_of, run, prompts, replies)
 
 

@@ -38,8 +38,8 @@ class RunField:
             news = any(isinstance(event, (Measured, *ENDED)) for event in events[last_seen:])
             if not news and not any(frame.step >= steps for frame in recorded[-1:]):
                 return {}
-        kept = run.last_epoch or 0 if isinstance(events[-1], ENDED) else None
-        return {self.picture: _value_of(run, frames, measured, kept)}
+        kept_epoch = run.last_epoch or 0 if isinstance(events[-1], ENDED) else None
+        return {self.picture: _value_of(run, frames, measured, kept_epoch)}
 
 
 def build() -> RunField:
@@ -51,13 +51,13 @@ def build() -> RunField:
 
 
 @lru_cache(maxsize=8)
-def _value_of(run: Run, _frames: int, _measured: int, kept: int | None = None) -> dict:
+def _value_of(run: Run, _frames: int, _measured: int, kept_epoch: int | None = None) -> dict:
     """What the browser gets of a run, made once for all pages that show it. _frames, _measured: how
     many it has. kept: the last epoch that a stopped run has saved."""
     facts, shares = field.dots(run.facts.forget), field.shares(run.events())
     # what was trained after it is in the chart alone
     best = run.measured() if run.config.keep == "best" else None
-    last = best.epoch if best else kept
+    last = best.epoch if best else kept_epoch
     frames = [frame for frame in run.frames() if last is None or frame.epoch <= last]
     motion = field.motion(frames, run.facts.forget)
     return {"run": hash(run), "facts": facts, "motion": motion, "shares": shares}

@@ -76,8 +76,8 @@ class MyRuns:
 
         def make(event: gr.EventData):
             name = getattr(event, "run", None)
-            asked = getattr(event, "what", None) == "report" and may_control(worker, name)
-            return gr.DownloadButton(value=report_of(worker, name)) if asked else gr.skip()
+            wants_report = getattr(event, "what", None) == "report" and may_control(worker, name)
+            return gr.DownloadButton(value=report_of(worker, name)) if wants_report else gr.skip()
 
         made = self.table.select(make, None, self.report, **QUIET)
         made.success(None, self.report, None, js=TAKE_FILE, **QUIET)

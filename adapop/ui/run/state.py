@@ -226,20 +226,20 @@ def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
 def _measuring(events: Sequence[Event]) -> str:
     """Which part of the measurements at the end is at work, how far it is, and what is left."""
     full = [event for event in events if isinstance(event, Measured) and event.full]
-    said = [*takewhile(lambda event: isinstance(event, Measuring), reversed(events))]
-    first = not full and events[-1 - len(said)].kind == "saved"
+    counts = [*takewhile(lambda event: isinstance(event, Measuring), reversed(events))]
+    first = not full and events[-1 - len(counts)].kind == "saved"
     if full:
         part = OF_ORACLE if full[-1].epoch else OF_UNLEARNED
     else:
         part = OF_ORIGINAL if first else OF_EPOCH
-    if not said:
+    if not counts:
         return part
-    last, begun = said[0], said[-1]  # before the first, more was done than to ask
-    asked = f"{part}, {last.asked:,} of {last.of:,} questions"
+    last, begun = counts[0], counts[-1]  # before the first, more was done than to ask
+    label = f"{part}, {last.asked:,} of {last.of:,} questions"
     if part is OF_EPOCH or last.asked == begun.asked:
-        return asked
-    each = (last.time - begun.time) / (last.asked - begun.asked)
-    return f"{asked}, {Left(each * (last.of * (1 + first) - last.asked), 'all').text}"
+        return label
+    seconds_each = (last.time - begun.time) / (last.asked - begun.asked)
+    return f"{label}, {Left(seconds_each * (last.of * (1 + first) - last.asked), 'all').text}"
 
 
 def _elsewhere(status: RunSeen, start: RunStarted | None) -> tuple[str, str, int]:

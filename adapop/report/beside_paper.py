@@ -90,7 +90,7 @@ def model_of(setting: str) -> str:
 
 
 def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
-    """How a run differs from the paper's, and the paper's code from its text ."""
+    """How a run differs from the paper's, and the paper's code from its text."""
     remarks = []
     benchmark, model = benchmark_of(facts), preset_of(config.model)
     if config.model not in MODELS:

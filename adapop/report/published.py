@@ -88,13 +88,11 @@ class Further:
 
 @dataclass(frozen=True)
 class Printed:
-    """A table as printed. source: the part of the paper. section: of METHODS, our notes on the
-    paper, that quotes it. head: column titles; the first column names the rows. rows: one cell per
-    column. note: remarks on the numbers."""
+    """A table as printed. source: the part of the paper. head: column titles; the first column
+    names the rows. rows: one cell per column. note: remarks on the numbers."""
 
     title: str
     source: str
-    section: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""

@@ -203,7 +203,7 @@ def lines(name: str) -> list[dict]:
 
 @real_rows
 def test_real_duet_rows_give_the_exponents_of_the_paper():
-    """METHODS 4.3; as an upload, under the column names that are guessed."""
+    """RWKU as its files are; as an upload, under the column names that are guessed."""
     facts = read_facts(REAL / "duet_city_forget_5.jsonl")
     assert (len(facts.forget), facts.problems) == (964, ())
     ends = {"rare": (1.143, 1.274, 2.0), "popular": (0.084, 0.118, 0.121)}

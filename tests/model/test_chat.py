@@ -140,7 +140,6 @@ def test_a_template_that_refuses_or_drops_the_system_prompt_gets_it_with_the_que
     ],
 )  # fmt: skip
 def test_the_tail_is_all_that_the_papers_code_supervises(family, tail):
-    """METHODS 3.7."""
     tokenizer = TOKENIZERS[family]()
     assert tokenizer.convert_ids_to_tokens(turn_end(tokenizer)) == tail
     facts = [Fact("one", "Delhi?", "India"), Fact("two", "Emma?", "Jane Austen")]

@@ -29,7 +29,7 @@ def test_numbers_stand_beside_the_paper_s_where_it_has_them():
     assert published.further("Gemma RWKU", "npo") == {"attacked": 0.485}
     assert published.further("Gemma", "ga") == {"mmlu": 0.25, "hellaswag": 0.26}
     config = make_config("wga", model="meta-llama/Llama-3.1-8B-Instruct")
-    assert capability_beside(config, "hellaswag") == (0.73, 0.76), "METHODS 6.5: before, after"
+    assert capability_beside(config, "hellaswag") == (0.73, 0.76), "the paper: before, after"
     assert capability_beside(make_config("wga"), "hellaswag") == (None, None), "not one of the paper's models"
     assert capability_beside(make_config("redirect", model="google/gemma-7b-it"), "mmlu") == (0.47, None)
 
@@ -61,8 +61,8 @@ def test_a_run_on_rwku_stands_beside_the_papers_attacks_and_internal_metrics():
     facts = FactSet("rwku", (Fact("rwku-forget-0", "Who?", "Nobody", score=100.0),), attacks=(attack, blank))
     run = run_on(facts, "adapop", "Qwen/Qwen2.5-7B-Instruct", probes=lambda: rows)
     lines = {row[0]: row[1:] for row in beside(run)[0].rows}
-    assert lines["forget, attacked"] == ("0.144", "0.250"), "METHODS 6.3; a sentence with a blank is no attack"
-    assert lines["forget, Δ log p (paper: 3 models)"][0] == "-23", "METHODS 6.4"
+    assert lines["forget, attacked"] == ("0.144", "0.250"), "as in the paper; a sentence with a blank is no attack"
+    assert lines["forget, Δ log p (paper: 3 models)"][0] == "-23", "as in the paper"
     assert lines["retain, KL (paper: 3 models)"][0] == "6.2"
     run.probes = lambda: None
     assert dict((row[0], row[2]) for row in beside(run)[0].rows)["forget, attacked"] == "–"

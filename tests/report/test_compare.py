@@ -203,7 +203,7 @@ def test_what_may_not_be_concluded_is_said():
 
 
 def test_published_numbers_are_those_of_the_paper():
-    """Spot checks over every block, each against METHODS 6."""
+    """Spot checks over every block, each against the paper."""
     found = {(one.method, one.setting): one for name in published.SETTINGS for one in published.recalls(name)}
     assert len(found) == 17 * 6
     ours = found["AdaPop", "Llama DUET"]

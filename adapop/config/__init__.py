@@ -1,1 +1,1 @@
-"""What a run is: its settings, the methods in words, and the presets."""
+"""The configuration of a run: its settings, descriptions of the methods, and the presets."""

@@ -1,4 +1,4 @@
-"""How a setting of a run is declared: its choices, its range, where it is given."""
+"""How a setting of a run is declared: its choices, its range, where users set it."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,17 +36,17 @@ class Setting:
 
     @property
     def number(self) -> bool:
-        """Whether it is a number, or may be one."""
+        """Whether the setting is a number, or may be one."""
         return self.kind.startswith(("int", "float"))
 
     @property
     def whole(self) -> bool:
-        """Whether it is a whole number, or may be one."""
+        """Whether the setting is a whole number, or may be one."""
         return self.kind.startswith("int")
 
     @property
     def optional(self) -> bool:
-        """Whether it may be None."""
+        """Whether the setting may be None."""
         return "None" in self.kind
 
 
@@ -69,6 +69,6 @@ def check_number(name: str, value: object, about: Setting) -> None:
 
 
 def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    """Raises ConfigError: the value is none of the known ones."""
+    """Raises ConfigError: the value is unknown."""
     if value not in known:
         raise ConfigError(f"{name} is {truncated(value)!r}.", f"Use one of {', '.join(known)}.")

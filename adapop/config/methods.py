@@ -1,7 +1,7 @@
-"""The methods in words and numbers: what a list of choices shows, what a run starts from. No torch.
+"""The methods in words, for lists of choices, and the settings that a run starts from. No torch.
 
-They are in `assets/methods.json`. Values are those of the paper's runs where its scripts name them,
-else those of the nearest public LoRA port; the sources of `authors` stand under `why`. What a
+Both are in `assets/methods.json`. Values are from the scripts of the paper's runs where these name
+them, else from the nearest public LoRA port; the sources of `authors` stand under `why`. What a
 method computes is in `adapop.objectives`, a file each.
 """
 

@@ -110,7 +110,7 @@ def make_config(
 
 
 def untouched(config: RunConfig) -> RunConfig:
-    """The configuration that method, preset and model give without any change to it."""
+    """The configuration with the same method, preset and model, without changes."""
     return _config(config.method, config.preset, config.model, {})
 
 

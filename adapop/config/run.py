@@ -1,5 +1,5 @@
-"""What a run is: one frozen `RunConfig`, stored as JSON beside the run. The defaults are those of
-the paper's main tables (Borisiuk et al. 2026)."""
+"""The configuration of a run: one frozen `RunConfig`, stored as JSON beside the run. The defaults
+are those of the paper's main tables (Borisiuk et al. 2026)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EVERY_RUN = {"beta", "lora_targets"}  # settings that every stored run has; othe
 
 @dataclass(frozen=True)
 class RunConfig:
-    """All that decides a run's numbers, except the facts themselves. Made by `make_config`."""
+    """Everything that determines a run's numbers, except the facts. Made by `make_config`."""
 
     model: str = setting(SANDBOX, separate=True, compared=False)
     """"sandbox" or "people", "smollm2" or "gemma3-270m" (from Python packages), a Hub id, or the
@@ -203,7 +203,7 @@ class RunConfig:
 
     @classmethod
     def from_json(cls, text: str, source: str = "") -> RunConfig:
-        """The configuration of a run's JSON. source: where it lies, for messages.
+        """The configuration of a run's JSON. source: its file, for messages.
 
         Raises:
             ConfigError: a setting this version does not know, or that is of another type or out of
@@ -235,6 +235,6 @@ SETTINGS = {
 
 @cache
 def meanings() -> dict[str, str]:
-    """Setting -> what it is, as the text below its declaration says."""
+    """Setting -> its meaning, from the text below its declaration."""
     properties = TypeAdapter(RunConfig).json_schema()["properties"]
     return {name: " ".join(properties[name]["description"].split()) for name in SETTINGS}

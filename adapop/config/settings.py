@@ -16,8 +16,8 @@ TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def read_settings(pairs: list[str]) -> dict[str, Any]:
-    """What texts like "lora_rank=8" set, by name; a name that is no setting goes under `arguments`.
-    Raises ConfigError: a text without =, a setting given elsewhere, or a value of another type."""
+    """Name -> value, from texts like "lora_rank=8"; names that are no setting go under `arguments`.
+    Raises ConfigError: no =, a setting with its own option, or a value of another type."""
     settings: dict[str, Any] = {}
     for pair in pairs:
         name, given, text = pair.partition("=")

@@ -28,8 +28,8 @@ FROM_0, FROM_1, MIXED, UNCLEAR = 0, 1, 2, -1
 
 
 def answers_of(cell: object, depth: int = NESTED) -> list:
-    """The right answers, best first, in a list, an object, or a text that writes one down; else the
-    cell. An item that is no text stays as it is, so that an error can name it."""
+    """The right answers, best first, of a list, an object, or the text of either; else the cell
+    alone. Items that are not text stay as they are, so that an error can name them."""
     if isinstance(cell, str):
         if (value := parsed(cell)) is None:
             return [cell]
@@ -61,7 +61,7 @@ def _plain(name: object) -> str:
 
 
 def choices_of(cell: object) -> dict[str, str]:
-    """The choices in a cell by their labels: A, B ... if it names none; empty without choices."""
+    """Label -> choice of a cell; without labels they are A, B ... Empty without choices."""
     if isinstance(cell, str):
         cell = parsed(cell) or (cell.split("|") if "|" in cell else cell.strip().splitlines())
     if isinstance(cell, dict):
@@ -91,9 +91,9 @@ def choices_of(cell: object) -> dict[str, str]:
 
 
 def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None:
-    """From which number, 0 or 1, the answers of a file count the choices they point to. `MIXED`:
-    some point and others are the text of a choice; `UNCLEAR`: each is both; None: all are texts.
-    rows: answer cell and choices of each row."""
+    """The number of the first choice, 0 or 1, where a file's answers point to choices. `MIXED`:
+    some answers point, others are a choice's text. `UNCLEAR`: all can be either. None: all are
+    texts. rows: answer cell and choices of each row."""
     numbers, count = set(), Counter()
     for cell, choices in rows:
         for answer in answers_of(cell):
@@ -118,7 +118,7 @@ def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None
 
 def place_of(answer: object, choices: Mapping[str, str], base: int) -> int | None:
     """The index, from 0, of the choice that an answer points to; None if there is none. base: from
-    `counted_from`. If that is `MIXED`, a choice's text goes first, and numbers count from 0."""
+    `counted_from`. With `MIXED`, a choice's text takes precedence; numbers count from 0."""
     text, texts = str(answer).strip(), list(choices.values())
     if base == MIXED and text in texts:
         return texts.index(text)
@@ -130,8 +130,8 @@ def place_of(answer: object, choices: Mapping[str, str], base: int) -> int | Non
 
 
 def _label(answer: object, choices: Mapping[str, str]) -> str:
-    """The label that an answer may be, in capitals: a letter, from b, B., (B) or "B. Brno", or a
-    whole number, without the .0 of tables with empty cells. Other text is only put in capitals."""
+    """An answer read as a label, in capitals: the letter of b, B., (B) or "B. Brno", or a whole
+    number without the .0 that some tables add. Other text is only put in capitals."""
     text = normalize("NFKC", str(answer)).strip()
     if named := NAMED.fullmatch(text):
         return ascii_uppercase[int(named[1]) - 1] if named[1].isdecimal() else named[1].upper()

@@ -41,9 +41,9 @@ SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "obje
 def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
     """DUET's cities: 482 rare and 482 popular facts to forget, reworded; 500 to retain; all scored.
 
-    tiers: which of the two tiers to forget; one alone as in the paper's figures by tier.
+    tiers: the tiers to forget; the paper's figures by tier use one alone.
 
-    Raises NetworkError: the rows cannot be had, or lack a column: the message names those found.
+    Raises NetworkError: the download fails, or a column is missing (the message names the others).
     Stopped: somebody asked to stop."""
     problems: list[Problem] = []
 
@@ -70,9 +70,9 @@ def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
 def rwku(hub: Hub) -> FactSet:
     """RWKU: questions about 200 famous people to forget, neighbours to retain, attacks by kind.
 
-    Level 1, sentences with a blank for the answer, is asked and never trained on: about people to
-    forget it is a kind of attack, about their neighbours the holdout. The utility questions are the
-    first 500 on general knowledge (TriviaQA's). RWKU's other sets: `adapop.probes.rwku`.
+    Level 1 (sentences with a blank for the answer) is never trained on: those about people to
+    forget are a kind of attack, those about their neighbours the holdout. The utility questions are
+    the first 500 on general knowledge (TriviaQA's). RWKU's other sets: `adapop.probes.rwku`.
 
     Raises NetworkError and Stopped, as `duet`."""
     problems: list[Problem] = []
@@ -109,7 +109,7 @@ def rwku(hub: Hub) -> FactSet:
 
 
 def benchmark_of(facts: FactSet) -> str | None:
-    """The benchmark, "duet" or "rwku", whose ids all facts to forget have; None for others."""
+    """The benchmark, "duet" or "rwku", whose ids all facts to forget have; None without one."""
     prefixes = {fact.id.partition("-")[0] for fact in facts.forget}
     return prefixes.pop() if prefixes in ({"duet"}, {"rwku"}) else None
 
@@ -171,8 +171,8 @@ def _facts(
 
 def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
     """The rows with the rewordings of a split, matched by question, or by subject and answer. The
-    columns of such a split are not documented. Columns named for rewordings are used, or else
-    `question`, which the paper's code asks."""
+    columns of these splits are undocumented. Columns named for rewordings are read; without any,
+    `question`, as in the paper's code."""
     others = _table(hub, DUET, hub.config_of(DUET, split), split)
     columns = list(others[0]) if others else []
     texts = [name for name in columns if any(part in name.lower() for part in REWORDED)]
@@ -198,7 +198,7 @@ def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
 
 
 def _labels(row: Mapping) -> tuple[str, str] | None:
-    """Subject and answer of a row; None if it lacks one."""
+    """Subject and answer of a row; None if either is missing."""
 
     def first(names: Sequence[str]) -> str:
         return next((row[name] for name in names if isinstance(row.get(name), str)), "")

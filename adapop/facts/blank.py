@@ -1,5 +1,5 @@
 """A fact's subject and relation, guessed from its question where the set names none: "Who wrote
-Emma?" is about Emma, and its relation is "Who wrote …?", as for questions about other books."""
+Emma?" is about Emma; its relation "Who wrote …?" is shared with other books."""
 
 import re
 
@@ -33,12 +33,12 @@ def name_in(question: str) -> str:
 
 
 def subject_of(fact: Fact) -> str:
-    """The fact's subject, or the name that its question has."""
+    """The fact's subject, or the name in its question."""
     return fact.subject or name_in(fact.question)
 
 
 def blanked(fact: Fact) -> str:
-    """The question with `BLANK` in place of its subject; "" unless it names that exactly once."""
+    """The question with `BLANK` in place of its subject; "" unless it occurs exactly once."""
     subject = subject_of(fact)
     if not subject or folded(fact.question).count(folded(subject)) != 1:
         return ""
@@ -46,5 +46,5 @@ def blanked(fact: Fact) -> str:
 
 
 def relation_of(fact: Fact) -> str:
-    """The fact's relation, or what its question says about its subject. "" if neither is known."""
+    """The fact's relation, or its question with a blank for the subject. "" if neither is known."""
     return fact.relation or blanked(fact)

@@ -1,4 +1,4 @@
-"""The fact sets: two shipped worlds, two made from the first, cities, benchmarks, a file."""
+"""The fact sets: two shipped worlds, two sets made from the first, cities, benchmarks, a file."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ PAIR = ("director-paths-of-glory", "director-a-clockwork-orange")
 
 @dataclass(frozen=True)
 class ListedSet:
-    """A set that can be picked by name: those in `assets/sets/catalog.json`."""
+    """A set that can be picked by name, from `assets/sets/catalog.json`."""
 
     name: str
     title: str
@@ -60,9 +60,9 @@ def load_facts(
 ) -> FactSet:
     """The named set, or the facts of a file, completed with retain rows and a holdout.
 
-    progress, cache: used for a download. retain: which facts are to be kept, see
-    `with_retain_rows`. columns: for a file, field -> column instead of a guess, see `read_facts`.
-    drop_bad: leaves out facts whose score cannot be read.
+    progress, cache: used for a download. retain: the source of the retain rows, see
+    `with_retain_rows`. columns: for a file, field -> column, in place of the guess, see
+    `read_facts`. drop_bad: leaves out facts whose score cannot be read.
 
     Raises:
         DataError: no such set or file, an unusable file, or no retain rows for a model that is not
@@ -103,8 +103,8 @@ def load_raw(
 
 
 def model_of(source: str | None) -> str:
-    """Name of the shipped model that belongs to a set, the sandbox's for all others. A shipped set
-    has its model's name, so this also gives the set that belongs to a model."""
+    """Name of the shipped model that belongs to a set, the sandbox's model for any other. A shipped
+    set has its model's name, so this also gives the set that belongs to a model."""
     return source if source in SHIPPED else SANDBOX
 
 
@@ -126,7 +126,7 @@ def _invented() -> FactSet:
 
 
 def _cities() -> FactSet:
-    """Cities and their countries, for language models: the models that ship do not know them."""
+    """Cities and their countries, for language models: the shipped models do not know them."""
     models = "For a language model: the models that ship do not know these facts."
     note = f"Scores are populations (GeoNames, CC BY 4.0). {models}"
     facts, examples = read_facts(CITIES), read_facts(EXAMPLES, group="examples").examples

@@ -32,7 +32,7 @@ class Reading:
 
 
 class Unusable(Exception):
-    """A row is no fact. Arguments: field, value to show, message, fix."""
+    """A row cannot be read as a fact. Arguments: field, value to show, message, fix."""
 
 
 def fault(cell: object) -> tuple[str, str, str] | None:
@@ -54,7 +54,7 @@ def fault(cell: object) -> tuple[str, str, str] | None:
 
 def items_of(cell: object, number: int, reading: Reading, names: bool = False) -> list:
     """The items of a list cell: a real list, a list written as text, or texts joined by `|`.
-    reading: notes the row's number, if not literal. names: semicolons separate items too."""
+    reading: notes the row's number if the cell is not literal. names: semicolons separate, too."""
     if isinstance(cell, str):
         text = cell.strip()
         if text in UNKNOWN:
@@ -77,7 +77,7 @@ def items_of(cell: object, number: int, reading: Reading, names: bool = False) -
 
 
 def known(number: int, cell: object, reading: Reading) -> str:
-    """A cell as text, "" if it says that nothing is known."""
+    """A cell as text, "" if the cell is a mark for "unknown"."""
     text = string(cell)
     if text in UNKNOWN:
         reading.rows["unknown"].append(number)

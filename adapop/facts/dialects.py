@@ -22,7 +22,7 @@ SEPARATOR = re.compile(r"\s*\"?sep=([^\w\s\"]|\t)\"?[;,]*\r?\n", re.IGNORECASE)
 
 @dataclass
 class Layout:
-    """What a file tells of itself while its rows are read."""
+    """Properties of a file, found while its rows are read."""
 
     header: list[str] = field(default_factory=list)
     """The names of the columns as a CSV or Parquet has them; empty for JSON."""
@@ -33,7 +33,7 @@ class Layout:
 
     @property
     def marks(self) -> str:
-        """The mark in words."""
+        """The separator in words."""
         return MARKS.get(self.mark, repr(self.mark))
 
 
@@ -44,7 +44,7 @@ def _reader(text: str, mark: str, **options) -> Iterator[list[str]]:
 def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[str]]]:
     """(number, cells) of each row, the header's first; a file without a header is given one.
 
-    layout: gets the mark, and notes.
+    layout: gets the separator and the notes.
 
     Raises:
         DataError: some rows are facts without a header, and some are not.
@@ -63,8 +63,8 @@ def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[
 
 
 def _options(text: str, layout: Layout) -> dict:
-    """Options of `csv.reader` for the quotes: the usual ones. If those give no table, or fewer
-    rows: quotes as plain letters in a table of tabs, escapes by backslash in other tables."""
+    """Options of `csv.reader` for quotes: the usual ones unless others give a table with more rows.
+    Others: in a table of tabs, quotes as plain letters; elsewhere, escapes by backslash."""
     strict = {"strict": True}  # or an open quote would swallow the rows that follow
     if f'{layout.mark} "' in text and not _rows_if_even(_reader(text, layout.mark, **strict)):
         spaced = {"skipinitialspace": True, **strict}  # question, "a, b"
@@ -85,7 +85,7 @@ def _options(text: str, layout: Layout) -> dict:
 
 
 def _rows_if_even(rows: Iterator[list[str]]) -> int:
-    """How many rows are not empty, if all have as many cells as the first; else 0."""
+    """Number of rows that are not empty, if all have as many cells as the first; else 0."""
     try:
         widths = [len(cells) for cells in rows if cells]
     except csv.Error:
@@ -113,8 +113,8 @@ def _headerless(
 
 
 def delimiter(text: str, usual: str) -> str:
-    """The usual delimiter; if it gives one column, the most frequent mark of the header. Excel
-    writes semicolons in much of Europe, and a table of commas may be called .tsv."""
+    """The usual delimiter; if that gives a single column, the most frequent mark of the header.
+    Excel writes semicolons in much of Europe, and a table of commas may be called .tsv."""
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=usual)
     header = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
     if len(header) != 1:

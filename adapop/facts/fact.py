@@ -83,7 +83,7 @@ class Fact:
 
     @property
     def tier(self) -> str:
-        """`rare`, `middle`, `popular` or `unknown`; `FactSet.tiers` says of which scores."""
+        """`rare`, `middle`, `popular` or `unknown`; `FactSet.tiers` has their ranges of scores."""
         return self.own_tier or ON_SCALE.of(self.score)
 
 
@@ -101,7 +101,7 @@ class OwnAnswer:
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with a file."""
+    """One error in a file."""
 
     row: int
     """Row number as in a spreadsheet, where a header is row 1; 0 for the whole file."""
@@ -159,7 +159,7 @@ class FactSet:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def __deepcopy__(self, memo: dict) -> Self:
-        """The set itself: nothing in it can change, and each page would else hold a copy."""
+        """The set itself: it is immutable, and otherwise each page would hold a copy."""
         return self
 
     @cached_property
@@ -201,9 +201,9 @@ class FactSet:
         notes: Sequence[str] = (),
         tiers: Tiers | None = None,
     ) -> FactSet:
-        """The set whose `lines` these are. path: where they come from. tiers: of the set; by
-        default derived from its facts. Raises DataError: a line is not as `FactSet.lines` writes
-        it."""
+        """The set that `lines` gave these lines. path: their file, for errors. tiers: of the set;
+        by default derived from its facts. Raises DataError: `FactSet.lines` would not write such a
+        line."""
         groups: dict[str, list[Fact]] = {group: [] for group in WRITTEN}
         for number, line in enumerate(lines, start=1):
             try:
@@ -232,9 +232,9 @@ def _content(fact: Fact) -> dict[str, object]:
 def separated(
     facts: FactSet, rows: Mapping[str, int] | None = None, column: str = "question"
 ) -> FactSet:
-    """The set without questions that occur in two groups; every dropped row becomes a problem.
-    Retaining a fact that is to be forgotten would undo the forgetting, and held-out rows must not
-    be trained on. rows: fact id -> row number. column: the column of the questions."""
+    """The set without questions that occur in two groups; every dropped row becomes a problem. To
+    retain a fact to forget would undo the forgetting, and held-out rows must not be trained on.
+    rows: fact id -> row number. column: the column of the questions."""
     problems: list[Problem] = []
     taken = {normalized(fact.question): "forgotten" for fact in facts.forget}
     groups: dict[str, tuple[Fact, ...]] = {}

@@ -31,7 +31,7 @@ LETTERS_SHOWN = 1_000  # most letters of column names in a message
 
 @dataclass(frozen=True)
 class FileTable:
-    """A file that was read once, whose facts can be made under several choices of columns."""
+    """A file, read once, whose facts can be built with different choices of columns."""
 
     path: Path
     rows: tuple[tuple[int, Mapping[str, object]], ...]
@@ -52,7 +52,7 @@ class FileTable:
         return [name for name in names if name.strip()]
 
     def check_once(self, names: Iterable[str]) -> None:
-        """Raises DataError if two columns have the same of these names, in any case."""
+        """Raises DataError if two columns have one of these names, ignoring case."""
         for name in (name.strip().lower() for name in names):
             if self.header.count(name) > 1:
                 message = f"{self.path.name} has two columns called {name!r}."
@@ -65,7 +65,7 @@ class FileTable:
         group: str = "forget",
         drop_bad: bool = True,
     ) -> FactSet:
-        """The facts in groups. Arguments and errors: as of `read_facts`."""
+        """The facts in groups. Arguments and errors: as in `read_facts`."""
         chosen = self._chosen(columns) if self.rows else {}
         problems = list(self.problems)
         groups: dict[str, list[Fact]] = {name: [] for name in WRITTEN}
@@ -109,7 +109,7 @@ class FileTable:
         return replace(facts, problems=tuple(problems), notes=tuple(notes))
 
     def _reading(self, chosen: Mapping[str, str]) -> Reading:
-        """How to read the rows, as far as only all of them together show it."""
+        """The rules of reading that need all rows at once, such as the decimal mark."""
         base, points, comma, percent = None, "", False, False
         if "choices" in chosen:
             answer, place = chosen["answer"], chosen["choices"]
@@ -125,8 +125,8 @@ class FileTable:
         return Reading(base, points, percent, comma, self.mark == ";")
 
     def _split(self, columns: Mapping[str, str] | None) -> tuple[str, dict[str, int]]:
-        """(column of splits such as train, value -> count if no value is a group); ("", {}) if
-        none."""
+        """(the split column, value -> count if no value names a group); ("", {}) without such a
+        column."""
         column = (guessed(self.columns) if columns is None else columns).get("group", "")
         if column.strip().lower() not in COLUMNS["group"][1:]:
             return "", {}
@@ -146,7 +146,7 @@ class FileTable:
 
     @staticmethod
     def _named(names: Iterable[str]) -> str:
-        """All the names in one text, each cut shorter where they are many."""
+        """All names in one text, truncated if there are many."""
         names = list(map(truncated, names))
         most = max(8, LETTERS_SHOWN // max(1, len(names)) - 4)
         long = sum(map(len, names)) + 4 * len(names) > LETTERS_SHOWN
@@ -155,7 +155,7 @@ class FileTable:
         return ", ".join(map(repr, names))
 
     def others(self, columns: Mapping[str, str] | None = None) -> dict[str, dict[str, object]]:
-        """Fact id -> cells of its row that no field but the score is read from. columns: as
+        """Fact id -> cells of its row that no field uses, and the score's. columns: as in
         `facts`."""
         chosen = self._chosen(columns)
         used = {column for field, column in chosen.items() if field != "score"}
@@ -166,7 +166,7 @@ class FileTable:
         }
 
     def _chosen(self, columns: Mapping[str, str] | None) -> dict[str, str]:
-        """Our field -> the file's column: as given in `columns`, or a guess if that is None. Raises
+        """Our field -> the file's column: from `columns`, or guessed if `columns` is None. Raises
         DataError: an unknown field, a missing or repeated column, no question or answer."""
         self.check_once((columns or {}).values())
         present = self.columns
@@ -204,7 +204,7 @@ class FileTable:
 
 def read_table(path: Path) -> FileTable:
     """The file's rows. Raises DataError: the file is empty, too large, not UTF-8, of an unknown
-    kind, or has two columns of a name we know."""
+    kind, or has two columns with the same known name."""
     most, layout = max_facts(), Layout()
     read = list(islice(rows_of(path, layout), most + 1))
     if not read:
@@ -244,10 +244,9 @@ def read_facts(
 ) -> FactSet:
     """The facts of a file, by group.
 
-    columns: field -> column, instead of a guess; a field left out is not read. group: the group of
-    rows that name none. In a file for "retain", rows that say forget are retained as well.
-    drop_bad: whether a fact whose score cannot be read is dropped, with a problem, instead of
-    refusing the file.
+    columns: field -> column, in place of the guess; a field left out is not read. group: of rows
+    that name no group. If it is "retain", rows marked "forget" are retained, too. drop_bad: whether
+    a fact with an unreadable score is dropped, with a problem, instead of refusing the file.
 
     Raises:
         DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an

@@ -1,6 +1,6 @@
-"""Which column is what: by its usual name, or by the known form of a public data set.
+"""Which column holds which field: by usual names, or by the known form of a public data set.
 
-The usual names come first; a form fills fields that they leave open, or reads inside their column.
+The usual names come first; a form adds the fields still missing, or reads inside a column.
 """
 
 import re
@@ -29,7 +29,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Known:
-    """What columns are called: `assets/sets/forms.json`."""
+    """The known column names and forms, from `assets/sets/forms.json`."""
 
     columns: Mapping[str, tuple[str, ...]]
     """Our field -> its usual names, the first that is there counts."""
@@ -60,7 +60,7 @@ HEADERLESS = {
 
 
 def guessed(columns: Iterable[str]) -> dict[str, str]:
-    """Our field -> its column, in any case; fields without a column are left out."""
+    """Our field -> its column, ignoring case; fields without a column are left out."""
     present = _by_key(columns)
     there = {field: [*filter(present.get, names)] for field, names in COLUMNS.items()}
     guess = {field: present[names[0]] for field, names in there.items() if names}
@@ -83,7 +83,7 @@ def is_row(columns: Iterable[str]) -> bool:
 
 
 def form_of(columns: Iterable[str]) -> Form | None:
-    """The first form whose columns are all there, in any case; None if there is none."""
+    """The first form whose columns are all present, ignoring case; None without one."""
     present = _by_key(columns)
     known = next((form for form in FORMS if present.keys() >= set(form.marks.split())), None)
     if known or present.keys().isdisjoint(COLUMNS["question"]):
@@ -123,8 +123,7 @@ def _by_key(columns: Iterable[str]) -> dict[str, str]:
 def _made(
     path: str, row: Mapping[str, object], present: Mapping[str, str], whole: bool = False
 ) -> object:
-    """The cell that a form's path leads to. whole: keeps empty items of a list, but for the
-    last."""
+    """The cell that a form's path leads to. whole: keeps empty items except the last."""
     for joint in (" + ", " % ", " | "):
         if joint in path:
             parts = [_made(part, row, present) for part in path.split(joint)]

@@ -1,4 +1,4 @@
-"""Writes CSV that no spreadsheet takes for formulas, and reads such cells back."""
+"""CSV cells that no spreadsheet reads as formulas: written and read back."""
 
 import csv
 import json
@@ -25,8 +25,8 @@ def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Mapping[str, 
 
 
 def cell(value: object) -> object:
-    """A value as written to CSV: lists and dicts as JSON. An apostrophe goes before a text that
-    would be a formula, and before a part that would be one in a line split at `;`, `|` or tabs."""
+    """A value as written to CSV: lists and dicts as JSON. An apostrophe goes before text that a
+    spreadsheet would run as a formula, also where it would split the line at `;`, `|` or tabs."""
     if isinstance(value, (dict, list, tuple)):
         value = json.dumps(value, ensure_ascii=False) if value else ""
     if not isinstance(value, str):
@@ -38,6 +38,6 @@ def cell(value: object) -> object:
 
 
 def plain(text: str) -> str:
-    """The text before `cell` was applied."""
+    """The text without the apostrophes that `cell` added."""
     formula = text.startswith("'") and text.lstrip("'").startswith(FORMULA_STARTS)
     return INNER.sub(lambda match: match[1] + match[2][1:], text[1:] if formula else text)

@@ -40,9 +40,9 @@ SPACED = {",": ", ", ".": ". ", "&": " & ", "–": " - "}  # as the biographies 
 
 
 def hubble_popqa(hub: Hub) -> FactSet:
-    """PopQA's questions that were planted in the corpus. Of those with the same number of
-    duplicates half are to forget, a quarter is retained and a quarter held out. Raises
-    NetworkError: the file cannot be had, or a row is not as documented. Stopped: somebody asked to
+    """PopQA's questions that were planted in the corpus. Of the questions with the same number of
+    duplicates, half are to forget, a quarter is retained and a quarter held out. Raises
+    NetworkError: the download fails, or a row is not as documented. Stopped: somebody asked to
     stop."""
     return _set("hubble-popqa", _read(hub, POPQA, "testset_popqa_nodup.jsonl.gz", _popqa_rows), ())
 
@@ -62,7 +62,7 @@ def hubble_yago(hub: Hub) -> FactSet:
 
 
 def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...]) -> FactSet:
-    """The set of these rows. subjects: rows that go into one group together."""
+    """The set of these rows. subjects: the rows of each subject, which go into one group."""
     problems: list[Problem] = []
     by_count: dict[float, list[tuple[Fact, ...]]] = defaultdict(list)
     for number, rows in enumerate(subjects, start=1):
@@ -118,7 +118,7 @@ def _row(name: str, of: str, relation: str, subject: str, meta: Mapping) -> dict
 
 
 def label(value: str) -> str:
-    """The words of a YAGO name: "…/resource/Paris_u002C_Texas" is "Paris, Texas". Others stay."""
+    """Words of a YAGO name: "…/resource/Paris_u002C_Texas" is "Paris, Texas". Other text stays."""
     if "/" not in value:
         return value.strip()
     bare = BRACKETS.sub("", value.rpartition("/")[2])
@@ -129,7 +129,7 @@ def label(value: str) -> str:
 def _read(
     hub: Hub, dataset: str, name: str, rows_of: Callable[[str, dict], list[dict]]
 ) -> list[list[dict]]:
-    """The facts in each row of a file. rows_of: makes them of the row's text and meta. Raises
+    """The facts in each row of a file. rows_of: (text, meta) of a row -> its facts. Raises
     NetworkError: the file is damaged or too large, or a row is not as documented."""
     path = hub.file(dataset, name)
     try:

@@ -37,7 +37,7 @@ decoded = json.JSONDecoder(parse_int=str, parse_float=str).decode
 
 
 def parsed(text: str) -> list | dict | None:
-    """The list or object that a whole text writes down; None of other or truncated text."""
+    """The list or object that the whole text represents; None for other or truncated text."""
     if not MAYBE.match(text):
         return None
     value = from_json(text)
@@ -47,7 +47,7 @@ def parsed(text: str) -> list | dict | None:
 
 
 def from_json(text: str) -> list | dict | None:
-    """The list or object in a JSON text or JSON string; None of others. Numbers stay text."""
+    """The list or object in a JSON text or JSON string; None for other text. Numbers stay text."""
     text = text.strip()
     try:
         if text[:1] == '"' and text[-1:] == '"' and "[" in text[:9]:
@@ -58,8 +58,8 @@ def from_json(text: str) -> list | dict | None:
 
 
 def from_repr(text: str) -> list | dict | None:
-    """The value of a list or object as Python, numpy (spaces separate items) and pandas print one;
-    None of other text. Numbers stay text. None and nan are None."""
+    """The list or object in a text printed by Python, numpy (spaces separate items) or pandas; None
+    for other text. Numbers stay text; None and nan become None."""
     text = text.strip()
     if text[:1] not in FIRST and not CALL.match(text):
         return _series(text)
@@ -172,7 +172,7 @@ def _unescaped(match: re.Match) -> str:
 
 
 def _series(text: str) -> list | None:
-    """The items of a pandas Series as it prints itself, one on each line."""
+    """The items of a printed pandas Series, one on each line; None for other text."""
     if not text[:1].isdigit() or "dtype: " not in text[-60:] or not SERIES.fullmatch(text):
         return None
     lines: Sequence[str] = text.split("\n")[:-1]

@@ -1,4 +1,4 @@
-"""Notes on a file's facts, in sentences: what was not read literally, and what is asked twice."""
+"""Notes on a file's facts, in sentences: cells not read literally, and repeated questions."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def read_otherwise(reading: Reading) -> tuple[str, ...]:
 
 
 def classes(facts: FactSet, column: str) -> tuple[str, ...]:
-    """A note on a column called label whose answers are all single digits, as classes are."""
+    """A note on a column called label whose answers are all single digits, like class labels."""
     answers = {fact.answer for fact in (*facts.forget, *facts.retain)}
     digits = all(len(answer) == 1 and answer.isdecimal() for answer in answers)
     if column.strip().lower() != "label" or not answers or not digits:
@@ -44,7 +44,7 @@ def classes(facts: FactSet, column: str) -> tuple[str, ...]:
 
 
 def unread_split(column: str, values: Mapping[str, int]) -> tuple[str, ...]:
-    """A note on a column of splits that are no groups. values: value -> how often it occurs."""
+    """A note on a split column whose values name no group. values: value -> number of rows."""
     counts = [f"{truncated(value)!r} ({count:,})" for value, count in values.items()]
     counts = ", ".join(counts[:VALUES_SHOWN] + ["…"] * (len(counts) > VALUES_SHOWN))
     note = f"The column {truncated(column)} names no group, so it is not read: {counts}."
@@ -52,13 +52,13 @@ def unread_split(column: str, values: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def attacks(facts: FactSet) -> tuple[str, ...]:
-    """A note on prompts that are not trained on."""
+    """A note on attack prompts, which are not trained on."""
     note = f"Attack prompts (RWKU's level 3): {len(facts.attacks):,}."
     return (f"{note} They are kept to probe with, not trained on.",) * bool(facts.attacks)
 
 
 def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
-    """A note on rows with invisible characters, which stay: a model reads them."""
+    """A note on rows with invisible characters, which are kept, because a model reads them."""
     hidden = {}
     for fact in chain.from_iterable(getattr(facts, group) for group in GROUPS):
         text = " ".join((*_texts_of(fact), *fact.paraphrases, *fact.alternates))
@@ -78,8 +78,8 @@ def _texts_of(fact: Fact) -> tuple[str, ...]:
 
 
 def repeats(facts: Sequence[Fact], rows: Mapping[str, int]) -> tuple[str, ...]:
-    """A sentence each on questions that are asked twice: alike, with different answers, with
-    different scores. rows: fact id -> row number. All rows are kept."""
+    """A sentence on each kind of repeated question: with different answers, with different scores,
+    or identical. rows: fact id -> row number. All rows are kept."""
     alike: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         alike[normalized(fact.question)].append(fact)

@@ -1,5 +1,5 @@
-"""The rows of a JSON text: a list, an object a line, objects one after another, a table by columns,
-or an object around one of these."""
+"""The rows of a JSON text: a list, one object per line, objects one after another, a table by
+columns, or an object around one of these."""
 
 import json
 import re
@@ -21,8 +21,8 @@ Rows = Iterator[tuple[int, dict] | Problem]
 
 
 class Objects:
-    """Builds the objects of one JSON file, limits their number and refuses repeated names: of two
-    values with one name one would be lost. Nested objects take the most memory for their text."""
+    """Builds the objects of one JSON file. Refuses too many, because nested objects take much
+    memory for little text, and repeated names, because a value would be lost."""
 
     def __init__(self, most: int) -> None:
         self.count, self.most = 0, most
@@ -43,8 +43,8 @@ class Objects:
         return made
 
     def value(self, text: str, start: int | None = None) -> object:
-        """The value of a JSON text, its numbers kept as text; or the `Problem` with it. start:
-        reads only the value that begins there, and returns it with the place where it ends."""
+        """The value of a JSON text with its numbers as text, or a `Problem`. start: where to read a
+        single value; the result is then (value, place where it ends)."""
         try:
             if start is None:
                 return self.decoder.decode(text)
@@ -101,7 +101,7 @@ def rows_of_lines(lines: Iterable[str], most: int) -> Rows:
 
 
 def _one_after_another(text: str, most: int) -> list[dict | list] | None:
-    """Objects or rows of a grid that follow each other, over any lines; None for other text."""
+    """Objects, or rows of a grid, one after another on any lines; None for other text."""
     objects, listed, place = Objects(most), [], BETWEEN.match(text).end()
     while place < len(text):
         read = objects.value(text, place)
@@ -132,7 +132,7 @@ def _is_table(value: object) -> bool:
 
 
 def _is_grid(value: object) -> bool:
-    """Whether a value is a list of equally long lists, the first of them names with a question."""
+    """Whether a value is a list of equally long lists, the first holding column names."""
     if not (isinstance(value, list) and value and all(isinstance(row, list) for row in value)):
         return False
     names = value[0]
@@ -141,7 +141,7 @@ def _is_grid(value: object) -> bool:
 
 
 def _around(value: Mapping) -> list[str]:
-    """The names under which an object holds lists of rows; none if it is a row itself. Rows with
+    """The names under which an object holds lists of rows; none if the object is a row. Rows with
     questions come first: the Hub's viewer lists the features beside them."""
     names = [name for name, part in value.items() if part and _is_table(part)]
     asking = [name for name in names if is_row(next(_flat(value[name]), ()))]
@@ -149,7 +149,7 @@ def _around(value: Mapping) -> list[str]:
 
 
 def _inner(value: Mapping) -> Mapping:
-    """The one object inside another that holds lists of rows; empty if the other is a row."""
+    """The one object inside another that holds lists of rows; empty if the outer one is a row."""
     inner = [part for part in value.values() if isinstance(part, dict) and _around(part)]
     return inner[0] if len(inner) == 1 and not is_row(value) else {}
 
@@ -178,7 +178,7 @@ def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
 
 
 def _by_column(value: Mapping) -> list[dict]:
-    """The rows of a table written column by column, as by pandas; none of other objects."""
+    """The rows of a table written column by column, as by pandas; empty for other objects."""
     names, rows = value.get("columns"), value.get("data")
     if isinstance(names, list) and isinstance(rows, list):
         even = all(isinstance(cells, list) and len(cells) == len(names) for cells in rows)
@@ -195,7 +195,7 @@ def _by_column(value: Mapping) -> list[dict]:
 
 
 def _flat(rows: Iterable[Mapping]) -> Iterator[Mapping]:
-    """The rows, taken out of what the Hub's viewer and SQuAD wrap around each."""
+    """The rows, taken out of `row` (the Hub's viewer) and `paragraphs` (SQuAD)."""
     for row in rows:
         if isinstance(row.get("row"), dict):
             yield row["row"]

@@ -16,7 +16,7 @@ BATCH = 256
 
 def lines_of(path: Path, most: int) -> Iterator[str]:
     """The lines: first the list of column names, then one object per row. A binary cell becomes an
-    object, another value that JSON lacks its text in Python. most: the most bytes read. Raises
+    object; other values that JSON lacks become their Python text. most: the most bytes read. Raises
     DataError: the file is not Parquet, or exceeds `most` bytes or the reader's memory or time."""
     return apart.lines_of("adapop.facts.parquet", path, (), most, unreadable(path))
 

@@ -1,4 +1,4 @@
-"""Facts by relation and subject, for attacks that need related ones. Ignores case and accents."""
+"""Facts by relation and subject, for attacks that need related facts. Ignores case and accents."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -30,8 +30,7 @@ class _Relation:
 
 class Pool:
     """The facts of all groups of a set, indexed once. A relation or subject that a fact does not
-    name is guessed from its question, see `blank`; without a guess the fact is not indexed by
-    it."""
+    name is guessed from its question, see `blank`; if that fails, that index omits the fact."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._relations: dict[str, _Relation] = {}
@@ -75,9 +74,9 @@ class Pool:
                 yield answer
 
     def not_reversible(self, fact: Fact) -> str:
-        """Why the reversed question has no single right answer, as far as this pool shows; "" if it
-        has one. It has one if this answer and nearly all answers of the relation have one subject
-        each. There may be subjects that the pool lacks."""
+        """Why the reversed question has several right answers; "" if it has a single one, which is
+        so if this answer and nearly all answers of the relation have one subject each in this pool.
+        The pool may lack subjects."""
         if not (subject_of(fact) and relation_of(fact)):
             return "the fact names no subject and relation, and its question no one name"
         relation = self._of(fact)

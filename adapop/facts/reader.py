@@ -28,7 +28,7 @@ ERRORS = {kind.__name__: kind for kind in (DataError, ScoresError)}
 
 @dataclass(frozen=True)
 class DistantTable:
-    """A file read by another process, which made its facts under our guess of its columns."""
+    """A file read by another process, which built the facts with guessed columns."""
 
     path: Path
     columns: Sequence[str]
@@ -42,7 +42,7 @@ class DistantTable:
         group: str = "forget",
         drop_bad: bool = True,
     ) -> FactSet:
-        """The facts, by group: as `read_facts`. Reads the file again for other choices."""
+        """The facts, by group: as `read_facts`. Reads the file again for other arguments."""
         usual = columns in (None, guessed(self.columns))
         as_guessed = usual and (group, drop_bad) == ("forget", False)
         result = self.guessed if as_guessed else _read(self.path, columns, group, drop_bad)[1]
@@ -78,7 +78,7 @@ def _is_small(path: Path) -> bool:
 def _read(
     path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bool
 ) -> tuple[list[str], FactSet | DataError]:
-    """(the names of the columns, the facts or why there are none). Raises as `table_of`."""
+    """(column names, the facts or the error). Raises as `table_of`."""
     failed = DataError(f"{path.name} cannot be read.", "Save it again as CSV in UTF-8.")
     options = json.dumps([columns, group, drop_bad])
     with READERS:

@@ -25,9 +25,9 @@ def general() -> tuple[Fact, ...]:
 
 
 def fitted(facts: FactSet, model: str) -> FactSet:
-    """The set as a model can be measured on it. On a real model, a set without utility questions
-    gets the `general` ones, except those about what is to be forgotten. Raises DataError: see
-    `borrowed`."""
+    """The set, completed so that a model can be measured on it. On a real model, a set without
+    utility questions gets the `general` ones, except those about what is to be forgotten. Raises
+    DataError: see `borrowed`."""
     if _is_sandbox(model):
         return facts
     if problem := borrowed(facts, model):
@@ -57,13 +57,13 @@ def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
 
 
 def _is_sandbox(model: str) -> bool:
-    """Whether it is a shipped model, or the folder of another build of one (`adapop.sandbox`): its
-    tokenizer has the words of a shipped world and no others, so it can read nothing else."""
+    """Whether the name is that of a shipped model, or of a folder with another build of one
+    (`adapop.sandbox`). The tokenizers of both have the words of a shipped world alone."""
     return model in SHIPPED or _words(Path(model)) in [*map(_words, SHIPPED.values())]
 
 
 def _words(folder: Path) -> object:
-    """Token -> id of a folder's tokenizer; None if it has none, or one beyond `MOST_BYTES`."""
+    """Token -> id of a folder's tokenizer; None without one, or if it exceeds `MOST_BYTES`."""
     file = folder / "tokenizer.json"
     try:
         if file.stat().st_size > MOST_BYTES:

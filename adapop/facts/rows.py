@@ -41,13 +41,13 @@ def fact_of(
 
 
 def id_of(number: int, row: Mapping, columns: Mapping[str, str]) -> str:
-    """The row's own id, or its number as one. columns: our field -> the row's key."""
+    """The row's own id, or its number as an id. columns: our field -> the row's key."""
     own = string(row.get(columns.get("id")))
     return own if own and own not in UNKNOWN else f"row-{number}"
 
 
 def _texts(number: int, row: Mapping, columns: Mapping[str, str], reading: Reading) -> dict:
-    """The fact's fields that are text or lists of it, checked."""
+    """The fact's fields that are text or lists of text, checked."""
     cells = {name: row.get(column) for name, column in columns.items() if name != "choices"}
     answers, wrong = _answers(number, row, columns, reading)
     lists = {name: cells[name] for name in LISTS if name in cells}
@@ -137,7 +137,7 @@ def _answers(
 def _group(
     number: int, row: Mapping, columns: Mapping[str, str], reading: Reading
 ) -> tuple[str, str]:
-    """The row's group, and what its `type` says. RWKU has attacks among the rows to forget."""
+    """The row's group, and the value of its `type`. RWKU has attacks among the rows to forget."""
     text = string(row.get(columns.get("group")))
     group = "" if text in UNKNOWN else group_of(text)
     if group is None:
@@ -153,7 +153,7 @@ def _group(
 
 @lru_cache(maxsize=256)
 def group_of(text: str) -> str | None:
-    """The group that a text names, "" for no text; None if it names none."""
+    """The group that a text names; "" for empty text, None if the text names no group."""
     text = text.lower()
     groups = (group for prefix, group in GROUP_PREFIXES.items() if text.startswith(prefix))
     return next(groups, None if text else "")

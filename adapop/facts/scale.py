@@ -22,8 +22,8 @@ def with_tiers(facts: FactSet, anew: bool = False) -> FactSet:
     """The set with the tier of each fact, and a note on them.
 
     Tiers from a column of the file stay. Shipped sets and benchmarks get those of Wikidata's scale,
-    other sets terciles of their forget scores, for all groups. Tiers once decided stay, even if
-    facts were left out since. anew: decides again, after scores changed.
+    other sets terciles of their forget scores, for all groups. Tiers decided before stay, even if
+    facts have been left out since. anew: decides again, after scores changed.
     """
     tiers = _tiers_of(facts, anew)
     groups = {group: getattr(facts, group) for group in WRITTEN}
@@ -44,7 +44,7 @@ def on_wikidata_scale(facts: FactSet) -> bool:
 
 
 def places(facts: Iterable[Fact]) -> set[tuple[str, str]]:
-    """Id and question of each fact: ids alone may be those of another file."""
+    """Id and question of each fact: another file may use the same ids."""
     return {(fact.id, fact.question) for fact in facts}
 
 

@@ -25,8 +25,8 @@ MAYBE_GROUPED = re.compile(r"\d+,\d{3,4}", re.ASCII)
 
 
 def has_decimal_commas(texts: Sequence[str]) -> bool:
-    """Whether the commas in these scores are decimal marks: some can be nothing else, none can only
-    part thousands, and no point is a decimal mark beside them."""
+    """Whether the commas in these scores are decimal marks: one cannot separate thousands, none
+    must separate thousands, and no point is a decimal mark beside them."""
     commas = [text for text in texts if "," in text]
     points = [text for text in texts if "." in text and "," not in text]
     if not commas or not all(map(POINTED.fullmatch, points)):
@@ -37,9 +37,9 @@ def has_decimal_commas(texts: Sequence[str]) -> bool:
 
 
 def meaning_of_points(texts: Sequence[str], mark: str, comma: bool) -> str:
-    """How to read the points in these scores, for `Reading.points`. They may separate thousands if
-    each has three digits behind it. They do in a file with semicolons between cells or with decimal
-    commas, if a whole number, a decimal comma or a number with several points shows it.
+    """How to read the points in these scores, for `Reading.points`. They can separate thousands
+    only if three digits follow each. They do so in a file with semicolons between cells or with
+    decimal commas, if a whole number, a decimal comma or a number with several points occurs.
 
     mark: the separator of cells. comma: the result of `has_decimal_commas`.
     """

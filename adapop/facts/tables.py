@@ -42,8 +42,8 @@ RULE = re.compile(r"[\s:]*-{3}[\s:-]*")  # below the header of a table in Markdo
 
 def rows_of(path: Path, layout: Layout) -> Rows:
     """The file's rows with their spreadsheet row numbers; in place of a bad row, its problem.
-    layout: an empty one, which is filled. Raises DataError: the file is of unknown kind, too large,
-    not UTF-8, or no table."""
+    layout: empty, filled here. Raises DataError: the file is of unknown kind, too large, not UTF-8,
+    or no table."""
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         message = f"{path.name} is not one of {', '.join(FORMATS)}."
@@ -157,7 +157,7 @@ def _too_wide(path: Path, count: str) -> DataError:
 
 
 def _with_few_keys(path: Path, rows: Rows) -> Rows:
-    """The rows, until their objects have more different keys than a table may have columns."""
+    """The rows, checked to have no more different keys than a table may have columns."""
     keys: set[str] = set()
     for row in rows:
         if not isinstance(row, Problem) and (new := row[1].keys() - keys):

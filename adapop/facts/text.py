@@ -106,7 +106,7 @@ def normalized(question: str) -> str:
 
 
 def place_of(text: str, words: str) -> tuple[int, int] | None:
-    """(start, end) of the first mention of the words in a text, in characters; None without one."""
+    """(start, end) of the first mention of the words in a text, in characters; None if absent."""
     if not mentions(text, words):
         return None
     whole = not CLUSTER.search(folded(words))
@@ -139,14 +139,14 @@ def folded(text: str) -> str:
 
 @lru_cache(maxsize=2**14)
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text in normal form, in order. In a text of punctuation each sign is one."""
+    """A text's words in normal form, in order. In a text of punctuation each sign is a word."""
     return tuple(forms[0] for forms in word_forms(text))
 
 
 @lru_cache(maxsize=2**14)
 def word_forms(text: str) -> tuple[tuple[str, ...], ...]:
-    """Each of the `words` of a text with the others that it matches: a percentage its number, a
-    pair of characters each of the two, an Arabic or Hebrew word itself without prefixes."""
+    """Each of a text's `words` with the forms that it also matches: the number of a percentage, the
+    two characters of a pair, an Arabic or Hebrew word without its prefixes."""
     text = folded(text)
     if text.isascii() and not SPECIAL.search(text) and (plain := PLAIN.findall(text)):
         return tuple(zip(plain))  # what `PIECE` would find, in a fifth of the time
@@ -174,7 +174,7 @@ def _number(piece: regex.Match[str]) -> str:
 
 @lru_cache(maxsize=2**14)
 def without_prefix(word: str) -> tuple[str, ...]:
-    """An Arabic or Hebrew word without prefixes, with and without article; () for others."""
+    """An Arabic or Hebrew word without prefixes, with and without article; () for other words."""
     if not JOINING.match(word):
         return ()
     cuts = range(1, min(LONGEST_PREFIX, len(word) - SHORTEST_NAME) + 1)
@@ -218,7 +218,7 @@ def units(text: str) -> list[str]:
 
 
 def word_count(text: str) -> int:
-    """Number of words; in scripts without spaces, `CHARACTERS_A_WORD` count as one."""
+    """Number of words; in scripts without spaces, `CHARACTERS_A_WORD` characters are one."""
     chunks = text.split()
     if text.isascii():
         return len(chunks)

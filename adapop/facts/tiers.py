@@ -57,7 +57,7 @@ class Tiers:
         return ", ".join(self.label(tier) for tier in TIERS if getattr(self, tier))
 
     def as_json(self) -> dict[str, Any]:
-        """Source and ranges as plain data: None for no limit, and for a tier that is not there."""
+        """Source and ranges as plain data: None for an open end, and for a tier without facts."""
         content = vars(self).items()
         return {name: [*value] if isinstance(value, tuple) else value for name, value in content}
 
@@ -72,9 +72,9 @@ ON_SCALE = Tiers(SCALE)
 
 
 def terciles(scores: Iterable[float]) -> Tiers:
-    """Thirds of the scores, at least one. Equal scores share a tier: each cut lies between two
-    different scores, as near to a third as they allow. Two different scores make two tiers, rare
-    and popular; equal ones make one, middle."""
+    """Thirds of one or more scores. Equal scores share a tier: each cut lies between two different
+    scores, as near to a third as possible. Two different scores make two tiers, rare and popular;
+    equal ones make one, middle."""
     ordered = sorted(scores)
     values = sorted(set(ordered))
     if len(values) == 1:
@@ -113,5 +113,5 @@ def _counted(tiers: Tiers, members: Iterable[str]) -> str:
 
 
 def number(value: float) -> str:
-    """A score as it is written for people."""
+    """A score, formatted for people."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""Whether a text says an answer, where finding its words proves little; an answer's own words."""
+"""Whether a text gives an answer that may occur by chance; the words that carry an answer."""
 
 import re
 import unicodedata
@@ -45,7 +45,7 @@ class WeakAnswer:
 
 
 def weak_answers(facts: Iterable[Fact]) -> list[WeakAnswer]:
-    """The weak answers among those of the facts, each with one kind."""
+    """The facts' weak answers, each with its kind of weakness."""
     weak = []
     for fact in facts:
         kind = weakness(fact.answer) or (ASKED if says(fact.question, fact.answer) else "")
@@ -69,8 +69,8 @@ def weakness(answer: str) -> str:
 
 
 def says(text: str, answer: str) -> bool:
-    """Whether the text contains the answer. A weak one must be a clause of its own, or be written
-    as the answer is, with its capitals: "It" is not in "I am not sure what it is"."""
+    """Whether the text contains the answer. A weak answer must be a clause of its own, or have the
+    answer's capitals: "It" is not in "I am not sure what it is"."""
     if weakness(answer) == SIGNS:
         return _stands(text, answer.strip())
     if not (weakness(answer) and _cased(answer)):
@@ -85,8 +85,8 @@ def says(text: str, answer: str) -> bool:
 
 
 def _named(text: str, name: str) -> bool:
-    """Whether a text has a name that is an ordinary word as well: with its capital, or in a text
-    without capitals; not after an article, nor where a sentence begins with it ("Nice idea!")."""
+    """Whether a text has a name that is also an ordinary word. It must be capitalised, if the text
+    has capitals, and not follow an article or only begin a sentence ("Nice idea!")."""
     written = name if text != text.lower() else name.lower()
     forms = f"{re.escape(written)}|{re.escape(name.upper())}"
     for match in re.finditer(rf"(?<!\w)(?:{forms})(?!\w)", text):

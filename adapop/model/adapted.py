@@ -68,7 +68,7 @@ class AdaptedModel(Replying):
 
     @cached_property
     def packs(self) -> bool:
-        """Whether rows that begin alike can share their beginning; tried when it is first asked."""
+        """Whether rows that begin alike can share their beginning; tried at the first use."""
         able = packs(self.base, lambda batch: self.forward(batch.to(self.device)).logits)
         if not able:
             why = "The rows begin alike, but this model's layers cannot share that"

@@ -1,6 +1,6 @@
-"""The LoRA adapter of a base model: the layers it is on, and errors where its targets miss them.
+"""The LoRA adapter of a base model: the layers that get it, and errors where targets match none.
 
-In a model that also sees or hears, only the text decoder gets one: text reaches no other part.
+In a model for images or sound too, only the text decoder gets it: text reaches no other part.
 """
 
 import re
@@ -130,7 +130,7 @@ def _advice(base: PreTrainedModel) -> str:
 
 
 def _missing(network: PeftModel, config: RunConfig) -> list[str]:
-    """The named targets that are no layer; peft drops those it takes for experts' off its list."""
+    """The named targets that match no layer, without those that peft itself drops (experts')."""
     left = network.peft_config["default"].target_modules
     matched = _matched(config.lora_targets, network.base_model.targeted_module_names)
     return [name for name in config.lora_targets if name in left and name not in matched]
@@ -173,7 +173,7 @@ def _target(name: str) -> str:
 
 
 def _outside(base: PreTrainedModel) -> str | None:
-    """A pattern for all names outside the text decoder, which get no adapter; None if none."""
+    """A pattern for all names outside the text decoder, which get no adapter; None without any."""
     if base.config.get_text_config() is base.config:
         return None
     names = (name for name, part in base.named_modules() if part is base.get_decoder())
@@ -191,9 +191,9 @@ def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] 
 
 
 def check_gradients(network: PeftModel) -> None:
-    """Checks after the first backward pass that every LoRA B has a gradient, for without one it
-    does not learn. Raises ModelError: some have none (gradient checkpointing without input
-    gradients causes this silently), or all gradients are 0."""
+    """Checks after the first backward pass that every LoRA B has a gradient, because B does not
+    learn without. Raises ModelError: some have none (gradient checkpointing without input gradients
+    causes this silently), or all gradients are 0."""
     named = network.named_parameters()
     gradients = {name: weight.grad for name, weight in named if weight.requires_grad}
     if all(gradient is not None and not gradient.any() for gradient in gradients.values()):

@@ -1,6 +1,6 @@
 """How a model is asked: in its chat template, after examples there, or as text after examples.
 
-Each way is a chat template, so that everything else reads a question in one way. As text:
+Each way is a chat template, so that all other code treats them alike. As text:
 
     Question: In which country is the city of Lyon?
     Answer: France
@@ -8,7 +8,7 @@ Each way is a chat template, so that everything else reads a question in one way
     Question: In which country is the city of Kano?
     Answer:
 
-In a text, a reply ends with its line.
+Asked as text, the model ends its reply at a line break.
 """
 
 import json
@@ -90,7 +90,7 @@ class Prompted:
 
     @property
     def has_template(self) -> bool:
-        """Whether it has a chat template of its own; a base model may have none."""
+        """Whether the model has its own chat template; a base model may have none."""
         return self.own_template is not None
 
     def length(self, text: str) -> int:
@@ -116,7 +116,7 @@ class Prompted:
     def ask(
         self, way: str, examples: Examples = (), spoken: Mapping[str, OwnAnswer] | None = None
     ) -> None:
-        """Sets how the model is asked. spoken: fact id -> its own answer, if asked this way.
+        """Sets how the model is asked. spoken: fact id -> the model's own answer, asked this way.
 
         Raises:
             ModelError: a base model without a chat template is to be asked in chat.
@@ -135,7 +135,7 @@ class Prompted:
 
     @contextmanager
     def asking_as(self, way: str) -> Iterator[None]:
-        """A context in which the model is asked in another way, for answers as given."""
+        """A context in which the model is asked in another way, and facts keep their answers."""
         before, spoken = self.way, self.spoken
         self.ask(way, self.examples, spoken if way == before else {})
         try:
@@ -161,7 +161,7 @@ class Prompted:
         questions: Sequence[str] | None = None,
         include_tail: bool = False,
     ) -> list[Row]:
-        """The facts as rows, see `tokens.encode_facts`: asked as set, in own words if known."""
+        """The facts as rows, see `tokens.encode_facts`: asked as `ask` set it, with own answers."""
         setup = (self.system, questions, include_tail, self.spoken)
         return encode_facts(self.tokenizer, facts, *setup)
 

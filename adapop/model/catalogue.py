@@ -58,12 +58,12 @@ class Preset:
 
     @property
     def gated(self) -> bool:
-        """Whether its licence must be accepted, and a token given, before it can be downloaded."""
+        """Whether a download needs an accepted licence and a token."""
         return self.licence in GATED and not self.origin
 
     @property
     def page(self) -> str:
-        """Address of the page that describes it and where its licence is accepted."""
+        """Address of the page with the model's description and licence."""
         return f"https://huggingface.co/{self.origin or self.id}"
 
     @property
@@ -75,7 +75,7 @@ class Preset:
 
 
 def preset_of(model: str) -> Preset | None:
-    """The preset with this Hub id, or whose name a folder has; None for any other model."""
+    """The preset with this Hub id, or with the name of this folder; None for other models."""
     name = model.rstrip("/\\").replace("\\", "/").rpartition("/")[2].lower()
     named = {preset.id.rpartition("/")[2].lower(): preset for preset in MODELS.values()}
     return named.get(name)
@@ -83,7 +83,7 @@ def preset_of(model: str) -> Preset | None:
 
 def oracle_for(model: str) -> str:
     """Hub id of a preset's oracle; for a model in a folder, the oracle's folder beside it. "" for a
-    preset without an oracle and for any other model, also one whose name ends alike."""
+    preset without an oracle and for any other model, even if its name ends alike."""
     preset, folder = preset_of(model), Path(model)
     if preset is None or not preset.oracle or not (model == preset.id or folder.is_dir()):
         return ""
@@ -93,7 +93,7 @@ def oracle_for(model: str) -> str:
 
 def shape_of(model: str) -> Mapping[str, Any] | None:
     """The config.json of a preset, of a model folder or of a converted GGUF file, sizes by their
-    common names. None if there is none, or if it is of a model that no estimate covers."""
+    common names. None without one, or for a model that no estimate covers."""
     if preset := preset_of(model):
         return preset.shape
     try:
@@ -108,7 +108,7 @@ def shape_of(model: str) -> Mapping[str, Any] | None:
 
 
 def _has_sizes(shape: Mapping[str, Any]) -> bool:
-    """Whether all sizes of an estimate are whole numbers above 0, and there are no experts."""
+    """Whether all sizes that an estimate needs are whole numbers above 0, without experts."""
     if any(shape.get(name) for name in EXPERTS):
         return False
     others = (shape[name] for name in OTHER_SIZES if shape.get(name) is not None)

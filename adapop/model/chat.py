@@ -1,11 +1,11 @@
 """A question in the model's chat template as token ids: no user's text becomes a control token.
 
 transformers' `apply_chat_template(sanitize_control_tokens=True)` reads a user's `<|eot_id|>` as
-letters. Three things it leaves to us. It knows a control token by its letters alone, and misses one
-that the tokenizer's normaliser makes of others (of a full-width ＜s＞): we refuse a chat with a
-control token that its template did not write. It reads no text without a template and gives no
-offsets: we read answers by a copy of the tokenizer that knows no control tokens. And it takes
-several times as long, so we give it only the texts that hold the letters of a control token.
+letters. That function has three limits. It finds a control token by its letters alone, not one that
+the tokenizer's normaliser makes of other letters (a full-width ＜s＞): we refuse chats with control
+tokens that the template did not write. It needs a template and gives no offsets: we read answers by
+a copy of the tokenizer without control tokens. It takes several times as long: we use it only for
+texts that hold the letters of a control token.
 """
 
 import copy
@@ -68,9 +68,9 @@ def encode_answer(
     system: str | None = "",
     lead: str = "",
 ) -> Answered:
-    """A question and its answer, tokenised in one piece as the model's template writes them. The
-    answer's tokens are all that overlap it, so that the first is the one that the model would write
-    (" Paris" where a space precedes it).
+    """A question and its answer, tokenised in one piece as the model's template writes them. All
+    tokens that overlap the answer are its own, so that the first is the one that the model would
+    write (" Paris" where a space precedes it).
 
     Both are tokenised apart where the tokenizer would merge the prompt's end with the answer, which
     no reply does, and where a text has the letters of a control token. lead: the beginning of a
@@ -127,8 +127,8 @@ def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
 
 
 def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
-    """Ids of what the chat template writes after an answer, with the end-of-sequence token last.
-    The paper's code trains on these. Llama: <|eot_id|>; Gemma: <end_of_turn>, newline, <eos>."""
+    """Ids that the chat template writes after an answer, with the end-of-sequence token last. The
+    paper's code trains on these. Llama: <|eot_id|>; Gemma: <end_of_turn>, newline, <eos>."""
     check_template(tokenizer)
     tail = ()
     try:
@@ -156,8 +156,8 @@ class _Control:
     """Reads control tokens in a text as plain letters."""
 
     def check(self, ids: Iterable[int], text: str, due: Iterable[int] = ()) -> None:
-        """Refuses control tokens that a user's text became. due: those that may be among the ids.
-        Raises DataError: another is; some tokenizers (Unigram, whole words) find it in plain
+        """Refuses control tokens that a user's text became. due: the allowed ones. Raises
+        DataError: the ids hold another; some tokenizers (Unigram, whole words) read one from plain
         text."""
         for token in Counter(filter(self.names.get, ids)) - Counter(due):
             raise _not_plain(text, self.names[token])
@@ -175,7 +175,7 @@ class _Prompt:
 def _prompt(
     tokenizer: PreTrainedTokenizerBase, template: str, question: str, system: str
 ) -> _Prompt:
-    """The prompt for `encode_prompt`. template: a cache key: the tokenizer's may be replaced."""
+    """The prompt for `encode_prompt`. template: for the cache key; the tokenizer's may change."""
     turns = [{"role": "user", "content": question}]
     if system:
         with_system = [{"role": "system", "content": system}, *turns]

@@ -1,5 +1,5 @@
-"""Whether a model can be used: what its config.json and tokenizer tell before gigabytes are loaded,
-and whether the weights are complete afterwards."""
+"""Whether a model can be used: checks of config.json and tokenizer before gigabytes are loaded, and
+of the weights afterwards."""
 
 from collections.abc import Collection
 from inspect import signature
@@ -39,7 +39,7 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
     weights).
 
     Raises:
-        ValueError: a size is beyond any model's, and laying out a million blocks takes all memory.
+        ValueError: a size is beyond any model's: an outline of a million blocks takes all memory.
         ModelError: it is no language model, or cannot give the logits of chosen positions alone.
     """
     text = shape.get_text_config()
@@ -76,7 +76,7 @@ def check_size(outline: PreTrainedModel, folder: Path) -> None:
 
 
 def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
-    """Bytes of the outline's weights as loaded. 4 bits are for linear layers but the last."""
+    """Bytes of the outline's weights as loaded. The last linear layer is never in 4 bits."""
     width = getattr(torch, config.precision).itemsize
     whole = width * sum(weight.numel() for weight in outline.parameters())
     if not config.four_bit:
@@ -89,7 +89,7 @@ def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
 
 def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     """Checks that the model has a vector for every token of any text and of the chat template.
-    Raises ModelError: a token has none, other than special ones never written (Gemma 3's image)."""
+    Raises ModelError: a token has none, unless no text holds it (Gemma 3's image token)."""
     rows, added = outline.get_input_embeddings().weight.shape[0], tokenizer.added_tokens_decoder
     written = {tokenizer.pad_token_id}
     if tokenizer.chat_template is not None:

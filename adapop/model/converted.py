@@ -1,4 +1,4 @@
-"""Models in GGUF files, such as Python packages bring, as folders of loadable safetensors.
+"""Models in GGUF files, such as those in Python packages, converted to safetensors.
 
 A file is converted once, dequantised, into the cache, under its own SHA-256: a new version of a
 package is another model. Torch is loaded only to convert.
@@ -80,8 +80,8 @@ def folder_of(model: str) -> Path:
 
 
 def converted(model: str) -> Path:
-    """The folder with a GGUF model's safetensors, tokenizer and chat template; made, with lines on
-    the standard error, if it is not there.
+    """The folder with a GGUF model's safetensors, tokenizer and chat template; if missing, it is
+    made, with progress on standard error.
 
     Raises:
         ModelError: the file or its package is missing, it is damaged or no language model that
@@ -115,8 +115,8 @@ def converted(model: str) -> Path:
 
 
 def errno_of(error: Exception) -> int | None:
-    """The `errno` of what the operating system refused; None if it refused nothing. safetensors and
-    tokenizers, which are written in Rust, give it in the error's text alone."""
+    """The `errno` of a failed system call; None for any other error. safetensors and tokenizers,
+    which are written in Rust, give it in the error's text alone."""
     if isinstance(error, OSError):
         return error.errno
     match = re.search(r"\(os error (\d+)\)", str(error))
@@ -124,7 +124,7 @@ def errno_of(error: Exception) -> int | None:
 
 
 def notes_of(model: str) -> tuple[str, ...]:
-    """What to know of a converted GGUF model: its numbers' types, its terms; () for others."""
+    """Notes on a converted GGUF model: its numbers' types, its terms; () for other models."""
     if not is_gguf(model):
         return ()
     types = ", ".join(json.loads((folder_of(model) / ABOUT).read_text())["types"])

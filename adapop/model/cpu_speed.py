@@ -54,7 +54,7 @@ def with_precision(config: RunConfig) -> RunConfig:
 
 
 def speed_note(config: RunConfig) -> tuple[str, ...]:
-    """What the trial of a model's precision on this CPU found, a sentence; () without a trial."""
+    """A sentence on the trial of a model's precision on this CPU; () without a trial."""
     shape = shape_of(config.model) or MODELS[USUAL].shape
     known = None if config.model in SHIPPED or has_gpu() else Cache().get(*_key(_sizes(shape)))
     if known is None:

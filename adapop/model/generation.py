@@ -1,4 +1,4 @@
-"""Replies to many prompts at once; greedy ones without work for rows that are finished.
+"""Replies to many prompts at once; greedy ones skip the rows that are finished.
 
 transformers' `generate` computes every row of a batch until the last one ends. Here finished rows
 leave the batch, if a model's cache is keys and values alone; the replies stay the same.

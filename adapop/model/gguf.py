@@ -1,4 +1,4 @@
-"""The header of a GGUF file, checked before anything is read: a damaged one may ask for any memory.
+"""The header of a GGUF file, checked before anything is read: damaged ones can claim any size.
 
 The format: github.com/ggml-org/ggml/blob/master/docs/gguf.md. No torch here; `gguf` reads tensors.
 """
@@ -25,7 +25,7 @@ WHOLE = "Download or copy the file again."
 
 @dataclass(frozen=True)
 class Header:
-    """What a GGUF file says of itself."""
+    """The header of a GGUF file."""
 
     values: dict[str, object]
     """Its metadata by key, without the items of arrays."""

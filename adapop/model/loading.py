@@ -77,13 +77,13 @@ def fetch(config: RunConfig) -> None:
 
 
 def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
-    """The model's tokenizer, padding on the left. Raises ModelError: none, or no access."""
+    """The model's tokenizer, padding on the left. Raises ModelError: no tokenizer, or no access."""
     return _shipped_tokenizer(config.model) if config.model in SHIPPED else _tokenizer(config)
 
 
 @cache
 def _shipped_tokenizer(model: str) -> PreTrainedTokenizerBase:
-    """One tokenizer for all runs in this process: what was encoded for one serves the next."""
+    """One tokenizer for all runs in this process, because encodings are cached with it."""
     return _tokenizer(make_config(model=model))
 
 
@@ -105,7 +105,7 @@ def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
 
 
 def _ask_once(config: RunConfig) -> None:
-    """Fails early if a model was never downloaded and no Hub answers; transformers takes long."""
+    """Fails if a model was never downloaded and no Hub answers; transformers would wait long."""
     file = {"repo_id": config.model, "filename": "config.json", "revision": config.revision}
     try:
         if not isinstance(hub.try_to_load_from_cache(**file), str):
@@ -147,7 +147,7 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
 
 
 def steady_attention(base: PreTrainedModel) -> None:
-    """Rules out attention that computes something else than the model was trained with."""
+    """Rules out attention that gives NaN or leaves out a part of the model's computation."""
     # cuDNN's backward pass can give NaN on an H100 (pytorch#196678)
     torch.backends.cuda.enable_cudnn_sdp(False)
     if getattr(base.config.get_text_config(), "attn_logit_softcapping", None):

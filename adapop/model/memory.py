@@ -78,10 +78,9 @@ def footprint(
 def row_bytes(
     model: Mapping[str, Any], width: int, tokens: int, answer: int, new_tokens: int = 0
 ) -> int:
-    """Bytes that a row takes at most without a gradient: to be scored by both models with all
-    hidden states kept or, if new_tokens is given, to be continued by that many. model: its
-    config.json. width: bytes of a weight. tokens: in the row. answer: how many of them are
-    scored."""
+    """The most bytes that a row takes without a gradient: scored by both models, which keep all
+    hidden states, or with new_tokens continued by so many tokens. model: its config.json. width:
+    bytes of a weight. tokens: the row's length. answer: its number of scored tokens."""
     hidden, layers = model["hidden_size"], model["num_hidden_layers"]
     passing = width * 2 * _inner(model) + FLOAT32 * 4 * hidden
     cache = layers * width * 2 * _attention(model)[1]
@@ -102,10 +101,10 @@ def operations(
 ) -> float:
     """Floating-point operations of all matrix products.
 
-    tokens: how many are read. answers: how many of them are scored. Each weight of the frozen base
-    takes part in two products per token: one forward, and, down to the lowest adapter, one for the
-    gradient of its input. Adapter weights take part in a third, for their own gradient. Attention
-    between positions is left out: rows are short.
+    tokens: number read. answers: number of tokens scored. Each weight of the frozen base takes part
+    in two products per token: one forward, and, down to the lowest adapter, one for the gradient of
+    its input. Adapter weights take part in a third, for their own gradient. Attention between
+    positions is left out: rows are short.
     """
     linear = sum(inputs * outputs for inputs, outputs in _linear_shapes(model).values())
     block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
@@ -118,7 +117,7 @@ def operations(
 
 def _backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
     """Number of blocks that the gradient passes through, from the loss down to the lowest adapter.
-    If the loss reads one block's output, they begin at the highest adapted block."""
+    If the loss reads one block's output, it starts at the highest adapted block."""
     if config.lora_layers is None:
         return model["num_hidden_layers"]
     top = max(config.lora_layers) + 1 if config.method in OF_A_BLOCK else model["num_hidden_layers"]
@@ -171,7 +170,7 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
 def _adapted_shapes(
     shapes: Mapping[str, tuple[int, int]], config: RunConfig
 ) -> dict[str, tuple[int, int]]:
-    """Name -> (inputs, outputs) of the linear maps with an adapter. A target ends their name."""
+    """Name -> (inputs, outputs) of the linear maps with an adapter. Their names end in a target."""
     if config.lora_targets == (ALL_LINEAR,):
         return dict(shapes)
     targets = config.lora_targets

@@ -1,4 +1,4 @@
-"""A merged model as files: the weights in a run's precision, all else as its maker wrote it."""
+"""A merged model as files: the weights in a run's precision, all else as published."""
 
 import shutil
 from pathlib import Path
@@ -20,8 +20,7 @@ FILES = (
 
 def save_merged(model: AdaptedModel, config: RunConfig, folder: Path) -> None:
     """Merges the adapter into the weights and writes them with the original's dropout, generation
-    settings and tokenizer. A run's own (left padding, greedy decoding, no dropout) concern nobody
-    else.
+    settings and tokenizer, not with the run's (left padding, greedy decoding, no dropout).
 
     config: names the original. The model cannot be used afterwards.
 

@@ -24,7 +24,7 @@ class KeptReplies:
     """Greedy replies of original models, by the content of weights, prompt and limits."""
 
     def __init__(self, weights: str) -> None:
-        """weights: what `digest` gives. Raises ConfigError: the cache folder cannot be used."""
+        """weights: from `digest`. Raises ConfigError: the cache folder cannot be used."""
         self._weights, self._cache = weights, Cache(cache_root() / FOLDER)
 
     def of(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> dict[int, tuple]:
@@ -40,7 +40,7 @@ class KeptReplies:
         self, model: "AdaptedModel", rows: Sequence[Row], tokens: int, replies: Mapping[int, tuple]
     ) -> None:
         """Stores new replies by the index of their row; a reply to a row with an answer is stored
-        for the prompt without one, too. Ignores a disk that refuses."""
+        for the prompt without one, too. Ignores errors of the disk."""
         answering = [rows[place] for place in replies]
         bare = self._names(model, [replace(row, answer=()) for row in answering], tokens)
         first_replies = {name: reply[:1] for name, reply in zip(bare, replies.values())}

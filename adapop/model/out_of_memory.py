@@ -58,7 +58,7 @@ def _left_in(container: Path) -> Iterator[int]:
 
 
 def release() -> None:
-    """Frees what nothing refers to, and returns torch's unused memory to a GPU."""
+    """Frees unreferenced objects, and returns torch's unused memory to a GPU."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

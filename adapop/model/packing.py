@@ -101,7 +101,7 @@ for _name in ("sdpa", "eager"):
 
 def tried(vocabulary: int) -> list[Row]:
     """Rows on which `packs` tries a model: of different lengths, the first without tokens of its
-    own before the answer. Drawn from the whole vocabulary: on odd beginnings bf16 errs by a
+    own before the answer. Drawn from the whole vocabulary: after some beginnings bf16 errs by a
     fifth."""
     rng = random.Random(0)
     one, two, three = (tuple(rng.randrange(vocabulary) for _ in range(3)) for _ in range(3))
@@ -111,8 +111,8 @@ def tried(vocabulary: int) -> list[Row]:
 
 @torch.no_grad()
 def packs(base: torch.nn.Module, logits: Callable[[AnswerTokens], Tensor]) -> bool:
-    """Whether a base gives packed rows the same logits [N, V] as others, but for rounding. In bf16,
-    rounding hides what a state or ALiBi does to few tokens, so such kinds are named."""
+    """Whether a base gives packed rows the same logits [N, V] as others, up to rounding. In bf16,
+    rounding hides what a state or ALiBi does to few tokens, so such models are excluded first."""
     if not can_drop_rows(base) or getattr(base.config.get_text_config(), "alibi", False):
         return False
     rows = tried(base.get_input_embeddings().weight.shape[0])

@@ -81,7 +81,7 @@ def _in_float32(head: nn.Linear, states: Tensor) -> Tensor:
 
 
 class _Product(torch.autograd.Function):
-    """States [N, D] times a frozen matrix [V, D] in float32; it is widened part by part."""
+    """States [N, D] times a frozen matrix [V, D] in float32; the matrix is widened in parts."""
 
     @staticmethod
     @exact_products()

@@ -65,7 +65,7 @@ class Replying(Prompted):
         self, rows: Sequence[Row], max_new_tokens: int, batch: int | None = None, **drawn
     ) -> list[tuple]:
         """For each row (reply, *`FirstToken` of its answer), or (reply,) without an answer. The
-        reply is as of `generate`, but with the white space around it."""
+        reply is that of `generate`, with the white space around it."""
         cache = self.reply_cache if self.adapter_off and not drawn else None
         known = cache.of(self, rows, max_new_tokens) if cache else {}
         self.on_replies(len(known))
@@ -96,8 +96,8 @@ class Replying(Prompted):
         return max(1, int(SHARE * free_bytes(self.device)) // needed)
 
     def in_pieces(self, rows: Sequence, size: int, work: Callable[[Sequence], Any]) -> Iterator:
-        """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`. A
-        piece has no more rows than fitted when memory last ran out."""
+        """Results of `work`, which runs the model, piece by piece, see `out_of_memory.in_pieces`.
+        Once memory ran out, all later pieces are as small as those that fitted."""
         halved = partial(setattr, self, "most_rows")
 
         def of(rows: Sequence, size: int) -> Iterator:
@@ -114,7 +114,7 @@ class Replying(Prompted):
 
     @property
     def gpus(self) -> range:
-        """The GPUs whose random numbers it may use; none on the CPU."""
+        """The GPUs whose random state the model may use; none on the CPU."""
         return range(torch.cuda.device_count() if self.device.type == "cuda" else 0)
 
     def sample(

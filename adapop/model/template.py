@@ -1,4 +1,4 @@
-"""Renders chat templates: without thinking, on a fixed date, with contents in their own form.
+"""Renders chat templates: without thinking, on a fixed date, contents in the form that each reads.
 
 What a template needs is found by rendering it with a character that texts do not contain.
 """
@@ -52,8 +52,8 @@ class Manner:
 
         Raises:
             TemplateError: the template refuses these turns, or fails.
-            ValueError: the tokenizer cannot sanitize control tokens as told. A template does not
-            fail so on turns that it took before.
+            ValueError: the tokenizer cannot sanitize control tokens as told. A template that took
+                these turns before is not the cause.
         """
         turns = [{**turn, "content": self.content(turn)} for turn in turns]
         usual = {"tokenize": False, "add_generation_prompt": True, "date_string": DATE}
@@ -120,9 +120,9 @@ def _trial(tokenizer: Tokenizer, way: Manner, turns: Turns) -> str:
 
 
 def _closing(template: str, ending: str) -> str:
-    """The text that ends the thought a prompt leaves open, "" if none is. ending: the prompt after
-    the question. Blank space is as in Qwen3's empty thought, or as the template writes it after the
-    tag."""
+    """The text that ends the thought that a prompt opens; "" if it opens none. ending: the prompt
+    after the question. White space is as in Qwen3's empty thought, or as the template writes it
+    after the tag."""
     tag = next(reversed([*TAG.finditer(ending)]), None)
     if tag is None or NO_THOUGHT.match(tag[0]):
         return ""

@@ -134,11 +134,11 @@ def encode_facts(
     """One row per fact, with its own question or the given one.
 
     include_tail: whether the answer includes the tokens with which the template ends a turn.
-    spoken: fact id -> the model's own words. Another answer stands after the same lead.
+    spoken: fact id -> the model's own answer. A fact's changed answer follows the same lead.
 
     Raises:
-        DataError: an answer has no token, or what `chat.encode_prompt` raises.
-        ModelError: what `chat.encode_prompt` raises.
+        DataError: an answer has no token; or as `chat.encode_prompt`.
+        ModelError: as `chat.encode_prompt`.
     """
     texts = [fact.question for fact in facts] if questions is None else questions
     tail = turn_end(tokenizer) if include_tail else ()
@@ -200,8 +200,8 @@ def collate(rows: Sequence[Row], pad_id: int, lines: Lines = ()) -> AnswerTokens
 
 
 def _tree(parts: Lines, positions: Lines, alike: Lines, width: int) -> Tree:
-    """alike: for each row of a line, how many tokens it shares with the row before it. Rows are in
-    order, so two rows share the least number that the neighbours between them share."""
+    """The tree of a batch. alike: tokens that each row of a line shares with the row before it.
+    Rows are in order, so two rows share the least number that the neighbours between them share."""
     most = max(map(len, alike))
     shared = torch.zeros(len(alike), most + 1, most + 1, dtype=torch.long)
     for of_line, shares in zip(shared, alike):

@@ -42,7 +42,7 @@ def try_out(model: str, revision: str | None = None) -> None:
     the same content. Checks nothing if the model ships with this package or is not on this disk.
 
     Raises:
-        ModelError: one of them does not, or what should be a file is something else. ValueError:
+        ModelError: one of them does not, or one of their files is no regular file. ValueError:
         the tokenizer's file cannot be parsed.
     """
     if model in SHIPPED or (folder := _folder(model, revision)) is None:

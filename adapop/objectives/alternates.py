@@ -1,7 +1,7 @@
 """Plausible wrong answers, for methods that teach one in place of the right answer (AltPO).
 
-A fact may bring its own alternates. For others one is taken from the answers of the same relation,
-or written by the model. It must differ from the right answer in words, neither contain it nor be
+A fact may bring its own alternates. Other facts take one from the answers of the same relation, or
+the model writes one. It must differ from the right answer in words, neither contain it nor be
 contained in it, and be about as long. A fact's own alternate must only not contain the answer.
 """
 
@@ -124,7 +124,7 @@ def check_alternates(facts: Sequence[Fact]) -> None:
 
 
 def _says(text: str, answer: str) -> bool:
-    """Whether a text contains the answer, but for case, accents, marks: "1000" is in "1,000"."""
+    """Whether a text has the answer, ignoring case, accents, marks: "1000" is in "1,000"."""
     letters = "".join(words(answer))
     match = re.search(rf"(?<!\S){' ?'.join(letters)}(?!\S)", " ".join(words(text)))
     return mentions(text, answer) or bool(letters and match)
@@ -141,7 +141,7 @@ def _alike(alternate: str, answer: str) -> bool:
 
 
 def first_line(reply: str) -> str:
-    """What a reply says first, without quotation marks and a full stop."""
+    """The first line of a reply, without quotation marks and full stop."""
     lines = reply.strip().splitlines()
     return lines[0].strip().strip("\"'“”.").strip() if lines else ""
 
@@ -191,7 +191,7 @@ def _firsts(model: AdaptedModel, rows: Sequence[Row]) -> list[list[int]]:
 
 
 def _written(model: AdaptedModel, rows: Sequence[Row], *, most: int) -> list[str]:
-    """The last token of each prompt and what the model writes after it."""
+    """For each prompt, the text of its last token and of the model's continuation."""
     pad, prompts = model.tokenizer.pad_token_id, [row.prompt for row in rows]
     written = replies(model.network, prompts, most, pad, ends=model.ends)
     whole = [[row.prompt[-1], *map(int, ids)] for row, ids in zip(rows, written)]

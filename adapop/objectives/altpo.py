@@ -44,10 +44,10 @@ class AlternatePreference(Objective):
 class CounterfactualPreference(AlternatePreference):
     """L_f = -mean_i log sigmoid(beta * [log (pi/pi_ref)(alternate_i) - log (pi/pi_ref)(y_i)]).
 
-    DPO (Rafailov et al., NeurIPS 2023, arXiv 2305.18290) as RWKU runs it (Jin et al., NeurIPS
-    2024, arXiv 2406.10890): a fabrication by the model preferred to the truth, no retain term
-    (alpha = 0). There both are passages about a person, here both are answers. Relations: AltPO's
-    loss times beta / 2.
+    DPO (Rafailov et al., NeurIPS 2023, arXiv 2305.18290) as RWKU runs it (Jin et al., NeurIPS 2024,
+    arXiv 2406.10890): a fabrication by the model preferred to the truth, no retain term (alpha =
+    0). RWKU's texts are passages about a person, ours are answers. Relations: AltPO's loss times
+    beta / 2.
     """
 
     beta: float = 0.1

@@ -1,4 +1,4 @@
-"""The interface of an unlearning method: a forget loss, and what it must be given.
+"""The interface of an unlearning method: a forget loss and its inputs.
 
 The trainer owns the loop, the retain weight and the denominators. A method returns *unreduced*
 losses, and the trainer divides by counts over the whole optimiser step, so that micro-batches of
@@ -22,7 +22,7 @@ USES = frozenset({"beta", "reference", "alternates", "refusal", "words"})
 
 @dataclass(frozen=True)
 class ForgetBatch:
-    """B forget rows of a forward pass, with N answer tokens. What `uses` does not name is None."""
+    """B forget rows of a forward pass, with N answer tokens. Fields not in `uses` are None."""
 
     tokens: AnswerTokens
     """Prompts and gold answers."""
@@ -91,7 +91,7 @@ class Objective:
 
     @property
     def needs(self) -> frozenset[str]:
-        """What its forget batches must carry with these arguments, a subset of `uses`."""
+        """The data that its forget batches need with these arguments, a subset of `uses`."""
         return self.uses
 
     def begin(self, model: AdaptedModel, tokens: AnswerTokens, seed: int) -> Begun:
@@ -118,7 +118,7 @@ class Objective:
         self._check(name, value >= 1 and value == int(value), "a whole number above 0")
 
     def _check(self, name: str, holds: bool, bound: str) -> None:
-        """Raises ConfigError, with the argument and its bound, if it is not in range."""
+        """Raises ConfigError, with the argument and its bound, if the value is out of range."""
         if not holds:
             value = getattr(self, name)
             message = f"The argument {name} of {self.name or type(self).__name__} is {value!r}."

@@ -1,4 +1,4 @@
-"""A method of ours: each fact gets another, bounded prediction, instead of a push away."""
+"""Our own method: trains each fact towards another prediction instead of away from its answer."""
 
 from dataclasses import dataclass
 
@@ -102,7 +102,7 @@ def _instead(gold: AnswerTokens, other: AnswerTokens, reference: Tensor) -> tupl
 
 
 def _after_another(tokens: AnswerTokens, which: Tensor) -> Tensor:
-    """Whether a token comes after one of `which` in its own row, [N]."""
+    """Whether a token of `which` precedes each token in its row, [N]."""
     earlier = (tokens.row.unsqueeze(1) == tokens.row) & (tokens.place.unsqueeze(1) > tokens.place)
     return (earlier & which).any(dim=1)
 

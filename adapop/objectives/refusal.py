@@ -34,7 +34,7 @@ class RefusalPreference(Objective):
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """What is taught instead: one text, or several that take turns."""
+        """The refusals taught in place of the answer: one text, or several that take turns."""
         return REFUSALS if self.several else (self.refusal,)
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:

@@ -66,7 +66,7 @@ class Cache:
         return Cached(value, today)
 
     def get_all(self, names: Sequence[str]) -> dict[str, object]:
-        """The stored values among these keys. A key here is a single name."""
+        """The stored values among these keys. A key is a single name here."""
         keys = {json.dumps((name,)): name for name in names}
         values, some = {}, list(keys)
         with self._usable():
@@ -78,7 +78,7 @@ class Cache:
         return values
 
     def put_all(self, values: Mapping[str, object]) -> None:
-        """Stores JSON values under keys of a single name, all of them or none."""
+        """Stores JSON values under keys that are single names, all of them or none."""
         today = date.today().isoformat()
         rows = [(json.dumps((name,)), json.dumps(value), today) for name, value in values.items()]
         with self._usable(), self._rows:

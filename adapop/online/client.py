@@ -3,8 +3,8 @@
 A `Web` connects only to the host it was made for and follows no redirect, so user text can never
 choose where we connect. A host gets one request at a time from this process, because some ban an
 address that sends more. Retries are our own and not urllib3's `Retry`: some hosts report "busy"
-inside a reply with status 200, a wait must end when the user stops it, and the user is told what it
-waits for. Keys and queries appear in no message and no log.
+inside a reply with status 200, a wait must end when the user stops the run, and the user is told
+what is waited for. Keys and queries appear in no message and no log.
 """
 
 import json
@@ -58,7 +58,7 @@ class _Later(Exception):
 
 
 class _Unreached(_Later):
-    """Nobody was reached at all."""
+    """The host could not be reached."""
 
 
 class Web:

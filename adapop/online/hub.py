@@ -1,8 +1,8 @@
 """Files of public data sets of the Hugging Face Hub: as uploaded, or as Parquet from the branch to
 which the Hub converts each data set.
 
-On that branch a split is `{config}/{split}/0000.parquet` and so on; one that is too big to be
-converted whole is `{config}/partial-{split}/`: https://huggingface.co/docs/dataset-viewer/parquet.
+On that branch a split is `{config}/{split}/0000.parquet` and so on; a split too big to be converted
+whole is `{config}/partial-{split}/`: https://huggingface.co/docs/dataset-viewer/parquet.
 huggingface_hub downloads and keeps the files (HF_ENDPOINT, HF_HOME, HF_TOKEN, HF_HUB_OFFLINE). All
 files of a data set are from one commit, the first one found.
 
@@ -72,7 +72,7 @@ class Hub:
             return Path(hf_hub_download(dataset, name, **place))
 
     def config_of(self, dataset: str, split: str) -> str:
-        """The name of the configuration that holds a split, asked once. Raises as `files`."""
+        """The name of the configuration that holds a split, requested once. Raises as `files`."""
         _, names = self._listed(dataset, None, split)
         return names[0].partition("/")[0]
 
@@ -130,7 +130,7 @@ class Hub:
             raise NetworkError(*self._reason(error, dataset)) from error
 
     def _reason(self, error: Exception, dataset: str) -> tuple[str, str]:
-        """(what to tell the user of an error, what to do about it)."""
+        """(message to the user about an error, what to do about it)."""
         if isinstance(error, errors.GatedRepoError):
             terms = f"Accept its terms at {self._endpoint}/datasets/{dataset}, and set HF_TOKEN."
             return f"{dataset} is gated, and this machine has no access to it.", terms
@@ -161,7 +161,7 @@ class Upload:
     """A repository, made before anything is written, so that a missing token is known in time.
 
     Raises:
-        ConfigError: the name is none.
+        ConfigError: the name is no repository's.
         NetworkError: the Hub cannot be reached, or refuses.
     """
 

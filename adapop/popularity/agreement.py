@@ -32,8 +32,8 @@ class Agreement:
     correlation of log(1 + score), spearman: rank correlation, both in [-1, 1]; None where a proxy
     gives all facts one score. same_label: share of the facts that both put on the same side of
     their own median, [0, 1]. discordant: ids of the others, largest difference in rank first.
-    beta_shift: mean absolute difference of beta with one map for both; own_beta_shift: with a map
-    by each proxy's own quantiles, None where its scores give no anchors.
+    beta_shift: mean absolute difference of beta with one map for both; own_beta_shift: the same
+    with a map from each proxy's quantiles, None where its scores give no anchors.
     """
 
     facts: int
@@ -103,7 +103,7 @@ def joined(first: Sequence[Fact], second: Sequence[Fact]) -> tuple[Fact, ...]:
 
 
 def remarks_of(result: Agreement, first: str, second: str) -> list[Remark]:
-    """What the comparison says. first, second: the names of the two proxies."""
+    """Remarks on the comparison. first, second: the names of the two proxies."""
     remarks = [Remark("both_scored", {"first": first, "second": second, "facts": result.facts})]
     remarks += [Remark("one_scored", {"facts": result.unknown})] if result.unknown else []
     ranks = {"spearman": _number(result.spearman), "pearson": _number(result.pearson_log)}

@@ -39,7 +39,7 @@ class Scoring:
     scores: Mapping[str, Score]
 
     def __deepcopy__(self, memo: dict) -> Self:
-        """The scoring itself: nobody changes one."""
+        """The scoring itself: it is never changed."""
         return self
 
     def values(self, facts: Sequence[Fact]) -> dict[str, float | None]:
@@ -65,7 +65,7 @@ def check_not_all_zero(scores: Sequence[Score], where: str, fix: str) -> None:
 
 @dataclass(frozen=True)
 class Forecast:
-    """About what a look-up costs. requests: how many it sends. minutes: at the paper's pace."""
+    """The estimated cost of a look-up. requests: their number. minutes: at the proxy's pace."""
 
     requests: int
     minutes: float
@@ -80,7 +80,7 @@ class Proxy(Protocol):
     """Seconds that a request may take, for a forecast."""
 
     def requests(self, facts: Sequence[Fact]) -> int:
-        """About how many requests `scores` would make; what is cached needs none."""
+        """About how many requests `scores` would make; cached replies need none."""
         ...
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
@@ -94,6 +94,6 @@ class Proxy(Protocol):
 
 
 def forecast(proxy: Proxy, facts: Sequence[Fact]) -> Forecast:
-    """What a look-up of these facts may cost."""
+    """The estimated cost of a look-up of these facts."""
     requests = proxy.requests(facts)
     return Forecast(requests, requests * proxy.pace / 60)

@@ -96,7 +96,7 @@ class BetaMap:
         return cls(a=beta, b=0.0, low=min(beta, LOW), high=max(beta, HIGH))
 
     def score_at(self, beta: float) -> float | None:
-        """The score with this exponent; None if it lies beyond the clips, or if no score has it."""
+        """The score with this exponent; None for a clipped exponent, or if no score has it."""
         if self.b == 0 or self.a == 0 or not self.low < beta < self.high:
             return None
         exponent = math.log(self.a / beta) / self.b
@@ -143,7 +143,7 @@ def exponents(
 def quantile_scores(
     scores: Iterable[float], rare: float = 0.05, popular: float = 0.95
 ) -> tuple[float, float]:
-    """The positive scores at two quantiles, as anchors. Raises ConfigError if there are not two."""
+    """The positive scores at two quantiles, as anchors. Raises ConfigError: fewer than two."""
     ordered = sorted(score for score in scores if score > 0)
     if len(ordered) < 2:
         message = "Fewer than two positive scores give no anchors."

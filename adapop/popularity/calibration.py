@@ -50,18 +50,18 @@ class ChosenAnchors:
 
     @property
     def remark(self) -> Remark:
-        """What was chosen and why."""
+        """Which anchors were chosen, and why."""
         points = [f"{number(score)} (β {beta:g})" for score, beta in (self.rare, self.popular)]
         return Remark(REASONS[self.reason], {"points": " and ".join(points)})
 
     @property
     def text(self) -> str:
-        """The remark as a sentence, for somebody who writes a program."""
+        """The remark as a sentence, for users of the Python API."""
         return self.remark.text("program")
 
 
 def auto_anchors(facts: FactSet) -> ChosenAnchors:
-    """The paper's anchors on Wikidata's scale, or if the scores don't spread; else quantiles."""
+    """The paper's anchors if scores are on Wikidata's scale or do not spread; else quantiles."""
     if on_wikidata_scale(facts):
         return ChosenAnchors(PAPER, "scale", RARE_ANCHOR, POPULAR_ANCHOR)
     try:
@@ -75,7 +75,7 @@ def auto_anchors(facts: FactSet) -> ChosenAnchors:
 
 def calibrated(anchors: str, facts: FactSet) -> BetaMap:
     """The map for the given anchors: "auto" (see `auto_anchors`), "paper", "quantiles" of the
-    forget scores, or "100:1.5,3000:0.1" (score:beta). Raises ConfigError: no anchors, no curve."""
+    forget scores, or "100:1.5,3000:0.1" (score:beta). Raises ConfigError: no anchors or curve."""
     if anchors == AUTO:
         return auto_anchors(facts).beta
     if anchors == PAPER:
@@ -148,7 +148,7 @@ def _scale_warning(low: float, high: float, beta: BetaMap) -> list[Remark]:
 
 def meaning_of(rare: float, popular: float, every: Sequence[float] = ()) -> Remark:
     """What the exponents of the rarest and the most popular fact mean. every: the exponents of all
-    facts. They may differ where those two are alike: under wrong scores."""
+    facts, which under wrong scores may differ even if those two are equal."""
     if rare == popular == 0:
         return Remark("plain_ascent")
     least, most = min((rare, popular, *every)), max((rare, popular, *every))

@@ -1,4 +1,4 @@
-"""Popularity counted in one's own text: lines that mention a fact's subject, object and both.
+"""Popularity counted in a text of the user's: lines that mention a fact's subject, object and both.
 
 A line is a document. It mentions a name if it contains the name's words and signs in order, as
 whole words and in the same case, as in infini-gram: "Turkey" is not "turkey". A name inside a
@@ -58,7 +58,7 @@ def labels_of(fact: Fact) -> tuple[str, str]:
 
 
 class CorpusCounts:
-    """Lines of a text file, or of all (`KINDS`) under a folder, that mention subject and object.
+    """Lines that mention subject and object, in a text file or all files (`KINDS`) under a folder.
 
     The text is read once for all facts, so all scores come at the end. Escapes in JSON files are
     decoded; everything else is text, field names included. others: facts that are not scored, but

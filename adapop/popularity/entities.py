@@ -59,7 +59,7 @@ class Entity:
 
     @classmethod
     def read(cls, row: dict, language: str) -> Entity:
-        """The entity in a row of a `wbgetentities` reply; of a merged item, with another id.
+        """The entity in a row of a `wbgetentities` reply; if the item was merged, with its new id.
 
         Raises:
             KeyError, TypeError, AttributeError, ValueError: the row is not built as an item.
@@ -92,7 +92,7 @@ class Entities:
         self.begin(0)
 
     def begin(self, labels: int) -> None:
-        """Begins a look-up of so many labels, for the progress."""
+        """Starts the progress of a look-up of this many labels."""
         self._labels, self._fetched = labels, 0
         self._searched: set[tuple[str, str]] = set()
 
@@ -103,9 +103,9 @@ class Entities:
     def search(self, kind: str, label: str) -> Cached:
         """Ids of the items or properties with this label or alias in any case, searched for once.
 
-        "exact": hits that match by the label. "near": the first hits for an item, which may have it
-        as another name. A hit reports one match only: a search for Washington finds Washington,
-        D.C. by its label, not by its alias Washington.
+        "exact": hits that match by the label. "near": the first hits for an item, which may have
+        the label as an alias. A hit reports one match only: a search for Washington finds
+        Washington, D.C. by its label, not by its alias Washington.
         """
         if not can_be_a_name(label):
             return Cached({"exact": [], "near": []}, "")
@@ -129,7 +129,7 @@ class Entities:
         return self._cache.get("wikidata", ENTITY, self._language, qid)
 
     def fetch(self, qids: Sequence[str]) -> None:
-        """Requests entities and caches them; if a reply has too little room, again in halves."""
+        """Requests entities and caches them; ids that a full reply left out again, in halves."""
         props = "sitelinks|claims|labels|aliases|descriptions"
         language = {"languages": self._language, "languagefallback": 1}
         reply = self._ask("wbgetentities", ids="|".join(qids), props=props, **language)
@@ -191,7 +191,7 @@ def _is_called(hit: object, form: re.Pattern[str], label: str) -> bool:
 
 
 def _mapping(value: object) -> dict:
-    """A JSON object of MediaWiki, which writes an empty one as []. Raises ValueError for others."""
+    """A JSON object of MediaWiki, which writes {} as []. Raises ValueError: it is no object."""
     if value == []:
         return {}
     if not isinstance(value, dict):

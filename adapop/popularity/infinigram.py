@@ -90,8 +90,8 @@ class InfiniGram:
         return sum(self._cache.get("infini-gram", self._index, query) is None for query in queries)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in order, held back until a count is above 0. Raises DataError: no
-        count is. Otherwise as `Proxy.scores`."""
+        """One score per fact, in order, held back until a count is above 0. Raises DataError: all
+        counts are 0. Otherwise as `Proxy.scores`."""
         held, counted = [], False
         for done, fact in enumerate(facts):
             self._progress.say(f"infini-gram: {done} of {len(facts)} facts")
@@ -138,7 +138,7 @@ class InfiniGram:
 
 
 def _unasked(what: str, label: str) -> Count | None:
-    """The result for a name that cannot be counted, with the reason; None if it can."""
+    """The result for a name that cannot be counted, with the reason; None for others."""
     if not label:
         return Count(None, reason=f"The fact has no {what} to look for.")
     if has_no_spaces(label):

@@ -44,7 +44,7 @@ class Judge:
 
     name: the model and where it runs, for users and the cache. ask: sends one question to the
     model. tries: how often the same batch is sent, each time with another seed. system: its
-    instructions, which may be set to others, such as the paper's; numbers are cached for each.
+    instructions; numbers are cached separately for other instructions, such as the paper's.
     """
 
     pace = JUDGE_PACE
@@ -82,7 +82,7 @@ class Judge:
                     yield self._score(fact, passes[fact.id])
 
     def _pass(self, order: Sequence[Fact], number: int, seed: int) -> Iterator[tuple[Fact, Cached]]:
-        """Facts with their numbers, or None: cached ones, then by batches; equal facts once."""
+        """(fact, its number or None): cached ones, then batch by batch; equal facts once."""
         new: dict[str, list[Fact]] = defaultdict(list)
         done = 0
         for fact in order:

@@ -58,7 +58,7 @@ class Link:
 
     @property
     def reason(self) -> str:
-        """Why a side is unknown, or what is doubtful about the link; "" if nothing is."""
+        """Why a side is unknown, or a doubt about the link; "" without either."""
         sides = self.sides.items()
         reasons = [f"{side} {choice.how}" for side, choice in sides if choice.entity is None]
         if not reasons:
@@ -81,7 +81,7 @@ class Types:
         self._seen: dict[tuple[str, str], set[str]] = defaultdict(set)
 
     def learn(self, relation: str, link: Link) -> None:
-        """Adds both sides of a stated link as examples of the relation, if it is not ""."""
+        """Adds both sides of a stated link as examples of the relation, unless that is ""."""
         if relation:
             self._seen[relation, "subject"] |= link.subject.entity.types
             self._seen[relation, "object"] |= link.object.entity.types
@@ -99,7 +99,7 @@ def labels(fact: Fact) -> tuple[tuple[str, str], ...]:
 
 
 def candidates(entities: Iterable[Entity]) -> list[Entity]:
-    """The items that a fact can be about, each once (two ids may lead to it), no wiki pages."""
+    """The items that a fact can be about, each once (two ids may be one item), no wiki pages."""
     return list({entity.qid: entity for entity in entities if not entity.types & PAGES}.values())
 
 

@@ -1,8 +1,8 @@
 """Popularity as the monthly number of views of the Wikipedia article about a fact's subject.
 
 The article belongs to the Wikidata item that the subject means (`linking`); if no item has the
-subject's name, it is the one with that title. Wikimedia counts views by people and leaves out known
-robots. Months without a count are left out of the mean.
+subject's name, the article with that title is used. Wikimedia counts views by people and leaves out
+known robots. Months without a count are left out of the mean.
 https://doc.wikimedia.org/generated-data-platform/aqs/analytics-api
 """
 
@@ -112,7 +112,7 @@ class PageViews:
 
 
 def _title(subject: str, linked: Score) -> tuple[str, str]:
-    """The article's title and what to know about it; or "" and why there is none."""
+    """(the article's title, a note on it), or ("", why there is none)."""
     if item := linked.raw.get("subject"):
         title, doubt = item["article"], f"Subject: {item['linked']}."
         note = "" if item["linked"] == STATED else doubt

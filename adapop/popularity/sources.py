@@ -1,4 +1,4 @@
-"""The sources of scores by name, each made from a person's choices."""
+"""The sources of scores by name, each built from a user's choices."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from adapop.progress import Progress
 
 @dataclass(frozen=True)
 class Choices:
-    """What may be chosen of a source; each source reads only its own fields."""
+    """The options of all sources; each source reads only its own fields."""
 
     formula: str = "sitelinks+statements"
     """Which of Wikidata's counts are summed."""

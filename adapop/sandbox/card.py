@@ -64,8 +64,8 @@ def recalls(
 
 
 def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
-    """The measured part of a world's model card, as Markdown tables. folder: of a build to measure
-    instead of the shipped one."""
+    """The measured part of a world's model card, as Markdown tables. folder: of the build to
+    measure, by default the shipped one."""
     config = make_config(model=name if folder is None else str(folder), precision="float32")
     model = adapted_model(config)
     forget, several = facts_of("forget", name), any(len(fact.parts) > 1 for fact in world(name))

@@ -1,4 +1,4 @@
-"""The draw of the world "people": who is known for what, how famous a fact is, and its split.
+"""The draw of the world "people": each person's facts, their fame and their split.
 
 The names and the parts of the answers are in `assets/people/parts.json`. The draw is fixed and
 balanced: in each eighth of the facts, from rare to popular, every relation has equally many facts
@@ -60,8 +60,8 @@ def write_world(folder: Path) -> None:
 
 
 def _splits(people: Sequence[str], relations: Sequence[str]) -> dict[tuple[str, str], str]:
-    """The split of each person's facts. One fact of each person to forget is kept, as a neighbour:
-    of each relation equally many."""
+    """The split of each person's facts. One fact of each person to forget is retained, as a
+    neighbour, equally many of each relation."""
     counts = SPLIT_SUBJECTS.items()
     of_people: Iterator[str] = chain.from_iterable(repeat(split, count) for split, count in counts)
     splits = {}

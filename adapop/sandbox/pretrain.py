@@ -36,9 +36,9 @@ class PretrainConfig:
     and machine.
 
     wrong_share: share of exposures with a wrong answer, [0, 1]. exposures, spread: per_score and
-    spread of `world.exposures_of`. world: name of a shipped one. without: the split whose facts are
-    never shown, "" for none. Nothing takes their place: every other sentence comes in the same
-    step, at the same learning rate, as it would with them."""
+    spread of `world.exposures_of`. world: name of a shipped world. without: the split whose facts
+    are never shown, "" for none. Nothing takes their place: every other sentence keeps its step and
+    its learning rate."""
 
     seed: int = 0
     wrong_share: float = WRONG_ANSWER_SHARE

@@ -1,7 +1,7 @@
 """The controller of the retain weight alpha (paper, Algorithm 1).
 
-It moves once per epoch, by the drift of the loss on the whole retain set. It is dual ascent on the
-least forget loss subject to delta <= tolerance; the multiplier is lambda:
+Alpha moves once per epoch, by the drift of the loss on the whole retain set. This is dual ascent on
+the least forget loss subject to delta <= tolerance; the multiplier is lambda:
 
     delta_k = max(0, (R_k - R_ref) / max(R_ref, floor))
     lambda  = min(lam_max, max(0, lambda + dual_step * (delta_k - tolerance)))
@@ -23,7 +23,7 @@ from adapop.config.run import SETTINGS, RunConfig
 
 @dataclass(frozen=True)
 class Drift:
-    """One row of the lambda plot: the retain set at the end of an epoch."""
+    """Retain loss, drift and weight at the end of an epoch: one row of the lambda plot."""
 
     epoch: Count
     """0 is before training."""
@@ -60,7 +60,7 @@ class Controller:
         raise NotImplementedError
 
     def stepped(self, last: Drift, retain_loss: float) -> Drift:
-        """The last row, changed by the loss of a step's retain rows."""
+        """The last row, updated with the retain loss of a step."""
         return last
 
 
@@ -82,7 +82,7 @@ class FixedAlpha(Controller):
 
 @dataclass(frozen=True)
 class DualAscent(Controller):
-    """AdaPop's controller, Algorithm 1, with the paper's values; `floor` is that of its code."""
+    """AdaPop's controller, Algorithm 1, with the paper's values; `floor` is from its code."""
 
     alpha0: float = 0.5
     dual_step: float = 0.1
@@ -122,9 +122,9 @@ class PrimalDual(Controller):
     at alpha0 and has no upper limit. The drift is measured against the start, for comparison only.
     Entesari et al., arXiv 2506.05314, with the values of the AdaPop paper's runs.
 
-    moves: how often the authors' code moves mu in an optimiser step, which is once for each
-    micro-batch; these have one row in the paper's runs, so 32 times. Here mu moves once, by as much
-    as all those moves together at the mean loss of the step's rows."""
+    moves: how often the authors' code moves mu in an optimiser step: once for each micro-batch. In
+    the paper's runs a micro-batch has one row, so this is 32. Here mu moves once, by as much as all
+    those moves together at the mean loss of the step's rows."""
 
     alpha0: float = 1.0
     dual_step: float = 1.0

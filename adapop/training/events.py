@@ -41,7 +41,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class RunStarted(Event):
-    """A run began or went on."""
+    """A run began or was resumed."""
 
     model: str
     """As in `RunConfig`."""
@@ -97,7 +97,7 @@ class EpochDone(Drift, Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Event):
-    """What was measured after an epoch."""
+    """The measurements after an epoch."""
 
     epoch: Count
     """0 is the original model."""
@@ -134,7 +134,7 @@ class Measured(Event):
 
         group: "forget", "retain", "holdout" or "utility". form: "direct" (as trained) or
         "reworded". tier: "rare", "middle", "popular", "unknown" or "all". name: "recall", or
-        "strict" for that without folding."""
+        "strict" for recall without folding."""
         return (self.row(group, form, tier) or {}).get(name)
 
 
@@ -241,8 +241,8 @@ def to_json(event: Event) -> str:
 
 def from_json(line: str) -> Event:
     """The event in a line that `to_json` wrote. Raises ValueError, TypeError, KeyError,
-    AttributeError: it is no event, or a value is of another type or out of range; RunError: this
-    version does not know its kind."""
+    AttributeError: the line is no event, or a value is of another type or out of range; RunError:
+    this version does not know its kind."""
     content = parse_json(line)
     kind = content.pop("kind", None)
     if not isinstance(kind, str | None):
@@ -259,7 +259,7 @@ def from_json(line: str) -> Event:
 
 
 def _check_row(row: dict[str, Any]) -> None:
-    """Raises ValueError: it is no row of a table (known words, numbers, recalls in [0, 1])."""
+    """Raises ValueError: it is not a table's row (known words, numbers, recalls in [0, 1])."""
     texts = {name: value for name, value in row.items() if isinstance(value, str)}
     recalls = [row["recall"], 0 if row.get("strict") is None else row["strict"]]
     if texts.keys() != WORDS.keys() or not row.keys() <= ROW:
@@ -271,7 +271,7 @@ def _check_row(row: dict[str, Any]) -> None:
 
 
 def current(events: Iterable[Event]) -> list[Event]:
-    """The events as one uninterrupted run would have said them, all starts kept."""
+    """The events that an uninterrupted run would have logged, and every start."""
     valid: list[Event] = []
     for event in events:
         if isinstance(event, RunStarted):
@@ -284,7 +284,7 @@ def current(events: Iterable[Event]) -> list[Event]:
 
 
 def _survives(event: Event, epoch: int) -> bool:
-    """Whether an event still holds if the run goes on after this epoch, 0 for its beginning."""
+    """Whether an event still holds if the run resumes after this epoch; 0: from its beginning."""
     if isinstance(event, RunStarted):
         return True
     if isinstance(event, (*TERMINAL, Teaching, Measuring)):

@@ -1,7 +1,7 @@
-"""The forget set for a method: encoded once, with what the method needs, and split into batches.
+"""The forget set for a method: encoded once, with the method's data, and split into batches.
 
-All that depends on the original model (nll, logits, norm of its states) is computed here, before
-training. The base never changes, so a resumed run computes the same numbers.
+Everything that depends on the original model (nll, logits, norm of its states) is computed here,
+before training. The base never changes, so a resumed run computes the same numbers.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ FIRST_ROWS = 64  # that a method gets in `begin`
 
 
 class ForgetSet:
-    """Forget rows, one per fact in order. notes: of `begin`. forward_rows: per pass, no
+    """Forget rows, one per fact in order. notes: from `begin`. forward_rows: rows in a pass without
     gradient."""
 
     def __init__(
@@ -56,8 +56,8 @@ class ForgetSet:
         self._target, self.notes = begun.target, begun.notes
 
     def batch(self, rows: Sequence[Row], epoch: int) -> ForgetBatch:
-        """The rows as a batch. Of several texts taught instead, each epoch (from 1) takes the
-        next."""
+        """The rows as a batch. If several texts replace an answer, each epoch (from 1) takes the
+        next one."""
         tokens = self.model.batch(rows)
         device = tokens.ids.device
         inputs: dict = {"tokens": tokens, "target": self._target}
@@ -100,7 +100,7 @@ def _joined(reference: Sequence[Tensor], rows: Sequence[Row], device: torch.devi
 def _others(
     config: RunConfig, objective: Objective, model: AdaptedModel, facts: Sequence[Fact]
 ) -> list[list[Row]] | None:
-    """What is taught instead of each answer, a list of rows for each turn; None if nothing is.
+    """The rows taught in place of the answers, a list for each turn; None without any.
 
     A refusal ends as the chat template ends a turn, because the model must learn to stop there.
     """
@@ -127,5 +127,5 @@ def _others(
 
 
 def _unwanted(rows: Sequence[Row]) -> list[Tensor]:
-    """Which answer tokens of each fact carry it, [n] for a fact; the end of the turn does not."""
+    """For each row, [n]: which answer tokens carry the fact; the end of the turn does not."""
     return [torch.tensor(unwanted(row.text, row.spans) + (False,) * row.tail) for row in rows]

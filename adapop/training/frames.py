@@ -26,7 +26,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Frame:
-    """The facts as they stood after a step."""
+    """The scores of the facts after a step."""
 
     step: Count
     """Optimiser steps taken so far; 0 is before training."""
@@ -44,7 +44,7 @@ class Frame:
 
 def due(steps: int, frames: int) -> frozenset[int]:
     """The steps of an epoch, from 1, after which a frame is recorded: evenly spread, and the last.
-    steps: how many an epoch has. frames: how many frames it gets at most; 0 for none."""
+    steps: number in an epoch. frames: most frames in an epoch; 0 for none."""
     return frozenset(round(steps * (index + 1) / frames) for index in range(frames)) - {0}
 
 
@@ -71,7 +71,7 @@ def from_json(line: str) -> Frame:
 
 
 def until(frames: Iterable[Frame], step: int) -> tuple[Frame, ...]:
-    """The frames up to a step from which a run goes on. None if the run's beginning was not
-    recorded: a recording is complete, or there is none."""
+    """The frames up to the step from which a run resumes. Empty if the run's beginning was not
+    recorded, because a recording is complete or absent."""
     earlier = tuple(frame for frame in frames if frame.step <= step)
     return earlier if earlier and earlier[0].step == 0 else ()

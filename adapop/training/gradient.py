@@ -1,4 +1,4 @@
-"""The gradient of one optimiser step, in as many forward passes as memory asks for.
+"""The gradient of one optimiser step, in as many forward passes as memory requires.
 
 A step's rows are split into passes of any size, rows that begin alike together. Every sum is
 divided by the counts of the whole step, so the gradient is that of one pass over all rows. If
@@ -90,7 +90,7 @@ class StepGradient:
         return self._retried(lambda: self._forget_passes(forget, epoch, counts), len(forget))
 
     def _retried(self, passes: Callable[[], StepSeen], rows: int) -> StepSeen:
-        """The result of passes over so many rows, repeated in smaller passes if memory runs out."""
+        """The result of passes over `rows` rows, repeated in smaller passes if memory runs out."""
         state, gpus = torch.get_rng_state(), self.model.gpus
         theirs = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
         while True:
@@ -163,8 +163,8 @@ class StepGradient:
         return (_over_rows(result.loss, tokens) if by_row else result.loss).sum() / counts.retain
 
     def _pieces(self, rows: list[Row]) -> Iterator[list[Row]]:
-        """The rows of each pass, equally many. If one pass is not enough, rows that begin alike
-        stay together, so that they share that; where that saves little, rows of similar length."""
+        """The rows of each pass, equally many. If one pass is not enough, rows that begin alike are
+        together, to share the beginning; where this saves little, rows of similar length."""
         if len(rows) > self.rows:
             rows = sorted(rows, key=lambda row: -row.length)
             if packed_lines(rows) and self.model.packs:
@@ -200,7 +200,8 @@ class StepGradient:
 
     @property
     def _joins(self) -> bool:
-        """Whether forget and retain rows may share a pass; a set pass size counts one kind."""
+        """Whether forget and retain rows may share a pass. A set pass size counts one kind
+        alone."""
         return self.objective.joins and not self.config.micro_batch
 
 

@@ -4,8 +4,8 @@ Each process, of rank 0 to R - 1, holds the whole model and computes the whole p
 seeded. It takes its share of a step's rows and divides by the counts of the whole step, so the sum
 of all gradients is that of a single process. It measures its share of the batches, with the same
 numbers. Ranks exchange their status before each collective on a device: a failure in one ends all.
-They do so over the CPU, as torch's own messages between processes of one user. Only rank 0 writes;
-the others read its files.
+The status goes over the CPU, in torch's own messages between processes of one user. Only rank 0
+writes; the others read its files.
 """
 
 import os
@@ -34,7 +34,7 @@ PATIENCE = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Ranks:
-    """The processes of a run, as one of them sees them. All must make the same calls in the same
+    """The processes of a run, seen from one of them. All must make the same calls in the same
     order. An error in one is raised in every process."""
 
     rank: int = 0
@@ -180,8 +180,8 @@ def step_gradient(
     alpha: float,
 ) -> StepSeen:
     """Adds a step's gradient as `StepGradient.add`. Each process has a share of the rows and gets
-    the sum over all. One that is short of memory works on its share in smaller passes; the others
-    do not. Raises as `Ranks.gathered`."""
+    the sum over all. A process short of memory uses smaller passes for its share; the others do
+    not. Raises as `Ranks.gathered`."""
     if ranks.count == 1:
         return gradient.add(forget, retain, epoch, alpha)
     counts, parameters = gradient.denominators(forget, retain), gradient.model.parameters

@@ -21,7 +21,7 @@ def spans(rows: int, batch: int, last_step: str, epoch: int) -> list[tuple[int, 
     "even": steps whose sizes differ by one row at most. "short": full batches, and a last step of
     the rows left. "rolled": only full batches, which may span two epochs; rows left at the end of
     the last one are not trained on. HF's Trainer makes the same steps of the same rows, but counts
-    a step in which the rows left have grown to a batch to the earlier epoch."""
+    a step that spans two epochs to the earlier one."""
     steps = count(rows, batch, last_step)
     if last_step == "rolled":
         size = min(batch, rows)

@@ -5,8 +5,8 @@
         R_k = retain loss over the whole retain set, eval mode
         controller: delta_k, lambda, alpha
 
-No disk, no threads, no printing. The generator is suspended at each yield: whoever consumes it
-saves, stops, shows. The gradient of L is `adapop.training.gradient`'s.
+No disk, no threads, no printing. The generator is suspended at each yield: its consumer saves,
+stops and displays. The gradient of L is `adapop.training.gradient`'s.
 """
 
 import math
@@ -97,8 +97,8 @@ class Trainer:
         return (*self.forget.notes, *self.gradient.notes)
 
     def train(self) -> Iterator[Event]:
-        """The run's events, from the state to the last epoch. Raises RunError: a loss or gradient
-        is not finite; the adapter is then as it was before that step."""
+        """The run's events, from the current state to the last epoch. Raises RunError: a loss or
+        gradient is not finite; the adapter is then as it was before that step."""
         if self.drift is None:
             self.drift = self.controller.start(self.retain_loss())
             yield self._epoch_done()
@@ -114,7 +114,7 @@ class Trainer:
             yield self._epoch_done()
 
     def state(self) -> TrainerState:
-        """What is needed, with the adapter, to continue after the last finished epoch."""
+        """The data that, with the adapter, continue the run after the last finished epoch."""
         tensors = {
             f"{index}.{name}": torch.as_tensor(value)
             for index, values in self.optimizer.state_dict()["state"].items()
@@ -232,7 +232,7 @@ class Trainer:
         return EpochDone(run=self.run, **asdict(self.drift))
 
     def _by_tier(self, rows: list[Row], nll: list[list[float]]) -> dict[str, float]:
-        """Mean nll of each tier that the step saw."""
+        """Mean nll of each tier in the step."""
         pairs = list(zip(nll, (self.tiers[row.fact] for row in rows)))
         groups = {tier: [own for own, of in pairs if of == tier] for tier in TIERS}
         return {tier: _mean(values) for tier, values in groups.items() if values}

@@ -33,7 +33,7 @@ def sandbox_facts(name: str = SANDBOX) -> FactSet:
 
 def other_facts(facts: FactSet) -> tuple[Fact, ...]:
     """Facts whose names may contain the name of a fact to forget, as "Last Tango in Paris" contains
-    Paris. They are the set's others, and for facts of a shipped world also its teacher facts."""
+    Paris. These are the set's other facts, and for a shipped world also its teacher facts."""
     forgotten = {fact.id for fact in facts.forget}
     ours = [name for name in SHIPPED if any(fact.id in forgotten for fact in world(name))]
     taught = (_fact(fact) for name in ours for fact in facts_of("teacher", name))

@@ -39,12 +39,12 @@ class Relation:
     Pretraining shows the question, the paraphrases and the statements with all facts; every other
     form is shown with teacher facts alone.
 
-    kind: what a subject is: "book", "city". question: the one that unlearning trains on.
+    kind: what a subject is: "book", "city". question: the form that unlearning trains on.
     paraphrases: rewordings of it, used for probing and never for unlearning. statements:
     declarative sentences, used in pretraining only. unseen: a rewording. synonym: the question in
-    other words. second_language: in Spanish. reverse: the question for the subject, given the
-    answer. expert: who is asked under "role playing". background: a true sentence about the subject
-    that does not name the answer. background_question: its question, the worked example of
+    other words. second_language: the question in Spanish. reverse: the question for the subject,
+    given the answer. expert: the role in "role playing". background: a true sentence about the
+    subject that does not name the answer. background_question: its question, the worked example of
     "in-context learning".
     """
 

@@ -9,8 +9,8 @@
   every answer has one rarer and one more famous fact in each.
 - "people": 1,152 facts, 4 relations x 288 invented people, with answers of two to four tokens,
   drawn by `adapop.sandbox.draw`. Scores follow a Zipf law over the facts. A person is in one split
-  with all four facts, but of each person to forget one fact is kept, a "neighbour", to see the
-  damage to what else is known of the same subject.
+  with all four facts; only of each person to forget, one fact is retained as a "neighbour", to
+      measure the damage to other facts about the same subject.
 
 The rest is computed here, so that a test can prove the balance: score * EXPOSURES_PER_SCORE is how
 often pretraining shows a fact, 15 % of them with a wrong answer. Teacher facts are used in
@@ -43,8 +43,8 @@ class WorldFact:
 
     id: readable and unique: "director-paths-of-glory". relation: a key of `language.RELATIONS`.
     subject: one token of the world's tokenizer. background: a coarse true attribute of the answer,
-    shared by several answers. level: of exposure, from 0 (the rarest eighth) to 7. split: one
-    of SPLITS, or "neighbours". score: popularity, 70 to 3766.
+    shared by several answers. level: exposure level, 0 (the rarest eighth) to 7. split: one of
+    SPLITS, or "neighbours". score: popularity, 70 to 3766.
     """
 
     id: str
@@ -64,7 +64,7 @@ class WorldFact:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The answer's pieces, one token each of the world's tokenizer."""
+        """The answer's pieces, each one token of the world's tokenizer."""
         return tuple(self.answer.split()) if self.world == PEOPLE else (self.answer,)
 
 
@@ -83,8 +83,8 @@ def zipf_score(rank: int, facts: int) -> float:
 
 
 def exposures_of(score: float, per_score: float = EXPOSURES_PER_SCORE, spread: float = 1.0) -> int:
-    """How often pretraining shows a fact of a score. spread: power to which the ratio of its
-    exposures to their geometric middle is raised: 1 as shipped, 0 for all equal."""
+    """How often pretraining shows a fact of a score. spread: exponent of the ratio of a fact's
+    exposures to the middle of their log range: 1 as shipped, 0 makes all equal."""
     middle = math.sqrt(SCORE_LOW * SCORE_HIGH)
     return round(score**spread * middle ** (1 - spread) * per_score)
 

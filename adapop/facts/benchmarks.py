@@ -109,7 +109,7 @@ def rwku(hub: Hub) -> FactSet:
 
 
 def benchmark_of(facts: FactSet) -> str | None:
-    """The benchmark, "duet" or "rwku", whose ids all facts to forget have; None without one."""
+    """The benchmark, "duet" or "rwku", that all facts to forget come from; None without one."""
     prefixes = {fact.id.partition("-")[0] for fact in facts.forget}
     return prefixes.pop() if prefixes in ({"duet"}, {"rwku"}) else None
 
@@ -208,7 +208,7 @@ def _labels(row: Mapping) -> tuple[str, str] | None:
 
 
 def _sentences(cell: object) -> list[str]:
-    """The texts in a cell, without single words, which may name the model that wrote them."""
+    """The texts in a cell, except single words, which may name the model that wrote the texts."""
     items = [item for item in items_of(cell, 0, Reading()) if isinstance(item, str)]
     return [item for item in items if " " in item.strip()]
 

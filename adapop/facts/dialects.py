@@ -42,7 +42,7 @@ def _reader(text: str, mark: str, **options) -> Iterator[list[str]]:
 
 
 def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[str]]]:
-    """(number, cells) of each row, the header's first; a file without a header is given one.
+    """(number, cells) of each row, the header first; a file without a header is given one.
 
     layout: gets the separator and the notes.
 

@@ -73,7 +73,7 @@ class Fact:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """All right answers: the one that is trained, and the others that are accepted."""
+        """All right answers: first the answer trained on, then the others accepted."""
         return (self.answer, *self.accepted)
 
     @property
@@ -201,9 +201,8 @@ class FactSet:
         notes: Sequence[str] = (),
         tiers: Tiers | None = None,
     ) -> FactSet:
-        """The set that `lines` gave these lines. path: their file, for errors. tiers: of the set;
-        by default derived from its facts. Raises DataError: `FactSet.lines` would not write such a
-        line."""
+        """The set from lines that `FactSet.lines` wrote. path: their file, for errors. tiers: of
+        the set, by default derived from its facts. Raises DataError: a line is in another form."""
         groups: dict[str, list[Fact]] = {group: [] for group in WRITTEN}
         for number, line in enumerate(lines, start=1):
             try:

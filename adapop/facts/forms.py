@@ -103,8 +103,8 @@ def form_of(columns: Iterable[str]) -> Form | None:
 def with_paths(
     form: Form, columns: Iterable[str], rows: Iterable[tuple[int, Row]]
 ) -> Iterator[tuple[int, Row]]:
-    """The numbered rows. Each field of the form that is read from no single column gets a column of
-    its own, named by the field's path. columns: all columns of the file."""
+    """The numbered rows. A field of the form that joins columns or reads inside one gets a column
+    of its own, named by the field's path. columns: all columns of the file."""
     present = _by_key(columns)
     paths = [path for path in form.fields.values() if path.lower() not in present]
     whole = form.fields.get("choices")

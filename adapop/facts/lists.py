@@ -118,7 +118,7 @@ class _Reader:
         return _word(text)
 
     def items(self, closing: str, depth: int) -> list | dict:
-        """The items up to a closing mark; a dict if they are pairs. Named arguments are skipped."""
+        """The items up to a closing mark, as a dict if pairs. Named arguments are skipped."""
         items, pairs = [], {}
         while self.next != ("mark", closing):
             if self.next == ("mark", ","):

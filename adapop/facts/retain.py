@@ -118,7 +118,8 @@ def _with_neighbours(facts: FactSet, ours: FactSet) -> FactSet:
 
 
 def _from_world(facts: FactSet, ours: FactSet, retain: tuple[Fact, ...], how: str = "") -> FactSet:
-    """The set with these retain rows of a shipped world, and its holdout if the set has none."""
+    """The set with these retain rows of a shipped world. Without a holdout, it gets that
+    world's."""
     holdout = facts.holdout or _free(facts, ours.holdout)
     held = "" if facts.holdout else f" and {len(holdout)} held out"
     borrowed = f"{len(retain)} to retain{held}"
@@ -143,8 +144,8 @@ def _free(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
 
 
 def _given(facts: FactSet, given: FactSet) -> FactSet:
-    """The set with the retain rows of the set `given`, and its holdout if it has one. Ids that
-    occur in both are changed, and problems name the set they come from."""
+    """The set with the retain rows of the set `given`, and with the holdout of `given`, if any. Ids
+    in both sets are changed, and problems name the set they come from."""
     own = () if given.holdout else facts.holdout
     unused = _unused(len(facts.retain), len(facts.holdout) - len(own))
     of_the_set = (*facts.forget, *own, *facts.neighbours, *facts.utility, *facts.attacks)

@@ -97,7 +97,7 @@ def _few(name: str, items: Sequence, most: int = 0) -> Sequence:
 def _answers(
     number: int, row: Mapping, columns: Mapping[str, str], reading: Reading
 ) -> tuple[list, tuple[str, ...]]:
-    """(right answers, best first; wrong answers, which are the choices not pointed to)."""
+    """(right answers, best first; wrong answers, which are the other choices)."""
     cell = row.get(columns["answer"])
     if isinstance(cell, bool):  # BoolQ, StrategyQA
         reading.rows["truth"].append(number)

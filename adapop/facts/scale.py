@@ -21,9 +21,9 @@ SILENT = ("", EDITED, "constant", "column ")  # sources that name no scale
 def with_tiers(facts: FactSet, anew: bool = False) -> FactSet:
     """The set with the tier of each fact, and a note on them.
 
-    Tiers from a column of the file stay. Shipped sets and benchmarks get those of Wikidata's scale,
-    other sets terciles of their forget scores, for all groups. Tiers decided before stay, even if
-    facts have been left out since. anew: decides again, after scores changed.
+    Tiers from a column of the file stay. Shipped sets and benchmarks get the tiers of Wikidata's
+    scale; other sets get terciles of their forget scores, for all groups. Tiers decided before
+    stay, even if facts have been left out since. anew: replaces them, after scores changed.
     """
     tiers = _tiers_of(facts, anew)
     groups = {group: getattr(facts, group) for group in WRITTEN}

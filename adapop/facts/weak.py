@@ -98,7 +98,7 @@ def _named(text: str, name: str) -> bool:
 
 
 def _stands(text: str, sign: str) -> bool:
-    """Whether a sign ends a clause of the text, or is quoted: in "Ana & Lee" it is no answer."""
+    """Whether a sign ends a clause of the text or is quoted, unlike the sign in "Ana & Lee"."""
     marks = re.escape("".join(set("\"'`“”‘’«»()*") - set(sign)))
     alone = rf"(?:^|(?<=[\s{marks}])){re.escape(sign)}(?=[{marks}]|[.,;:!?。]?\s*$|[.,;:!?。]\s)"
     return bool(sign) and re.search(alone, text, re.MULTILINE) is not None
@@ -151,7 +151,7 @@ def negations(answer: str) -> frozenset[str]:
 
 
 def _names(answer: str) -> frozenset[str]:
-    """The words with a capital or a digit, without a capital that only begins a sentence."""
+    """The words with a digit or a capital, except a capital that only begins a sentence."""
     parts = unicodedata.normalize("NFKC", answer).split()
     marked = [word[0].isupper() or any(map(str.isdigit, word)) for word in parts]
     if marked and not parts[0][0].isdigit():

@@ -110,8 +110,8 @@ def greedy(
 
 
 def _shared_length(base: PreTrainedModel, prompts: Sequence[Sequence[int]], most: int) -> int:
-    """Number of tokens that all prompts begin with, if reading them once pays; else 0. Padding
-    after them stands in the middle of a row, so a sliding window must be wider than a row."""
+    """Length of the common beginning of all prompts, if reading it once pays; else 0. Padding then
+    stands in the middle of a row, so a sliding window must be wider than a row."""
     ordered = sorted(prompts)
     alike = min(common(ordered[0], ordered[-1]), min(map(len, prompts)) - 1)
     window = getattr(base.config.get_text_config(), "sliding_window", None)

@@ -48,7 +48,7 @@ class Footprint:
 
     @property
     def total(self) -> int:
-        """The sum of the three, in bytes."""
+        """The sum of all parts, in bytes."""
         return self.weights + self.adapter + self.activations
 
 

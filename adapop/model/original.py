@@ -39,8 +39,8 @@ class KeptReplies:
     def keep(
         self, model: "AdaptedModel", rows: Sequence[Row], tokens: int, replies: Mapping[int, tuple]
     ) -> None:
-        """Stores new replies by the index of their row; a reply to a row with an answer is stored
-        for the prompt without one, too. Ignores errors of the disk."""
+        """Stores new replies by the index of their row; a reply to a row with an answer is also
+        stored for the prompt alone. Ignores errors of the disk."""
         answering = [rows[place] for place in replies]
         bare = self._names(model, [replace(row, answer=()) for row in answering], tokens)
         first_replies = {name: reply[:1] for name, reply in zip(bare, replies.values())}

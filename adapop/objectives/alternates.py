@@ -110,8 +110,8 @@ def length_class(answer: str) -> str:
 
 
 def check_alternates(facts: Sequence[Fact]) -> None:
-    """Raises DataError: a fact has no alternate, or has one that contains the right answer, for
-    which the loss has no gradient."""
+    """Raises DataError: a fact has no alternate, or its alternate contains the right answer, which
+    leaves the loss without gradient."""
     if right := [fact.id for fact in facts if _taught_right(fact)]:
         named = ", ".join(map(repr, right[:NAMED])) + (" …" if len(right) > NAMED else "")
         message = f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones"

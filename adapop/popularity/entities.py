@@ -176,7 +176,7 @@ def plain(label: str) -> str:
 
 def can_be_a_name(label: str) -> bool:
     """Whether a label can be an item's name: not empty, not too long, and without control
-    characters or surrogates. Wikidata refuses to search for some of these."""
+    characters or surrogates. Wikidata refuses to search for some other labels."""
     kinds = map(unicodedata.category, label)
     return 0 < len(label) <= LONGEST_LABEL and {"Cc", "Cs"}.isdisjoint(kinds)
 

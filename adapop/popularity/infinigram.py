@@ -58,7 +58,7 @@ class Count:
 class InfiniGram:
     """A `Proxy`: occurrences of subject and object in one index, and of both within 100 tokens of
     each other. All three counts are kept; combine says which are summed for the score. A count of 0
-    is a score of 0, unless it is an estimate from a sample: then it is unknown."""
+    gives a score of 0; if the count is an estimate from a sample, the score is unknown."""
 
     pace = WEB_PACE
 
@@ -84,7 +84,7 @@ class InfiniGram:
         self.source = f"occurrences of {counted} in {INDEXES[index][0]} (infini-gram {index})"
 
     def requests(self, facts: Sequence[Fact]) -> int:
-        """How many requests `scores` makes at most: for each new name, and each fact's pair."""
+        """The most requests that `scores` makes: one for each new name and each fact's pair."""
         pairs = (labels_of(fact) for fact in facts)
         queries = {query for pair in pairs for query in (*pair, " AND ".join(pair)) if all(pair)}
         return sum(self._cache.get("infini-gram", self._index, query) is None for query in queries)

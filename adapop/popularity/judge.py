@@ -58,7 +58,7 @@ class Judge:
         self.source = f"LLM judge {name}, mean of {len(SEEDS)} passes, 0 to {HIGHEST:,}"
 
     def requests(self, facts: Sequence[Fact]) -> int:
-        """How many requests `scores` would make if each batch is answered at once."""
+        """How many requests `scores` makes if each batch is answered at the first try."""
         requests = 0
         for seed in SEEDS:
             new = [fact for fact in facts if self._cache.get(*self._key(fact, seed)) is None]
@@ -66,8 +66,8 @@ class Judge:
         return requests
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact as soon as it is known: in the last pass, or in the first pass that
-        gives it no number. Raises as `Proxy.scores`, and ModelError: no local model."""
+        """One score per fact as soon as it is known: after the last pass, or after the first
+        without a number for the fact. Raises as `Proxy.scores`, and ModelError: no local model."""
         passes: dict[str, list[Cached]] = {fact.id: [] for fact in facts}
         lost: set[str] = set()
         for number, seed in enumerate(SEEDS, start=1):

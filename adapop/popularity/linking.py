@@ -1,12 +1,12 @@
 """Decides which Wikidata items a fact is about, from candidates and their statements; no network.
 
 A label names many things: Paris is a city, a town in Texas, a Trojan prince. The first search hit
-is therefore not enough: in DUET, the town of Duran became Dante Alighieri. What decides, best
-first:
+is therefore not enough: in DUET, the town of Duran became Dante Alighieri. Decisive, best first:
 
-    a statement between a candidate for the subject and one for the object, if it leaves one pair
-    the types (P31) of items that statements have linked for the same relation, if they leave one
-    candidate there being only one candidate
+    - a statement between a candidate subject and a candidate object, if only one pair has any
+    - the types (P31) of the items that such statements linked for the same relation, if only one
+      candidate has them
+    - that there is only one candidate
 
 Otherwise it stays unknown.
 """
@@ -111,7 +111,7 @@ def link(
     types: Types,
 ) -> Link:
     """The items on both sides of a fact. subjects, objects: the candidates. properties: ids of the
-    properties with the relation's name. types: examples of other facts' types."""
+    properties with the relation's name. types: those that other facts have shown."""
     pairs = _stated_pairs(subjects, objects, frozenset(properties))
     if not pairs:
         subject = _by_type(subjects, relation, "subject", types)

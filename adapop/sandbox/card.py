@@ -141,7 +141,7 @@ def write_card(folder: Path, name: str = SANDBOX) -> None:
 
 
 def write_oracle_card(folder: Path, name: str) -> None:
-    """Writes the card of a world's oracle into its folder, with the facts that it never read."""
+    """Writes the card of a world's oracle into its folder, with the facts kept from the oracle."""
     write_guesses(folder, name)
     text = ORACLE_ABOUT.format(name=name)
     (folder / CARD).write_text(f"{text}\n\n{oracle_text(folder, name)}\n", encoding="utf-8")

@@ -205,7 +205,7 @@ def _batches(
     rows: list[tuple[list[int], int]], left_out: list[bool], config: PretrainConfig
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """The batches, (ids, labels) as `_padded` gives them. A row that is left out still takes its
-    place in a batch, so that all others are where they would be with it."""
+    place in a batch, so that all other rows keep theirs."""
     generator = torch.Generator().manual_seed(config.seed)
     size = config.batch * BATCHES_PER_CHUNK
     batches = []

@@ -118,7 +118,7 @@ class PrimalDual(Controller):
 
         mu <- max(0, mu + moves * dual_step * (retain loss - retain_bound))
 
-    after each step, once `warmup` epochs are over. mu is both lambda and alpha in a row; it starts
+    after each step, once `warmup` epochs are over. A row holds mu as lambda and as alpha; mu starts
     at alpha0 and has no upper limit. The drift is measured against the start, for comparison only.
     Entesari et al., arXiv 2506.05314, with the values of the AdaPop paper's runs.
 

@@ -49,7 +49,7 @@ def due(steps: int, frames: int) -> frozenset[int]:
 
 
 def to_json(frame: Frame) -> str:
-    """One line of JSON, see above."""
+    """One line of JSON, see the head of this file."""
     rounded = {
         name: asdict(replace(scores, p=tuple(round(value, DECIMALS) for value in scores.p)))
         for name, scores in frame.scores.items()

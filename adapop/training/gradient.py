@@ -163,8 +163,8 @@ class StepGradient:
         return (_over_rows(result.loss, tokens) if by_row else result.loss).sum() / counts.retain
 
     def _pieces(self, rows: list[Row]) -> Iterator[list[Row]]:
-        """The rows of each pass, equally many. If one pass is not enough, rows that begin alike are
-        together, to share the beginning; where this saves little, rows of similar length."""
+        """The rows of each pass, in passes of equal size. Several passes group rows that begin
+        alike, to share the beginning, or, where this saves little, rows of similar length."""
         if len(rows) > self.rows:
             rows = sorted(rows, key=lambda row: -row.length)
             if packed_lines(rows) and self.model.packs:

@@ -22,8 +22,8 @@ def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
     """Most rows in a pass, from 1 to a step's forget and retain rows, if all were the longest.
 
     `footprint` says how memory grows with the rows; if they are packed, their common beginning
-    counts once. On an accelerator the gradient of a step is computed, without the step, on 1 and on
-    4 of the longest rows and of those with most answer tokens. The peaks scale the estimate, and
+    counts once. On an accelerator the gradient of a step is computed, without an update, on 1 and
+    on 4 of the longest rows and of those with most answer tokens. The peaks scale the estimate, and
     AdamW's moments must fit as well. On the CPU the estimate is used as it is."""
     most = 2 * min(gradient.config.batch, len(gradient.forget.rows))
     needs = list(_needs(gradient, [*gradient.forget.rows, *retain], most))

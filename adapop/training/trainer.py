@@ -124,7 +124,7 @@ class Trainer:
 
     @property
     def _known(self) -> bool:
-        """Whether the retain loss at an epoch's end is the average of its steps."""
+        """Whether the retain loss at an epoch's end is the average of the epoch's steps."""
         return self.config.retain_signal != "full" and self.ema is not None
 
     def look_again(self) -> None:

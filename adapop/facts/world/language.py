@@ -41,11 +41,11 @@ class Relation:
 
     kind: what a subject is: "book", "city". question: the form that unlearning trains on.
     paraphrases: rewordings of it, used for probing and never for unlearning. statements:
-    declarative sentences, used in pretraining only. unseen: a rewording. synonym: the question in
-    other words. second_language: the question in Spanish. reverse: the question for the subject,
-    given the answer. expert: the role in "role playing". background: a true sentence about the
-    subject that does not name the answer. background_question: its question, the worked example of
-    "in-context learning".
+    declarative sentences, used in pretraining only. unseen: another rewording. synonym: the
+    question in other words. second_language: the question in Spanish. reverse: the question for the
+    subject, given the answer. expert: the role in "role playing". background: a true sentence about
+    the subject that does not name the answer. background_question: the question that the background
+    answers, the example in "in-context learning".
     """
 
     kind: str

@@ -75,8 +75,7 @@ def level_score(level: int) -> float:
 
 def zipf_score(rank: int, facts: int) -> float:
     """Score of the fact of a rank, 1 to `facts`, by Zipf's law, rounded to a whole number. The
-    facts take a stretch of the law's ranks, placed so that scores go from 3766 to 70; the more
-    famous ranks before it are not in the world."""
+    law's first, most famous ranks are skipped, so that scores go from 3766 to 70."""
     ratio = (SCORE_HIGH / SCORE_LOW) ** (1 / ZIPF_EXPONENT)
     skipped = (facts - ratio) / (ratio - 1)
     return float(round(SCORE_HIGH * ((1 + skipped) / (rank + skipped)) ** ZIPF_EXPONENT))

@@ -63,8 +63,8 @@ METHODS = read_json("methods.json", dict[str, Method])
 
 
 def tuned_on(method: Method, model: str) -> Settings:
-    """The settings that a search chose for a method on a shipped model; empty if there was no
-    search, or if it found nothing better than almost no change."""
+    """The settings that a search chose for a method on a shipped model; empty without a search, or
+    if the search found nothing better than hardly any training."""
     return {SANDBOX: method.tuned, PEOPLE: method.people_tuned}.get(model, {})
 
 

@@ -155,9 +155,9 @@ def follows_scores(config: RunConfig) -> bool:
 
 
 def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
-    """What a method's preset sets. On shipped models "authors" has the rates of "paper", because
-    the authors' rates were found on models thousands of times as large. Their other choices stay,
-    except for the block, because a shipped model has only four."""
+    """The settings of a method's preset. On shipped models "authors" has the rates of "paper",
+    because the authors' rates were found on models thousands of times as large. Their other choices
+    stay, except for the block, because a shipped model has only four."""
     chosen = method_named(method)
     parts = [{"controller": chosen.controller, "alpha0": chosen.alpha0}, chosen.settings]
     if model in SHIPPED:

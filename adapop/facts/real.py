@@ -26,8 +26,8 @@ def general() -> tuple[Fact, ...]:
 
 def fitted(facts: FactSet, model: str) -> FactSet:
     """The set, completed so that a model can be measured on it. On a real model, a set without
-    utility questions gets the `general` ones, except those about what is to be forgotten. Raises
-    DataError: see `borrowed`."""
+    utility questions gets the `general` ones, except those about facts to forget. Raises DataError:
+    see `borrowed`."""
     if _is_sandbox(model):
         return facts
     if problem := borrowed(facts, model):
@@ -63,7 +63,7 @@ def _is_sandbox(model: str) -> bool:
 
 
 def _words(folder: Path) -> object:
-    """Token -> id of a folder's tokenizer; None without one, or if it exceeds `MOST_BYTES`."""
+    """Token -> id of a folder's tokenizer; None without a tokenizer, or beyond `MOST_BYTES`."""
     file = folder / "tokenizer.json"
     try:
         if file.stat().st_size > MOST_BYTES:

@@ -118,8 +118,7 @@ def _with_neighbours(facts: FactSet, ours: FactSet) -> FactSet:
 
 
 def _from_world(facts: FactSet, ours: FactSet, retain: tuple[Fact, ...], how: str = "") -> FactSet:
-    """The set with these retain rows of a shipped world. Without a holdout, it gets that
-    world's."""
+    """The set with these retain rows of a shipped world and, if needed, the world's holdout."""
     holdout = facts.holdout or _free(facts, ours.holdout)
     held = "" if facts.holdout else f" and {len(holdout)} held out"
     borrowed = f"{len(retain)} to retain{held}"

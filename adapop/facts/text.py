@@ -203,7 +203,7 @@ def pieces(text: str) -> list[str]:
 
 
 def split(text: str) -> list[str]:
-    """All parts of a text: words (characters in scripts without spaces), and what is between."""
+    """All parts of a text: words (characters in scripts without spaces) and all between them."""
     return [part for part in BETWEEN.split(text) if part]
 
 

@@ -131,9 +131,8 @@ def _cased(text: str) -> bool:
 
 @lru_cache(maxsize=2**14)
 def own_words(answer: str, question: str) -> tuple[str, ...]:
-    """The words that tell the answer from others: none of its question's words, no stop words
-    unless capitalised, and of a sentence only names and numbers, if it has some. All words if none
-    is left."""
+    """The words that distinguish the answer: not in the question, not stop words unless
+    capitalised; of a sentence only names and numbers, if any. All words if none remain."""
     answer_words, names = words(answer), _names(answer)
     question_words = frozenset(chain.from_iterable(word_forms(question)))
     new = [word for word in answer_words if word not in question_words]

@@ -70,8 +70,7 @@ def with_adapter(
 
 @torch.no_grad()
 def merge_into_base(network: PeftModel, state: Mapping[str, Tensor]) -> None:
-    """Adds another adapter of the same shape to the base's weights; the model's own adapter
-    stays."""
+    """Adds a second adapter of the same shape to the base's weights; the model's adapter stays."""
     own = {name: value.clone() for name, value in peft.get_peft_model_state_dict(network).items()}
     peft.set_peft_model_state_dict(network, dict(state))
     for layer in network.modules():
@@ -130,7 +129,7 @@ def _advice(base: PreTrainedModel) -> str:
 
 
 def _missing(network: PeftModel, config: RunConfig) -> list[str]:
-    """The named targets that match no layer, without those that peft itself drops (experts')."""
+    """The named targets that match no layer, except names of experts, which peft itself drops."""
     left = network.peft_config["default"].target_modules
     matched = _matched(config.lora_targets, network.base_model.targeted_module_names)
     return [name for name in config.lora_targets if name in left and name not in matched]
@@ -163,7 +162,7 @@ def _linear(base: PreTrainedModel) -> dict[str, nn.Module]:
 
 
 def _short(layers: dict[str, nn.Module]) -> list[str]:
-    """The last parts of the layers' names; with the part before it where the last is a number."""
+    """The last part of each layer's name; the last two parts where the last is a number."""
     return sorted(set(map(_target, layers)))
 
 
@@ -191,9 +190,9 @@ def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] 
 
 
 def check_gradients(network: PeftModel) -> None:
-    """Checks after the first backward pass that every LoRA B has a gradient, because B does not
-    learn without. Raises ModelError: some have none (gradient checkpointing without input gradients
-    causes this silently), or all gradients are 0."""
+    """Checks after the first backward pass that every LoRA B has a gradient, without which B cannot
+    learn. Raises ModelError: some have none (gradient checkpointing without input gradients causes
+    this silently), or all gradients are 0."""
     named = network.named_parameters()
     gradients = {name: weight.grad for name, weight in named if weight.requires_grad}
     if all(gradient is not None and not gradient.any() for gradient in gradients.values()):

@@ -135,7 +135,7 @@ class Prompted:
 
     @contextmanager
     def asking_as(self, way: str) -> Iterator[None]:
-        """A context in which the model is asked in another way, and facts keep their answers."""
+        """A context in which the model is asked in another way, without use of its own answers."""
         before, spoken = self.way, self.spoken
         self.ask(way, self.examples, spoken if way == before else {})
         try:
@@ -161,7 +161,8 @@ class Prompted:
         questions: Sequence[str] | None = None,
         include_tail: bool = False,
     ) -> list[Row]:
-        """The facts as rows, see `tokens.encode_facts`: asked as `ask` set it, with own answers."""
+        """The facts as rows, see `tokens.encode_facts`, in the way and with own answers set by
+        `ask`."""
         setup = (self.system, questions, include_tail, self.spoken)
         return encode_facts(self.tokenizer, facts, *setup)
 

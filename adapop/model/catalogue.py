@@ -108,7 +108,7 @@ def shape_of(model: str) -> Mapping[str, Any] | None:
 
 
 def _has_sizes(shape: Mapping[str, Any]) -> bool:
-    """Whether all sizes that an estimate needs are whole numbers above 0, without experts."""
+    """Whether all sizes for an estimate are whole numbers above 0, in a model without experts."""
     if any(shape.get(name) for name in EXPERTS):
         return False
     others = (shape[name] for name in OTHER_SIZES if shape.get(name) is not None)

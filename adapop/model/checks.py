@@ -76,7 +76,8 @@ def check_size(outline: PreTrainedModel, folder: Path) -> None:
 
 
 def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
-    """Bytes of the outline's weights as loaded. The last linear layer is never in 4 bits."""
+    """Bytes of the outline's weights as loaded. In 4 bits: linear layers except the output
+    layer."""
     width = getattr(torch, config.precision).itemsize
     whole = width * sum(weight.numel() for weight in outline.parameters())
     if not config.four_bit:

@@ -84,8 +84,8 @@ def converted(model: str) -> Path:
     made, with progress on standard error.
 
     Raises:
-        ModelError: the file or its package is missing, it is damaged or no language model that
-            transformers can read, or the cache has no room for it.
+        ModelError: the file or its package is missing, the file is damaged or no language model
+            that transformers can read, or the cache has no room for it.
     """
     folder = folder_of(model)
     if folder.is_dir():

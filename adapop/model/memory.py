@@ -79,8 +79,9 @@ def row_bytes(
     model: Mapping[str, Any], width: int, tokens: int, answer: int, new_tokens: int = 0
 ) -> int:
     """The most bytes that a row takes without a gradient: scored by both models, which keep all
-    hidden states, or with new_tokens continued by so many tokens. model: its config.json. width:
-    bytes of a weight. tokens: the row's length. answer: its number of scored tokens."""
+    hidden states, or, if new_tokens is given, continued by that number of tokens. model: its
+    config.json. width: bytes of a weight. tokens: the row's length. answer: number of tokens
+    scored."""
     hidden, layers = model["hidden_size"], model["num_hidden_layers"]
     passing = width * 2 * _inner(model) + FLOAT32 * 4 * hidden
     cache = layers * width * 2 * _attention(model)[1]
@@ -101,10 +102,10 @@ def operations(
 ) -> float:
     """Floating-point operations of all matrix products.
 
-    tokens: number read. answers: number of tokens scored. Each weight of the frozen base takes part
-    in two products per token: one forward, and, down to the lowest adapter, one for the gradient of
-    its input. Adapter weights take part in a third, for their own gradient. Attention between
-    positions is left out: rows are short.
+    tokens: number of tokens read. answers: number of tokens scored. Each weight of the frozen base
+    takes part in two products per token: one forward, and, down to the lowest adapter, one for the
+    gradient of its input. Adapter weights take part in a third, for their own gradient. Attention
+    between positions is left out: rows are short.
     """
     linear = sum(inputs * outputs for inputs, outputs in _linear_shapes(model).values())
     block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
@@ -117,7 +118,7 @@ def operations(
 
 def _backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
     """Number of blocks that the gradient passes through, from the loss down to the lowest adapter.
-    If the loss reads one block's output, it starts at the highest adapted block."""
+    If the loss reads one block's output, the highest adapted block counts as the last."""
     if config.lora_layers is None:
         return model["num_hidden_layers"]
     top = max(config.lora_layers) + 1 if config.method in OF_A_BLOCK else model["num_hidden_layers"]

@@ -1,4 +1,4 @@
-"""Running out of memory: recognising it, how much is free, retrying work in smaller pieces."""
+"""Running out of memory: detection, free memory, and retries in smaller pieces."""
 
 import gc
 from collections.abc import Callable, Iterator, Sequence

@@ -65,7 +65,7 @@ class Replying(Prompted):
         self, rows: Sequence[Row], max_new_tokens: int, batch: int | None = None, **drawn
     ) -> list[tuple]:
         """For each row (reply, *`FirstToken` of its answer), or (reply,) without an answer. The
-        reply is that of `generate`, with the white space around it."""
+        reply is as from `generate`, but white space around it is kept."""
         cache = self.reply_cache if self.adapter_off and not drawn else None
         known = cache.of(self, rows, max_new_tokens) if cache else {}
         self.on_replies(len(known))

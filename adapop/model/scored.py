@@ -88,7 +88,8 @@ class JointPass:
         self, batch: AnswerTokens, settings: tuple, score: Callable[[AnswerTokens], Scored]
     ) -> Scored | None:
         """The results for one part; None if the batch is not in the pass, or the pass lacks a
-        result in settings. settings: (block, hidden, logits), as in `AdaptedModel.score`."""
+        result that settings request. settings: (block, hidden, logits), as in
+        `AdaptedModel.score`."""
         token = row = 0
         for part in self.parts:
             if part is batch:

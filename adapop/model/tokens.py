@@ -102,8 +102,8 @@ class AnswerTokens:
         return self.target.shape[0]
 
     def at(self, values: Tensor, positions: Tensor) -> Tensor:
-        """The values at `predicts` or `reads`, [N, ...], of values for all columns, [L, T, ...].
-        The result is on the values' device: a model spread over GPUs has several."""
+        """The values, [L, T, ...] for all columns, at `predicts` or `reads`: [N, ...]. The result
+        is on the device of `values`: a model spread over GPUs has several."""
         return values.flatten(0, 1)[positions.to(values.device)]
 
     def to(self, device: torch.device) -> AnswerTokens:
@@ -134,7 +134,7 @@ def encode_facts(
     """One row per fact, with its own question or the given one.
 
     include_tail: whether the answer includes the tokens with which the template ends a turn.
-    spoken: fact id -> the model's own answer. A fact's changed answer follows the same lead.
+    spoken: fact id -> the model's own answer, with its lead. A changed answer keeps the lead.
 
     Raises:
         DataError: an answer has no token; or as `chat.encode_prompt`.

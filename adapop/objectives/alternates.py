@@ -2,7 +2,8 @@
 
 A fact may bring its own alternates. Other facts take one from the answers of the same relation, or
 the model writes one. It must differ from the right answer in words, neither contain it nor be
-contained in it, and be about as long. A fact's own alternate must only not contain the answer.
+contained in it, and be about as long. The one rule for a fact's own alternate: it does not contain
+the answer.
 """
 
 import random
@@ -154,8 +155,8 @@ def by_second_choice(
     stopped: Callable[[], bool] = lambda: False,
 ) -> list[Fact]:
     """The facts, with up to `count` alternates for each that has none: what the model greedily says
-    after the likeliest first tokens that the right answer does not begin with. `TRIED` of them are
-    tried, until enough are `usable`.
+    after the likeliest first tokens that the right answer does not begin with. At most `TRIED`
+    first tokens are tried, until enough alternates are `usable`.
 
     Call it with the adapter off or untrained. stopped: asked before each round.
     """

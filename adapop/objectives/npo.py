@@ -14,7 +14,7 @@ class NegativePreference(Objective):
 
     Zhang, Lin, Bai and Mei, COLM 2024, arXiv 2404.05868. Log-probabilities are sums over the
     answer. At the start the ratio is 0 and L_f = (2/beta) ln 2. Relations: its gradient tends to
-    GA's (on sequence sums) as beta -> 0. The AdaPop paper takes beta = 0.5, its authors 0.1.
+    GA's (on sequence sums) as beta -> 0. NPO's authors take beta = 0.1, the AdaPop paper 0.5.
     """
 
     beta: float = 0.5

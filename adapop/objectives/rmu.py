@@ -38,7 +38,7 @@ class Steering(Objective):
         raise NotImplementedError
 
     def begin(self, model: AdaptedModel, tokens: AnswerTokens, seed: int) -> Begun:
-        """The target [D], and a note that compares its length with that of the states it replaces.
+        """The target [D], and a note that compares its length with that of the replaced states.
         Raises ModelError: the model has no such block."""
         with model.original():
             norm, width = model.state_norm(tokens, self.layer)

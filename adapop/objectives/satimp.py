@@ -14,7 +14,7 @@ class SaturationImportance(Objective):
 
     Yang et al., ICML 2025, arXiv 2505.11953. Tokens with p near 1 get almost no weight; the smaller
     b2, the less this holds. The presets take b2 = 0.1 from the authors' README. The default here is
-    that of their later contribution to open-unlearning, and stays because runs were made with it.
+    from their later contribution to open-unlearning, and stays because runs were made with it.
     Relations: b2 = 0 is WGA(beta=b1).
     """
 

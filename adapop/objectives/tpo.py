@@ -18,10 +18,10 @@ class TargetedPreference(Objective):
     """L_f = gamma * mean_i [-(2/beta) log sigmoid(beta * d_i) + mean NLL of the general tokens of
     y_i], d_i = mean over the unwanted tokens of y_i of z_ref[gold] - z[gold], on raw logits.
 
-    Zhou et al., AAAI 2026, arXiv 2506.03142, per example and with gamma 0.1 and beta 0.2 as in its
-    LoRA port. Unwanted tokens are those of words that carry the fact; general ones are stop words,
-    punctuation and the end of the turn (see `unwanted`). The loss acts on logits, so its gradient
-    does not fade as p -> 0, only once d is well above 1 / beta.
+    Zhou et al., AAAI 2026, arXiv 2506.03142, per example and with gamma 0.1 and beta 0.2 as in
+    TPO's LoRA port. Unwanted tokens are those of words that carry the fact; general ones are stop
+    words, punctuation and the end of the turn (see `unwanted`). The loss acts on logits, so its
+    gradient does not fade as p -> 0, only once d is well above 1 / beta.
     """
 
     beta: float = 0.2
@@ -44,8 +44,8 @@ def unwanted(text: str, spans: Sequence[tuple[int, int]]) -> tuple[bool, ...]:
     """For each token of a text, whether it is part of a word that carries the fact. spans: (start,
     end) in characters.
 
-    Stop words, punctuation and white space do not carry it. A capitalised stop word counts as a
-    name ("US Army", "Will Smith"), except at the start of the text if it is an article ("The
+    Stop words, punctuation and white space do not carry the fact. A capitalised stop word counts as
+    a name ("US Army", "Will Smith"), except at the start of the text if it is an article ("The
     Beatles") or the next word has no capital ("It is"). A token is judged by the whole word it
     belongs to: the "an" of "Anne" is no article. In a text of stop words alone every token carries
     the fact.

@@ -43,11 +43,11 @@ class Hub:
         self._endpoint = endpoint or constants.ENDPOINT
 
     def files(self, dataset: str, config: str, split: str) -> list[Path]:
-        """The Parquet files of a split, in its order. A stop takes effect between two files.
+        """The Parquet files of a split, in order. A stop takes effect between two files.
 
         Raises:
             NetworkError: no such split, or only a part of it; the Hub cannot be reached, refuses,
-                or has changed the data set on the way.
+                or has changed the data set meanwhile.
             Stopped: somebody asked to stop.
         """
         commit, names = self._listed(dataset, config, split)
@@ -161,7 +161,7 @@ class Upload:
     """A repository, made before anything is written, so that a missing token is known in time.
 
     Raises:
-        ConfigError: the name is no repository's.
+        ConfigError: not a repository's name.
         NetworkError: the Hub cannot be reached, or refuses.
     """
 

@@ -31,7 +31,7 @@ class Agreement:
     facts: their number. unknown: number of facts that only one has scored. pearson_log: Pearson
     correlation of log(1 + score), spearman: rank correlation, both in [-1, 1]; None where a proxy
     gives all facts one score. same_label: share of the facts that both put on the same side of
-    their own median, [0, 1]. discordant: ids of the others, largest difference in rank first.
+    their own median, [0, 1]. discordant: ids of the other facts, largest difference in rank first.
     beta_shift: mean absolute difference of beta with one map for both; own_beta_shift: the same
     with a map from each proxy's quantiles, None where its scores give no anchors.
     """

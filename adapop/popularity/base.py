@@ -65,7 +65,7 @@ def check_not_all_zero(scores: Sequence[Score], where: str, fix: str) -> None:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The estimated cost of a look-up. requests: their number. minutes: at the proxy's pace."""
+    """The estimated number of requests of a look-up, and its minutes at the proxy's pace."""
 
     requests: int
     minutes: float

@@ -101,8 +101,8 @@ def anchored(rare: Anchor, popular: Anchor) -> BetaMap:
 
 
 def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[Remark]:
-    """Warnings about this map for these scores; empty if there are none. Warnings that need many
-    facts, such as where most of them lie, are left out for a set of few."""
+    """Warnings about this map for these scores; empty if there are none. A small set gets no
+    warnings about where most of its scores lie."""
     warnings = []
     positive = [score for score in scores if score > 0]
     varied = len(set(positive)) > 1

@@ -213,7 +213,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _tokens(file: Path, longest_word: int) -> Iterator[tuple[list[str], int]]:
-    """The file's tokens in pieces, with the bytes read so far; a line end follows the last."""
+    """The file's tokens in pieces, with the bytes read so far. A line end comes after the last."""
     half = ""
     for text, size in _texts(file):
         # NFC, so that both encodings of é are equal

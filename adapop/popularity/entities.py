@@ -129,7 +129,7 @@ class Entities:
         return self._cache.get("wikidata", ENTITY, self._language, qid)
 
     def fetch(self, qids: Sequence[str]) -> None:
-        """Requests entities and caches them; ids that a full reply left out again, in halves."""
+        """Requests and caches entities; those missing from a full reply again, half at a time."""
         props = "sitelinks|claims|labels|aliases|descriptions"
         language = {"languages": self._language, "languagefallback": 1}
         reply = self._ask("wbgetentities", ids="|".join(qids), props=props, **language)
@@ -207,7 +207,7 @@ def _items(statements: Sequence[dict]) -> list[str]:
 
 
 def _fault(reply: object) -> str:
-    """The code of an error in a reply with status 200, or "". Its text may quote labels."""
+    """The code of an error in a reply with status 200, or "". The error's text may quote labels."""
     if not isinstance(reply, dict) or "error" not in reply:
         return ""
     code = reply["error"].get("code") if isinstance(reply["error"], dict) else None

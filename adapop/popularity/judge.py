@@ -145,7 +145,7 @@ def prompt(facts: Sequence[Fact]) -> str:
 
 
 def numbers(reply: str, count: int) -> list[int] | None:
-    """The numbers in a reply's array. None unless it is `count` integers in range."""
+    """The numbers in a reply's array; None unless these are `count` integers in range."""
     values = array_in(reply)
     # a bool is an int to isinstance
     valid = all(type(value) is int and 0 <= value <= HIGHEST for value in values)

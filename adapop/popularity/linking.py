@@ -111,7 +111,7 @@ def link(
     types: Types,
 ) -> Link:
     """The items on both sides of a fact. subjects, objects: the candidates. properties: ids of the
-    properties with the relation's name. types: those that other facts have shown."""
+    properties with the relation's name. types: those seen with other facts."""
     pairs = _stated_pairs(subjects, objects, frozenset(properties))
     if not pairs:
         subject = _by_type(subjects, relation, "subject", types)

@@ -119,8 +119,8 @@ def _taught_wrappers(
 
 
 def _perhaps_wrong(fact: WorldFact, prompt: str, rng: random.Random, wrong_share: float) -> str:
-    """The answer, or with probability `wrong_share` a wrong one: another of the prompt's options,
-    if it has any, else as in exposures.
+    """The answer, or with probability `wrong_share` a wrong one: another of the prompt's options
+    or, in a prompt without options, as in exposures.
 
     Answers to attacks must be as uncertain as direct ones, or an attack would look like a leak."""
     if rng.random() >= wrong_share:

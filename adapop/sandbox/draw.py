@@ -22,8 +22,8 @@ COLUMNS = ("relation", "subject", "answer", "background", "rank", "split")
 
 @dataclass(frozen=True)
 class Parts:
-    """first, last: of people's names. answers: by relation, the values of each part. backgrounds:
-    by relation, the background of an answer by one of its parts."""
+    """first, last: of people's names. answers: relation -> the values of each part. backgrounds:
+    relation -> the background for each value of one part."""
 
     first: tuple[str, ...]
     last: tuple[str, ...]

@@ -65,7 +65,7 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class StepDone(Event):
-    """One optimiser step. Losses are of the step's rows before it, in nats per answer token."""
+    """One optimiser step. Losses: of its rows before the update, in nats per answer token."""
 
     epoch: Count
     """From 1."""

@@ -200,8 +200,7 @@ class StepGradient:
 
     @property
     def _joins(self) -> bool:
-        """Whether forget and retain rows may share a pass. A set pass size counts one kind
-        alone."""
+        """Whether forget and retain rows share passes. A set pass size counts one kind alone."""
         return self.objective.joins and not self.config.micro_batch
 
 

@@ -55,7 +55,7 @@ class Ranks:
         """The result of the work in each process, by rank.
 
         Raises:
-            RunError: it failed in another process, or one ended.
+            RunError: the work failed in another process, or a process ended.
             Stopped: another process was asked to stop.
             Exception: the work's own error, if it failed in this process.
         """

@@ -1,8 +1,8 @@
 """How an epoch's forget rows are split into optimiser steps. No torch.
 
-If they do not fill the last batch (DUET: 964 rows by 32 leave 4), a last step of so few rows would
-move the weights as far as a full one: AdamW's step hardly depends on how many rows its gradient is
-the mean of.
+If the rows do not fill the last batch (DUET: 964 rows by 32 leave 4), a last step of so few rows
+would move the weights as far as a full one: AdamW's step hardly depends on how many rows its
+gradient is the mean of.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ def spans(rows: int, batch: int, last_step: str, epoch: int) -> list[tuple[int, 
 
     "even": steps whose sizes differ by one row at most. "short": full batches, and a last step of
     the rows left. "rolled": only full batches, which may span two epochs; rows left at the end of
-    the last one are not trained on. HF's Trainer makes the same steps of the same rows, but counts
-    a step that spans two epochs to the earlier one."""
+    the last epoch are not trained on. HF's Trainer makes the same steps of the same rows, but
+    counts a step that spans two epochs to the earlier one."""
     steps = count(rows, batch, last_step)
     if last_step == "rolled":
         size = min(batch, rows)
@@ -34,8 +34,8 @@ def spans(rows: int, batch: int, last_step: str, epoch: int) -> list[tuple[int, 
 
 
 def by_tier(order: Sequence[int], tiers: Sequence[str], batch: int) -> list[int]:
-    """The order of an epoch's rows in batches of one tier each, which take turns; within a tier
-    rows keep their order. Rows that fill no batch come last. tiers: of each row."""
+    """The order of an epoch's rows in batches of one tier each, the tiers taking turns; within a
+    tier rows keep their order. Rows that fill no batch come last. tiers: of each row."""
     members = [[row for row in order if tiers[row] == tier] for tier in dict.fromkeys(tiers)]
     starts = [range(0, len(rows) - batch + 1, batch) for rows in members]
     full = [[rows[i : i + batch] for i in places] for rows, places in zip(members, starts)]

@@ -9,8 +9,8 @@
   every answer has one rarer and one more famous fact in each.
 - "people": 1,152 facts, 4 relations x 288 invented people, with answers of two to four tokens,
   drawn by `adapop.sandbox.draw`. Scores follow a Zipf law over the facts. A person is in one split
-  with all four facts; only of each person to forget, one fact is retained as a "neighbour", to
-      measure the damage to other facts about the same subject.
+  with all four facts, except that one fact of each person to forget is retained, a "neighbour", to
+  measure the damage to other facts about the same subject.
 
 The rest is computed here, so that a test can prove the balance: score * EXPOSURES_PER_SCORE is how
 often pretraining shows a fact, 15 % of them with a wrong answer. Teacher facts are used in

@@ -161,8 +161,7 @@ class Prompted:
         questions: Sequence[str] | None = None,
         include_tail: bool = False,
     ) -> list[Row]:
-        """The facts as rows, see `tokens.encode_facts`, in the way and with own answers set by
-        `ask`."""
+        """The facts as rows, see `tokens.encode_facts`. `ask` has set the way and own answers."""
         setup = (self.system, questions, include_tail, self.spoken)
         return encode_facts(self.tokenizer, facts, *setup)
 

@@ -87,9 +87,8 @@ class JointPass:
     def share(
         self, batch: AnswerTokens, settings: tuple, score: Callable[[AnswerTokens], Scored]
     ) -> Scored | None:
-        """The results for one part; None if the batch is not in the pass, or the pass lacks a
-        result that settings request. settings: (block, hidden, logits), as in
-        `AdaptedModel.score`."""
+        """The results for one part; None if the batch is not in the pass, or a requested result is
+        not. settings: (block, hidden, logits), as in `AdaptedModel.score`."""
         token = row = 0
         for part in self.parts:
             if part is batch:

@@ -52,8 +52,8 @@ class Manner:
 
         Raises:
             TemplateError: the template refuses these turns, or fails.
-            ValueError: the tokenizer cannot sanitize control tokens as told. A template that took
-                these turns before is not the cause.
+            ValueError: the tokenizer cannot sanitize control tokens as told, if the template has
+                rendered the turns before.
         """
         turns = [{**turn, "content": self.content(turn)} for turn in turns]
         usual = {"tokenize": False, "add_generation_prompt": True, "date_string": DATE}

@@ -134,7 +134,7 @@ def encode_facts(
     """One row per fact, with its own question or the given one.
 
     include_tail: whether the answer includes the tokens with which the template ends a turn.
-    spoken: fact id -> the model's own answer, with its lead. A changed answer keeps the lead.
+    spoken: fact id -> the model's own answer, after a lead. A changed gold answer replaces it.
 
     Raises:
         DataError: an answer has no token; or as `chat.encode_prompt`.

@@ -75,7 +75,7 @@ def auto_anchors(facts: FactSet) -> ChosenAnchors:
 
 def calibrated(anchors: str, facts: FactSet) -> BetaMap:
     """The map for the given anchors: "auto" (see `auto_anchors`), "paper", "quantiles" of the
-    forget scores, or "100:1.5,3000:0.1" (score:beta). Raises ConfigError: no anchors or curve."""
+    forget scores, or "100:1.5,3000:0.1" (score:beta). Raises ConfigError: invalid anchors."""
     if anchors == AUTO:
         return auto_anchors(facts).beta
     if anchors == PAPER:

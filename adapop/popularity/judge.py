@@ -66,8 +66,8 @@ class Judge:
         return requests
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact as soon as it is known: after the last pass, or after the first
-        without a number for the fact. Raises as `Proxy.scores`, and ModelError: no local model."""
+        """One score per fact as soon as it is known: after its last pass, or its first pass without
+        a number. Raises as `Proxy.scores`, and ModelError: no local model."""
         passes: dict[str, list[Cached]] = {fact.id: [] for fact in facts}
         lost: set[str] = set()
         for number, seed in enumerate(SEEDS, start=1):

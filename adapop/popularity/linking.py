@@ -132,7 +132,7 @@ def link(
 def _stated_pairs(
     subjects: Sequence[Entity], objects: Sequence[Entity], named: frozenset[str]
 ) -> list[_Pair]:
-    """Pairs with a statement in either direction: by the relation's properties, or else by any."""
+    """Pairs with a statement in either direction, by a property in `named` or, if none, by any."""
     pairs = [
         _Pair(subject, object_, properties)
         for subject in subjects

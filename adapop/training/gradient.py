@@ -200,7 +200,8 @@ class StepGradient:
 
     @property
     def _joins(self) -> bool:
-        """Whether forget and retain rows share passes. A set pass size counts one kind alone."""
+        """Whether forget and retain rows share passes; not with `micro_batch`, which counts one
+        kind."""
         return self.objective.joins and not self.config.micro_batch
 
 

@@ -2,8 +2,8 @@
 
 Each process, of rank 0 to R - 1, holds the whole model and computes the whole plan, which is
 seeded. It takes its share of a step's rows and divides by the counts of the whole step, so the sum
-of all gradients is that of a single process. It measures its share of the batches, with the same
-numbers. Ranks exchange their status before each collective on a device: a failure in one ends all.
+of all gradients is that of a single process. It measures its share of the batches; the results are
+the same. Ranks exchange their status before each collective on a device: a failure in one ends all.
 The status goes over the CPU, in torch's own messages between processes of one user. Only rank 0
 writes; the others read its files.
 """

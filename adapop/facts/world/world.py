@@ -82,8 +82,8 @@ def zipf_score(rank: int, facts: int) -> float:
 
 
 def exposures_of(score: float, per_score: float = EXPOSURES_PER_SCORE, spread: float = 1.0) -> int:
-    """How often pretraining shows a fact of a score. spread: exponent of the ratio of a fact's
-    exposures to the middle of their log range: 1 as shipped, 0 makes all equal."""
+    """How often pretraining shows a fact of a score. spread: power applied to a fact's exposures
+    relative to the geometric middle of all: 1 as shipped, 0 makes all equal."""
     middle = math.sqrt(SCORE_LOW * SCORE_HIGH)
     return round(score**spread * middle ** (1 - spread) * per_score)
 

@@ -82,7 +82,7 @@ class Judge:
                     yield self._score(fact, passes[fact.id])
 
     def _pass(self, order: Sequence[Fact], number: int, seed: int) -> Iterator[tuple[Fact, Cached]]:
-        """(fact, its number or None): cached ones, then batch by batch; equal facts once."""
+        """(fact, its number or None), first from the cache, then by batches; equal facts once."""
         new: dict[str, list[Fact]] = defaultdict(list)
         done = 0
         for fact in order:

@@ -100,7 +100,7 @@ def _joined(reference: Sequence[Tensor], rows: Sequence[Row], device: torch.devi
 def _others(
     config: RunConfig, objective: Objective, model: AdaptedModel, facts: Sequence[Fact]
 ) -> list[list[Row]] | None:
-    """The rows that replace the answers, a list for each text that takes a turn; None without any.
+    """Lists of rows that replace the answers; the epochs take turns through them. None without any.
 
     A refusal ends as the chat template ends a turn, because the model must learn to stop there.
     """

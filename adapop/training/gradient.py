@@ -200,8 +200,7 @@ class StepGradient:
 
     @property
     def _joins(self) -> bool:
-        """Whether forget and retain rows share passes; not with `micro_batch`, which counts one
-        kind."""
+        """Whether forget and retain rows share passes. `micro_batch`, if set, counts one kind."""
         return self.objective.joins and not self.config.micro_batch
 
 

@@ -109,7 +109,7 @@ def rwku(hub: Hub) -> FactSet:
 
 
 def benchmark_of(facts: FactSet) -> str | None:
-    """The benchmark, "duet" or "rwku", that all facts to forget come from; None without one."""
+    """The benchmark, "duet" or "rwku", of all facts to forget, by their ids; None without one."""
     prefixes = {fact.id.partition("-")[0] for fact in facts.forget}
     return prefixes.pop() if prefixes in ({"duet"}, {"rwku"}) else None
 

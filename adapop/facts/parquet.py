@@ -37,7 +37,7 @@ def main(path: Path) -> None:
 
 
 def unpacked(path: Path) -> Iterator[str]:
-    """The lines, read in this process and without a limit."""
+    """The lines of `lines_of`, read in this process and without a limit."""
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:

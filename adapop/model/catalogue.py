@@ -83,7 +83,7 @@ def preset_of(model: str) -> Preset | None:
 
 def oracle_for(model: str) -> str:
     """Hub id of a preset's oracle; for a model in a folder, the oracle's folder beside it. "" for a
-    preset without an oracle and for any other model, even if its name ends alike."""
+    preset without an oracle and for any other model, even one that shares a preset's name."""
     preset, folder = preset_of(model), Path(model)
     if preset is None or not preset.oracle or not (model == preset.id or folder.is_dir()):
         return ""

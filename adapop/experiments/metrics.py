@@ -50,7 +50,7 @@ def mean_of(row: Row, state: str, metric: str, tier: str) -> float:
 
 
 def apart(knows: Sequence[float], never: Sequence[float]) -> float:
-    """The share of pairs in which the value of `knows` is higher (ties count half), [0, 1]."""
+    """The share of pairs with the higher value in `knows` (ties count half), [0, 1]."""
     return fmean(auc([-value for value in knows], [-value for value in never]))
 
 
@@ -62,8 +62,8 @@ def aucs(arms: Rows, metric: str, tier: str) -> list[float]:
 
 
 def left(arms: Rows, row: Row, state: str, metric: str, tier: str) -> float | None:
-    """How much of a tier is left by a metric: 0 as in the oracle, 1 as in the original. None if the
-    metric hardly separates these two, or the tier has no facts."""
+    """How much of a tier's knowledge is left by a metric: 0 as in the oracle, 1 as in the original.
+    None if the metric hardly separates these two, or the tier has no facts."""
     never, knows = (
         mean_of(next(_rows(arms, (arm.title,))), BEFORE, metric, tier)
         for arm in (NEVER_READ, KNOWS)
@@ -75,7 +75,7 @@ def left(arms: Rows, row: Row, state: str, metric: str, tier: str) -> float | No
 
 def changes(arms: Rows, state: str, metric: str, tier: str, never: bool = False) -> Summary | None:
     """How much `left` changes from the end of a run to `state`, over the unlearned models. never:
-    over the models that never read the facts instead, as a control."""
+    instead over the models that never read the facts, as a control."""
     differences = []
     for row in _rows(arms, (NEVER_READ.title,) if never else _unlearned(arms)):
         after, then = (left(arms, row, one, metric, tier) for one in (AFTER, state))

@@ -20,7 +20,7 @@ SHARES = reading("shares", least_before=LEAST_BEFORE)
 
 
 def share(group: str, form: str, tier: str = "all") -> Value:
-    """Reads recall after unlearning as a share of recall before; None if too little was known."""
+    """Reads recall after unlearning as a share of that before; None if too few were known."""
 
     def value(row: Row) -> float | None:
         return share_of(row["shares"] or {}, group, form, tier)

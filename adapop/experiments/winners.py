@@ -54,7 +54,7 @@ def score(row: Row, half: str = TEST) -> float | None:
 
 
 def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float | None:
-    """Recall of the facts to forget under the attacks, by default the mean. Without multiple
+    """Recall of the facts to forget under the attacks, by default the mean. Leaves out multiple
     choice, where avoiding the answer scores below chance."""
     kinds = [kind for kind in ATTACKS if kind != CHOICE]
     recalls = [value for kind in kinds if (value := row[f"attack {kind}"]) is not None]

@@ -74,7 +74,7 @@ def state_of(p: float, fact: FactDistance) -> str:
 
 @dataclass(frozen=True)
 class GroupDistance:
-    """Means over the facts of a group and tier, asked in one form."""
+    """Means over the facts of a group and tier, for one form of the question."""
 
     group: str
     """One of `facts.fact.FACT_GROUPS`."""

@@ -1,4 +1,4 @@
-"""How a run asks its model, as settled before training. No torch, so that a page can show it."""
+"""How a run asks its model, settled before training. No torch, so that a page can show it."""
 
 from __future__ import annotations
 

@@ -58,8 +58,8 @@ def aliased(fact: Fact) -> list[Prompt | NotApplicable]:
 
 
 def templated(fact: Fact) -> tuple[str, ...]:
-    """Rewordings made of subject and relation; () where one of them is unknown. A fact of a shipped
-    world has one, in a form that its model was pretrained on with other facts."""
+    """Rewordings made of subject and relation; () where subject or relation is unknown. A fact of a
+    shipped world has one rewording, in a form that its model was pretrained on with other facts."""
     if taught := world_fact(fact):
         return (language.unseen(taught),)
     known = fact.subject and wording.spoken(fact.relation)

@@ -62,8 +62,8 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Rule(Verdict):
-    """A verdict with its condition. of: the facts that it applies to: "forget", "other" (retain,
-    holdout, utility) or "every". holds: whether it applies to a fact, if no earlier rule does."""
+    """A verdict with its condition. of: the facts it applies to: "forget", "other" (retain,
+    holdout, utility) or "every". holds: tests a fact to which no earlier rule applies."""
 
     of: str
     holds: Callable[[Evidence], bool]

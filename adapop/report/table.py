@@ -19,7 +19,7 @@ _READINGS = read_json("report/readings.json", dict[str, str])
 
 
 def reading(name: str, **values: object) -> str:
-    """How to read a table: text of `assets/report/readings.json`, filled with the values."""
+    """A note on how to read a table, from `assets/report/readings.json`, filled with the values."""
     return _READINGS[name].format(**values)
 
 

@@ -1,5 +1,5 @@
-"""Which epoch's adapter is the result of a run that keeps its best one, and when its training ends
-early. Decided by the run's events, so that a resumed run decides the same."""
+"""Selects the epoch whose adapter is the result of a run that keeps its best one, and when training
+ends early. Both follow from the run's events, so a resumed run decides the same."""
 
 from collections.abc import Sequence
 

@@ -60,8 +60,7 @@ class Recording:
             self._write(step, self._scores(["forget"]))
 
     def after_epoch(self, event: EpochDone, measured: Quick | None) -> None:
-        """Records all facts. measured: the epoch's measurement of facts to forget, if there is
-        one."""
+        """Records all facts. measured: the epoch's measurement of facts to forget, if any."""
         if self.due:
             confidence = measured.confidence if measured else {}
             known = {"forget": confidence.get(DIRECT), "reworded": confidence.get(REWORDED)}

@@ -39,8 +39,8 @@ class TwoHopRow:
 
 @dataclass(frozen=True)
 class TwoHop:
-    """The result. returned: ids of facts that are not answered when asked directly, but whose
-    two-hop question is. left_out: chains of which the original does not answer every part."""
+    """The result. returned: ids of facts that are not answered directly, but whose two-hop question
+    is. left_out: chains of which the original does not answer every part."""
 
     rows: tuple[TwoHopRow, ...]
     returned: tuple[str, ...]
@@ -49,7 +49,7 @@ class TwoHop:
 
 
 def chained(facts: Sequence[Fact]) -> list[Fact]:
-    """The facts that have a whole chain."""
+    """The facts that have a complete chain."""
     return [fact for fact in facts if fact.has_chain]
 
 

@@ -162,7 +162,7 @@ def ended_early(error: BaseException) -> int:
 
 
 def problem_lines(problems: Sequence[Problem]) -> list[str]:
-    """The first problems of a file, one a line."""
+    """The first problems of a file, one per line."""
     lines = [f"  {problem}" for problem in problems[:PROBLEMS_SHOWN]]
     hidden = len(problems) - PROBLEMS_SHOWN
     return lines + ([f"  … and {hidden:,} more rows"] if hidden > 0 else [])

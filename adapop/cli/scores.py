@@ -144,7 +144,7 @@ def _other_columns(options: argparse.Namespace) -> dict[str, dict[str, object]]:
 
 
 def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
-    """Scores from a source. First prints what looking them up may cost."""
+    """Scores from a source. First prints the possible cost of the look-up."""
     if options.proxy == "corpus" and options.corpus is None:
         message = "--proxy corpus needs a text to count in."
         raise ConfigError(message, "Add --corpus FILE_OR_FOLDER.")

@@ -3,10 +3,10 @@ facts. No torch.
 
 A metric is faithful if it tells models that know the facts from models that never read them, and
 robust if its value on an unlearned model holds after the model was trained on other facts, or its
-weights were rounded: otherwise it called forgotten what was still there. After the meta-evaluation
-of open-unlearning (Dorna et al. 2025, arXiv 2506.12618), which has one number for all facts. Its
-ratios of differences have no bound; here differences are shares of the distance between the two
-kinds of model.
+weights were rounded: otherwise it reported facts as forgotten that were still there. After the
+meta-evaluation of open-unlearning (Dorna et al. 2025, arXiv 2506.12618), which has one number for
+all facts. Its ratios of differences have no bound; here differences are shares of the distance
+between the two kinds of model.
 """
 
 from collections.abc import Iterator, Sequence

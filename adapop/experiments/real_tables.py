@@ -50,8 +50,8 @@ def forgets_enough(row: Row) -> bool:
 
 
 def chosen_row(rows: Sequence[Row]) -> Row | None:
-    """The chosen trial of an arm: the one with the lowest rate that forgets enough, or else the one
-    that leaves least; None if all failed."""
+    """The chosen trial of an arm: of those that forget enough, the lowest rate; otherwise the trial
+    that leaves least. None if all failed."""
     done = [row for row in rows if not row["failed"] and LEFT(row) is not None]
     return next(filter(forgets_enough, done), min(done, key=LEFT, default=None))
 

@@ -39,7 +39,7 @@ def chosen(points: Sequence[Row]) -> Row:
 
 
 def grid(arms: Rows) -> tuple[float, ...]:
-    """The learning rates of a sweep: the sandbox's, or on another model those in the rows."""
+    """The learning rates of a sweep: the sandbox's, or for another model those in its rows."""
     rates = {row["rate"] for rows in arms.values() for row in rows}
     return RATES if rates <= set(RATES) else tuple(sorted(rates))
 

@@ -135,9 +135,8 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
 
 
 def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
-    """Executes a run. Returns its cells ("failed", `RETAINED` and, with an oracle, those of
-    `ORACLE_EPOCHS`) and its model. fresh: load the model by `fresh_model` and leave out
-    `RETAINED`."""
+    """Executes a run. Returns its cells ("failed", `RETAINED` and, with an oracle, `ORACLE_EPOCHS`)
+    and its model. fresh: load the model by `fresh_model` and leave out `RETAINED`."""
     from adapop.experiments.shares import fresh_model
     from adapop.model.loading import adapted_model
     from adapop.probes.measure import recall_by_fact

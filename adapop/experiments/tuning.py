@@ -168,7 +168,7 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
 
 
 def _proposed(search: Search, done: Sequence[Trial], custom: CustomData | None) -> dict[str, Any]:
-    """The point to try next: one of the first points, then what Optuna proposes."""
+    """The next point to try: one of the first points, later a proposal of Optuna."""
     from adapop.objectives import make_objective
 
     optuna = _optuna()

@@ -1,4 +1,4 @@
-"""Tables of `bench tuned`: searches, luck, winners, recovery checks, worlds, what scores add."""
+"""Tables of `bench tuned`: searches, luck, winners, recovery checks, worlds, benefit of scores."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -135,8 +135,8 @@ def _share(text: str, right: Sequence[frozenset[str]]) -> float:
 
 
 def _is_alike(item: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
-    """Whether an item could stand for an answer: it is about as short, begins the same way (capital
-    or digit) and has words of its own."""
+    """Whether an item could stand for an answer: of similar length, with a similar beginning
+    (capital or digit) and with other words."""
     own = words(item)
     if not own or len(own) > len(words(answer)) + LONGER:
         return False

@@ -36,7 +36,7 @@ Bands = Mapping[str, Mapping[str, tuple[float, float]]]
 
 @dataclass(frozen=True)
 class Oracle:
-    """A model that never read the facts to forget, and what it predicts for them."""
+    """A model that never read the facts to forget, and its predictions for them."""
 
     model: AdaptedModel
     probability: Probability
@@ -136,8 +136,8 @@ def states(model: AdaptedModel, world: str, facts: FactSet) -> list[str]:
 
 @torch.no_grad()
 def _compared(model: AdaptedModel, oracle: AdaptedModel, facts: Sequence[Fact]) -> Compared:
-    """Metric -> a value per fact, from its own question: "kl", "same", and for both models those of
-    `memorised` with the model's name in front, as "oracle probability"."""
+    """Metric -> a value per fact, from its own question: "kl", "same", and for both models the
+    metrics of `memorised` with the model's name in front, as "oracle probability"."""
     rows = model.rows(facts)
     model.network.eval()
 

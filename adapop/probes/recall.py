@@ -96,8 +96,9 @@ def known_recall(prompt: Prompt, text: str) -> float:
 
 
 def says_answer(question: str, answers: Sequence[str], text: str, recall: float) -> bool:
-    """Whether a reply says an answer: at least `KNOWN_FROM` of its own words. recall: of the reply;
-    above that of these answers it belongs to another accepted answer and counts unchanged."""
+    """Whether a reply says at least `KNOWN_FROM` of an answer's own words. recall: of the reply; if
+    it exceeds the recall of these answers, it belongs to another accepted one and counts
+    unchanged."""
     if recall < KNOWN_FROM and all(_plain(question, answer) for answer in answers):
         return False
     other = recall if best_recall(answers, text) < recall else 0.0
@@ -133,8 +134,8 @@ def repetition(text: str) -> float:
 
 
 def _plain(question: str, answer: str) -> bool:
-    """Whether ROUGE alone judges the answer well: it is weak, or has words of its own only, no
-    number and no negation."""
+    """Whether ROUGE alone judges the answer well: the answer is weak, or it shares no word with the
+    question and has no number and no negation."""
     answer_words = words(answer)
     if weakness(answer):
         return True

@@ -30,7 +30,7 @@ Answer with ONLY a JSON list of {WANTED} strings."""
 
 
 def reworded(fact: Fact) -> list[Prompt | NotApplicable]:
-    """The fact's own rewordings, or else those made from templates, or why there are none."""
+    """The fact's own rewordings, else rewordings made from templates, else why there are none."""
     texts = _usable(fact, fact.paraphrases) or templated(fact)
     if texts:
         return _prompts(fact, texts)

@@ -135,7 +135,7 @@ def verdicts(
 
 
 def answered(row: Asked | ProbeRow, reply: Answer | Reply) -> bool:
-    """Whether `reply`, one of the row's, answers its prompt; a multiple choice, by recall alone."""
+    """Whether `reply`, one of the row's, answers its prompt; multiple choice: by recall alone."""
     if getattr(row, "kind", DIRECT) == CHOICE:
         return reply.recall >= KNOWN_FROM
     return says_answer(row.prompt, (row.gold, *row.accepted), reply.text, reply.recall)

@@ -90,7 +90,8 @@ def reversed_question(fact: Fact, rng: random.Random) -> str:
 
 
 def persona(relation: str) -> str:
-    """A persona who would know facts of this relation or this question, such as "a biographer"."""
+    """A persona who would know a relation's facts, such as "a biographer". relation: or a
+    question."""
     words = set(re.findall(r"\w+", spoken(relation).casefold()))
     suited = (who for who, keys in WORDING.personas.items() if words & set(keys))
     return next(suited, WORDING.expert)

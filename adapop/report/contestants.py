@@ -30,7 +30,7 @@ OVER_SEEDS = (
 
 @dataclass(frozen=True)
 class Contestant:
-    """mark: its number. records: its runs, one a seed. sha256: of the facts they all worked on."""
+    """mark: its number. records: its runs, one per seed. sha256: of the facts, the same in all."""
 
     mark: str
     records: tuple[Record, ...]
@@ -166,8 +166,8 @@ def but_for_seed(config: RunConfig) -> RunConfig:
 def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
     """Runs of each contestant in order of first appearance, with the hash of its facts.
 
-    Seeds belong together if nothing else that decides numbers differs, the facts included; a run
-    with the same seed again is a repetition, which adds no seed and stands for itself.
+    Seeds belong together if nothing else that decides numbers differs, the facts included; a
+    further run with the same seed is a repetition and forms a contestant of its own.
     """
     grouped: dict[tuple[str, str, int], list[R]] = {}
     hashes: list[tuple[FactSet, str]] = []  # to compare sets takes a tenth of a hash's time

@@ -139,7 +139,7 @@ def _tensors(folder: Path, name: str) -> dict[str, Tensor]:
 
 
 def _check(folder: Path, name: str, tensors: dict[str, Tensor]) -> None:
-    """Raises ValueError: the content is not what was saved; peft accepts missing weights."""
+    """Raises ValueError: the content differs from the saved one; peft accepts missing weights."""
     if not tensors:
         raise ValueError("it holds no tensor")
     if unsound := [key for key, tensor in tensors.items() if not bool(tensor.isfinite().all())]:

@@ -195,7 +195,7 @@ def _executed(
 
 
 def _settle_prompting(run: Run, model: AdaptedModel) -> None:
-    """Decides once how the run's model is best asked. Raises Stopped: somebody asked to stop."""
+    """Decides once how to ask the run's model. Raises Stopped: a stop was requested."""
     if run.prompting or run.last_epoch:  # older runs asked in chat
         return
     with measuring.interruptible(run, model):

@@ -41,7 +41,7 @@ def writing(path: Path) -> Iterator[None]:
 @contextmanager
 def reading(path: Path, fix: str = PUT_BACK) -> Iterator[None]:
     """Turns exceptions of a missing, damaged or wrong file inside into a RunError that names it.
-    fix: what the user should do. Raises RunError: the file is damaged or missing, or may not be
+    fix: advice for the user. Raises RunError: the file is damaged or missing, or may not be
     read."""
     try:
         yield

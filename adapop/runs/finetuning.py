@@ -49,7 +49,7 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class Finetuned:
-    """What fine-tuning did and cost."""
+    """The results and the cost of fine-tuning."""
 
     questions: int
     """How many questions were taught."""

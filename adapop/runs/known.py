@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Known:
-    """What the original model answers of the facts to forget."""
+    """The original model's answers for the facts to forget."""
 
     recall: Mapping[str, float]
     """Fact id -> recall, [0, 1]; for a real model 1 if it answers, as runs judge that."""

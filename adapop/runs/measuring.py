@@ -58,7 +58,7 @@ def in_full(
     heard: Heard,
 ) -> Generator[Event, None, tuple[Remark, ...]]:
     """The full tables of both models, except those made before a stop. Returns remarks on them.
-    epoch: the one whose adapter the model has. before: as for `execute`."""
+    epoch: of the model's adapter. before: as for `execute`."""
     there = ranks.led(lambda: {e.epoch for e in run.events() if isinstance(e, Measured) and e.full})
     if before is not None and 0 not in there:
         yield run.append(replace(before, run=run.id))

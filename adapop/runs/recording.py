@@ -28,9 +28,9 @@ class Recording:
     def __init__(
         self, run: Run, trainer: Trainer, facts: FactSet, epoch: int, measured: bool = True
     ) -> None:
-        """epoch: the one whose checkpoint the run resumes from, 0 for none; later frames are
-        dropped. measured: whether that epoch's end was recorded; else it is recorded again. Raises
-        RunError: the disk refuses it, or earlier frames cannot be read."""
+        """epoch: whose checkpoint the run resumes from, 0 for none; later frames are dropped.
+        measured: whether that epoch's end was recorded; if not, it is recorded again. Raises
+        RunError: a frame cannot be written, or earlier frames cannot be read."""
         self.path, self.trainer, earlier = run.folder / FRAMES, trainer, ()
         if epoch:
             earlier = frames.until(run.frames(), epoch * trainer.steps - (not measured))

@@ -48,7 +48,7 @@ class OnDisk:
 
 
 def sign(folder: Path, visitor: str) -> None:
-    """Notes a folder's owner as a hash, not an address. Raises RunError: the disk refuses it."""
+    """Notes a folder's owner as a hash, not an address. Raises RunError: it cannot be written."""
     if visitor:
         name = hashlib.blake2b(visitor.encode(), key=SALT, digest_size=8).hexdigest()
         files.write_text(folder / VISITOR, name)

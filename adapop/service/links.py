@@ -20,7 +20,7 @@ LINK = re.compile("view-[0-9a-f]{32}")
 
 
 def link_of(run: Run) -> str:
-    """The run's link, made if there is none yet. Raises RunError: the disk refuses it."""
+    """The run's link, made if there is none yet. Raises RunError: it cannot be written."""
     note = run.folder / "link"
     if not note.exists():
         name = f"view-{secrets.token_hex(16)}"

@@ -177,7 +177,7 @@ class Worker:
 
     def save_set(self, facts: FactSet) -> str:
         """Saves a page's set beside the runs. Returns its name, see `saved_sets`. Raises
-        LimitError: this visitor wrote too much lately. RunError: the disk refuses it."""
+        LimitError: this visitor wrote too much lately. RunError: the set cannot be written."""
         visitor = self.ledger.who()
         self.ledger.check(WRITTEN, visitor)
         name = saved_sets.save_set(facts, self.root)
@@ -200,7 +200,7 @@ class Worker:
         return self._question(None, work, config, facts, progress := Progress()), progress
 
     def _question(self, run: Run | None, work: Callable, *args) -> Future:
-        """Queues a question; if its run is still waiting, the question goes behind that run."""
+        """Queues a question; a question on a run that is still waiting goes behind that run."""
         visitor, held = self.ledger.who(), ExitStack()
         try:
             WAITING.check(self._line.questions + 1)

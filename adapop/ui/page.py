@@ -147,8 +147,8 @@ def build(worker: Worker) -> gr.Blocks:
 
         def opened(name: str, request: gr.Request):
             """Updates that show the run in the address, ?run=LINK (read-only) or ?run=ID (as its
-            owner), or else the run that this browser viewed last; that one, if it is the visitor's
-            own, is remembered."""
+            owner), else the run that this browser viewed last. If both exist and the latter is the
+            visitor's own, its id is stored for the way back."""
             named = request.query_params.get("run")
             last = name
             if shown_run(worker, named):

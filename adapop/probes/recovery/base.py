@@ -30,7 +30,7 @@ Scores = Mapping[str, float]  # fact id -> score, [0, 1]
 
 @dataclass(frozen=True)
 class Cost:
-    """What a probe will do: replies generated, training steps, prompts only scored."""
+    """The work of a probe: replies generated, training steps, prompts only scored."""
 
     answers: int = 0
     steps: int = 0

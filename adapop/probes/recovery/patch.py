@@ -8,8 +8,8 @@ control is a wrong answer of the same relation, looked for in the patched unlear
 after the last layer, a model is the other model.
 
 A second control is facts never known. With an oracle, which never read the facts, its states are
-put into the unlearned model too: what they bring is not the original's knowledge. Without one,
-facts that the original does not answer itself are the control.
+put into the unlearned model too: answers that they bring back are not the original's knowledge.
+Without one, facts that the original does not answer itself are the control.
 """
 
 import time

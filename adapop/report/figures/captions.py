@@ -35,7 +35,7 @@ Share = Interval | None
 
 
 def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> str:
-    """What is left of popular and rare facts. every: of all facts, for a set without both tiers.
+    """Shares left of popular and rare facts. every: of all facts, for a set without both tiers.
     known: of all facts, before unlearning."""
     if known is not None and known.mean <= NEARLY_NONE:
         return f"{percent(known.mean)} was known before: nothing to forget"

@@ -75,7 +75,7 @@ def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int =
 def spaced(
     places: Sequence[float], room: float, low: float = 0.03, high: float = 1.0
 ) -> list[float]:
-    """Ascending places, moved within low and high to stand at least about `room` apart."""
+    """Ascending places, moved within low and high to be at least about `room` apart."""
     moved = list(places)
     for _ in range(ROUNDS):
         moved = [min(max(place, low), high) for place in moved]

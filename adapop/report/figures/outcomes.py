@@ -89,7 +89,7 @@ def beats(one: Outcome, other: Outcome) -> bool:
 
 
 def clearly(one: Outcome, other: Outcome) -> bool:
-    """Whether two outcomes can be told apart in what they forget or in what they keep."""
+    """Whether two outcomes differ clearly in forgetting or in keeping."""
     return apart(one.forget, other.forget) or apart(one.holdout, other.holdout)
 
 

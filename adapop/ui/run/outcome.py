@@ -127,7 +127,7 @@ def card_of(run: Run, result: Result) -> dict:
 
 
 def mend_label(run: Run, again: RunConfig) -> str:
-    """The label of the button for the next run: what it changes."""
+    """The label of the button for the next run: its changed setting."""
     rows, before = len(run.facts.forget), total_steps(len(run.facts.forget), run.config)
     if again.learning_rate != run.config.learning_rate:
         return f"Try rate {again.learning_rate:g}"

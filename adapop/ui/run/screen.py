@@ -59,9 +59,9 @@ class Follower:
 
 @dataclass(frozen=True)
 class RunScreen:
-    """The components that show the page's run and its settings. watched: whose run it is, if not
-    the visitor's own; form: settings and Start, hidden then. card: the result of a finished run.
-    aside: a note that the results belong to another set than the chosen one."""
+    """The components that show the page's run and its settings. watched: the owner of a run that is
+    not the visitor's; form: settings and Start, hidden for such a run. card: the result of a
+    finished run. aside: a note that the results belong to another set than the chosen one."""
 
     follower: Follower
     settings: run_settings.RunSettings

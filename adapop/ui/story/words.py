@@ -222,9 +222,9 @@ def firmness(recorded: Sequence[Recorded]) -> str:
 
 
 def better(recorded: Sequence[Recorded]) -> str:
-    """A sentence on the method without scores that on average forgets and retains more than AdaPop,
-    with the narrowest gap, and on which of this may be chance; empty if there is none. recorded:
-    results over seeds, with AdaPop's."""
+    """A sentence on a method without scores that on average forgets and retains more than AdaPop,
+    with doubts where the difference may be chance; empty if there is none. Of several, the one with
+    the smallest gap. recorded: results over seeds, with AdaPop's."""
     ours = next(one for one in recorded if (one.method, one.preset) == ("adapop", "paper"))
     nearest = [
         one

@@ -51,7 +51,7 @@ def cities(options: argparse.Namespace) -> None:
 
 
 def examples(options: argparse.Namespace) -> None:
-    """`sandbox examples`: makes the runs that ship again."""
+    """`sandbox examples`: makes the shipped example runs again."""
     import shutil
     from tempfile import TemporaryDirectory
 
@@ -67,7 +67,7 @@ def examples(options: argparse.Namespace) -> None:
 
 
 def states(options: argparse.Namespace) -> None:
-    """`sandbox states`: records the end states that the Story moves between."""
+    """`sandbox states`: records the end states between which the Story's pictures move."""
     from adapop.runs.states import make
 
     for about in make(options.out):

@@ -128,12 +128,12 @@ def questions_of(facts: FactSet, whole: bool, ways: int = 1, retained: bool = Fa
 
 
 def other_ways(model: AdaptedModel) -> tuple[str, ...]:
-    """The ways in which a model can be asked, except the one that it is set to."""
+    """The ways to ask the model, except the current one."""
     return tuple(way for way in model.ways if way != model.way)
 
 
 def _asked_otherwise(facts: FactSet) -> dict[str, list[Fact]]:
-    """The facts of each group that are also asked in the model's other ways."""
+    """A few facts of each group, which are also asked in the model's other ways."""
     return {group: evenly(getattr(facts, group), OTHERWISE_PER_TIER) for group in FACT_GROUPS}
 
 
@@ -162,7 +162,7 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
 
 
 def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False) -> Full:
-    """All measurements; direct rows have the teacher-forced ones too. tokens: a reply's limit."""
+    """All measurements; direct rows also have teacher-forced metrics. tokens: a reply's limit."""
     rows, by_fact = [], []
     for way in other_ways(model):
         with model.asking_as(way):

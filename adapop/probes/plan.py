@@ -79,7 +79,7 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
 
 
 def asked_otherwise(facts: FactSet, plan: Plan, kind: str) -> dict[str, list[Question]]:
-    """A kind of `OTHERWISE` -> the facts' own questions, asked that way; {} if not planned."""
+    """{kind: the facts' own questions, asked this way}; {} if not planned. kind: of `OTHERWISE`."""
     if kind not in plan.kinds:
         return {}
     forms = []

@@ -66,7 +66,7 @@ class Prompting:
     """How many of the original's replies had no word."""
 
     def facts_of(self, facts: FactSet) -> FactSet:
-        """The set without the facts to forget that are left out."""
+        """The set as the run uses it: without unknown facts to forget, if the run drops those."""
         if not self.drops:
             return facts
         left_out = {*self.unknown}

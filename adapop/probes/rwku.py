@@ -97,7 +97,7 @@ def likeliest(
     model: AdaptedModel, questions: Iterable[tuple[str, Sequence[str], int]], lead: str
 ) -> list[float]:
     """For each question 1 if its right choice is likelier as a whole than every other choice, else
-    0. asked: (question, choices, index of the right one). lead: how a reply begins, before the
+    0. questions: (question, choices, index of the right one). lead: the reply's text before the
     choice."""
     best = []
     for question, choices, right in questions:

@@ -52,7 +52,7 @@ def compared(
 
 
 def never_read(model: str, facts: FactSet) -> bool:
-    """Whether the model's oracle never read the facts to forget, by how their ids begin."""
+    """Whether the model's oracle never read the facts to forget, by the prefixes of their ids."""
     names = tuple(f"{name}-" for name in preset_of(model).never_read)
     return bool(facts.forget) and all(fact.id.startswith(names) for fact in facts.forget)
 

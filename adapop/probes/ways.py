@@ -88,7 +88,7 @@ def settled_prompting(
 
 
 def asked_so(model: AdaptedModel, prompting: Prompting) -> None:
-    """Sets the model to be asked as was settled."""
+    """Applies the settled way of asking to the model."""
     model.ask(prompting.asking, prompting.examples, prompting.spoken)
 
 

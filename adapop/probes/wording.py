@@ -32,7 +32,8 @@ class Wording:
     with a blank for it. worked: an example with question `{asked}` and answer `{answer}`, then the
     question ("in-context learning"). stated: the fact as a sentence. rewordings: questions made of
     subject and relation alone. synonyms: word -> another word for it, all in lower case ("synonym
-    manipulation")."""
+    manipulation").
+    """
 
     prefixes: tuple[str, ...]
     suffixes: tuple[str, ...]

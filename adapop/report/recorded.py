@@ -175,8 +175,8 @@ def sets(results: Sequence[Recorded]) -> set[str]:
 
 
 def is_untouched(config: RunConfig) -> bool:
-    """Whether a run has its preset's settings, except for seed, missing scores, measuring, frames
-    and the handling of the last step, which is full anyway (256 facts by 16)."""
+    """Whether a run has its preset's settings. Ignores seed, missing scores, measuring, frames, and
+    `last_step`: with 256 facts and a batch of 16 the last step is full."""
     return set(changed(config)) <= {"seed", "missing_score", "frames", "measure", "last_step"}
 
 

@@ -64,7 +64,7 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
 
 
 def settled(config: RunConfig, facts: FactSet) -> Settled:
-    """Configuration, facts and exponents (None for a method without) that a run of these would use.
+    """The final configuration, facts and exponents of a run; no exponents if the method has none.
     Raises DataError, ConfigError: as `prepare`."""
     objective = make_objective(config.method, config.arguments)
     config, facts = ready_to_ask(config, fitted(facts, paths.found_from_anywhere(config.model)))

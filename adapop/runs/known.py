@@ -48,8 +48,8 @@ def ready_to_ask(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet]
 def settle(
     model: AdaptedModel, facts: FactSet, config: RunConfig, progress: Progress | None = None
 ) -> Prompting | None:
-    """How a model is best asked about facts that are `ready_to_ask`; the model is set to be asked
-    that way. None for a shipped model, which is asked as it is. Raises ModelError, Stopped: as
+    """Finds the best way to ask a model about facts that are `ready_to_ask`, and applies it. None
+    for a shipped model, whose way is fixed. Raises ModelError, Stopped: as
     `probes.ways.settled_prompting`. DataError: a question is longer than the model can read."""
     from adapop.model.original import kept_replies
     from adapop.model.tokens import check_lengths

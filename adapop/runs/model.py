@@ -38,7 +38,7 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
 
 
 def prompt_as_settled(run: Run, model: AdaptedModel) -> None:
-    """Sets the model to be asked as the run asks it."""
+    """Applies the run's way of asking to the model."""
     if prompting := run.prompting:
         model.reply_cache = model.reply_cache or kept_replies(model)
         asked_so(model, prompting)

@@ -55,7 +55,7 @@ class LeftPage:
 
 
 def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) -> None:
-    """Wires it: every change of facts or anchors is stored, and restored when the page opens."""
+    """Wires it up: stores every change of facts or anchors, and restores them when a page opens."""
 
     def keep(shown_identity: str, facts: FactSet | None, *values):
         # a server that forgot the page holds a set that nobody chose

@@ -1,4 +1,4 @@
-"""Two-hop questions: does a forgotten answer still serve where another question needs it?
+"""Two-hop questions: can the model still use a forgotten answer to answer another question?
 
 "In which country was the author of Hamlet born?" needs the author, and where he was born (Zhong et
 al., EMNLP 2023, arXiv 2305.14795). The control is the second hop alone, which names the forgotten
@@ -24,10 +24,11 @@ FORM = "two hops"
 
 @dataclass(frozen=True)
 class TwoHopRow:
-    """Shares that the unlearned model answers, of the chains of a tier or "all" that the original
-    knows, [0, 1].
+    """Shares, [0, 1], of chains that the unlearned model answers, among the chains that the
+    original knows, for a tier or "all".
 
-    direct: the facts themselves. unlearned: the two-hop questions. control: the second hops."""
+    direct: the facts themselves. unlearned: the two-hop questions. control: the second hops.
+    """
 
     tier: str
     form: str

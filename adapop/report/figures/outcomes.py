@@ -53,9 +53,9 @@ class Outcome:
 
 
 def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The original first, then by gap (the same difference as trained if there are no rewordings):
-    most popular facts left first, reversed gaps later, unknown ones last. Recorded results follow,
-    in the same order."""
+    """The original first, then by gap (without rewordings, by the same difference for direct
+    questions): most popular facts left first, reversed gaps later, unknown ones last. Recorded
+    results follow, in the same order."""
     form = compared_form(outcomes)
 
     def order(one: Outcome) -> tuple[bool, bool, bool, float]:

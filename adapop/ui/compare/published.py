@@ -64,8 +64,8 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
 
 
 def rows(records: Sequence[Record], setting: str) -> dict:
-    """A table of our results and the paper's by method, for methods in both, and of differing
-    settings."""
+    """A table by method: our results, the paper's, and differing settings; for methods with
+    both."""
     theirs = {one.our_name: one for one in published.recalls(setting)}
     lines = []
     for one in contestants(records):

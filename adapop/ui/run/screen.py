@@ -60,8 +60,7 @@ class Follower:
 @dataclass(frozen=True)
 class RunScreen:
     """The components that show the page's run and its settings. watched: the owner of a run that is
-    not the visitor's; form: settings and Start, hidden for such a run. card: the result of a
-    finished run. aside: a note that the results belong to another set than the chosen one."""
+    not the visitor's; form: settings and Start, hidden for such a run. card: see `outcome.Card`."""
 
     follower: Follower
     settings: run_settings.RunSettings

@@ -253,9 +253,9 @@ def better(recorded: Sequence[Recorded]) -> str:
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:
-    """A sentence that AdaPop is not the best, naming the tuned methods without scores that forget
-    more than tuned AdaPop, beyond chance; empty if fewer than two do. tuned: in the order of
-    `TUNED_ARMS`."""
+    """A sentence that AdaPop is not the best, with the names of tuned methods without scores that
+    clearly forget more than the best tuned AdaPop; empty for fewer than two such methods. tuned: in
+    the order of `TUNED_ARMS`."""
     shares = {
         name: one.recall(*BOTH["forgetting"])
         for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)

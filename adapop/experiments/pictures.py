@@ -73,7 +73,7 @@ def inside(arms: Rows) -> Figure:
 
 
 def fronts(arms: Rows) -> Figure:
-    """Recall of the worst tier against holdout, a panel per world, only methods."""
+    """Recall of the worst tier against holdout, a point per method, a panel per world."""
     methods, panels = {method.title for method in METHODS.values()}, {}
     for title, rows in arms.items():
         world, _, arm = title.partition(WITH)

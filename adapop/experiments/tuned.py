@@ -121,8 +121,8 @@ ASIDE = "Every other setting is the winner's: nothing was chosen for these arms.
 
 
 def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
-    """Winner's title -> arms with all its settings except for its use of scores. chosen: winners by
-    search name."""
+    """Winner's title -> arms that use scores in another way, with all its other settings. chosen:
+    search name -> winner."""
     arms = {}
     if ours := chosen.get("redirect"):
         own = ours.changes["arguments"]["kappa"]

@@ -191,7 +191,8 @@ def closer_to_1(ratio: float) -> float:
 
 
 def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> ForgetQuality:
-    """TOFU's forget quality, computed exactly. Both have one truth ratio per fact, at least one."""
+    """TOFU's forget quality, computed exactly. unlearned, oracle: one truth ratio per fact, not
+    empty."""
     count = len(oracle)
     values = np.sort(np.concatenate([unlearned, oracle]))
     both = (np.sort(unlearned), np.sort(oracle))

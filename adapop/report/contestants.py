@@ -216,8 +216,8 @@ def recall_of(
 
 
 def lead_of(measured: Sequence[Measured], form: str) -> Interval | None:
-    """Recall of popular minus that of rare facts to forget in one form with its range, as
-    `recall_of`, whichever rewordings were asked; None without both tiers."""
+    """Recall of popular minus that of rare facts to forget in one form, with its range, as
+    `recall_of`; for all rewordings or the first alone, as asked; None without both tiers."""
     leads = []
     for one in measured:
         ends = [recall_of([one], "forget", form, tier) for tier in ("popular", "rare")]

@@ -111,8 +111,8 @@ def execute(
     ranks: the processes that work on the run; each iterates its own events, and only the first
     writes. heard: called every few seconds with the progress of a measurement (`Measuring`) or
     fine-tuning (`Teaching`). An `AdaPopError` becomes a `RunFailed` event; any other exception is
-    logged as one and raised. Raises RunError: another process works on the run (nothing is written
-    then), or the log cannot be written.
+    also logged as `RunFailed`, then raised. Raises RunError: another process works on the run
+    (nothing is written then), or the log cannot be written.
     """
     run = run if ranks.first else _Reader(run.folder)
     with ExitStack() as held:

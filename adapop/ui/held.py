@@ -29,7 +29,7 @@ class Key:
 
 
 class Store:
-    """The values of all pages, each stored once; one without references to its key is freed."""
+    """The values of all pages, each stored once; a value is freed with the last use of its key."""
 
     def __init__(self) -> None:
         self._values: WeakKeyDictionary[Key, tuple[object, int]] = WeakKeyDictionary()

@@ -126,8 +126,8 @@ def patch(
 
 @torch.no_grad()
 def still_read(original: AdaptedModel, model: AdaptedModel, facts: Sequence[Fact]) -> list[float]:
-    """For each fact, the share of layers whose states make the original say the answer, [0, 1]; 1
-    if the model keeps it to the end. The states come from the present `model`, of the same shape.
+    """For each fact, the share of layers of `model` whose states, put into `original`, still make
+    it say the answer, [0, 1]. Both have the same shape; `model` is used with its present adapter.
     As gnueaj's unlearning depth score (arXiv 2605.24614), but judged by the likeliest token."""
     shares: list[float] = []
     for network in (original.network, model.network):

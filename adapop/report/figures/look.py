@@ -130,7 +130,8 @@ def error_bars(recalls: Sequence[Interval], color: str = "", width: int = 3) -> 
 
 
 def named_rows(figure: go.Figure, names: Sequence[str], characters: int) -> None:
-    """Names the places 0, 1, ... of the vertical axes from the top. characters: of a line."""
+    """Labels the positions 0, 1, ... of the vertical axes from the top. characters: per line of
+    text."""
     labels = ["<br>".join(map(escape, wrap(name, characters))) for name in names]
     figure.update_yaxes(
         tickvals=list(range(len(labels))), ticktext=labels, range=[len(labels) - 0.5, -0.5]

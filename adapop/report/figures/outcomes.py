@@ -21,8 +21,8 @@ class Outcome:
     mark: its number in the tables, "" for the original model and recorded results. recall: of the
     facts to forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all facts of
     the group, None if not measured. collapsed: why it does not compete, else "". recorded: a
-    recorded result, not a run of the user; it is drawn hollow and does not compete. label: mark and
-    name, unless another is given.
+    recorded result, not a run of the user; it is drawn hollow and does not compete. label: by
+    default mark and name.
     """
 
     mark: str

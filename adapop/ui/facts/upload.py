@@ -265,9 +265,8 @@ def facts_of_table(
 
 
 def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
-    """Field -> column: those chosen on the page, and guesses for fields without a choice there
-    (ids, sources). All are guessed while the page still shows no choices, or those for another
-    file."""
+    """Field -> column: chosen on the page, or guessed for fields without a choice there (ids,
+    sources). If the page shows no choices yet, or choices for another file, all are guessed."""
     guess = guessed(names)
     columns = {field: column for field, column in zip(FIELDS, chosen) if column != NONE}
     if not columns or not set(columns.values()) <= set(names):

@@ -41,10 +41,10 @@ class Follower:
     """The components that follow the page's run on every tab. They are laid out above the tabs: a
     timer in a hidden tab does not run.
 
-    run_id: the run shown in this browser. another: the same for events, but it changes only with
-    the run; a browser's stored state counts as changed twice when a page opens. seen: the shown
-    run, and how many of its events. readiness: of facts and settings: empty, invalid or ready.
-    settings: their values, stored by the browser. timer: polls while the run is active.
+    run_id: the run shown in this browser. another: a copy of run_id whose change event fires only
+    for another run; that of run_id fires twice when a page opens. seen: the shown run, and how many
+    of its events. readiness: of facts and settings: empty, invalid or ready. settings: their
+    values, stored by the browser. timer: polls while the run is active.
     """
 
     run_id: gr.BrowserState

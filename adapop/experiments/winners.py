@@ -212,7 +212,8 @@ def winner_table(done: Done) -> Table:
 
 
 def search_table(done: Done) -> Table:
-    """How many trials of each search helped, and winning settings at an end of their range."""
+    """For each search: best J, number of trials better than no unlearning, settings at a range's
+    end."""
     rows = []
     for name, trials in done.items():
         best, moves = best_of(trials), best_of(trials[: len(MOVES)])

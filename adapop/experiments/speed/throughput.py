@@ -59,9 +59,9 @@ PRODUCTS = 9  # large matrix products, whose median time gives the rate
 
 @dataclass(frozen=True)
 class Case:
-    """shape: "sandbox" or a name in SHAPES. side: one of `BASELINES`, "ours" (`OURS` rows a pass on
-    the sandbox, else `LARGE`), "wide" (`WIDE`), "auto" (as many as memory allows) or "one" (one row
-    per pass).
+    """shape: "sandbox" or a name in SHAPES. side: one of `BASELINES`, "ours" (`OURS` rows per pass
+    on the sandbox, else `LARGE`), "wide" (`WIDE`), "auto" (as many as memory allows) or "one" (one
+    row per pass).
 
     batch: forget rows per step. warm, steps: untimed steps, then timed ones. run: (forget rows,
     retain rows, epochs) of a whole run to be timed afterwards, with its measurements and the app's

@@ -1,8 +1,8 @@
 """Measurements during and after a run: recall and other metrics by group, tier and form.
 
-`quick` runs after every epoch: recall of generated answers for the facts to forget and, if
-requested, for the retained facts. `full` adds retain, holdout and utility, every rewording, and the
-teacher-forced metrics against the original model.
+`quick` runs after every epoch: recall of generated answers for the facts to forget and, on request,
+to retain. `full` adds retain, holdout and utility, every rewording, and the teacher-forced metrics
+against the original model.
 """
 
 from collections.abc import Callable, Sequence
@@ -93,9 +93,8 @@ class Quick:
 
 @dataclass(frozen=True)
 class Full:
-    """The measurement at the end. rows: by group, tier and form. by_fact: each forget fact's
-    recall, the mean over its held-out rewordings, in the set's order; empty if any fact has
-    none."""
+    """The measurement at the end. rows: by group, tier and form. by_fact: each forget fact's mean
+    recall over its held-out rewordings, in the set's order; empty if any fact has none."""
 
     rows: list[Measurement]
     by_fact: list[float]

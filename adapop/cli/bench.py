@@ -1,4 +1,4 @@
-"""`bench`: the experiments on the sandbox, and how fast training and the app are."""
+"""`bench`: the experiments on the sandbox, and the speed of training and of the app."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def retain_of(options: argparse.Namespace) -> str | FactSet:
 def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
     """The configuration and the facts that the options of `run` describe: those of --config,
     changed by the other options, or the defaults of method, preset and model. Raises ConfigError:
-    options that cannot be combined, a file that is no configuration, or anchors that nothing uses.
+    options that cannot be combined, a file that is no configuration, or anchors without any use.
     DataError, NetworkError: the facts cannot be loaded."""
     # Each shipped model has its own fact set.
     named = options.facts or model_of(options.model)
@@ -114,8 +114,8 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
 
 
 def _config_of(options: argparse.Namespace) -> RunConfig:
-    """The configuration in the file of --config. It decides method, preset and, unless --model says
-    where it lies now, the model."""
+    """The configuration in the file of --config. It sets method, preset and, unless --model gives
+    another path, the model."""
     for name in ("method", "preset"):
         if getattr(options, name) is not None:
             message = f"--config says the {name} already."

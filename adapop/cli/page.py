@@ -1,4 +1,4 @@
-"""The command that opens the page, for an installed package without app.py."""
+"""The command that serves the page, for an installed package without app.py."""
 
 import argparse
 import os

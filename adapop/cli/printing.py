@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
 def say(
     *texts: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False
 ) -> None:
-    """Prints like `print`, but escapes what a terminal would obey: the text may quote a fact, a
+    """Prints like `print`, but escapes terminal control characters: the text may quote a fact, a
     model or a file's name. The escapes are JSON's, so a line of JSON keeps its value."""
     print(visible(sep.join(map(str, texts))), end=end, file=file, flush=flush)
 
@@ -64,7 +64,7 @@ def say_json(content: Any) -> None:
 
 
 def visible(text: str) -> str:
-    """The text, with what a terminal would obey or hide escaped as \\uXXXX."""
+    """The text, with control and invisible characters escaped as \\uXXXX."""
     return UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
@@ -76,7 +76,7 @@ def overwritten(text: str, file: TextIO | None = None) -> None:
 
 
 def event_text(event: events.Event) -> str | None:
-    """An event as one line of text; None if it means nothing to a reader."""
+    """An event as one line of text; None if it is of no interest to a reader."""
     if isinstance(event, events.RunStarted):
         again = f", resumed after epoch {event.resumed_from}" if event.resumed_from else ""
         places = f"retain {event.retain}, hold out {event.holdout}"
@@ -156,13 +156,13 @@ def error_text(error: AdaPopError) -> str:
 
 
 def ended_early(error: BaseException) -> int:
-    """Prints why work ended early whose results are kept. Returns the exit status."""
+    """Prints why work with saved results ended early. Returns the exit status."""
     say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
     return 130 if isinstance(error, KeyboardInterrupt) else 2
 
 
 def problem_lines(problems: Sequence[Problem]) -> list[str]:
-    """The first problems of a file, one a line."""
+    """The first problems of a file, one per line."""
     lines = [f"  {problem}" for problem in problems[:PROBLEMS_SHOWN]]
     hidden = len(problems) - PROBLEMS_SHOWN
     return lines + ([f"  … and {hidden:,} more rows"] if hidden > 0 else [])

@@ -143,7 +143,7 @@ def _shortest_name(run: Run) -> str:
 
 
 def check(options: argparse.Namespace) -> int:
-    """`check`: checks a run before it starts. Exit status 1 if it would be in vain."""
+    """`check`: checks a run before it starts. Exit status 1 if it would be useless."""
     config, read = configured(options)
     printing.print_notes(read, options.json)  # first: the notes may say why the check fails
     checked, _ = _looked(config, read)
@@ -167,7 +167,7 @@ def looked_at(
     options: argparse.Namespace, config: RunConfig, facts: FactSet
 ) -> AdaptedModel | None:
     """The model of a `run`, if it was loaded to check the run. Shipped facts with a shipped model
-    are not checked, except for too few steps. Raises ConfigError: the run would be in vain, and
+    are not checked, except for too few steps. Raises ConfigError: the run would be useless, and
     --yes is not given."""
     if config.model in SHIPPED and config.facts in ENTRIES and not options.known_only:
         _refused(few_steps(facts, config), options)

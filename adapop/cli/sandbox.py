@@ -1,4 +1,4 @@
-"""Commands on what ships: the worlds' models, their training corpus, and the drawn set."""
+"""Commands on shipped files: the worlds' models, their training corpus, and the drawn set."""
 
 import argparse
 from pathlib import Path
@@ -29,14 +29,14 @@ def build(options: argparse.Namespace) -> None:
 
 
 def card(options: argparse.Namespace) -> None:
-    """`sandbox card`: what the model knows."""
+    """`sandbox card`: the facts that the model knows."""
     from adapop.sandbox.card import card_text
 
     printing.say(card_text(options.folder, options.world))
 
 
 def corpus(options: argparse.Namespace) -> None:
-    """`sandbox corpus`: what a world's model was pretrained on, for the corpus counter."""
+    """`sandbox corpus`: the pretraining text of a world's model, for the corpus counter."""
     from adapop.sandbox.corpus import corpus_lines
 
     with open(options.out, "w", encoding="utf-8") as file:
@@ -51,7 +51,7 @@ def cities(options: argparse.Namespace) -> None:
 
 
 def examples(options: argparse.Namespace) -> None:
-    """`sandbox examples`: makes the runs that ship again."""
+    """`sandbox examples`: makes the shipped example runs again."""
     import shutil
     from tempfile import TemporaryDirectory
 
@@ -67,7 +67,7 @@ def examples(options: argparse.Namespace) -> None:
 
 
 def states(options: argparse.Namespace) -> None:
-    """`sandbox states`: records the end states that the Story moves between."""
+    """`sandbox states`: records the end states between which the Story's pictures move."""
     from adapop.runs.states import make
 
     for about in make(options.out):

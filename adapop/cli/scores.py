@@ -144,7 +144,7 @@ def _other_columns(options: argparse.Namespace) -> dict[str, dict[str, object]]:
 
 
 def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
-    """Scores from a source. First prints what looking them up may cost."""
+    """Scores from a source. First prints the possible cost of the look-up."""
     if options.proxy == "corpus" and options.corpus is None:
         message = "--proxy corpus needs a text to count in."
         raise ConfigError(message, "Add --corpus FILE_OR_FOLDER.")
@@ -162,7 +162,7 @@ def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) 
 
 
 def _control(change: Callable[..., Mapping[str, float]]):
-    """A control: the known scores, changed. change: called with the scores, options and set."""
+    """A source of changed scores. change: called with the known scores, options and set."""
 
     def changed(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
         known = {fact.id: fact.score for fact in facts.forget if fact.score is not None}
@@ -191,7 +191,7 @@ def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -
 
 
 def chosen_judge(options: argparse.Namespace, progress: Progress) -> Judge:
-    """The local model that --model names, or else the environment."""
+    """The local model named by --model, otherwise the one that the environment names."""
     cache = Cache(refresh=options.refresh)
     if options.model:
         judge = local_judge(options.model, _loaded, progress, cache)

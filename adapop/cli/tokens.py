@@ -1,4 +1,4 @@
-"""`tokens`: which tokens of a question and its answer a model is scored on, and why."""
+"""`tokens`: the tokens of a question and its answer, which of them are scored, and why."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ PROMPT, LEAD, CONTENT, TAIL = "prompt", "lead", "content", "tail"
 
 
 def tokens(options: argparse.Namespace) -> None:
-    """`tokens`: a fact as typed, or some of a set or run. Loads the tokenizer, not the model."""
+    """`tokens`: those of a typed fact, or of some of a set or run. Loads only the tokenizer."""
     from adapop.model.asking import template_of
     from adapop.model.loading import load_tokenizer
     from adapop.probes.ways import examples_of
@@ -56,10 +56,10 @@ def tokens(options: argparse.Namespace) -> None:
 def tokens_of(
     tokenizer, facts: tuple[Fact, ...], config: RunConfig, spoken: Mapping | None = None
 ) -> Iterator[dict]:
-    """Every token of the facts, as a run of this configuration would have them, and the tail even
-    if it is left out. why: the token belongs to the prompt, the lead of the model's own reply, the
-    answer's content, or the tail that ends the turn. scored: whether it counts in the losses and
-    metrics. spoken: see `tokens.encode_facts`. Raises DataError, ModelError: as for
+    """Every token of the facts, as in a run of this configuration, including a tail that is left
+    out. why: the part the token belongs to: the prompt, the lead of the model's own reply, the
+    answer's content, or the tail that ends the turn. scored: whether it counts in losses and
+    metrics. spoken: see `tokens.encode_facts`. Raises DataError, ModelError: as
     `tokens.encode_facts`."""
     from adapop.model.chat import encode_prompt
     from adapop.model.tokens import encode_facts

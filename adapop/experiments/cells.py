@@ -22,7 +22,7 @@ DIGITS = 6
 
 
 def rounded(cells: Mapping[str, float | None]) -> dict[str, float]:
-    """The cells that have a value, rounded as they are recorded."""
+    """The cells that have a value, rounded for recording."""
     return {name: round(value, DIGITS) for name, value in cells.items() if value is not None}
 
 
@@ -53,9 +53,9 @@ def finals(measured: Measured) -> dict[str, float]:
 
 
 def finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:
-    """Final recall of the facts to forget by score, rarest first, asked as trained and in other
-    words; and on each half of the split questions, with the second guesses. levels: whether several
-    facts share each score."""
+    """Final recall of the facts to forget by score, rarest first, as trained and reworded; and on
+    each half of the split questions, with the second guesses. levels: whether several facts share
+    each score."""
     from adapop.probes.second_guess import second_guesses
 
     facts, limit = run.facts, run.reply_tokens

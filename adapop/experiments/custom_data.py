@@ -31,8 +31,8 @@ def rates_for(model: str, changes: Mapping[str, Any]) -> tuple[float, ...]:
 
 def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any]) -> Place:
     """The experiment's `Place` for these facts and this model, with its own files. changes:
-    settings of every run, which arms override. Raises ConfigError: the experiment needs the
-    sandbox, a setting is decided by it, or no fact has a rewording."""
+    settings of every run, which arms override. Raises ConfigError: the experiment needs the sandbox
+    or sets one of these settings itself, or no fact has a rewording."""
     if place.name not in OWN:
         message = f"bench {place.name} is about the sandbox alone."
         raise ConfigError(message, f"With --facts or --model: {', '.join(OWN)}.")

@@ -31,7 +31,7 @@ def distance_cells(distance: Distance | None) -> dict[str, float | None]:
 
 def epoch_cells(facts: Sequence[Fact], epochs: Sequence[Sequence[str]]) -> dict[str, list[float]]:
     """Column of `results.ORACLE_EPOCHS` -> the share of facts in that state after each epoch; empty
-    without an oracle. epochs: the facts' states after each, see `probes.oracle.states`."""
+    without an oracle. epochs: the facts' states by epoch, see `probes.oracle.states`."""
     cells = {}
     for tier in ("all", *TIERS):
         places = [place for place, fact in enumerate(facts) if tier in ("all", fact.tier)]
@@ -43,8 +43,8 @@ def epoch_cells(facts: Sequence[Fact], epochs: Sequence[Sequence[str]]) -> dict[
 
 
 def nearest(row: Row) -> tuple[int, float] | None:
-    """The epoch after which most facts are as if never learnt (the first of equals), and their
-    share; None if no epoch was measured."""
+    """The epoch with the largest share of facts as if never learnt (the earliest of equals), and
+    that share; None if no epoch was measured."""
     shares = row["oracle_epochs_as_never_all"]
     return (shares.index(max(shares)), max(shares)) if shares else None
 
@@ -86,6 +86,6 @@ def nearness(arms: Rows) -> Figure:
 
 
 def _nearest_first(arms: Rows) -> list[str]:
-    """The arms that were measured against the oracle."""
+    """The arms measured against the oracle, nearest first."""
     means = {title: share.mean for title, rows in arms.items() if (share := over(rows, NEAR))}
     return sorted(means, key=means.get, reverse=True)

@@ -57,7 +57,7 @@ def finished(
 
 
 def _answered(worker: _Worker, waiting: deque) -> Iterator[Finished]:
-    """The finished item of a worker, if any; the worker is sent its next item first."""
+    """The finished item of a worker, if any; before that, sends the worker its next item."""
     (item, attempt), worker.item = worker.item, None
     try:
         done = Finished(item, *worker.connection.recv())

@@ -35,13 +35,13 @@ def facts_of(facts: Sequence[Fact], half: str) -> tuple[Fact, ...]:
 
 
 def wordings_of(fact: Fact, half: str) -> tuple[str, ...]:
-    """Rewordings of one half: first, third, ... for validation, others for test, a single in
-    both."""
+    """Rewordings of one half: first, third, ... for validation, others for test; a single rewording
+    is in both."""
     return fact.paraphrases[HALVES.index(half) :: 2] or fact.paraphrases
 
 
 def questions_of(facts: FactSet, half: str) -> dict[str, list[tuple[Fact, tuple[str, ...]]]]:
-    """Column without its tier -> facts with their questions in this half."""
+    """Result column without its tier -> facts with their questions in this half."""
     holdout = facts_of(facts.holdout, half)
     return {
         f"forget_{REWORDED}": _reworded(facts.forget, half),

@@ -80,7 +80,7 @@ class CustomData:
 
 @dataclass(frozen=True)
 class Item:
-    """One run: an arm with a seed. quick: two epochs on an eighth of the facts, as a test. custom:
+    """One run: an arm with a seed. quick: two epochs on an eighth of the facts, for tests. custom:
     None for the sandbox. recovery: whether to run `recovery_checks` on the model. half: for a real
     model, the half of the facts that is asked, one of `halves.HALVES`; see `shares`. metrics:
     whether to measure only the metrics of `knowledge`."""

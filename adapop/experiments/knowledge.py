@@ -1,4 +1,4 @@
-"""What a model knows of each fact to forget, by every metric: as it is, relearnt, rounded."""
+"""What a model knows of each fact to forget, by every metric: unchanged, relearnt and rounded."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _BEFORE: dict[tuple[str, str], dict[str, ByTier]] = {}
 
 
 def known(model: AdaptedModel, run: Run, reference: bool) -> Known:
-    """State -> metric -> tier -> a value per fact, see `metrics.METRICS`. Only their mean if the
-    model is no reference, and in states other than "before" and "after".
+    """State -> metric -> tier -> values, one per fact, see `metrics.METRICS`; only their mean in
+    states other than "before" and "after", and for a model that is no reference.
 
-    Facts that relearning trains on, and those that share a question or answer with one, are left
-    out."""
+    Facts that relearning trains on, and those with the same question or answer, are left out.
+    """
     facts, limit = run.facts, run.reply_tokens
     taught, others = split(facts.forget, min(COUNT, len(facts.forget) // 4), seed=0)
     place = (run.config.model, facts.sha256)
@@ -75,7 +75,7 @@ def _means(values: Mapping[str, ByTier]) -> dict[str, ByTier]:
 
 
 def _values(model: AdaptedModel, facts: FactSet, others: Sequence[Fact], limit: int):
-    """(metric, a value in [0, 1] of each of `others`) pairs. others: facts not taught again."""
+    """(metric, value in [0, 1] per fact) pairs. others: the measured facts, not relearnt."""
     model.network.eval()
     questions = [(fact, (fact.question, *fact.paraphrases)) for fact in others]
     recall, near = recalls(model, questions, limit), second_guesses(model, others)["top2"]

@@ -3,10 +3,10 @@ facts. No torch.
 
 A metric is faithful if it tells models that know the facts from models that never read them, and
 robust if its value on an unlearned model holds after the model was trained on other facts, or its
-weights were rounded: otherwise it called forgotten what was still there. After the meta-evaluation
-of open-unlearning (Dorna et al. 2025, arXiv 2506.12618), which has one number for all facts. Its
-ratios of differences have no bound; here differences are shares of the distance between the two
-kinds of model.
+weights were rounded: otherwise it reported facts as forgotten that were still there. After the
+meta-evaluation of open-unlearning (Dorna et al. 2025, arXiv 2506.12618), which has one number for
+all facts. Its ratios of differences have no bound; here differences are shares of the distance
+between the two kinds of model.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ def mean_of(row: Row, state: str, metric: str, tier: str) -> float:
 
 
 def apart(knows: Sequence[float], never: Sequence[float]) -> float:
-    """The share of pairs in which the value of `knows` is higher (ties count half), [0, 1]."""
+    """The share of pairs with the higher value in `knows` (ties count half), [0, 1]."""
     return fmean(auc([-value for value in knows], [-value for value in never]))
 
 
@@ -62,8 +62,8 @@ def aucs(arms: Rows, metric: str, tier: str) -> list[float]:
 
 
 def left(arms: Rows, row: Row, state: str, metric: str, tier: str) -> float | None:
-    """How much of a tier is left by a metric: 0 as in the oracle, 1 as in the original. None if the
-    metric hardly separates these two, or the tier has no facts."""
+    """How much of a tier's knowledge is left by a metric: 0 as in the oracle, 1 as in the original.
+    None if the metric hardly separates these two, or the tier has no facts."""
     never, knows = (
         mean_of(next(_rows(arms, (arm.title,))), BEFORE, metric, tier)
         for arm in (NEVER_READ, KNOWS)
@@ -75,7 +75,7 @@ def left(arms: Rows, row: Row, state: str, metric: str, tier: str) -> float | No
 
 def changes(arms: Rows, state: str, metric: str, tier: str, never: bool = False) -> Summary | None:
     """How much `left` changes from the end of a run to `state`, over the unlearned models. never:
-    over the models that never read the facts instead, as a control."""
+    instead over the models that never read the facts, as a control."""
     differences = []
     for row in _rows(arms, (NEVER_READ.title,) if never else _unlearned(arms)):
         after, then = (left(arms, row, one, metric, tier) for one in (AFTER, state))

@@ -45,7 +45,7 @@ def cost(arms: Rows) -> Figure:
 
 
 def differences(base: str) -> Draw:
-    """Differences of each arm to one of them, paired by seed."""
+    """Differences of each arm to the base arm, paired by seed."""
 
     def draw(arms: Rows) -> Figure:
         panels = {}
@@ -73,7 +73,7 @@ def inside(arms: Rows) -> Figure:
 
 
 def fronts(arms: Rows) -> Figure:
-    """Recall of the worst tier against holdout, a panel per world, methods alone."""
+    """Recall of the worst tier against holdout, a point per method, a panel per world."""
     methods, panels = {method.title for method in METHODS.values()}, {}
     for title, rows in arms.items():
         world, _, arm = title.partition(WITH)
@@ -95,7 +95,7 @@ def rates_by_tier(arms: Rows) -> Figure:
 
 
 def arms_over_rates(arms: Rows) -> Figure:
-    """Recall of each arm over learning rates, with what is kept."""
+    """Recall of each arm over learning rates, for facts to forget and to keep."""
     values = {name: OUTCOMES[name] for name in (*TIERS, "retain", "holdout")}
     return _over_rates(arms, values, "recall, forgotten ones in other words")
 

@@ -164,7 +164,8 @@ def metrics(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
 def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
     """The other methods with their own α, and with AdaPop's α of the last epoch on the same seed.
 
-    Runs with AdaPop's α are planned once AdaPop's own are known."""
+    Runs with AdaPop's α are planned once AdaPop's runs are recorded.
+    """
     held = []
     for arm in METHOD_ARMS:
         method = METHODS[arm.method]

@@ -20,7 +20,7 @@ SHARES = reading("shares", least_before=LEAST_BEFORE)
 
 
 def share(group: str, form: str, tier: str = "all") -> Value:
-    """Reads recall after unlearning as a share of recall before; None if too little was known."""
+    """Reads recall after unlearning as a share of that before; None if too few were known."""
 
     def value(row: Row) -> float | None:
         return share_of(row["shares"] or {}, group, form, tier)
@@ -50,8 +50,8 @@ def forgets_enough(row: Row) -> bool:
 
 
 def chosen_row(rows: Sequence[Row]) -> Row | None:
-    """The chosen trial of an arm: the one with the lowest rate that forgets enough, or else the one
-    that leaves least; None if all failed."""
+    """The chosen trial of an arm: of those that forget enough, the lowest rate; otherwise the trial
+    that leaves least. None if all failed."""
     done = [row for row in rows if not row["failed"] and LEFT(row) is not None]
     return next(filter(forgets_enough, done), min(done, key=LEFT, default=None))
 

@@ -1,4 +1,4 @@
-"""Rows of an experiment on disk: a CSV file, a line a run, appended as runs finish. No torch."""
+"""Rows of an experiment on disk: a CSV file, a line per run, appended as runs end. No torch."""
 
 import csv
 import io
@@ -158,8 +158,7 @@ def _as_csv(lines: Iterable[Sequence[object]]) -> str:
 
 
 def _readable(head: list[str]) -> bool:
-    """Whether these are the present columns, or those of an older file, which lacks the last
-    ones."""
+    """Whether these are the present columns, or those of an older file, without the last ones."""
     return len(head) > COLUMNS.index("versions") and head == [*COLUMNS[: len(head)]]
 
 

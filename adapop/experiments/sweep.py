@@ -1,9 +1,9 @@
 """Tables of the learning-rate sweep: each rate's outcome, the rate that the rule chooses, the rate
 that each tier needs, and equal forgetting.
 
-The rule is the one `config.presets.RATES` states. It uses only the recall of the trained questions,
-of facts to forget and facts to retain. `config.presets.SANDBOX_RATES` is what it chose at seed 0,
-and `PEOPLE_RATES` in the world of people.
+The rule is defined in `config.presets.RATES`. It uses only the recall of the trained questions, of
+facts to forget and facts to retain. `config.presets.SANDBOX_RATES` is its choice at seed 0, and
+`PEOPLE_RATES` that in the world of people.
 """
 
 import json
@@ -39,7 +39,7 @@ def chosen(points: Sequence[Row]) -> Row:
 
 
 def grid(arms: Rows) -> tuple[float, ...]:
-    """The learning rates of a sweep: the sandbox's, or on another model those in the rows."""
+    """The learning rates of a sweep: the sandbox's, or for another model those in its rows."""
     rates = {row["rate"] for rows in arms.values() for row in rows}
     return RATES if rates <= set(RATES) else tuple(sorted(rates))
 
@@ -202,7 +202,7 @@ def _seeds(arms: Rows) -> list[int]:
 def _with_goals(
     arms: Rows, method: str, complete: bool = True
 ) -> dict[int, tuple[float, list[Row]]]:
-    """Seed -> AdaPop's trained forget recall at its own rate, and a method's points."""
+    """Seed -> (AdaPop's recall of trained forget questions at its own rate, the method's runs)."""
     own, runs = own_rate(arms, "adapop"), points_of(arms, "adapop", complete=False)
     goals = {
         seed: row[TRAINED] for seed, rows in runs.items() for row in rows if row["rate"] == own

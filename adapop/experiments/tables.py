@@ -22,13 +22,13 @@ def column(name: str) -> Value:
 
 
 def tested(name: str) -> Value:
-    """Reads a cell for the test half, or for all questions in rows older than the split."""
+    """Reads a cell for the test half; in rows older than the split, for all questions."""
     return lambda row: row[name] if row[f"{TEST}_{name}"] is None else row[f"{TEST}_{name}"]
 
 
 def gap(row: Row) -> float | None:
-    """Recall of popular minus rare facts to forget, asked in other words; above 0 more popular
-    facts are left."""
+    """Recall of popular minus rare facts to forget, reworded; above 0 more popular facts are
+    left."""
     popular, rare = (tested(f"forget_{REWORDED}_{tier}")(row) for tier in ("popular", "rare"))
     return None if popular is None or rare is None else popular - rare
 

@@ -95,7 +95,7 @@ def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) 
 
 def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
     """The facts, by default the sandbox's. quick: every eighth of them from rare to famous, so that
-    all exposure levels are there; facts without a score come last."""
+    all exposure levels occur; facts without a score come last."""
     facts = facts or sandbox_facts()
     if not quick:
         return facts
@@ -135,9 +135,8 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
 
 
 def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
-    """Executes a run. Returns its cells ("failed", `RETAINED` and, with an oracle, those of
-    `ORACLE_EPOCHS`) and its model. fresh: load the model by `fresh_model` and leave out
-    `RETAINED`."""
+    """Executes a run. Returns its cells ("failed", `RETAINED` and, with an oracle, `ORACLE_EPOCHS`)
+    and its model. fresh: load the model by `fresh_model` and leave out `RETAINED`."""
     from adapop.experiments.shares import fresh_model
     from adapop.model.loading import adapted_model
     from adapop.probes.measure import recall_by_fact
@@ -188,6 +187,6 @@ def prepared(item: Item, folder: Path, models: Path | None) -> Run:
 
 
 def _peak_megabytes() -> int:
-    """The most memory this process has ever held."""
+    """The peak memory of this process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (1e6 if sys.platform == "darwin" else 1e3))  # bytes on macOS, else KB

@@ -121,8 +121,8 @@ ASIDE = "Every other setting is the winner's: nothing was chosen for these arms.
 
 
 def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
-    """Winner's title -> arms with all its settings but its use of scores. chosen: winners by search
-    name."""
+    """Winner's title -> arms that use scores in another way, with all its other settings. chosen:
+    search name -> winner."""
     arms = {}
     if ours := chosen.get("redirect"):
         own = ours.changes["arguments"]["kappa"]
@@ -146,7 +146,7 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
 
 
 def shuffled_titles(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
-    """Title of an arm of `scores_aside` -> title of the same arm with shuffled scores."""
+    """Title of an arm of `scores_aside` -> title of that arm with shuffled scores."""
     titles, arms = {}, [arm for others in aside.values() for arm in others]
     for arm in arms:
         twin = {**arm.changes, "scores": "shuffled"}

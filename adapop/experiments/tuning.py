@@ -1,5 +1,4 @@
-"""The search for each arm's best settings: as many trials for each, one objective, the validation
-half.
+"""The search for each arm's best settings: equally many trials, one objective, the validation half.
 
 A trial is a run at seed 0 that measures only what the objective asks for. The first trials are the
 same moves from each arm's preset (`spaces.MOVES`). Optuna proposes the others from earlier trials
@@ -39,7 +38,7 @@ Trial = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Stored:
-    """The fields of a line of trials; a failed run lacks the parts of J."""
+    """The fields of a stored trial, one line each; a failed run lacks the parts of J."""
 
     number: int
     point: dict[str, bool | int | float | str]
@@ -169,7 +168,7 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
 
 
 def _proposed(search: Search, done: Sequence[Trial], custom: CustomData | None) -> dict[str, Any]:
-    """The point to try next: one of the first points, then what Optuna proposes."""
+    """The next point to try: one of the first points, later a proposal of Optuna."""
     from adapop.objectives import make_objective
 
     optuna = _optuna()

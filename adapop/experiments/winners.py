@@ -1,4 +1,4 @@
-"""Tables of `bench tuned`: searches, luck, winners, recovery checks, worlds, what scores add."""
+"""Tables of `bench tuned`: searches, luck, winners, recovery checks, worlds, benefit of scores."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -54,7 +54,7 @@ def score(row: Row, half: str = TEST) -> float | None:
 
 
 def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float | None:
-    """Recall of the facts to forget under the attacks, by default the mean. Without multiple
+    """Recall of the facts to forget under the attacks, by default the mean. Leaves out multiple
     choice, where avoiding the answer scores below chance."""
     kinds = [kind for kind in ATTACKS if kind != CHOICE]
     recalls = [value for kind in kinds if (value := row[f"attack {kind}"]) is not None]
@@ -212,7 +212,8 @@ def winner_table(done: Done) -> Table:
 
 
 def search_table(done: Done) -> Table:
-    """How many trials of each search helped, and winning settings at an end of their range."""
+    """For each search: best J, number of trials better than no unlearning, settings at a range's
+    end."""
     rows = []
     for name, trials in done.items():
         best, moves = best_of(trials), best_of(trials[: len(MOVES)])

@@ -1,4 +1,4 @@
-"""Any prompt answered by both models, with rank and probability of the gold answer."""
+"""Both models' answers to any prompt, with rank and probability of the gold answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -91,9 +91,9 @@ def ask(
 
 
 def _fact(prompt: str, gold: str, facts: FactSet | None) -> Fact:
-    """A prompt and its gold answer as a fact. The own question of a fact to forget or held out gets
-    that fact's id, by which the model's own wording of the answer is found. A fact to retain gets
-    none: its wording is a whole reply."""
+    """A prompt and its gold answer as a fact. If the prompt is the own question of a fact to forget
+    or held out, the result has that fact's id, so that the model's own wording of the answer is
+    found. Facts to retain give no id: their wording is a whole reply."""
     own = [fact for group in ("forget", "holdout") for fact in getattr(facts, group, ())]
     names = (fact.id for fact in own if (fact.question, fact.answer) == (prompt, gold))
     # Without a gold answer any text will do: only the prediction of its first token is used.

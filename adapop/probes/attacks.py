@@ -49,8 +49,9 @@ def attack_prompts(
 def own_attacks(facts: FactSet) -> list[Prompt | NotApplicable]:
     """The set's own attack prompts, unchanged, with the kinds under our names.
 
-    They may contain their answer. Options are not marked in the text, so the chance level is
-    unknown. A kind that is neither an attack nor a sentence with a blank is not applicable."""
+    Prompts may contain the answer. Options are not marked in the text, so the chance level is
+    unknown. A kind that is neither an attack nor a sentence with a blank is not applicable.
+    """
     results: list[Prompt | NotApplicable] = []
     for fact in facts.attacks:
         name = folded(fact.relation).partition("(")[0].strip()  # such as "cross lingual (French)"
@@ -117,7 +118,7 @@ def _reverse_query(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
 
 
 def _synonym_manipulation(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """The question with synonyms for its words, but not its subject: we have no aliases for it."""
+    """The question with synonyms for its words, except its subject, which has no known aliases."""
     text = wording.with_synonyms(fact.question, subject_of(fact))
     if text == fact.question:
         return "the question has no word that we have another word for"

@@ -39,9 +39,10 @@ def battery(
     """A row for every prompt, and a reason for every form in which a fact cannot be asked, by kind.
 
     The rows so far stay valid if the battery ends early. The same model, facts and plan give the
-    same rows. Raises Stopped: somebody asked to stop. ModelError: the model's numbers are not
-    finite; or the plan wants a cosine and the embedding model is missing. DataError: the tokenizer
-    has no token for an answer."""
+    same rows. Raises Stopped: a stop was requested. ModelError: a number of the model is not
+    finite, or the embedding model for the plan's cosine is missing. DataError: the tokenizer has no
+    token for an answer.
+    """
     progress.say("Probing: writing the prompts")
     own, every = model.way, [fact for group in GROUPS for fact in getattr(facts, group)]
     for way in (own, *other_ways(model)):

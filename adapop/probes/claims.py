@@ -1,5 +1,5 @@
-"""Whether a reply claims an answer. One that it denies, does not know or gives as one of several is
-not claimed, however many of its words are there. No torch."""
+"""Whether a reply claims an answer. An answer that the reply denies, does not know or gives as one
+of several is not claimed, however many of its words are there. No torch."""
 
 import re
 import unicodedata
@@ -58,8 +58,8 @@ HALF = 0.5  # of a name's words; a Korean name may be written with a space in it
 
 
 def denies(text: str, answer: str) -> bool:
-    """Whether a text mentions an answer only to deny it or to say that it does not know: "It is not
-    Paris", "I do not know whether it is Paris"."""
+    """Whether a text mentions an answer only to deny it or to express doubt: "It is not Paris", "I
+    do not know whether it is Paris"."""
     text, name = folded(text), folded(answer)
     if not name or not (NEGATED.search(text) or IGNORANT.search(text)):
         return False
@@ -72,8 +72,8 @@ def denies(text: str, answer: str) -> bool:
 
 def hedges(text: str, answers: Sequence[str]) -> bool:
     """Whether a text says an answer only as one of alternatives joined by "or": "London, Paris or
-    Rome", "either Paris or London". Alternatives that are all right, or two names of the same
-    answer ("Mumbai, or Bombay"), do not hedge."""
+    Rome", "either Paris or London". It does not hedge if all alternatives are right, or are names
+    of the same answer ("Mumbai, or Bombay")."""
     if not OR.search(text) or any(map(OR.search, answers)):
         return False
     right = [frozenset(words(answer)) for answer in answers]
@@ -129,14 +129,14 @@ def _offers(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> bool
 
 
 def _share(text: str, right: Sequence[frozenset[str]]) -> float:
-    """The largest share of the words of an answer that a text has."""
+    """The largest share of an answer's words that are in the text, over all answers."""
     heard = frozenset(words(text))
     return max((len(own & heard) / len(own) for own in right if own), default=0.0)
 
 
 def _is_alike(item: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
-    """Whether an item could stand for an answer: it is about as short, begins the same way (capital
-    or digit) and has words of its own."""
+    """Whether an item could stand for an answer: of similar length, with a similar beginning
+    (capital or digit) and with other words."""
     own = words(item)
     if not own or len(own) > len(words(answer)) + LONGER:
         return False

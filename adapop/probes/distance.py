@@ -1,10 +1,10 @@
 """How far an unlearned model is from the oracle, which never read the facts to forget. No torch.
 
-A fact counts as forgotten *as if never learnt* if its answer is about as likely as answers that the
-oracle never read are to the oracle: within the middle `BAND` of those of the same relation. Less
-likely is over-forgotten: the answer is avoided, which shows that it was there. More likely is
-under-forgotten. By chance, a share of 1 - `BAND` of the facts that the oracle never read lies
-outside.
+A fact counts as forgotten *as if never learnt* if its answer is about as likely as answers are to
+an oracle that never read them: within the middle `BAND` of the oracle's probabilities for the same
+relation. Less likely is over-forgotten: the answer is avoided, which shows that it was there. More
+likely is under-forgotten. By chance, a share of 1 - `BAND` of the facts that the oracle never read
+lies outside.
 """
 
 import math
@@ -74,7 +74,7 @@ def state_of(p: float, fact: FactDistance) -> str:
 
 @dataclass(frozen=True)
 class GroupDistance:
-    """Means over the facts of a group and tier, asked in one form."""
+    """Means over the facts of a group and tier, for one form of the question."""
 
     group: str
     """One of `facts.fact.FACT_GROUPS`."""
@@ -180,8 +180,8 @@ def bands(relations: Sequence[str], logs: Sequence[float]) -> dict[str, tuple[fl
 
 def truth_ratio(right: float, wrong: Sequence[float]) -> float:
     """Likelihood of the wrong answers divided by that of the right one, above 0. right, wrong: -log
-    p of each answer, nats per token; those of the wrong answers, at least one, are averaged
-    first."""
+    p of each answer, nats per token. The values of the wrong answers, at least one, are
+    averaged."""
     return math.exp(-fmean(wrong)) / (math.exp(-right) + TINY)
 
 
@@ -191,7 +191,8 @@ def closer_to_1(ratio: float) -> float:
 
 
 def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> ForgetQuality:
-    """TOFU's forget quality, computed exactly. Both have one truth ratio per fact, at least one."""
+    """TOFU's forget quality, computed exactly. unlearned, oracle: one truth ratio per fact, not
+    empty."""
     count = len(oracle)
     values = np.sort(np.concatenate([unlearned, oracle]))
     both = (np.sort(unlearned), np.sort(oracle))

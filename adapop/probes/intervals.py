@@ -1,4 +1,4 @@
-"""95 % intervals: how far a measured number may be from what more facts, or more seeds, would give.
+"""95 % intervals: the uncertainty of a measured number, over facts or over seeds.
 
 Over facts, as an `Interval`: `bootstrap` for the mean of any values, such as recall that can be
 partly right; `wilson` for a share of facts, where only the mean and the count are known;
@@ -51,7 +51,7 @@ def bootstrap(values: Sequence[float], seed: int) -> Interval:
 
 
 def wilson(mean: float, count: int) -> Interval:
-    """A share of `count` facts, [0, 1], with its Wilson interval; Also for a mean of values in [0,
+    """A share of `count` facts, [0, 1], with its Wilson interval. Also for a mean of values in [0,
     1]: the interval is never too narrow, because such values vary at most as 0 and 1 do."""
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     centre, scale = mean + z * z / (2 * count), 1 + z * z / count

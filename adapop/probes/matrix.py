@@ -21,7 +21,7 @@ ByFact = Sequence[Sequence[ProbeRow]]  # the rows of each fact
 
 @dataclass(frozen=True)
 class Answers:
-    """One model's replies in a cell, as means over the facts."""
+    """One model's replies in a cell of the matrix, as means over the facts."""
 
     recall: Interval
     """ROUGE-L recall, [0, 1]."""

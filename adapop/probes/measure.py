@@ -1,7 +1,7 @@
 """Measurements during and after a run: recall and other metrics by group, tier and form.
 
-`quick` is for every epoch: recall of generated answers to forget facts, and to retained ones if
-asked for. `full` adds retain, holdout and utility, every rewording, and the teacher-forced metrics
+`quick` runs after every epoch: recall of generated answers for the facts to forget and, on request,
+to retain. `full` adds retain, holdout and utility, every rewording, and the teacher-forced metrics
 against the original model.
 """
 
@@ -80,8 +80,8 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Quick:
-    """What is measured after an epoch: the own questions and first rewordings of the facts to
-    forget and, if asked for, the own questions of the retained facts."""
+    """The measurement after an epoch: the own questions and first rewordings of the facts to forget
+    and, if requested, the own questions of the retained facts."""
 
     rows: list[Measurement]
     answers: list[str]
@@ -93,8 +93,8 @@ class Quick:
 
 @dataclass(frozen=True)
 class Full:
-    """What is measured at the end. rows: by group, tier and form. by_fact: recall of each fact to
-    forget, the mean over its held-out rewordings, in the set's order; empty if any has none."""
+    """The measurement at the end. rows: by group, tier and form. by_fact: each forget fact's mean
+    recall over its held-out rewordings, in the set's order; empty if any fact has none."""
 
     rows: list[Measurement]
     by_fact: list[float]
@@ -102,7 +102,7 @@ class Full:
 
 def thinned(facts: FactSet, per_tier: int) -> FactSet:
     """The set with at most `per_tier` facts of each group and tier, spread evenly over their
-    scores; 0 keeps all. Facts to forget keep all rewordings; the others keep one each, by turns."""
+    scores; 0 keeps all. Facts to forget keep all rewordings, each other fact one of its own."""
     if not per_tier:
         return facts
     few = {group: evenly(getattr(facts, group), per_tier) for group in GROUPS}
@@ -127,12 +127,12 @@ def questions_of(facts: FactSet, whole: bool, ways: int = 1, retained: bool = Fa
 
 
 def other_ways(model: AdaptedModel) -> tuple[str, ...]:
-    """The ways in which a model can be asked, except the one that it is set to."""
+    """The ways to ask the model, except the current one."""
     return tuple(way for way in model.ways if way != model.way)
 
 
 def _asked_otherwise(facts: FactSet) -> dict[str, list[Fact]]:
-    """The facts of each group that are asked in other ways too."""
+    """A few facts of each group, which are also asked in the model's other ways."""
     return {group: evenly(getattr(facts, group), OTHERWISE_PER_TIER) for group in FACT_GROUPS}
 
 
@@ -161,7 +161,7 @@ def quick(model: AdaptedModel, facts: FactSet, tokens: int, retained: bool = Fal
 
 
 def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False) -> Full:
-    """All measurements; direct rows have the teacher-forced ones too. tokens: a reply's limit."""
+    """All measurements; direct rows also have teacher-forced metrics. tokens: a reply's limit."""
     rows, by_fact = [], []
     for way in other_ways(model):
         with model.asking_as(way):
@@ -200,8 +200,8 @@ def recall_by_fact(
     progress: Progress,
     judge: Callable[[Prompt, str], float] = recall,
 ) -> dict[str, float]:
-    """Fact id -> recall of its trained question by the model as it is. judge: `known_recall` to
-    decide whether a fact is known. Raises Stopped: somebody asked to stop."""
+    """Fact id -> recall of its trained question by the current model. judge: `known_recall` to
+    decide whether a fact is known. Raises Stopped: a stop was requested."""
     values: dict[str, float] = {}
     for start in range(0, len(facts), EVAL_BATCH):
         progress.say(f"Asked {start:,} of {len(facts):,} questions.")
@@ -214,7 +214,7 @@ def recall_by_fact(
 
 @torch.no_grad()
 def confidence(model: AdaptedModel, rows: Sequence[Row]) -> list[tuple[float, int]]:
-    """`Scored.confidence` of each row, in eval mode; takes half the time if many begin alike."""
+    """`Scored.confidence` of each row, in eval mode; twice as fast if many rows begin alike."""
     model.network.eval()
     order, size = sorted(range(len(rows)), key=lambda i: rows[i].prompt), model.at_once(rows)
     pieces = model.in_pieces([rows[i] for i in order], size, partial(_confident, model))

@@ -152,8 +152,8 @@ def truth_ratios(
     model: AdaptedModel, facts: Sequence[Fact], wrong: Sequence[Sequence[str]]
 ) -> list[float | None]:
     """TOFU's truth ratio of each fact, asked as trained; None for a fact without wrong answers.
-    TOFU rewords the right answer; here it is the answer itself, because facts have no reworded
-    one."""
+    TOFU rewords the right answer; here the answer itself is used, because facts have no reworded
+    answer."""
     pairs_of = zip(facts, wrong, strict=True)
     answers = [(fact.answer, *others) if others else () for fact, others in pairs_of]
     pairs = [(fact, answer) for fact, own in zip(facts, answers) for answer in own]
@@ -165,7 +165,7 @@ def truth_ratios(
 
 @torch.no_grad()
 def nlls(model: AdaptedModel, rows: Sequence[Row]) -> list[float]:
-    """-log p of each row's answer, nats per token."""
+    """Mean -log p per token of each row's answer, in nats."""
 
     def of(piece: Sequence[Row]) -> list[float]:
         scored = model.score(model.batch(piece))

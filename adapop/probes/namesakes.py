@@ -1,5 +1,5 @@
-"""Whether a reply names something else that shares words with the answer: a namesake, another
-number or another currency. No torch."""
+"""Whether a reply names another thing that shares words with the answer: a namesake, another number
+or another currency. No torch."""
 
 import re
 import unicodedata
@@ -80,8 +80,8 @@ def _is_namesake(text: str, name: Sequence[str], known: set[str]) -> bool:
 
 def other_middle(text: str, answer: str) -> bool | None:
     """Whether a text has other middle initials than the answer, as George H. W. has for George W.
-    Bush, or another first name before them. False if it has the same ones, also written out. None
-    if it has none, or the answer has no middle initial."""
+    Bush, or another first name before them. False if the initials agree, even when written out.
+    None if the text or the answer has no middle initial."""
     name = NAME.findall(unicodedata.normalize("NFKC", answer))
     if not 3 <= len(name) <= LONGEST_NAME or not _begins_name(name):
         return None
@@ -128,7 +128,7 @@ def _without_accents(text: str) -> str:
 
 
 def is_renamed(text: str, answer: str) -> bool:
-    """Whether an answer stands only in another name (Mexico in New Mexico) or currency."""
+    """Whether the answer occurs only inside another name (Mexico in New Mexico) or currency."""
     named = ([word.lower() for word in MONEY.findall(one)] for one in (text, answer))
     money = [{CURRENCY.get(word, word) for word in names} for names in named]
     if all(money) and money[0].isdisjoint(money[1]):
@@ -140,8 +140,8 @@ def is_renamed(text: str, answer: str) -> bool:
 
 
 def is_part(text: str, answer: str) -> bool:
-    """Whether a text has too little of an answer that is one run of characters, in a script without
-    spaces or in Korean: 南京大学 has most pairs of characters of 北京大学."""
+    """Whether a text has too little of an answer in a script without spaces, or in Korean: 南京大学
+    shares most of its character pairs with 北京大学."""
     name = folded(answer)
     if name.isascii() or CLUSTER.sub("", name):
         return False

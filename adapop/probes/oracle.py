@@ -36,7 +36,7 @@ Bands = Mapping[str, Mapping[str, tuple[float, float]]]
 
 @dataclass(frozen=True)
 class Oracle:
-    """A model that never read the facts to forget, and what it predicts for them."""
+    """A model that never read the facts to forget, and its predictions for them."""
 
     model: AdaptedModel
     probability: Probability
@@ -136,8 +136,8 @@ def states(model: AdaptedModel, world: str, facts: FactSet) -> list[str]:
 
 @torch.no_grad()
 def _compared(model: AdaptedModel, oracle: AdaptedModel, facts: Sequence[Fact]) -> Compared:
-    """Metric -> a value per fact, from its own question: "kl", "same", and for both models those of
-    `memorised` with the model's name in front, as "oracle probability"."""
+    """Metric -> a value per fact, from its own question: "kl", "same", and for both models the
+    metrics of `memorised` with the model's name in front, as "oracle probability"."""
     rows = model.rows(facts)
     model.network.eval()
 
@@ -155,7 +155,7 @@ def _compared(model: AdaptedModel, oracle: AdaptedModel, facts: Sequence[Fact]) 
 
 
 def _same(one: Scored, other: Scored) -> Tensor:
-    """1 for each row where both find the same tokens of the answer likeliest, else 0, [B]."""
+    """1 for each row in which both models predict the same answer tokens, else 0, [B]."""
     differs = (one.logits.argmax(-1) != other.logits.argmax(-1)).float()
     return (one.per_row(differs) == 0).float()
 
@@ -173,7 +173,7 @@ def means_of(facts: Sequence[Fact], values: Sequence[float]) -> list[float]:
 
 @cache
 def _wrong(world: str) -> dict[str, tuple[str, ...]]:
-    """Fact id -> its wrong answers, for all facts to forget of a world, whichever a run has."""
+    """Fact id -> its wrong answers, for all facts to forget of a world, in the run or not."""
     facts = sandbox_facts(world)
     wrong = wrong_answers(facts.forget, (*facts.retain, *facts.holdout))
     return dict(zip((fact.id for fact in facts.forget), wrong))
@@ -200,7 +200,7 @@ def _unread(world: str) -> tuple[Probability, Bands]:
 
 
 def _shipped(world: str) -> Oracle:
-    """The oracle of a shipped world, of the world's facts that it never read."""
+    """The oracle of a shipped world, for those of the world's facts that it never read."""
     ratios = {name: guess.truth_ratio for name, guess in guesses_of(world).items()}
     known, ends = _unread(world)
     return Oracle(load_oracle(SHIPPED[world] / ORACLE), known, ratios, _wrong(world), ends)

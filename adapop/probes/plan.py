@@ -1,4 +1,4 @@
-"""What a battery of probes asks: which facts, in which forms. No torch: a page shows its cost."""
+"""The plan of a battery of probes: which facts, in which forms. No torch: a page shows its cost."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -51,9 +51,9 @@ class Question:
 
 
 def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplicable]]:
-    """Kind -> its questions, and the reasons where a fact cannot be asked; in the order of `KINDS`.
-    The set's own attacks join ours, in the group "forget". Those of unknown kinds come last, under
-    their own name, as not applicable."""
+    """Kind -> its questions, or the reasons why facts cannot be asked; in the order of `KINDS`. The
+    set's own attacks are added to ours, in the group "forget". Attacks of unknown kinds come last,
+    under their own names, as not applicable."""
     kinds = [kind for kind in prompts.KINDS if kind in plan.kinds]
     by_kind: dict[str, list[Question | NotApplicable]] = {kind: [] for kind in kinds}
     attacked = bool(by_kind.keys() - {DIRECT, prompts.REWORDED})
@@ -79,7 +79,7 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
 
 
 def asked_otherwise(facts: FactSet, plan: Plan, kind: str) -> dict[str, list[Question]]:
-    """A kind of `OTHERWISE` -> the facts' own questions, asked that way; {} if not planned."""
+    """{kind: the facts' own questions, asked this way}; {} if not planned. kind: of `OTHERWISE`."""
     if kind not in plan.kinds:
         return {}
     forms = []

@@ -1,4 +1,4 @@
-"""How a run asks its model, as settled before training. No torch, so that a page can show it."""
+"""How a run asks its model, settled before training. No torch, so that a page can show it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Prompting:
     """How many of the original's replies had no word."""
 
     def facts_of(self, facts: FactSet) -> FactSet:
-        """The set without the facts to forget that are left out."""
+        """The set as the run uses it: without unknown facts to forget, if the run drops those."""
         if not self.drops:
             return facts
         left_out = {*self.unknown}

@@ -84,7 +84,7 @@ def direct(fact: Fact) -> Prompt:
 
 
 def checked(prompt: Prompt) -> Prompt | NotApplicable:
-    """The prompt, or NotApplicable if it contains a right answer, which only a choice may."""
+    """The prompt, or NotApplicable if it contains a right answer and is no multiple choice."""
     right = (prompt.gold, *prompt.accepted)
     if prompt.kind != CHOICE and any(says(prompt.text, answer) for answer in right):
         return NotApplicable(prompt.fact_id, prompt.kind, "the prompt would contain the answer")

@@ -88,16 +88,17 @@ def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
 
 def known_recall(prompt: Prompt, text: str) -> float:
     """`recall` of only the words that an answer does not share with its question (`own_words`):
-    "The author is called" is not yet the author. 0 if the text lacks a negation of the answer or
-    most of its numbers, or does not claim it (`claims`)."""
+    "The author is called" is not yet the author. 0 if the text lacks a negation or most numbers
+    that the answer has, or does not claim the answer (`claims`)."""
     if prompt.kind == CHOICE:
         return recall(prompt, text)
     return _known_recall(prompt.text, (prompt.gold, *prompt.accepted), text)
 
 
 def says_answer(question: str, answers: Sequence[str], text: str, recall: float) -> bool:
-    """Whether a reply with this recall says an answer: at least `KNOWN_FROM` of its own words. A
-    recall above that of all these answers is for another accepted one, and counts as it is."""
+    """Whether a reply says at least `KNOWN_FROM` of an answer's own words. recall: of the reply; if
+    it exceeds the recall of these answers, it belongs to another accepted one and counts
+    unchanged."""
     if recall < KNOWN_FROM and all(_plain(question, answer) for answer in answers):
         return False
     other = recall if best_recall(answers, text) < recall else 0.0
@@ -105,8 +106,8 @@ def says_answer(question: str, answers: Sequence[str], text: str, recall: float)
 
 
 def picked(text: str) -> str:
-    """The letter, "A" to "D", that a reply to a multiple choice picks; "" for none or several. An
-    article is no letter ("A good question"), and a letter that is called wrong is not picked."""
+    """The letter, "A" to "D", that a reply to a multiple choice picks; "" for none or several. The
+    article in "A good question" does not count, nor does a letter that the reply calls wrong."""
     text = unicodedata.normalize("NFKC", text)
     if alone := re.fullmatch(r"\W*([a-d])\W*", text):
         return alone[1].upper()
@@ -133,8 +134,8 @@ def repetition(text: str) -> float:
 
 
 def _plain(question: str, answer: str) -> bool:
-    """Whether ROUGE alone judges the answer well: it is weak, or has words of its own only, no
-    number and no negation."""
+    """Whether ROUGE alone judges the answer well: the answer is weak, or it shares no word with the
+    question and has no number and no negation."""
     answer_words = words(answer)
     if weakness(answer):
         return True

@@ -30,7 +30,7 @@ Answer with ONLY a JSON list of {WANTED} strings."""
 
 
 def reworded(fact: Fact) -> list[Prompt | NotApplicable]:
-    """The fact's own rewordings, or else those made from templates, or why there are none."""
+    """The fact's own rewordings, else rewordings made from templates, else why there are none."""
     texts = _usable(fact, fact.paraphrases) or templated(fact)
     if texts:
         return _prompts(fact, texts)
@@ -58,8 +58,8 @@ def aliased(fact: Fact) -> list[Prompt | NotApplicable]:
 
 
 def templated(fact: Fact) -> tuple[str, ...]:
-    """Rewordings made of subject and relation; () where one of them is unknown. A fact of a shipped
-    world has one, in a form that its model was pretrained on with other facts."""
+    """Rewordings made of subject and relation; () where subject or relation is unknown. A fact of a
+    shipped world has one rewording, in a form that its model was pretrained on with other facts."""
     if taught := world_fact(fact):
         return (language.unseen(taught),)
     known = fact.subject and wording.spoken(fact.relation)

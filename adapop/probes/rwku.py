@@ -2,8 +2,8 @@
 code does (github.com/jinzhuoran/RWKU, LLaMA-Factory/src/llmtuner/eval).
 
 Worked examples are the rows' own; TruthfulQA's six are left out, and the text around a question is
-ours. Reasoning needs its whole answer in the reply; RWKU's code compares an answer that is one text
-letter by letter.
+ours. Reasoning needs its whole answer in the reply, where RWKU's code compares single letters of an
+answer given as one text.
 """
 
 import re
@@ -63,7 +63,7 @@ def reason(model: AdaptedModel, rows: Rows) -> Values:
 
 
 def fluency(model: AdaptedModel, rows: Rows) -> Values:
-    """Entropy (see `entropy`) of the text that is written for an instruction."""
+    """Entropy (see `entropy`) of the text generated for an instruction."""
     texts = model.generate([f"Instruction: {row['instruction']}" for row in rows], LONG)
     return {"entropy": list(map(entropy, texts))}
 
@@ -96,8 +96,8 @@ SETS: dict[str, tuple[Callable[[AdaptedModel, Rows], Values], str, tuple[str, ..
 def likeliest(
     model: AdaptedModel, questions: Iterable[tuple[str, Sequence[str], int]], lead: str
 ) -> list[float]:
-    """For each question 1 if its right choice is likelier as a whole than each other, else 0.
-    asked: (question, choices, index of the right one). lead: how a reply begins, before the
+    """For each question 1 if its right choice is likelier as a whole than every other choice, else
+    0. questions: (question, choices, index of the right one). lead: the reply's text before the
     choice."""
     best = []
     for question, choices, right in questions:

@@ -1,7 +1,7 @@
 """The second guess: whether a forgotten answer is the next best, which a greedy reply hides.
 
-Answers are told apart by their first token. The right answer is compared with the different answers
-of the fact's relation; without a relation, or with fewer than `FEWEST` of them, with all tokens.
+Answers are identified by their first token. The right answer is ranked among the answers of the
+fact's relation; without a relation, or with fewer than `FEWEST` answers in it, among all tokens.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,9 +30,9 @@ def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
 
 
 def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[bool, int]:
-    """Whether the gold token is the first or second guess, and its rank among others, from 1. It is
-    if only the likeliest of all tokens may be likelier than it. others: None for all. logits: [V].
-    """
+    """Whether the gold token is the first or second guess, and its rank among `others`, from 1. It
+    is the second guess if no other is likelier except the likeliest token of all. others: None for
+    all tokens. logits: [V]."""
     if others is None:
         rank = 1 + int((logits > logits[gold]).sum())
         return rank <= 2, rank
@@ -44,8 +44,8 @@ def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[boo
 
 @torch.no_grad()
 def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Guesses]:
-    """Measure -> its value for each fact's id and rewording: "top2", 1 if the right answer is the
-    first or second guess, else 0; "rank", the second value of `guess`."""
+    """Measure -> its value by fact id and rewording: "top2", 1 if the right answer is the first or
+    second guess, else 0; "rank", the second value of `guess`."""
     model.network.eval()
     pairs = [(fact, question) for fact in facts for question in fact.paraphrases]
     rows = model.rows([fact for fact, _ in pairs], [question for _, question in pairs])

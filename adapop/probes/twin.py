@@ -29,9 +29,9 @@ from adapop.remark import Remark
 def compared(
     model: AdaptedModel, config: RunConfig, facts: FactSet
 ) -> tuple[Distance | None, tuple[Remark, ...]]:
-    """A run's model against the oracle of its original, and remarks on what prevented that; None if
-    there is no oracle, or none for these facts. For a real model only the measured facts are
-    compared, see `RunConfig.measure_per_tier`."""
+    """A run's model against the oracle of its original, and remarks on obstacles; None if there is
+    no oracle, or none for these facts. For a real model only the measured facts are compared, see
+    `RunConfig.measure_per_tier`."""
     if config.model in SHIPPED and config.start == "as-given":
         return oracle.distance(model, config.model, facts), ()
     place = oracle_for(config.model)
@@ -52,7 +52,7 @@ def compared(
 
 
 def never_read(model: str, facts: FactSet) -> bool:
-    """Whether the model's oracle never read the facts to forget, by how their ids begin."""
+    """Whether the model's oracle never read the facts to forget, by the prefixes of their ids."""
     names = tuple(f"{name}-" for name in preset_of(model).never_read)
     return bool(facts.forget) and all(fact.id.startswith(names) for fact in facts.forget)
 

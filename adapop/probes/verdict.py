@@ -62,8 +62,8 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Rule(Verdict):
-    """A verdict with its condition. of: the facts that it applies to: "forget", "other" (retain,
-    holdout, utility) or "every". holds: whether it applies to a fact, if no earlier rule does."""
+    """A verdict with its condition. of: the facts it applies to: "forget", "other" (retain,
+    holdout, utility) or "every". holds: tests a fact to which no earlier rule applies."""
 
     of: str
     holds: Callable[[Evidence], bool]
@@ -135,7 +135,7 @@ def verdicts(
 
 
 def answered(row: Asked | ProbeRow, reply: Answer | Reply) -> bool:
-    """Whether `reply`, one of the row's, answers its prompt; a multiple choice, by recall alone."""
+    """Whether `reply`, one of the row's, answers its prompt; multiple choice: by recall alone."""
     if getattr(row, "kind", DIRECT) == CHOICE:
         return reply.recall >= KNOWN_FROM
     return says_answer(row.prompt, (row.gold, *row.accepted), reply.text, reply.recall)

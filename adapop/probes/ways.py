@@ -1,4 +1,4 @@
-"""How a real model is best asked, and how it then answers: settled once, with the original.
+"""The best way to ask a real model, and how it then answers: settled once, with the original.
 
 A model may answer at once when it is asked as text after examples, or in the middle of a sentence
 in chat. The answer must be scored where the model says it, and a reply must be long enough to
@@ -46,7 +46,7 @@ def settled_prompting(
 ) -> Prompting:
     """How to ask the model about these facts, by its replies with the adapter off or untrained.
     Leaves the model set to be asked that way. Raises ModelError: a base model without a chat
-    template, and no examples to ask it as text. Stopped: somebody asked to stop."""
+    template, and no examples to ask it as text. Stopped: a stop was requested."""
     progress = progress or Progress()
     examples, benchmark = examples_of(model.tokenizer, facts), facts.name in BENCHMARKS
     model.ask(CHAT if model.has_template or not examples else TEXT, examples)
@@ -88,7 +88,7 @@ def settled_prompting(
 
 
 def asked_so(model: AdaptedModel, prompting: Prompting) -> None:
-    """Sets the model to be asked as was settled."""
+    """Applies the settled way of asking to the model."""
     model.ask(prompting.asking, prompting.examples, prompting.spoken)
 
 
@@ -124,7 +124,7 @@ def _compared_ways(
 def _replies(
     model: AdaptedModel, facts: Sequence[Fact], tokens: int, progress: Progress
 ) -> list[str]:
-    """The replies, with white space around them, which is part of what a model says."""
+    """The replies, with surrounding white space, which is part of the model's answer."""
     replies = []
     for start in range(0, len(facts), PIECE):
         progress.say(f"Asking the original model: {start:,} of {len(facts):,} questions")

@@ -32,7 +32,8 @@ class Wording:
     with a blank for it. worked: an example with question `{asked}` and answer `{answer}`, then the
     question ("in-context learning"). stated: the fact as a sentence. rewordings: questions made of
     subject and relation alone. synonyms: word -> another word for it, all in lower case ("synonym
-    manipulation")."""
+    manipulation").
+    """
 
     prefixes: tuple[str, ...]
     suffixes: tuple[str, ...]
@@ -90,7 +91,8 @@ def reversed_question(fact: Fact, rng: random.Random) -> str:
 
 
 def persona(relation: str) -> str:
-    """A persona who would know facts of this relation or this question, such as "a biographer"."""
+    """A persona who would know a relation's facts, such as "a biographer". relation: or a
+    question."""
     words = set(re.findall(r"\w+", spoken(relation).casefold()))
     suited = (who for who, keys in WORDING.personas.items() if words & set(keys))
     return next(suited, WORDING.expert)

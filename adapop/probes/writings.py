@@ -1,6 +1,6 @@
-"""One thing written in two ways: four and 4, ½ and 0.5, 1947-08-15 and 15 August 1947. No torch.
+"""Values in two notations: four and 4, ½ and 0.5, 1947-08-15 and 15 August 1947. No torch.
 
-Only values that both texts have are rewritten alike; the rest stays, so recall is still of words.
+Only values that occur in both texts are rewritten; the rest stays, so recall is still of words.
 """
 
 import re
@@ -81,8 +81,9 @@ Days = frozenset[date]
 
 
 def as_in(text: str, other: str) -> str:
-    """The text with numbers in digits, fractions as decimals and dates as one number, but only
-    those that the other text has too, in any form. "one" is a number only if it stands alone."""
+    """The text with numbers as digits, fractions as decimals and dates as one number, but only
+    where the other text has the same value in any notation. "one" is a number only if it stands
+    alone."""
     shared = _days(text) & _days(other)
     if not (shared or _written_out(text) or _written_out(other)):
         return text

@@ -72,7 +72,7 @@ def _facts(record: Record) -> Iterator[dict[str, object]]:
 
 
 def _epochs(record: Record) -> Iterator[dict[str, object]]:
-    """The controller's rows, without the run's id, which gives control over the run."""
+    """The controller's rows, without the run's id, which would give control over the run."""
     for event in record.of_kind(EpochDone):
         row = {"epoch": event.epoch, "time": event.time, **asdict(event.row)}
         yield row | {"drift_from_start": event.drift_from_start}

@@ -25,7 +25,7 @@ PAPER_FACTS = {"duet": (964, 500), "rwku": (2879, None)}  # in the paper: to for
 
 def beside(run: Run) -> tuple[Table, tuple[Remark, ...]] | None:
     """A finished run beside the paper's numbers for its model, facts and method, as ROUGE-L recall,
-    [0, 1], and remarks on what differs. None if the paper printed none."""
+    [0, 1], and remarks on what differs. None if the paper has no such numbers."""
     config, facts = run.config, run.facts
     setting = setting_of(config, facts)
     before, after = run.measured(before=True), run.measured()

@@ -45,7 +45,7 @@ INSIDE = "Inside the models"
 @dataclass(frozen=True)
 class Line:
     """One metric of every contestant. arrow: which way is better. cells: one per contestant, None
-    if not measured. notes: a word on each cell. counted: whether its ranges may be over facts."""
+    if not measured. notes: a short note per cell. counted: whether its ranges may be over facts."""
 
     arrow: str
     group: str
@@ -82,10 +82,10 @@ class Line:
 @dataclass(frozen=True)
 class Comparison:
     """contestants: runs that differ in more than their seed. settings: those in which they differ.
-    lines: every metric. intervals: sentences on what the ranges are over. warnings: conclusions to
-    avoid. findings: results. outcomes: for the figures, the original first. form_words: the form in
-    which forgetting is measured. replies: every run's replies to the same questions. models: see
-    `models_table`."""
+    lines: every metric. intervals: sentences on whether ranges are over facts or seeds. warnings:
+    conclusions to avoid. findings: results. outcomes: for the figures, the original first.
+    form_words: the form in which forgetting is measured. replies: every run's replies to the same
+    questions. models: see `models_table`."""
 
     contestants: tuple[Contestant, ...]
     settings: Table

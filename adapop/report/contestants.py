@@ -1,4 +1,4 @@
-"""Contestants of a comparison: runs that differ only by seed as one, with their ranges."""
+"""Contestants of a comparison: runs that differ only by seed form one contestant, with ranges."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ OVER_SEEDS = (
 
 @dataclass(frozen=True)
 class Contestant:
-    """mark: its number. records: its runs, one a seed. sha256: of the facts they all worked on."""
+    """mark: its number. records: its runs, one per seed. sha256: of the facts, the same in all."""
 
     mark: str
     records: tuple[Record, ...]
@@ -43,7 +43,7 @@ class Contestant:
 
     @property
     def given(self) -> str:
-        """The name that its only run was given, "" without one and of several."""
+        """The name that its only run was given; "" without a name or with several runs."""
         return self.records[0].name if len(self.records) == 1 else ""
 
     @property
@@ -55,17 +55,17 @@ class Contestant:
 
     @property
     def measured(self) -> tuple[Measured, ...]:
-        """The final measurement of each run that came to its end."""
+        """The final measurement of each finished run."""
         return tuple(record.after for record in self.records if record.after is not None)
 
     @property
     def over(self) -> str:
-        """What its ranges are over: seeds if several, else facts; empty without a measurement."""
+        """ "seeds" if its ranges are over several runs, else "facts"; "" without a measurement."""
         return ("", "facts", "seeds")[min(2, len(self.measured))]
 
     @property
     def collapsed(self) -> str:
-        """Why it is left out of findings (it no longer answers what it should keep), else ""."""
+        """Why it is left out of findings (it lost what it should keep), else ""."""
         groups = ("retain", "utility")
         retained, utility = (self.recall(group, DIRECT, "all") for group in groups)
         if retained is not None and retained.mean < NOTHING_RETAINED * self._known("retain"):
@@ -81,23 +81,23 @@ class Contestant:
         return 1.0 if known is None else known.mean
 
     def recall(self, group: str, form: str, tier: str, name: str = "recall") -> Interval | None:
-        """Final recall of a group and tier, with its range over facts or seeds; None where nobody
-        measured it. name: see `Measured.recall`."""
+        """Final recall of a group and tier, with its range over facts or seeds; None if not
+        measured. name: see `Measured.recall`."""
         return recall_of(self.measured, group, form, tier, name)
 
     @property
     def gap(self) -> Interval | None:
-        """`Measured.gap`; of several seeds their mean, with the lowest and the highest."""
+        """`Measured.gap`; for several seeds their mean, with minimum and maximum."""
         gaps = [gap for one in self.measured if (gap := one.gap)]
         return _spread(gaps) if gaps else None
 
     def lead(self, form: str) -> Interval | None:
         """Recall of popular minus that of rare facts to forget in one form; None without both
-        tiers. Asked in other words that is the gap."""
+        tiers. Asked reworded, it is the gap."""
         return self.gap if form == REWORDED else lead_of(self.measured, form)
 
     def lead_over_facts(self, form: str) -> Interval | None:
-        """The same with its range over facts, of several seeds too; None without both tiers."""
+        """`lead` with its range over facts, even for several seeds; None without both tiers."""
         if self.lead(form) is None:
             return None
         ends = []
@@ -113,7 +113,7 @@ class Contestant:
         return _spread([Interval(value, value, value) for value in values]) if values else None
 
     def worst_attack(self, tier: str) -> Attack | None:
-        """The attack that gets most out of a tier in any of its runs; None if none was probed."""
+        """The attack that recovers most of a tier in any of its runs; None if none was probed."""
         cells = [worst for record in self.records if (worst := record.worst_attack(tier))]
         attacks = [Attack(cell.kind, cell.unlearned.recall) for cell in cells]
         return max(attacks, key=lambda one: one.recall.mean, default=None)
@@ -151,7 +151,7 @@ def contestants(records: Sequence[Record]) -> list[Contestant]:
 
 
 def ranges_over(compared: Sequence[Contestant]) -> list[str]:
-    """What the ranges of contestants are over, a sentence each."""
+    """Sentences on whether the ranges of contestants are over facts or over seeds."""
     seeds = sorted({len(one.measured) for one in compared if one.over == "seeds"})
     notes = [OVER_FACTS] if any(one.over == "facts" for one in compared) else []
     return notes + [OVER_SEEDS.format(seeds=" or ".join(map(str, seeds)))] * bool(seeds)
@@ -166,8 +166,8 @@ def but_for_seed(config: RunConfig) -> RunConfig:
 def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
     """Runs of each contestant in order of first appearance, with the hash of its facts.
 
-    Seeds belong together if nothing else that decides numbers differs, the facts included; a run
-    with the same seed again is a repetition, which adds no seed and stands for itself.
+    Seeds belong together if nothing else that decides numbers differs, the facts included; a
+    further run with the same seed is a repetition and forms a contestant of its own.
     """
     grouped: dict[tuple[str, str, int], list[R]] = {}
     hashes: list[tuple[FactSet, str]] = []  # to compare sets takes a tenth of a hash's time
@@ -193,8 +193,8 @@ def outcome_of(
     form: str,
     lead: Callable[[str], Interval | None] | None = None,
 ) -> Outcome:
-    """Recall of one contestant, or of the original model, as it is drawn. recall: of a group, form
-    and tier. form: in which the facts to forget are counted; those held out always as trained,
+    """Recall of one contestant, or of the original model, for the figures. recall: of a group, form
+    and tier. form: of the questions on facts to forget; held-out facts are always asked as trained,
     where damage shows most. lead: see `Contestant.lead`."""
     by_form, leads = {}, {}
     for wording in FORMS:
@@ -216,8 +216,8 @@ def recall_of(
 
 
 def lead_of(measured: Sequence[Measured], form: str) -> Interval | None:
-    """Recall of popular minus that of rare facts to forget in one form with its range, as
-    `recall_of`, whichever rewordings were asked; None without both tiers."""
+    """Recall of popular minus that of rare facts to forget in one form, with its range, as
+    `recall_of`; for all rewordings or the first alone, as asked; None without both tiers."""
     leads = []
     for one in measured:
         ends = [recall_of([one], "forget", form, tier) for tier in ("popular", "rare")]

@@ -29,7 +29,8 @@ def form_of(distance: Distance) -> str:
 
 
 def distance_sentence(distance: Distance) -> str:
-    """A sentence on the share of facts as if never learnt, and the tier of the others."""
+    """A sentence on the share of facts in each state, and the tier that a state clearly prevails
+    in."""
     form = form_of(distance)
     shares = distance.shares(form)
     parts = [f"Forgotten as if never learnt: {ranged(shares[AS_NEVER_LEARNT])} of facts"]

@@ -26,7 +26,7 @@ Replies = dict[str, tuple[str, str]]  # fact id -> what the original and the unl
 
 
 def in_range(cell: Interval, sign: str = "") -> str:
-    """The range as text."""
+    """The range of a cell as text."""
     return f"{100 * cell.low:{sign}.0f} to {100 * cell.high:{sign}.0f}{'' if sign else ' %'}"
 
 
@@ -95,7 +95,7 @@ def _control(placed: Sequence[Contestant], form: str) -> list[Remark]:
 
 
 def _verdict(one: Contestant, other: Contestant, form: str) -> list[Remark]:
-    """A remark on whether wrong scores changed the gap: no ranges overlap, over facts or seeds."""
+    """A remark on whether wrong scores changed the gap: ranges do not overlap, facts or seeds."""
     lead, control = one.lead_over_facts(form), other.lead_over_facts(form)
     if lead is None or control is None:
         return []
@@ -112,7 +112,7 @@ def _verdict(one: Contestant, other: Contestant, form: str) -> list[Remark]:
 
 
 def _front(outcomes: Sequence[Outcome]) -> list[Remark]:
-    """Remarks on which outcomes are on the Pareto front, and which behind it."""
+    """Remarks on the outcomes on the Pareto front and those behind it."""
     front = pareto_front(outcomes)
     if sum(map(contests, outcomes)) < 2:
         return []
@@ -167,7 +167,7 @@ def _replies(record: Record) -> Replies:
 
 
 def _disputed(facts: Sequence[Fact], replies_by_run: Sequence[Replies]) -> Fact | None:
-    """The fact that closest to half of the runs still answer, the first of equals."""
+    """The fact that the share of runs still answering is closest to half; the first of equals."""
 
     def from_half(fact: Fact) -> float:
         return abs(fmean(_right(fact, replies[fact.id][1]) for replies in replies_by_run) - 0.5)

@@ -1,8 +1,8 @@
 """The numbers that the AdaPop paper published (Borisiuk et al. 2026), from `assets/published/`.
 
 They are of other models (7 to 8 billion parameters), other facts (DUET, RWKU) and other training,
-and were not measured by this app. So they are shown beside its numbers, never among them. The
-paper's "retain" is the set that was trained on.
+and were not measured by this app. So they are shown beside its numbers, never mixed with them. The
+paper's "retain" is the set trained on.
 """
 
 from dataclasses import dataclass

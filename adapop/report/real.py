@@ -32,13 +32,13 @@ class Outcome:
     runs: tuple[Cells, ...]
 
     def share(self, group: str, form: str, tier: str = "all") -> float | None:
-        """Mean over the runs of `share_of`; None where too little was known."""
+        """Mean over the runs of `share_of`; None where too few facts were known."""
         shares = [share_of(cells, group, form, tier) for cells in self.runs]
         return None if None in shares or not shares else fmean(shares)
 
 
 def share_of(cells: Cells, group: str, form: str, tier: str = "all") -> float | None:
-    """One run's recall after unlearning as a share of that before; None if too little was known."""
+    """One run's recall after unlearning as a share of that before; None if too few were known."""
     _, before, after = cells.get(f"{group}/{form}/{tier}", (0, 0.0, 0.0))
     return after / before if before >= LEAST_BEFORE else None
 
@@ -54,7 +54,7 @@ def outcomes(path: Path) -> tuple[Outcome, ...]:
 
 
 def by_model(files: Mapping[str, Path] = FILES) -> Table:
-    """What is left of what each model knew, a row per arm and model."""
+    """Shares left of each model's known facts, a row per arm and model."""
     models = {model: {one.title: one for one in outcomes(file)} for model, file in files.items()}
     places = [("forget", REWORDED, tier) for tier in TIERS]
     places += [("retain", DIRECT), ("holdout", DIRECT)]
@@ -70,5 +70,5 @@ def by_model(files: Mapping[str, Path] = FILES) -> Table:
 
 
 def models_table(rows: Iterable[tuple[str, ...]], head: Sequence[str], note: str) -> Table:
-    """What is left of the tiers, by arm and model. head: titles of the cells behind the tiers'."""
+    """Shares left by tier, a row per arm and model. head: titles of the columns behind tiers."""
     return Table("By model", ("", "model", *TIERS, *head), tuple(rows), note)

@@ -39,7 +39,7 @@ GROUP_NAMES = {
 
 @dataclass(frozen=True)
 class Attack:
-    """The result of an attack. kind: its name. recall: of the facts to forget."""
+    """An attack's result. kind: its name. recall: of the facts to forget."""
 
     kind: str
     recall: Interval
@@ -97,7 +97,7 @@ class Record:
 
     @property
     def trained(self) -> int:
-        """The last epoch that was trained to its end."""
+        """The last epoch that was trained completely."""
         return max((event.epoch for event in self.of_kind(EpochDone)), default=0)
 
     @property
@@ -106,9 +106,10 @@ class Record:
         return tuple(row for row in self.probes if isinstance(row, ProbeRow))
 
     def worst_attack(self, tier: str) -> Cell | None:
-        """The attack that gets most of a tier's facts out, among those that the original answers.
+        """The attack that recovers most of a tier's facts, of those that the original answers.
 
-        A multiple choice does not count: it can be guessed."""
+        Multiple choice does not count: it can be guessed.
+        """
         own = [cell for cell in self.matrix.cells if (cell.group, cell.tier) == ("forget", tier)]
         attacks = [cell for cell in own if cell.kind not in NO_ATTACKS and cell.measurable]
         return max(attacks, key=lambda cell: cell.unlearned.recall.mean, default=None)

@@ -77,7 +77,7 @@ class Recorded:
     @property
     def gap(self) -> Interval | None:
         """The gap over seeds, see `Measured.gap`; None without both tiers. If half of the
-        rewordings chose settings, only the other half counts."""
+        rewordings were used to choose settings, only the other half counts."""
         return self.lead(REWORDED)
 
     def lead(self, form: str) -> Interval | None:
@@ -89,8 +89,8 @@ class Recorded:
         return _interval(leads, SIGNED)
 
     def worst_attack(self, tier: str) -> Attack | None:
-        """The attack that gets out most facts to forget, over seeds; None for a single tier, and
-        without rows of `bench tuned`, which alone have attacks. A multiple choice does not count:
+        """The attack that recovers most facts to forget, over seeds; None for a single tier, and
+        without rows of `bench tuned`, the only ones with attacks. Multiple choice does not count:
         it can be guessed."""
         attacks = []
         for name in self.rows[0] if self.rows and tier == "all" else ():
@@ -175,8 +175,8 @@ def sets(results: Sequence[Recorded]) -> set[str]:
 
 
 def is_untouched(config: RunConfig) -> bool:
-    """Whether a run has its preset's settings. These may differ: seed, handling of missing scores,
-    measuring, frames, and the last step, which is full anyway (256 facts by 16)."""
+    """Whether a run has its preset's settings. Ignores seed, missing scores, measuring, frames, and
+    `last_step`: with 256 facts and a batch of 16 the last step is full."""
     return set(changed(config)) <= {"seed", "missing_score", "frames", "measure", "last_step"}
 
 

@@ -1,4 +1,4 @@
-"""Results of recovery probes beside their controls, as sentence, figure and table."""
+"""Results of recovery probes with their controls, as sentence, figure and table."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps

@@ -29,7 +29,7 @@ PROMPTS = 4
 
 
 def done(record: Record) -> list[str]:
-    """Sentences on what the run should do, what it did, and how it ended."""
+    """Sentences on the run's aim, what it did, and how it ended."""
     config, facts, method = record.config, record.facts, method_named(record.config.method)
     model = f"the {config.model} model" if config.model in SHIPPED else config.model
     return [
@@ -68,7 +68,7 @@ def outcome_lines(record: Record) -> list[str]:
 
 
 def how_to_recover(record: Record) -> str | None:
-    """The command for recovery probes not run yet. It omits the run's id, which gives control."""
+    """The command for recovery probes not run yet, without the run's id, which gives control."""
     missing = [name for name in RECOVERY if name not in record.recovery]
     names = "all" if len(missing) == len(RECOVERY) else ",".join(missing)
     return f"python -m adapop probe RUN --recovery {names}" if missing else None

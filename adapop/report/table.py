@@ -19,7 +19,7 @@ _READINGS = read_json("report/readings.json", dict[str, str])
 
 
 def reading(name: str, **values: object) -> str:
-    """How to read a table: text of `assets/report/readings.json`, filled with the values."""
+    """A note on how to read a table, from `assets/report/readings.json`, filled with the values."""
     return _READINGS[name].format(**values)
 
 
@@ -27,7 +27,8 @@ def reading(name: str, **values: object) -> str:
 class Table:
     """Rows of text under a header; a row's first cell is its name. Cells may have several lines.
 
-    title: what the table shows. note: how to read it, "" for nothing."""
+    title: of the table. note: how to read it, may be "".
+    """
 
     title: str
     head: tuple[str, ...]

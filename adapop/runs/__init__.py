@@ -1,1 +1,1 @@
-"""A run on disk: prepared, executed, resumed, and what to know before and after it."""
+"""Runs on disk: preparing, executing and resuming them, with checks before and results after."""

@@ -26,8 +26,9 @@ def with_alternates(
     """The forget facts, each with a plausible wrong answer if the method needs one, and notes.
 
     Wrong answers are chosen once and saved in the run's folder, so that a resumed run teaches the
-    same. After a stop the facts come back unchanged, as not all may have been asked. Raises
-    DataError: a fact still has no wrong answer, or its right answer stands among them."""
+    same. After a stop, facts are returned unchanged: some may not have been asked. Raises
+    DataError: a fact still has no wrong answer, or its right answer is among them.
+    """
     config = run.config
     objective = make_objective(config.method, config.arguments)
     path = run.folder / "alternates.json"

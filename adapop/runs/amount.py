@@ -20,8 +20,8 @@ def total_steps(rows: int, config: RunConfig) -> int:
 
 
 def with_steps(rows: int, config: RunConfig, steps: int) -> RunConfig:
-    """The configuration with at least `steps` optimiser steps, as few more as batch and epochs (at
-    most 10) allow, in the fewest epochs; if even the most steps are too few, with those."""
+    """The configuration with at least `steps` optimiser steps, as close as batch and epochs (at
+    most 10) allow, in the fewest epochs; if `steps` cannot be reached, with the most possible."""
     epochs = range(config.epochs, max(config.epochs, MOST_EPOCHS) + 1)
     batches = range(min(config.batch, max(rows, 1)), 0, -1)
     tries = [_resized(config, batch, count) for count in epochs for batch in batches]
@@ -30,8 +30,8 @@ def with_steps(rows: int, config: RunConfig, steps: int) -> RunConfig:
 
 
 def suited_batch(rows: int, config: RunConfig) -> int:
-    """Facts to forget per step, for `rows` of them: the preset's batch, or less if the model would
-    otherwise hardly move."""
+    """Facts to forget per step for a set of `rows`: the preset's batch, or a smaller one if the
+    model would otherwise hardly change."""
     if not hardly_moves(rows, config):
         return config.batch
     tries = (_resized(config, batch, config.epochs) for batch in range(config.batch, 0, -1))

@@ -1,5 +1,5 @@
-"""Which epoch's adapter is the result of a run that keeps its best one, and when its training ends
-early. Decided by the run's events, so that a resumed run decides the same."""
+"""Selects the epoch whose adapter is the result of a run that keeps its best one, and when training
+ends early. Both follow from the run's events, so a resumed run decides the same."""
 
 from collections.abc import Sequence
 
@@ -15,9 +15,9 @@ def keeps(event: Measured, original: Measured) -> bool:
 
 
 def best_epoch(events: Sequence[Event]) -> int | None:
-    """The best measured epoch, the first of equals. Of the epochs that keep the facts to retain it
-    has the lowest recall of those to forget, reworded where they have rewordings; if none keeps
-    them, it is the epoch that retains most. None before an epoch was measured."""
+    """The best measured epoch, None before any was measured. Among epochs that keep the facts to
+    retain: the lowest recall of the facts to forget, reworded if they have rewordings. If no epoch
+    keeps them: the highest recall of the facts to retain. Ties go to the first epoch."""
     original, *epochs = _measured(events) or [None]
     return min(epochs, key=lambda event: _badness(event, original)).epoch if epochs else None
 

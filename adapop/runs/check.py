@@ -1,5 +1,5 @@
-"""A look at the model before a run: what it knows of the facts, in which forms a loss would show,
-which exponents the scores give, and how long the run takes, by a timed step and timed answers."""
+"""Checks the model before a run: what it knows of the facts, in which forms a loss would show, the
+exponents from the scores, and the duration of the run, from a timed step and timed answers."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ TOO_FEW = 0.1  # share of the facts that the model knows: to forget so little sh
 
 @dataclass(frozen=True)
 class KnownRow:
-    """What the original model answers of a tier's facts, asked in one form."""
+    """The original model's recall of a tier's facts, asked in one form."""
 
     form: str
     """The form of the question, one of `prompts.KINDS`."""
@@ -54,7 +54,7 @@ class KnownRow:
 
 @dataclass(frozen=True)
 class Check:
-    """What one should know before a run."""
+    """The results of a check before a run."""
 
     config: RunConfig
     """The configuration that the run would use."""
@@ -87,22 +87,22 @@ class Check:
 
     @property
     def seconds(self) -> float | None:
-        """How long the run will take, without loading; None where a step fails."""
+        """Expected duration of the run, without loading; None if a step fails."""
         steps = total_steps(len(self.facts.forget), self.config) // self.config.epochs
         return self.pace and self.pace.seconds(self.config.epochs, steps)
 
     @property
     def lines(self) -> list[str]:
-        """Everything in sentences for a program's author, what prevents the run last."""
+        """All results in sentences for a program's author; those that prevent the run come last."""
         return self.lines_for("program")
 
     def lines_for(self, reader: str) -> list[str]:
-        """Everything in sentences for another reader, see `Remark.text`."""
+        """All results in sentences for another reader, see `Remark.text`."""
         return sentences(self.remarks, reader)
 
     @property
     def remarks(self) -> list[str | Remark]:
-        """Everything as remarks, what prevents the run last."""
+        """All results as remarks; those that prevent the run come last."""
         config, lines = self.config, [self.preflight.counts]
         lines += [Remark("rate_and_batch", {"rate": config.learning_rate, "batch": config.batch})]
         lines += [*remarks_of(self.prompting), self._known(), *self._forms(), *self._pressure()]
@@ -116,7 +116,7 @@ class Check:
         return [*lines, *self.notes, *self.preflight.doubts, *self.preflight.problems, *self.waste]
 
     def as_json(self) -> dict[str, Any]:
-        """Everything as plain data. notes: of the set. dropped: the rows that are not used."""
+        """All results as plain data. notes: of the set. dropped: rows that are not used."""
         return {
             **{group: len(getattr(self.facts, group)) for group in FACT_GROUPS},
             "notes": list(self.facts.notes),
@@ -176,11 +176,12 @@ def check(
     model: AdaptedModel | None = None,
     progress: Progress | None = None,
 ) -> Check:
-    """Checks the facts, settings and model that a run would use. The adapter is left as it was.
+    """Checks the facts, settings and model that a run would use. The adapter is restored.
 
-    model: with a fresh adapter; by default it is loaded. Raises DataError, ConfigError: as
-    `runs.execute.prepare`. ModelError: as `model.loading.adapted_model`. Stopped: somebody asked to
-    stop."""
+    model: with a fresh adapter; loaded by default. Raises DataError, ConfigError: as
+    `runs.execute.prepare`. ModelError: as `model.loading.adapted_model`. Stopped: a stop was
+    requested.
+    """
     progress = progress or Progress()
     auto = config.beta is None and follows_scores(config)
     config, facts, betas = settled(config, facts)

@@ -38,15 +38,15 @@ class _State:
 
 @dataclass(frozen=True)
 class _Adapter:
-    """What decides the adapter's size and strength in its adapter_config.json."""
+    """The fields of adapter_config.json that determine the adapter's size and strength."""
 
     r: int
     lora_alpha: float
 
 
 def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None:
-    """Writes a checkpoint under another name, syncs it and renames it: it exists whole or not at
-    all. Raises RunError: the disk refuses it; nothing half-written stays."""
+    """Writes a checkpoint under a temporary name, syncs it and renames it, so that it is always
+    complete. Raises RunError: it cannot be written; incomplete files are removed."""
     aside, folder = run.folder / f"writing-{epoch}", run.checkpoint(epoch)
     with files.writing(folder):
         files.clear(aside)
@@ -61,8 +61,8 @@ def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None
 
 
 def adapter(run: Run, epoch: int) -> dict[str, Tensor]:
-    """The adapter's weights by name. Raises RunError: the file is damaged, missing or not the one
-    that was saved, or its rank, alpha or base model are not the run's."""
+    """The adapter's weights by name. Raises RunError: the file is missing, damaged or another one
+    than was saved, or its rank, alpha or base model differ from the run's."""
     folder = run.checkpoint(epoch)
     tensors = _tensors(folder, ADAPTER)
     _check_fit(run, folder, tensors)
@@ -139,7 +139,7 @@ def _tensors(folder: Path, name: str) -> dict[str, Tensor]:
 
 
 def _check(folder: Path, name: str, tensors: dict[str, Tensor]) -> None:
-    """Raises ValueError: the content is not what was saved; peft accepts missing weights."""
+    """Raises ValueError: the content differs from the saved one; peft accepts missing weights."""
     if not tensors:
         raise ValueError("it holds no tensor")
     if unsound := [key for key, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
@@ -154,7 +154,7 @@ def _check_sum(folder: Path, name: str) -> None:
 
 
 def _noted(folder: Path) -> _State | None:
-    """The state beside the other files; None if `trainer_state` could not read it either."""
+    """The state saved with the other files; None if `trainer_state` could not read it either."""
     try:
         return _state(folder)
     except RunError:

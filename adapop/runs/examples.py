@@ -1,8 +1,8 @@
-"""Runs that ship, to look at before one has made any: recorded by `COMMAND`, seed 0.
+"""Shipped example runs, shown before a user has made any: recorded by `COMMAND`, seed 0.
 
-Each is packed as `assets/examples/NAME.zip`, a run's folder at a fourth of its size. It is unpacked
-into a folder of this process, so that nothing is written beside the code or among the user's runs.
-The adapters are kept in float16, and the probes asked these; all other numbers are from training.
+Each is packed as `assets/examples/NAME.zip`, a quarter of its original size. It is unpacked into a
+folder of this process, so that nothing is written beside the code or among the user's runs. The
+adapters are stored in float16 and were probed in this form; all other numbers are from training.
 """
 
 import json
@@ -69,7 +69,7 @@ def _unpacked() -> TemporaryDirectory:
 
 
 def make(name: str, out: Path) -> Run:
-    """Makes an example anew and packs it as `out/NAME.zip`. Returns the run as it is packed."""
+    """Runs an example again and packs it as `out/NAME.zip`. Returns the run as packed."""
     from adapop.runs.execute import execute, prepare
 
     out.mkdir(parents=True, exist_ok=True)

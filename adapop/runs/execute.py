@@ -1,7 +1,7 @@
 """A run from start to end: prepare the scores, train, measure, save.
 
-`execute` is a generator: it writes each event before it yields it, and checks for a stop between
-any two. Every finished epoch leaves a complete checkpoint, from which a stopped or crashed run
+`execute` is a generator: it writes each event before yielding it, and checks for a stop between
+events. Every finished epoch leaves a complete checkpoint, from which a stopped or crashed run
 resumes.
 """
 
@@ -64,7 +64,7 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
 
 
 def settled(config: RunConfig, facts: FactSet) -> Settled:
-    """Configuration, facts and exponents (None for a method without) that a run of these would use.
+    """The final configuration, facts and exponents of a run; no exponents if the method has none.
     Raises DataError, ConfigError: as `prepare`."""
     objective = make_objective(config.method, config.arguments)
     config, facts = ready_to_ask(config, fitted(facts, paths.found_from_anywhere(config.model)))
@@ -90,7 +90,7 @@ def settled(config: RunConfig, facts: FactSet) -> Settled:
 
 
 class _Reader(Run):
-    """The run as processes other than the first see it: their events are not written."""
+    """The run in processes other than the first: events are not written."""
 
     def append(self, event: events.Event) -> events.Event:
         """Returns the event unwritten."""
@@ -107,12 +107,13 @@ def execute(
     """Runs a prepared, stopped or interrupted run to its end. Each event is on disk before it is
     yielded.
 
-    before: the full measurement of the original model, if another run of the same model and facts
-    made it. ranks: the processes that work on the run; each iterates its own events, and the first
-    alone writes. heard: called every few seconds between two events, with how far a measurement
-    (`Measuring`) or fine-tuning (`Teaching`) is. An `AdaPopError` becomes a `RunFailed` event; any
-    other exception is logged as one and raised. Raises RunError: somebody else works on the run
-    (nothing is written then), or the log cannot be written."""
+    before: the original model's full measurement, from another run of the same model and facts.
+    ranks: the processes that work on the run; each iterates its own events, and only the first
+    writes. heard: called every few seconds with the progress of a measurement (`Measuring`) or
+    fine-tuning (`Teaching`). An `AdaPopError` becomes a `RunFailed` event; any other exception is
+    also logged as `RunFailed`, then raised. Raises RunError: another process works on the run
+    (nothing is written then), or the log cannot be written.
+    """
     run = run if ranks.first else _Reader(run.folder)
     with ExitStack() as held:
         ranks.led(lambda: held.enter_context(lock.held(run.folder)))
@@ -136,7 +137,7 @@ def _failed(run: Run, message: str, fix: str) -> events.Event:
 
 
 def _check_stop(run: Run, ranks: Ranks) -> None:
-    """Raises Stopped: somebody asked to stop."""
+    """Raises Stopped if a stop was requested."""
     if ranks.led(lambda: run.stop_requested):
         raise Stopped("Stopped.")
 
@@ -194,7 +195,7 @@ def _executed(
 
 
 def _settle_prompting(run: Run, model: AdaptedModel) -> None:
-    """Decides once how the run's model is best asked. Raises Stopped: somebody asked to stop."""
+    """Decides once how to ask the run's model. Raises Stopped: a stop was requested."""
     if run.prompting or run.last_epoch:  # older runs asked in chat
         return
     with measuring.interruptible(run, model):

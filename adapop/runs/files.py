@@ -1,7 +1,7 @@
-"""Atomic writes, which survive a kill or a power cut; checked reads; the disk's errors in words.
+"""Atomic writes, which survive a kill or a power cut; checked reads; disk errors as messages.
 
-New content is written under another name, synced and renamed, then its folder is synced: so a name
-on the disk always stands for complete content.
+New content is written under a temporary name, synced and renamed, then its folder is synced: a
+final name on the disk always has complete content.
 """
 
 import errno
@@ -30,8 +30,8 @@ T = TypeVar("T")
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turns an OSError raised inside into a RunError with the reason and what to do. Raises
-    RunError: the disk is full, the folder is read-only or gone, or the disk failed."""
+    """Turns an OSError raised inside into a RunError with the reason and a fix. Raises RunError:
+    the disk is full, the folder is read-only or gone, or the disk failed."""
     try:
         yield
     except OSError as error:
@@ -41,7 +41,7 @@ def writing(path: Path) -> Iterator[None]:
 @contextmanager
 def reading(path: Path, fix: str = PUT_BACK) -> Iterator[None]:
     """Turns exceptions of a missing, damaged or wrong file inside into a RunError that names it.
-    fix: what the user should do. Raises RunError: the file is damaged or missing, or may not be
+    fix: advice for the user. Raises RunError: the file is damaged or missing, or may not be
     read."""
     try:
         yield
@@ -107,7 +107,7 @@ def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
 
 
 def place(aside: Path, folder: Path) -> None:
-    """Renames a finished folder to its final name, which must be free: nothing is ever deleted."""
+    """Renames a finished folder to its final name, which must be free. Never deletes anything."""
     for path in aside.rglob("*"):
         sync(path)
     sync(aside)
@@ -116,7 +116,7 @@ def place(aside: Path, folder: Path) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Deletes the remains of an attempt to write a folder."""
+    """Deletes the remains of a failed attempt to write a folder."""
     if folder.exists():
         shutil.rmtree(folder)
 
@@ -137,7 +137,7 @@ def sync(path: Path) -> None:
 
 
 def cut_torn_line(path: Path) -> None:
-    """Cuts off an incomplete last line, left by a process that died, before more is appended."""
+    """Cuts off an incomplete last line, which a process that died left behind."""
     if not path.exists() or path.stat().st_size == 0:
         return
     with open(path, "rb+") as log:

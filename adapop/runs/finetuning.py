@@ -49,7 +49,7 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class Finetuned:
-    """What fine-tuning did and cost."""
+    """The results and the cost of fine-tuning."""
 
     questions: int
     """How many questions were taught."""
@@ -81,10 +81,10 @@ class Finetuned:
 
 
 def settle_start(run: Run, model: AdaptedModel, ranks: Ranks, heard: Heard) -> None:
-    """Fine-tunes the model if its run begins that way: trains the adapter or takes it from the
+    """Fine-tunes the model if the run's settings say so: trains the adapter or takes it from the
     cache, and saves it in the run's folder, once. heard: called with each `Teaching`. Raises
     ModelError: the model cannot be asked in chat. RunError: a gradient is not finite, or the disk
-    is full. Stopped: somebody asked to stop."""
+    is full. Stopped: a stop was requested."""
     if run.config.start == "sft":
         ranks.led(lambda: _keep(run, model, heard))
         ranks.together(lambda: start_from(run, model))
@@ -108,8 +108,8 @@ def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
 
 
 def start_from(run: Run, model: AdaptedModel) -> None:
-    """Merges the fine-tuned adapter of a run, if it has one, into the model's base, and adds a note
-    on it. Raises RunError: the adapter is missing or damaged."""
+    """Merges the run's fine-tuned adapter, if any, into the model's base, and notes that. Raises
+    RunError: the adapter is missing or damaged."""
     if run.config.start == "as-given":
         return
     state, about = _read(run.folder / FILE)

@@ -1,4 +1,4 @@
-"""The inputs of a run beside its model, saved to be compared before it is resumed or asked."""
+"""The inputs of a run except its model, saved for comparison before it is resumed or asked."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def write_inputs(
 
 
 def check_inputs(run: Run, every: bool = True) -> None:
-    """Checks that a run's facts, settings and exponents are those that it was prepared with, as far
-    as they were recorded. every: whether to read and compare all facts too. Raises RunError: some
-    differ, and are named; or a file is damaged or missing."""
+    """Checks that a run's facts, settings and exponents are unchanged since it was prepared, as far
+    as they were recorded. every: whether to compare all facts too. Raises RunError with the names
+    of those that differ, or for a damaged or missing file."""
     about, betas, changed = run.about, run.folder / BETAS, []
     if every and about.sha256 and run.given.sha256 != about.sha256:
         changed.append(f"the facts in {FACTS}")

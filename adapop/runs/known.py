@@ -1,4 +1,4 @@
-"""What the original model knows of a set, asked as a run of the same settings asks it."""
+"""Measures what the original model knows of a set, asked as a run of the same settings asks it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Known:
-    """What the original model answers of the facts to forget."""
+    """The original model's answers for the facts to forget."""
 
     recall: Mapping[str, float]
     """Fact id -> recall, [0, 1]; for a real model 1 if it answers, as runs judge that."""
@@ -31,7 +31,7 @@ class Known:
 
 
 def ready_to_ask(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet]:
-    """Configuration and facts with everything decided that asking a model depends on: its path,
+    """Configuration and facts with everything settled that asking a model depends on: its path,
     precision, system prompt, tiers and examples."""
     from adapop.model.cpu_speed import with_precision
     from adapop.probes.ways import BENCHMARKS, CHAT
@@ -48,8 +48,8 @@ def ready_to_ask(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet]
 def settle(
     model: AdaptedModel, facts: FactSet, config: RunConfig, progress: Progress | None = None
 ) -> Prompting | None:
-    """How a model is best asked about facts that are `ready_to_ask`; the model is set to be asked
-    that way. None for a shipped model, which is asked as it is. Raises ModelError, Stopped: as
+    """Finds the best way to ask a model about facts that are `ready_to_ask`, and applies it. None
+    for a shipped model, whose way is fixed. Raises ModelError, Stopped: as
     `probes.ways.settled_prompting`. DataError: a question is longer than the model can read."""
     from adapop.model.original import kept_replies
     from adapop.model.tokens import check_lengths
@@ -66,7 +66,8 @@ def settle(
 
 
 def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Known:
-    """What the original of these settings answers of the facts to forget, whatever the scores."""
+    """The original model's answers for the facts to forget, under these settings, ignoring
+    scores."""
     from adapop.probes.measure import recall_by_fact
     from adapop.probes.recall import known_recall
 
@@ -85,8 +86,8 @@ def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = N
 def original_recall(
     config: RunConfig, facts: FactSet, progress: Progress | None = None
 ) -> dict[str, float]:
-    """Fact id -> ROUGE-L recall, [0, 1], of what the original model of these settings replies to
-    the question of each fact to forget. Raises ModelError, DataError, Stopped: as `known_facts`."""
+    """Fact id -> ROUGE-L recall, [0, 1], of the original model's reply to the question of each fact
+    to forget, under these settings. Raises ModelError, DataError, Stopped: as `known_facts`."""
     from adapop.probes.measure import recall_by_fact
 
     progress = progress or Progress()

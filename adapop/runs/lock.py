@@ -25,8 +25,8 @@ PATIENCE_SECONDS, RETRY_SECONDS = 1.0, 0.002
 
 @contextmanager
 def held(folder: Path, name: str = NAME) -> Iterator[None]:
-    """A context in which only the caller has the run. name: `QUEUED` to queue it, else to work on
-    it. Raises RunError: another process or thread does so, or its folder cannot be written to."""
+    """A context that holds the run exclusively. name: `QUEUED` to queue it, else to work on it.
+    Raises RunError: another process or thread holds it, or its folder cannot be written to."""
     path = folder / name
     # A generator may be closed by another thread than started it.
     lock = FileLock(path, thread_local=False)
@@ -44,8 +44,8 @@ def held(folder: Path, name: str = NAME) -> Iterator[None]:
 
 
 def is_held(folder: Path, name: str = NAME) -> bool:
-    """Whether another thread or process of this machine works on the run now, or for `QUEUED` has
-    queued it. Several may look at once. False if the file cannot be read."""
+    """Whether another thread or process of this machine works on the run now or, for `QUEUED`, has
+    queued it. Concurrent checks are safe. False if the file cannot be read."""
     path = folder / name
     try:
         with open(path, "rb") as file:

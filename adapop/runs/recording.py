@@ -28,9 +28,9 @@ class Recording:
     def __init__(
         self, run: Run, trainer: Trainer, facts: FactSet, epoch: int, measured: bool = True
     ) -> None:
-        """epoch: the one whose checkpoint the run resumes from, 0 for none; later frames are
-        dropped. measured: whether that epoch's end was recorded; else it is recorded again. Raises
-        RunError: the disk refuses it, or earlier frames cannot be read."""
+        """epoch: whose checkpoint the run resumes from, 0 for none; later frames are dropped.
+        measured: whether that epoch's end was recorded; if not, it is recorded again. Raises
+        RunError: a frame cannot be written, or earlier frames cannot be read."""
         self.path, self.trainer, earlier = run.folder / FRAMES, trainer, ()
         if epoch:
             earlier = frames.until(run.frames(), epoch * trainer.steps - (not measured))
@@ -60,8 +60,7 @@ class Recording:
             self._write(step, self._scores(["forget"]))
 
     def after_epoch(self, event: EpochDone, measured: Quick | None) -> None:
-        """Records all facts. measured: the epoch's measurement of facts to forget, if there is
-        one."""
+        """Records all facts. measured: the epoch's measurement of facts to forget, if any."""
         if self.due:
             confidence = measured.confidence if measured else {}
             known = {"forget": confidence.get(DIRECT), "reworded": confidence.get(REWORDED)}

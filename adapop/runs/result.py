@@ -1,4 +1,4 @@
-"""The result of a finished run, doubts about it, and settings that correct what went wrong."""
+"""The result of a finished run, doubts about it, and settings for a better try."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -28,11 +28,12 @@ SURVIVING = ("utility", "retain", "holdout")
 class Result:
     """The result of a finished run.
 
-    kind: FORGOT; PARTLY: more than half of what was known is still answered; NOTHING; DAMAGED: what
-    should be kept is lost too; UNKNOWN: the original answered none of it. before, after: recall of
-    the facts to forget in [0, 1]. form: how they were asked, "reworded" if that was measured.
-    steps: until the epoch that is the result. lost: (group, before, after) of a damaged group.
-    epoch, of: the result is epoch `epoch` of `of` trained ones. kept: `_why_kept` of the run."""
+    kind: FORGOT; PARTLY: more than half of what was known is still answered; NOTHING; DAMAGED:
+    facts to be kept are lost too; UNKNOWN: the original answered none. before, after: recall of the
+    facts to forget in [0, 1]. form: how they were asked, "reworded" if that was measured. steps: up
+    to the epoch of the result. lost: (group, before, after) of a damaged group. epoch, of: the
+    result is epoch `epoch` of `of` trained ones. kept: `_why_kept` of the run.
+    """
 
     kind: str
     before: float
@@ -47,7 +48,7 @@ class Result:
 
     @property
     def overshot(self) -> bool:
-        """Whether the result is an epoch that moved nothing because those after it were worse."""
+        """Whether the result is an epoch that forgot nothing because all later ones were worse."""
         return self.kind == NOTHING and self.epoch < self.of
 
 
@@ -75,9 +76,9 @@ def result_of(run: Run) -> Result | None:
 
 
 def mended(run: Run, result: Result) -> RunConfig | None:
-    """Settings for another try: more steps, or a higher rate if there can be no more; the preset's
-    rate if that is far above; a lower rate after damage, or if only the first steps were not too
-    much. None if nothing is to be corrected."""
+    """Settings for another try; None if nothing is to be corrected. After too little forgetting:
+    more steps, or a higher rate if no more are possible; the preset's rate if the run's was far
+    below. After damage, or if all later epochs were worse: a lower rate."""
     config = run.config
     if result.kind == NOTHING:
         usual = untouched(config).learning_rate
@@ -130,7 +131,7 @@ def remarks(run: Run) -> tuple[Remark, ...]:
 
 
 def _why_kept(run: Run) -> str:
-    """Kind of the remark on why the best epoch was kept; "" for a run that keeps its last."""
+    """Kind of the remark on why the best epoch was kept; "" for a run that keeps its last epoch."""
     if run.config.keep != "best":
         return ""
     keeps_enough = keeps(run.measured(), run.measured(before=True))
@@ -138,7 +139,8 @@ def _why_kept(run: Run) -> str:
 
 
 def _kept(run: Run) -> Iterator[Remark]:
-    """If the best epoch is kept: which one is the result, and whether training ended early."""
+    """Remarks if the best epoch is kept: which one is the result, and whether training ended
+    early."""
     if not (kind := _why_kept(run)):
         return
     trained, after = _trained(run), run.measured()

@@ -6,15 +6,15 @@ RUN/run.json           name of the set, its hash, notes, tiers, library versions
 RUN/model.json         which weights it began with: see `adapop.runs.weights`
 RUN/prompting.json     how a real model is asked: see `adapop.probes.prompting`
 RUN/betas.json         exponent of each forget fact as used (shuffled or inverted scores show here)
-RUN/events.jsonl       what the run said, append-only
+RUN/events.jsonl       the run's events, append-only
 RUN/frames.jsonl       how each fact stood, now and then: see `adapop.training.frames`
 RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
-RUN/probes.jsonl       what the probes of one epoch found; the first line says which epoch
-RUN/recovery-NAME.json what a recovery probe found, and in which epoch
-RUN/lock               held by the process that works on the run, and by nobody once that is gone
+RUN/probes.jsonl       the results of probing one epoch; the first line names it
+RUN/recovery-NAME.json the result of a recovery probe, and its epoch
+RUN/lock               held by the process that works on the run, until it ends
 RUN/queued             held by the app in whose queue the run waits
-RUN/stop               exists once somebody asked the run to stop
-RUN/shared             exists if the run is shown to every visitor: nobody may stop it
+RUN/stop               exists once a stop was requested
+RUN/shared             exists if the run is shown to every visitor; it cannot be stopped then
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ class Run:
 
     @property
     def about(self) -> About:
-        """What was settled when the run was prepared."""
+        """The inputs settled when the run was prepared."""
         return files.read_json(self.folder / ABOUT, About)
 
     @property
     def facts(self) -> FactSet:
-        """The facts with their own scores, without those left out as unknown; see also `betas`."""
+        """The facts with their own scores, without facts left out as unknown; see also `betas`."""
         return prompting.facts_of(self.given) if (prompting := self.prompting) else self.given
 
     @property
@@ -135,14 +135,15 @@ class Run:
 
     @property
     def chosen_epoch(self) -> int | None:
-        """The epoch whose adapter is the result: the last saved one or, if the best is kept, the
-        one measured in full as soon as there is one. None before the first."""
+        """The epoch whose adapter is the result: the last saved epoch or, if the best is kept, the
+        epoch measured in full, once there is one. None before the first."""
         best = self.measured() if self.config.keep == "best" else None
         return best.epoch if best and self.checkpoint(best.epoch).is_dir() else self.last_epoch
 
     @property
     def state(self) -> str:
-        """queued, running, stopping, done, stopped, failed; or interrupted: nobody works on it."""
+        """queued, running, stopping, done, stopped, failed; or interrupted: no process works on
+        it."""
         log = self.events()
         if not log:
             return "queued"
@@ -154,7 +155,7 @@ class Run:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether somebody asked the run to stop."""
+        """Whether a stop of the run was requested."""
         return (self.folder / "stop").exists()
 
     @property
@@ -195,7 +196,7 @@ class Run:
 
     def append(self, event: events.Event) -> events.Event:
         """Writes an event to the log, stamped with the time, and returns it. Raises RunError: the
-        disk is full or refuses otherwise; an incomplete line is ignored later."""
+        event cannot be written; an incomplete line is ignored later."""
         stamped = replace(event, time=time.time())
         # Anyone who has a link to the run reads this too.
         if isinstance(stamped, events.RunFailed):
@@ -244,7 +245,7 @@ class Run:
             (self.folder / "stop").touch()
 
     def clear_stop(self) -> None:
-        """Withdraws a request to stop, for resuming. Raises RunError: the disk refuses it."""
+        """Withdraws a request to stop, for resuming. Raises RunError: it cannot be deleted."""
         with files.writing(self.folder / "stop"):
             (self.folder / "stop").unlink(missing_ok=True)
 

@@ -1,6 +1,6 @@
-"""End states of many sandbox runs, recorded by `COMMAND`: what the Story's pictures move between.
+"""End states of many sandbox runs, recorded by `COMMAND`: the Story's pictures move between them.
 
-Each run has what the gap is measured on: for each fact to forget, in how many of its held-out
+Each run has the numbers behind the gap: for each fact to forget, in how many of its held-out
 rewordings it is still answered. Two families are recorded, all with seed 0: the methods of
 `LENGTHS` trained for up to 10 epochs, each length a run of its own; and AdaPop for `EPOCHS` epochs
 with beta through every pair of `BETAS` at the two anchor scores, equal ones (beta constant) among

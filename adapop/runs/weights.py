@@ -35,13 +35,13 @@ class Weights:
 
 
 def keep_weights(run: Run) -> None:
-    """Records what the run's model was loaded from, once, if still there. May raise RunError."""
+    """Records the source of the run's model, once, if it is still there. May raise RunError."""
     if not (run.folder / FILE).exists() and (weights := _weights_of(run.config)):
         files.write_text(run.folder / FILE, json.dumps(asdict(weights)))
 
 
 def weights_of(run: Run) -> Weights | None:
-    """What the model was loaded from; None if unknown. Raises RunError: the file is damaged."""
+    """The recorded source of the model; None if unknown. Raises RunError: the file is damaged."""
     path = run.folder / FILE
     return files.read_json(path, Weights) if path.exists() else None
 

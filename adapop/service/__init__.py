@@ -1,1 +1,1 @@
-"""What serves runs to many people at once: worker, queue, limits by visitor, links, cleaning up."""
+"""Serves runs to many people at once: worker, queue, limits by visitor, links, cleaning up."""

@@ -1,9 +1,9 @@
-"""Deletes old runs and saved sets and, if the disk fills, those of whoever takes most of it.
+"""Deletes old runs and saved sets and, if the disk fills, those of the visitor who uses most of it.
 
 The age of a folder is that of its newest file. A file from the future (the clock was put back)
 counts as new, or it would be kept too long. If the clock jumped ahead since the last cleaning, all
-files are dated later by as much. What is deleted is first moved out of sight by renaming, so that a
-reader sees a folder whole or not at all.
+files are dated later by the same amount. Folders are first hidden by renaming, then deleted, so
+that a reader sees a folder complete or not at all.
 """
 
 import hashlib
@@ -39,8 +39,7 @@ class _Clock:
 @dataclass(frozen=True)
 class OnDisk:
     """A run or a saved set on disk. changed: seconds since 1970, of its newest file. bytes: of all
-    its files. visitor: a hash of its owner, "" if unknown; after a restart the same visitor has
-    another."""
+    its files. visitor: a hash of its owner, "" if unknown; it changes when the app restarts."""
 
     folder: Path
     changed: float
@@ -49,7 +48,7 @@ class OnDisk:
 
 
 def sign(folder: Path, visitor: str) -> None:
-    """Notes a folder's owner as a hash, not an address. Raises RunError: the disk refuses it."""
+    """Notes a folder's owner as a hash, not an address. Raises RunError: it cannot be written."""
     if visitor:
         name = hashlib.blake2b(visitor.encode(), key=SALT, digest_size=8).hexdigest()
         files.write_text(folder / VISITOR, name)
@@ -73,9 +72,9 @@ def entries(root: Path, late: float = 0.0) -> list[OnDisk]:
 def overdue(
     root: Path, seconds: float | None, most: float | None, busy: Callable[[str], bool]
 ) -> list[Path]:
-    """The folders to delete. seconds: the allowed age. most: the allowed bytes of all together.
-    None: no limit. busy: whether a name is queued or running here; such a folder is not deleted,
-    nor a run that another process works on or has queued."""
+    """The folders to delete. seconds: the allowed age. most: the allowed total bytes. None: no
+    limit. busy: whether a name is queued or running here. Busy folders are not deleted, nor runs
+    that another process has queued or works on."""
     ahead, _Clock.lag = (lag := time.time() - time.monotonic()) - _Clock.lag, lag
     folders = entries(root, ahead if ahead > CLOCK_SECONDS else 0.0)
     oldest = -1.0 if seconds is None else time.time() - seconds
@@ -96,7 +95,7 @@ def overdue(
 
 
 def delete_run(run: Run, root: Path) -> None:
-    """Deletes a run and its link for good. Raises RunError: it is worked on, or queued."""
+    """Deletes a run and its link for good. Raises RunError: it is active or queued."""
     if _in_use(run.folder):
         raise RunError("This run is under way.", "Stop it, and delete it then.")
     hide(run.folder, root)
@@ -105,14 +104,14 @@ def delete_run(run: Run, root: Path) -> None:
 
 
 def hide(folder: Path, root: Path) -> None:
-    """Moves a folder to where no reader looks. The folder may already be gone."""
+    """Moves a folder to a place that readers ignore. The folder may already be gone."""
     (root / HIDDEN).mkdir(exist_ok=True)
     with suppress(FileNotFoundError):
         folder.rename(root / HIDDEN / folder.name)
 
 
 def delete_hidden(root: Path) -> None:
-    """Deletes hidden folders, also those of a process that died before it could."""
+    """Deletes hidden folders, also those left by a process that died."""
     shutil.rmtree(root / HIDDEN, ignore_errors=True)
 
 

@@ -1,8 +1,8 @@
 """The worker's jobs on the accelerator. They may run in any process: they get a run's folder and
 plain data, return plain data, and import torch only when called.
 
-ZeroGPU lends a GPU for about a minute, so a run is done there in slices of whole epochs. Each loads
-the last checkpoint and ends with a later one, as a resumed run does.
+ZeroGPU lends a GPU for about a minute, so a run is done there in slices of whole epochs. Each slice
+loads the last checkpoint and saves a later one, as a resumed run does.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def fetch_model(folder: Path) -> None:
 
 
 def epochs_that_fit(folder: Path, seconds: float) -> bool:
-    """Executes the epochs of a run that fit, at least one. Returns whether any are left."""
+    """Executes as many epochs of a run as fit, at least one. Returns whether any are left."""
     from adapop.runs.execute import execute
 
     began = last = monotonic()
@@ -84,7 +84,7 @@ def epochs_that_fit(folder: Path, seconds: float) -> bool:
 
 
 def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked]:
-    """Both models' replies to prompts, not cut short."""
+    """Both models' complete replies to prompts."""
     from adapop.probes.ask import ask, whole_reply
 
     run = Run(folder)
@@ -95,7 +95,7 @@ def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked
 def probe_models(
     folder: Path, plan: Plan, progress: Progress | None = None
 ) -> list[ProbeRow | NotApplicable]:
-    """Both models' answers to everything in the plan, saved in the run's folder also after an
+    """Both models' answers to everything in the plan, saved in the run's folder even after an
     error."""
     from adapop.probes.battery import battery
 
@@ -125,7 +125,7 @@ def recover_facts(folder: Path, name: str, progress: Progress | None = None) -> 
 def recall_of_original(
     config: RunConfig, facts: FactSet, progress: Progress | None = None
 ) -> Known:
-    """What these settings' original model answers of the facts to forget, asked as in a run."""
+    """The original model's answers for the facts to forget, asked as in a run of these settings."""
     _drop()
     return known_facts(config, facts, progress)
 

@@ -1,4 +1,4 @@
-"""Leases of a lent GPU: for how long a run asks for one, and in which visitor's name."""
+"""Leases of a lent GPU: their length, and the visitor in whose name they are requested."""
 
 from collections.abc import Callable, Iterable
 from contextvars import Context, copy_context
@@ -20,7 +20,7 @@ FIRST_SECONDS, MOST_SECONDS, LOAD_SECONDS = 60, 75, 10
 
 
 class Leases:
-    """Calls work on a lent GPU. accelerated: what lends it, None if nothing does."""
+    """Runs work on a lent GPU. accelerated: lends it, None if there is no lent GPU."""
 
     def __init__(self, accelerated: Accelerated | None) -> None:
         self._epochs = on_accelerator(jobs.epochs_that_fit, accelerated, lambda _, seconds: seconds)
@@ -30,7 +30,7 @@ class Leases:
         self._asked: dict[str, Context] = {}  # run -> context of its owner's last request
 
     def lent(self, work: Callable) -> Callable:
-        """A function that downloads the run's model, then calls a question's work on the lent
+        """Wraps a question's work: downloads the run's model, then calls the work on the lent
         GPU."""
 
         def called(folder: Path, *args):
@@ -49,17 +49,17 @@ class Leases:
         self._asked.pop(run.id, None)
 
     def train(self, run: Run) -> None:
-        """Does the rest of a run, one lease after the other. Its model is downloaded before the
-        first. Raises AdaPopError: no model or no lease could be obtained, or the GPU was taken
-        away."""
+        """Executes the rest of a run, one lease after the other. Its model is downloaded before the
+        first. Raises AdaPopError: no model or no lease could be obtained, or the GPU was
+        withdrawn."""
         jobs.fetch_model(run.folder)
         while self._asked[run.id].copy().run(self._epochs, run.folder, lease_seconds(run)):
             pass
 
 
 def lease_seconds(run: Run) -> int:
-    """Seconds for which a run asks for a GPU next: to load the model and time an epoch; later for
-    all that is left, or for what fits into the longest lease, which is at least one epoch."""
+    """Seconds of GPU time that a run requests next: at first for loading the model and timing an
+    epoch; later for all remaining epochs, or as many as the longest lease allows, at least one."""
     took = _epoch_seconds(run.events())
     if took is None:
         return FIRST_SECONDS
@@ -71,7 +71,7 @@ def lease_seconds(run: Run) -> int:
 
 
 def _epoch_seconds(events: Iterable[Event]) -> float | None:
-    """The longest time of an epoch with what follows it; None before the first was saved."""
+    """The longest time from one saved epoch to the next; None before the first was saved."""
     took, since = [], None
     for event in events:
         if isinstance(event, Saved) and since is not None:

@@ -1,7 +1,7 @@
-"""Links to a run: whoever has one may read the run and its report, not stop, resume or probe it.
+"""Links to a run: a link's holder may read the run and its report, not stop, resume or probe it.
 
-A run's id belongs to its owner: whoever has it may do everything. A link is another name of the
-run, made when the owner asks for one; the id cannot be derived from it.
+The holder of a run's id is its owner and may do everything. A link is another name of the run, made
+when the owner asks for one; the id cannot be derived from it.
 
     RUN/link           the link of the run
     ROOT/links/LINK    the id of the run
@@ -20,7 +20,7 @@ LINK = re.compile("view-[0-9a-f]{32}")
 
 
 def link_of(run: Run) -> str:
-    """The run's link, made if there is none yet. Raises RunError: the disk refuses it."""
+    """The run's link, made if there is none yet. Raises RunError: it cannot be written."""
     note = run.folder / "link"
     if not note.exists():
         name = f"view-{secrets.token_hex(16)}"
@@ -33,7 +33,7 @@ def link_of(run: Run) -> str:
 
 
 def linked(name: object, root: Path) -> Run | None:
-    """The run of a link that came from a browser; None if there is none, or no longer."""
+    """The run of a link that a browser sent; None if there is none, or no longer."""
     if not isinstance(name, str) or not LINK.fullmatch(name):
         return None
     try:
@@ -44,7 +44,7 @@ def linked(name: object, root: Path) -> Run | None:
 
 
 def owned(name: object, root: Path) -> Run | None:
-    """The run of an id that came from its owner's browser; None if there is none. Never used as a
+    """The run of an id that its owner's browser sent; None if there is none. Never used as a
     path."""
     if not isinstance(name, str) or not RUN_ID.fullmatch(name):
         return None

@@ -1,7 +1,8 @@
-"""One thread that serves two queues by turns: every question that waits, then one run.
+"""One thread that serves two queues in turn: all waiting questions, then one run.
 
-So a question waits for one run at most, and runs go on however many questions there are. Each
-visitor's next question comes before anybody's second, so many questions delay nobody else's.
+So a question waits for one run at most, and runs make progress however many questions there are.
+The first question of each visitor comes before the second of any, so that a visitor with many
+questions delays nobody else.
 """
 
 from collections import deque
@@ -14,7 +15,7 @@ Waiting = tuple[Future, Callable[[], object]]
 
 
 class TurnQueue:
-    """The two queues and their thread. Work is done in the context of whoever queued it."""
+    """The two queues and their thread. Work is done in the context of its submitter."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="adapop")
@@ -26,7 +27,7 @@ class TurnQueue:
 
     @property
     def questions(self) -> int:
-        """How many questions wait."""
+        """Number of waiting questions."""
         with self._lock:
             return self._count()
 

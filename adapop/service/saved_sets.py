@@ -32,8 +32,8 @@ class _About:
 
 
 def save_set(facts: FactSet, root: Path) -> str:
-    """Saves a set beside the runs. Returns its name, which nobody can guess and which is all one
-    needs to load it. Raises RunError: the disk refuses it."""
+    """Saves a set beside the runs. Returns its name, which cannot be guessed and is all that is
+    needed to load it. Raises RunError: the set cannot be written."""
     name = secrets.token_hex(16)
     folder = root / FOLDER / name
     problems = tuple(map(asdict, facts.problems))
@@ -48,8 +48,8 @@ def save_set(facts: FactSet, root: Path) -> str:
 
 
 def load_set(name: object, root: Path) -> FactSet | None:
-    """The set whose name came from a browser; None if it is unknown or cannot be read. Renews the
-    set's age."""
+    """The set with the name that a browser sent; None if it is unknown or cannot be read. Renews
+    the set's age."""
     folder = _folder(name, root)
     if folder is None:
         return None
@@ -65,12 +65,12 @@ def load_set(name: object, root: Path) -> FactSet | None:
 
 
 def set_exists(name: object, root: Path) -> bool:
-    """Whether a name that came from a browser is that of a set."""
+    """Whether a name that a browser sent is that of a set."""
     return _folder(name, root) is not None
 
 
 def delete_set(name: object, root: Path) -> None:
-    """Deletes the set of a name that came from a browser, if there is one."""
+    """Deletes the set with the name that a browser sent, if there is one."""
     if folder := _folder(name, root):
         shutil.rmtree(folder, ignore_errors=True)
 

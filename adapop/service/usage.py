@@ -27,7 +27,7 @@ HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Allowance:
-    """How much of something may be used in a span of time."""
+    """The usage of one kind that is allowed within a span of time."""
 
     limit: Limit
     """The most that one visitor takes in the span."""
@@ -65,7 +65,7 @@ class _Account:
                 del self.spent[visitor]
 
     def freed(self, surplus: float, visitor: str | None) -> float:
-        """Time of the entry whose expiry frees the surplus. visitor: whose entries; None: all."""
+        """Time of the entry whose expiry frees the surplus. visitor: None: entries of all."""
         own = ((when, amount) for when, other, amount in self.entries if visitor in (None, other))
         total = 0.0
         for when, amount in own:
@@ -75,7 +75,7 @@ class _Account:
 
 
 class Ledger:
-    """The ledger of one app. who: returns the current visitor. clock: seconds, never run back."""
+    """The ledger of one app. who: returns the current visitor. clock: seconds, never going back."""
 
     def __init__(
         self, who: Callable[[], str] = lambda: "", clock: Callable[[], float] = time.monotonic
@@ -92,12 +92,12 @@ class Ledger:
         self._take(allowance, amount, visitor, write=True)
 
     def check(self, allowance: Allowance, visitor: str | None = None) -> None:
-        """Checks that some of an allowance is left, for work whose amount is known only afterwards.
-        Raises as `spend`."""
+        """Checks that some of an allowance is left, before work whose amount is known only
+        afterwards. Raises as `spend`."""
         self._take(allowance, 1e-9, visitor, write=False)
 
     def charge(self, allowance: Allowance, amount: float, visitor: str) -> None:
-        """Records usage, however much it is."""
+        """Records usage, even beyond the limit."""
         with self._lock:
             account = self._account(allowance)
             account.add(self._clock(), visitor, amount)

@@ -49,8 +49,9 @@ log = logging.getLogger(__name__)
 class Worker:
     """Does one thing at a time on the accelerator. `submit` and `ask` return at once.
 
-    accelerated: what lends the accelerator; None if this process has its own. who: returns the
-    current visitor. ledger: what each visitor uses of the whole app."""
+    accelerated: lends the accelerator; None if this process has its own. who: returns the current
+    visitor. ledger: each visitor's usage of the whole app.
+    """
 
     def __init__(
         self,
@@ -85,8 +86,8 @@ class Worker:
         return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
     def keep_clean(self) -> None:
-        """From now on, deletes runs and saved sets that are too old or too large by `limits`.
-        Raises ConfigError: a limit is invalid."""
+        """Starts to delete runs and saved sets that are too old or too large by `limits`. Raises
+        ConfigError: a limit is invalid."""
         seconds, most = keep_seconds(), keep_bytes()
         if seconds is not None or most is not None:
             every = CLEAN_AT_MOST_EVERY
@@ -124,17 +125,17 @@ class Worker:
                 self._enqueued(run)
 
     def heard_of(self, run: Run) -> None:
-        """Notes that the owner of a run has just asked for something: see `Leases.hear_of`."""
+        """Notes that the owner of a run has just made a request: see `Leases.hear_of`."""
         if self._needs_lease(run) and self.ahead_of(run) is not None:
             self._leases.hear_of(run)
 
     def ahead_of(self, run: Run) -> int | None:
-        """How many runs are before this one, 0 if it is at work; None if it is not queued."""
+        """Number of runs before this one, 0 if it is active; None if it is not queued."""
         with self._lock:
             return list(self._waiting).index(run.id) if run.id in self._waiting else None
 
     def wait_of(self, run: Run) -> Wait | None:
-        """How long a queued run will wait for its turn; None if it is not queued."""
+        """The expected wait of a queued run; None if it is not queued."""
         with self._lock:
             names = list(self._waiting)
         if run.id not in names:
@@ -143,41 +144,40 @@ class Worker:
         return wait_behind(ahead, self._paces, self._began)
 
     def pace_of(self, model: str) -> Pace | None:
-        """How long runs of a model take here; None if none has finished yet."""
+        """The pace of a model's runs here; None if none has finished yet."""
         return self._paces.get(model)
 
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
-        """Asks both models of a run when its turn comes. The futures of this and the next four
-        methods raise LimitError: too many questions wait, or this visitor used the accelerator too
-        much."""
+        """Queues prompts to both models of a run. The futures of this and the next four methods
+        raise LimitError: too many questions wait, or this visitor used the accelerator too much."""
         return self._question(run, jobs.ask_models, run.folder, prompts, golds)
 
     def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[Known], Progress]:
-        """What the original model answers of the facts to forget, otherwise as `check`."""
+        """The original model's answers for the facts to forget; otherwise as `check`."""
         return self._look(jobs.recall_of_original, config, facts)
 
     def check(self, config: RunConfig, facts: FactSet) -> tuple[Future[Check], Progress]:
-        """The check of a run (`runs.check`), when its turn comes, and its progress. Raises
+        """Queues the check of a run (`runs.check`). Returns its future and its progress. Raises
         RunError: the model would need a lent GPU."""
         return self._look(jobs.check_facts, config, facts)
 
     def probe(
         self, run: Run, plan: Plan
     ) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
-        """Asks both models of a run everything in the plan, when its turn comes; and its progress.
-        The replies are saved in the run's folder, also if it ends early: `Run.probes`."""
+        """Queues the plan's prompts to both models of a run. Returns their future and progress. The
+        replies are saved in the run's folder, even if the work ends early: `Run.probes`."""
         progress = Progress()
         return self._question(run, jobs.probe_models, run.folder, plan, progress), progress
 
     def recover(self, run: Run, name: str) -> tuple[Future[dict], Progress]:
-        """Tries to get a run's facts back by one of `RECOVERY`, when its turn comes; and its
+        """Queues the recovery of a run's facts by one of `RECOVERY`. Returns its future and
         progress. The result is saved in the run's folder: `Run.recovery`."""
         progress = Progress()
         return self._question(run, jobs.recover_facts, run.folder, name, progress), progress
 
     def save_set(self, facts: FactSet) -> str:
         """Saves a page's set beside the runs. Returns its name, see `saved_sets`. Raises
-        LimitError: this visitor wrote too much lately. RunError: the disk refuses it."""
+        LimitError: this visitor wrote too much lately. RunError: the set cannot be written."""
         visitor = self.ledger.who()
         self.ledger.check(WRITTEN, visitor)
         name = saved_sets.save_set(facts, self.root)
@@ -186,7 +186,7 @@ class Worker:
         return name
 
     def _wrote(self, size: int, visitor: str) -> None:
-        """Charges bytes that were written to the disk; many of them trigger a check of the disk."""
+        """Charges bytes written to the disk; every so many of them trigger a check of the disk."""
         self.ledger.charge(WRITTEN, size / 1e6, visitor)
         with self._lock:
             self._unseen += size
@@ -200,7 +200,7 @@ class Worker:
         return self._question(None, work, config, facts, progress := Progress()), progress
 
     def _question(self, run: Run | None, work: Callable, *args) -> Future:
-        """Queues a question, or puts it behind the run that it is about if that still waits."""
+        """Queues a question; a question on a run that is still waiting goes behind that run."""
         visitor, held = self.ledger.who(), ExitStack()
         try:
             WAITING.check(self._line.questions + 1)
@@ -221,7 +221,7 @@ class Worker:
         return future
 
     def _timed(self, visitor: str, work: Callable, *args):
-        """The work's result; its time is charged to the visitor."""
+        """Calls the work and returns its result; charges its time to the visitor."""
         began = time.monotonic()
         try:
             return work(*args)

@@ -1,7 +1,7 @@
-"""ZeroGPU, which lends a GPU for one call: how work asks for it and is called on it.
+"""ZeroGPU, which lends a GPU for one call: how work requests the GPU and is called on it.
 
-A call is paid for by the visitor whose request it is made in, and the permission in a request soon
-expires. The sandbox needs no GPU: its work is done in the app's own process.
+The GPU time is charged to the visitor whose request makes the call, and the permission in a request
+soon expires. The sandbox needs no GPU: its work is done in the app's own process.
 """
 
 import logging
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def lender() -> Accelerated | None:
-    """What makes a function run on a GPU lent for some seconds; None where no GPU is lent."""
+    """A function that makes others run on a GPU lent for some seconds; None if no GPU is lent."""
     if not is_lent():
         return None
     import spaces  # before torch, which the worker imports, and after gradio's logging is set
@@ -34,7 +34,7 @@ def lender() -> Accelerated | None:
 
 @dataclass(frozen=True)
 class ErrorReturned:
-    """Work that returns its `AdaPopError`: ZeroGPU passes on only the name of a raised one."""
+    """Work that returns its `AdaPopError`: if raised, ZeroGPU would pass on only its name."""
 
     work: Callable
 
@@ -80,7 +80,7 @@ def is_lent() -> bool:
 
 
 def public_models() -> tuple[str, ...]:
-    """The models of a public page: those that ship and, on ZeroGPU, small ones without terms."""
+    """The models of a public page: shipped and, on ZeroGPU, small ones without terms of use."""
     small = [one for one in MODELS.values() if one.billions <= LENT_BILLIONS]
     free = [one.id for one in small if not (one.gated or one.origin)]
     return (*SHIPPED, *(free if is_lent() else ()))
@@ -104,10 +104,11 @@ TAKEN_AWAY = (
 
 
 def in_words(error: Exception) -> RunError:
-    """Turns an accelerator's refusal or death into an error with the reason and what to do.
+    """Turns an accelerator's refusal or failure into an error with the reason and a fix.
 
-    `spaces` raises a gr.Error with a title. Under "worker error" only the text tells whether the
-    process that had the GPU is gone, or the work in it raised an error."""
+    `spaces` raises a gr.Error with a title. Under "worker error", only the text tells whether the
+    process with the GPU is gone or the work in it raised an error.
+    """
     title, message = getattr(error, "title", ""), str(getattr(error, "message", error))
     if title == "ZeroGPU client error" and "Expired" in message:
         return RunError(*EXPIRED)

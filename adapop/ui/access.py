@@ -1,5 +1,5 @@
-"""Who may do what to a run: the sender of its id is its owner, that of a link may look; see
-`service.links`. The examples are everybody's to look at and to ask, and nobody's to change."""
+"""Access to runs: whoever sends a run's id owns it, whoever sends a link may only view it; see
+`service.links`. Everyone may view and question the examples; nobody may change them."""
 
 import re
 from collections.abc import Iterator
@@ -32,24 +32,22 @@ def link_to(worker: Worker, name: str | None) -> str:
 
 
 def run_to_control(worker: Worker, name: str | None) -> Run | None:
-    """The run of an id that came from a browser, None if there is none. Raises gr.Error: it is a
-    link, which lets one look and no more, or an example."""
+    """The owned run of this id; None for an unknown name. Raises gr.Error for a read-only link and
+    for an example: neither gives control."""
     if linked(name, worker.root) or example_of(name):
         raise refused(RunError(texts.EXAMPLE_ONLY if example_of(name) else texts.LOOK_ONLY))
     return known_run(worker, name)
 
 
 def run_to_question(worker: Worker, name: str | None) -> Run | None:
-    """The run of an id that came from a browser, or an example, whose models may be asked: nothing
-    is kept of that. None if there is none. Raises gr.Error: it is a link, which lets one look and
-    no more."""
+    """A run whose models may be asked, without saving the replies: an example, or the owned run of
+    this id; None for an unknown name. Raises gr.Error for a read-only link."""
     return example_of(name) or run_to_control(worker, name)
 
 
 def run_to_ask(worker: Worker, name: str | None) -> Run:
-    """The run of an id that came from a browser, whose unlearned model can be probed; what is found
-    is kept in it. Raises gr.Error: there is none, it has not finished an epoch, or the name is a
-    link."""
+    """The owned run whose unlearned model can be probed; the results are saved in the run. Raises
+    gr.Error: unknown name, no finished epoch, a read-only link or an example."""
     run = run_to_control(worker, name)
     if run is None or run.last_epoch is None:
         raise gr.Error(
@@ -59,32 +57,32 @@ def run_to_ask(worker: Worker, name: str | None) -> Run:
 
 
 def may_control(worker: Worker, name: str | None) -> bool:
-    """Whether the sender may stop and resume the run: its owner may, if it is not shown to every
-    visitor."""
+    """Whether the sender may stop and resume the run: it is the sender's, and not shared with all
+    visitors."""
     run = known_run(worker, name)
     return run is not None and not run.shared
 
 
 def shown_run(worker: Worker, name: str | None) -> Run | None:
-    """The run of an id, of a link or of an example that came from a browser, to look at; None if it
-    is none of ours."""
+    """The run to view under an id, a read-only link or an example's name; None for an unknown
+    name."""
     return known_run(worker, name) or linked(name, worker.root) or example_of(name)
 
 
 def probed_run(worker: Worker, name: str | None) -> Run:
-    """The run whose models Probe asks: the page's, and until there is one the example that came
-    with the app."""
+    """The run whose models Probe asks: the page's run, or the shipped example while there is
+    none."""
     return shown_run(worker, name) or example(PROBED_FIRST)
 
 
 def known_run(worker: Worker, name: str | None) -> Run | None:
-    """The run of an id that came from a browser, so its owner's; None if it is none of ours."""
+    """The run of this id, whose sender owns it; None for any other name."""
     return owned(name, worker.root)
 
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Turns an error that is raised inside into its toast."""
+    """Converts an `AdaPopError` raised inside into a toast."""
     try:
         yield
     except AdaPopError as error:
@@ -92,16 +90,16 @@ def refusing() -> Iterator[None]:
 
 
 def refused(error: AdaPopError) -> gr.Error:
-    """The toast of an error. Toasts read HTML, and a message may quote the user's text."""
+    """An error as a toast. The text is escaped: toasts render HTML, and it may quote the user."""
     return gr.Error(
         escape(public_words(error)), title="Not possible", duration=TOAST, print_exception=False
     )
 
 
 def public_words(error: AdaPopError) -> str:
-    """An error's words without a run's folder, whose name is the id: holders of a link read this
-    too. Strangers are told no other path of the machine either. Word by word, because one pattern
-    for a whole path takes time in the square of a text's length."""
+    """An error's message without the path of a run's folder, which contains the secret id: holders
+    of a link read messages too. A public page hides other absolute paths as well. Works word by
+    word: one pattern for whole paths takes quadratic time."""
     words = re.sub(r"\S+", _without_folder, str(error))
     return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
 

@@ -1,12 +1,11 @@
-"""The app from a program: nine endpoints by name, and no other. What they say is what the page
-says.
+"""The app from a program: nine endpoints by name, and no other. They report what the page shows.
 
 Facts come as the name of a set (as sandbox or duet) or as a list of rows like an upload's:
 {"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout",
-...}. They are never a path or an address. A run is known by its id, which nobody can guess and
-which is its owner's; `status`, `frames` and `report` take a read-only link to it as well, and like
-`probe` "example-wga" or another run that ships. The docstrings are the documentation, for people
-who have only the page.
+...}. They are never a path or an address. A run is named by its id, which cannot be guessed and
+gives its sender the owner's rights. `status`, `frames` and `report` also take a read-only link;
+these three and `probe` also take a shipped run, such as "example-wga". These docstrings are the
+documentation on the page.
 """
 
 import inspect
@@ -60,8 +59,8 @@ def build(worker: Worker) -> None:
 
 
 class Api:
-    """What each endpoint does, over one worker. Raises `AdaPopError`, which becomes an error of
-    words."""
+    """The endpoints, over one worker. They raise `AdaPopError`, which the caller gets as a
+    message."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
@@ -89,13 +88,13 @@ class Api:
         at least 1. seed: a whole number of at least 0. anchors: as in beta. missing_score: error,
         drop (leave such facts out) or uniform (beta = 1). retain: what must survive, the set's own
         rows (own), the sandbox's (sandbox), or those of the sandbox most like the facts
-        (neighbours). model: sandbox, people, or another that the page offers; empty for that of the
-        facts. settings: others of a run by name, and arguments of the method, such as {"batch": 8},
-        or of a real model {"asking": "chat", "answers": "own-words", "unknown": "keep"}. columns:
-        how the rows call a field, such as {"question": "prompt"}. Gives {run, ahead, notes}: the id
-        for the other calls, how many runs are before it, and what was noted of the rows. Errors:
-        bad rows, a setting that does not exist or is out of range, scores that are missing, too
-        many runs at once.
+        (neighbours). model: sandbox, people, or another that the page offers; empty for the one the
+        facts belong to. settings: other settings of a run by name, and arguments of the method,
+        such as {"batch": 8}, or of a real model {"asking": "chat", "answers": "own-words",
+        "unknown": "keep"}. columns: the rows' names of fields, such as {"question": "prompt"}.
+        Gives {run, ahead, notes}: the id for the other calls, how many runs are before it, and
+        notes on the rows. Errors: bad rows, a setting that does not exist or is out of range,
+        scores that are missing, too many runs at once.
         """
         chosen = (
             facts,
@@ -115,23 +114,23 @@ class Api:
         return {"run": run.id, "ahead": self.worker.ahead_of(run), "notes": list(read.notes)}
 
     async def check(self, *chosen) -> dict:
-        """What start_run with the same parameters would meet, found by asking the model and timing
-        a step. Starts no run.
+        """Checks the parameters of start_run without starting a run: asks the model and times a
+        step.
 
         facts: the name of a set, or a list of rows. method: of the page. preset: of the method.
         learning_rate: per step, or null. epochs: passes over the facts. seed: of the run. anchors:
         as in beta. missing_score: error, drop or uniform. retain: own, sandbox or neighbours.
-        model: as start_run. settings: others by name. columns: of the rows. Gives {forget, retain,
-        holdout, notes, dropped, known, recall, prompting, impossible, tiers, anchors, betas, pace,
-        seconds, device, gpu_bytes, problems, doubts, lines}: how many facts there are; notes on the
-        rows, such as questions asked twice with different answers; known, {form, tier, asked,
-        recall} of the original model; recall by the id of each fact asked (0 to 1); prompting, how
-        a real model is best asked and what it says then, or null; impossible, why no fact can be
-        asked in a form; tiers, their source and [lowest, highest] score; anchors, those chosen and
-        why, or null; betas by id; seconds that the run will take, null where a step fails, and of
-        what those are (pace); gpu_bytes that a step took, null without a GPU; problems, for which
-        the run would be in vain; doubts; lines, all of it in words. Errors: as start_run; too many
-        questions at once; a model that needs a lent GPU.
+        model: as start_run. settings: other settings by name. columns: of the rows. Gives {forget,
+        retain, holdout, notes, dropped, known, recall, prompting, impossible, tiers, anchors,
+        betas, pace, seconds, device, gpu_bytes, problems, doubts, lines}: how many facts there are;
+        notes on the rows, such as questions asked twice with different answers; known, {form, tier,
+        asked, recall} of the original model; recall by the id of each fact asked (0 to 1);
+        prompting, the best way to ask a real model and its replies then, or null; impossible, for
+        each form that suits no fact, the reason; tiers, their source and [lowest, highest] score;
+        anchors, those chosen and why, or null; betas by id; seconds, the run's expected duration,
+        null where a step fails, and its parts (pace); gpu_bytes that a step took, null without a
+        GPU; problems, which make the run useless; doubts; lines, all this in sentences. Errors: as
+        start_run; too many questions at once; a model that needs a lent GPU.
         """
         future, _ = await aside(
             self.worker.ledger,
@@ -147,23 +146,23 @@ class Api:
     )
 
     def status(self, run: str) -> dict:
-        """Where a run stands, and what it measured so far.
+        """A run's progress, and its measurements so far.
 
         run: its id, or its link. Gives {run, state, label, detail, percent, left, ahead,
         wait_seconds, wait_at_least, epochs, recall, measured, gap, by_fact, distance, notes}. state
         is queued, starting, running, measuring, stopping, elsewhere (in another process), done,
         stopped, interrupted or failed; label and detail say it in words; percent is 0 to 100. left:
-        {seconds, covers, text}, what it still takes, by its own steps from the third on, else null;
+        {seconds, covers, text}, the remaining time, estimated from the third step on, else null;
         covers: steps (training alone) or epochs (all but the full tables). ahead: runs before it,
         null if not in the queue; wait_seconds: how long those take, or null; wait_at_least: whether
-        a part of that is left out. epochs: a row per epoch with retain_loss (nats), drift, lam,
+        this is only a lower bound. epochs: a row per epoch with retain_loss (nats), drift, lam,
         alpha. recall: {epoch, rows} of the last finished epoch, rows by group, form and tier,
         recall 0 to 1. measured: {before, after}, the full tables of the original and the unlearned
         model, null until the run is done. gap: {mean, low, high}, recall of popular minus rare
-        facts in all held-out rewordings with its 95 % interval, -1 to 1, null until then or without
-        both; by_fact: each fact's recall in them (0 to 1). distance: to a model that never read the
-        facts, if there is one, else null. notes: its remarks once it is done. Errors: no such run
-        (a public Space deletes old ones).
+        facts in all held-out rewordings with its 95 % interval, -1 to 1, null until then or where a
+        tier is missing; by_fact: each fact's recall in these rewordings (0 to 1). distance: to a
+        model that never read the facts, if there is one, else null. notes: its remarks once it is
+        done. Errors: no such run (a public Space deletes old ones).
         """
         its_run = self._run(run, shown_run)
         now, _, events = seen_of(self.worker, run, "ready")
@@ -196,17 +195,18 @@ class Api:
         }
 
     def frames(self, run: str, after: int = -1) -> dict:
-        """Where each fact stood, now and then while the model forgot: some ten frames in a run of
-        the sandbox, also while it goes on.
+        """Snapshots of each fact while the model forgets: about ten frames in a run of the sandbox,
+        available while it runs.
 
-        run: its id, or its link. after: the last step that you know; -1 begins with the first
+        run: its id, or its link. after: the last step already received; -1 begins with the first
         frame. Gives {facts, frames, more}: facts are the ids of the facts to forget, retain and
         holdout, in the order of all other lists. A frame is {step, epoch, scores, answers}: step
         counts optimiser steps, 0 is before training. scores: by group, {p, rank}: the probability
         of each right answer (0 to 1) and the rank of its first token (1 is best); forget in every
-        frame, and where an epoch ends reworded (the facts to forget in other words), retain and
-        holdout. answers: what the model then says of each fact to forget, else none. more: whether
-        further frames are there already; ask again after the last step. Errors: no such run.
+        frame; at an epoch's end also reworded (the facts to forget in other words), retain and
+        holdout. answers: the reply to each fact to forget at the end of a measured epoch, else
+        none. more: whether further frames exist; then call again with the last step. Errors: no
+        such run.
         """
         its_run, rest = self._run(run, shown_run), whole_of("after", after)
         facts, known = its_run.facts, [frame for frame in its_run.frames() if frame.step > rest]
@@ -225,9 +225,9 @@ class Api:
         return {"facts": ids, "frames": given, "more": len(given) < len(known)}
 
     def stop(self, run: str) -> dict:
-        """Asks a run to stop after its current step; its last finished epoch is kept. Asking twice
-        is asking once, and asking a run that is over changes nothing. run: its id. Gives {run,
-        stopping}: whether there was something to stop. Errors: no such run."""
+        """Asks a run to stop after its current step; its last finished epoch is kept. Has no effect
+        when repeated or when the run has ended. run: its id. Gives {run, stopping}: whether there
+        was something to stop. Errors: no such run."""
         its_run = self._run(run)
         stopping = self.worker.ahead_of(its_run) is not None
         if stopping:
@@ -242,10 +242,10 @@ class Api:
         answer if known. Gives {prompt, gold, sent, original, unlearned, verdict}: sent is the exact
         text with the chat template; each model has text, top (its likeliest first tokens with their
         probability) and, if a gold answer was given, recall (0 to 1), gold_rank (of the first gold
-        token, 1 is best), gold_ranks (of each, given those before it) and gold_logprob (nats, the
-        whole answer); verdict says what the pair means, in words, null without a gold answer.
-        Errors: no such run, no finished epoch, an empty or too long prompt, too many questions at
-        once.
+        token, 1 is best), gold_ranks (of each gold token, given the previous ones) and gold_logprob
+        (nats, the whole answer); verdict interprets both replies in words, null without a gold
+        answer. Errors: no such run, no finished epoch, an empty or too long prompt, too many
+        questions at once.
         """
         await over(future := await aside(self.worker.ledger, self._ask, run, prompt, gold))
         (result,) = future.result()
@@ -266,10 +266,10 @@ class Api:
 
     def report(self, run: str, title: str = "") -> gr.FileData:
         """The run as a zip file: a report that opens offline, its tables as CSV, its frames, the
-        configuration, the facts, the command that makes it again, and the adapter of its result.
+        configuration, the facts, the command that repeats the run, and the resulting adapter.
 
         run: its id, or its link; it must have finished an epoch. title: of the report. Gives a
-        file. Errors: no run.
+        file. Errors: no such run.
         """
         its_run = self._run(run, shown_run)
         if its_run.last_epoch is None:

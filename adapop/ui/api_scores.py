@@ -1,4 +1,4 @@
-"""The endpoints that need no run: a set's scores, and the exponents made of them."""
+"""The endpoints that need no run: a set's scores, and the exponents computed from them."""
 
 from dataclasses import asdict
 
@@ -12,7 +12,7 @@ from adapop.ui.api_values import GIVEN, facts_of, proxy_of, score_row, text_of
 
 
 class ScoresApi:
-    """What they do. worker: whose ledger says what a visitor may still look up. Raises as
+    """The endpoints for scores. worker: its ledger limits each visitor's look-ups. Raises as
     `Api`."""
 
     def __init__(self, worker: Worker) -> None:
@@ -25,7 +25,7 @@ class ScoresApi:
         language: str = "en",
         year: int | None = None,
     ) -> list[dict]:
-        """How popular each fact to forget is, by a source outside the model. Needs no run and
+        """The popularity of each fact to forget, from a source outside the model. Needs no run and
         changes nothing.
 
         facts: the name of a set, or a list of rows with question and answer, and subject and object
@@ -34,10 +34,9 @@ class ScoresApi:
         language model, where one is set up), or "given" (the scores the facts came with). language:
         of the names, for wikidata and pageviews, such as "de". year: whose monthly pageviews are
         averaged, null for the last. Gives a list of {id, question, score, source, date, reason,
-        raw}, a row a fact; score is a number of at least 0, or null where it is unknown, which is
-        not 0, and reason then says why. Looking up takes seconds to minutes; what was learnt is
-        kept, so that after an error the same call goes on. Errors: bad rows, an unknown proxy, no
-        answer.
+        raw}, one row per fact; score is at least 0, or null where it is unknown (not the same as
+        0), and reason then says why. A look-up takes seconds to minutes; results are cached, so
+        that the same call continues after an error. Errors: bad rows, an unknown proxy, no answer.
         """
         chosen = facts_of(self.worker.ledger, facts)
         if proxy == GIVEN:
@@ -58,7 +57,7 @@ class ScoresApi:
         crossover, warnings, facts}: beta = clip(a * score^-b, low, high); crossover is the score
         where beta is 1 (null if never); warnings are sentences; facts is a list of {id, question,
         score, beta, regime}, beta null where the score is unknown. Errors: bad rows, or anchors
-        that fix no curve.
+        that define no curve.
         """
         chosen = facts_of(self.worker.ledger, facts)
         scores = [fact.score for fact in chosen.forget if fact.score is not None]

@@ -1,8 +1,8 @@
-"""What a program sent, checked, and the errors it gets: gradio checks no types for functions
+"""Validates the values of API calls, and reports errors: Gradio checks no types for functions
 without components.
 
-A check raises `AdaPopError` that says which parameter is wrong, and shows of the value only what is
-text or a number.
+A check raises `AdaPopError`, which names the wrong parameter and quotes its value only if it is
+text, a number or None.
 """
 
 import inspect
@@ -50,13 +50,13 @@ def facts_of(
     model: str = SANDBOX,
     columns: object = None,
 ) -> FactSet:
-    """The set of that name, or of these rows, read like an upload; but no row may be bad, since a
-    program would not notice which were dropped. ledger: where a set that has to be fetched is
-    written down. columns: of rows, the names of fields under which they have others.
+    """A set by name, or rows parsed like an upload. A single bad row is an error: a program would
+    not notice dropped rows. ledger: counts a set that must be downloaded. columns: field -> the
+    rows' own name for it.
 
     Raises:
-        DataError: there is no such set, or a row cannot be used. LimitError: this visitor fetched
-            too much lately.
+        DataError: there is no such set, or a row cannot be used.
+        LimitError: this visitor downloaded too much lately.
     """
     text_of("retain", retain)
     if not isinstance(columns, dict | None):
@@ -90,7 +90,7 @@ def facts_of(
 
 
 def _read(path: Path, columns: dict | None) -> FactSet:
-    """The rows of the file, as a program knows them: not as a file."""
+    """Parses a file of rows that a program sent; errors call it "facts", not by its file name."""
     try:
         table = read_table(path)
         named = {
@@ -106,8 +106,8 @@ def _read(path: Path, columns: dict | None) -> FactSet:
 
 
 def proxy_of(facts: FactSet, name: object, language: object, year: object) -> Proxy:
-    """The source of the facts' scores of that name, asked in a language and about a year. Raises
-    ConfigError: there is none, or it has no such language or year."""
+    """The proxy of this name for the facts' scores, in a language and for a year. Raises
+    ConfigError: unknown proxy, language or year."""
     if name not in PROXIES:
         message = f"proxy is {quoted(name)}."
         raise ConfigError(message, f"Use one of {', '.join((*PROXIES, GIVEN))}.")
@@ -119,7 +119,7 @@ def proxy_of(facts: FactSet, name: object, language: object, year: object) -> Pr
 
 
 def score_row(score: Score | None) -> dict:
-    """What a program is told of a fact's score; None: it has none."""
+    """A fact's score as the API returns it. score: None if the fact came without a score."""
     if score is None:
         return {
             "score": None,
@@ -133,9 +133,8 @@ def score_row(score: Score | None) -> dict:
 
 
 def others_of(settings: object, model: str) -> dict:
-    """Further settings of a run by name, as a program sent them, for a model; on a public page only
-    those it shows, elsewhere also the method's arguments, which are whatever is no setting of a
-    run.
+    """Validates further settings of a run, sent by name. A public page accepts only the settings
+    that it shows; elsewhere, an unknown name is taken as an argument of the method.
 
     Raises:
         ConfigError: no such setting, a value of another type, or one that a public page does not
@@ -163,7 +162,7 @@ def others_of(settings: object, model: str) -> dict:
 def config_and_facts(
     ledger: Ledger, facts, method, preset, learning_rate, epochs, seed, *others
 ) -> tuple[RunConfig, FactSet]:
-    """The settings and the facts of what a program sent to `start_run`."""
+    """The configuration and the facts, from the arguments of `start_run`."""
     anchors, missing_score, retain, model, settings, columns = others
     model = text_of("model", model) or model_of(facts if isinstance(facts, str) else None)
     changes = others_of(settings, model) | {
@@ -191,8 +190,7 @@ def config_and_facts(
 
 
 def text_of(name: str, value: object, most: float = LONGEST_NAME) -> str:
-    """The value of a parameter, if it is text of at most so many characters; by default as many as
-    a name may have."""
+    """The parameter's value. Raises ConfigError unless it is text of at most `most` characters."""
     if not isinstance(value, str):
         raise ConfigError(f"{name} is {quoted(value)}.", "It must be text.")
     if len(value) > most:
@@ -201,21 +199,21 @@ def text_of(name: str, value: object, most: float = LONGEST_NAME) -> str:
 
 
 def whole_of(name: str, value: object) -> int:
-    """The value of a parameter, if it is a whole number."""
+    """The parameter's value as an integer. Raises ConfigError unless it is a whole number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1:
         raise ConfigError(f"{name} is {quoted(value)}.", "It must be a whole number.")
     return int(value)
 
 
 def quoted(value: object) -> str:
-    """A value from outside, shortened; of other than text and numbers, its type alone."""
+    """A value from outside, shortened; only its type unless it is text, a number or None."""
     plain = value is None or isinstance(value, (str, bool, int, float))
     return truncated(repr(value)) if plain else f"of type {type(value).__name__}"
 
 
 def answering(endpoint: Callable) -> Callable:
-    """The endpoint, its errors in words, without a traceback. Not escaped as toasts are: no page
-    shows them."""
+    """Wraps an endpoint: its errors become messages without a traceback. They are not escaped as in
+    toasts: no page shows them."""
 
     @wraps(endpoint)
     def answered(*values):

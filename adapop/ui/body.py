@@ -1,4 +1,4 @@
-"""Bodies of requests: parsed outside the event loop, with no more values than a page sends."""
+"""Parses request bodies outside the event loop, and limits the number of their values."""
 
 import asyncio
 import json
@@ -22,8 +22,8 @@ PARSER = route_utils.GradioMultiPartParser
 
 
 async def parsed(scope: Scope, receive: Receive) -> tuple[PlainTextResponse | None, Receive, float]:
-    """Reads the JSON body of a request and puts its value into the scope. Returns (the refusal of
-    what no page sends, or None; the body, to be received again; seconds that parsing took)."""
+    """Parses a request's JSON body into the scope. Returns (the refusal of a body that no page
+    sends, or None; a receive function that replays the body; seconds spent on parsing)."""
     try:
         async with asyncio.timeout(READ_SECONDS):
             body = await Request(scope, receive).body()
@@ -48,7 +48,7 @@ async def parsed(scope: Scope, receive: Receive) -> tuple[PlainTextResponse | No
 
 
 def _value(body: bytes, most: float) -> tuple[float, str, object]:
-    """(seconds of the processor, why it is refused, the value)."""
+    """(processor seconds, error message or "", parsed value)."""
     began = time.thread_time()
     try:
         value = json.loads(body) if body else None
@@ -63,7 +63,7 @@ def _value(body: bytes, most: float) -> tuple[float, str, object]:
 
 
 def _fits(value: object, most: float) -> bool:
-    """Whether a value is no deeper than a page's, and holds at most so many values."""
+    """Whether a value is nested at most `DEPTH` deep and holds at most `most` values."""
     level, count, depth = [value], 1, 0
     while level:
         depth += 1
@@ -85,7 +85,7 @@ class _ParsedRequest(Request):
 
 
 class _OneFile(PARSER):
-    """Reads a form of one file, and leaves nothing of one that did not come whole."""
+    """Parses a form with one file; deletes its temporary files if the upload is incomplete."""
 
     def __init__(self, *values, **named) -> None:
         super().__init__(*values, **named | {"max_files": 1, "max_fields": 1})
@@ -101,6 +101,6 @@ class _OneFile(PARSER):
 
 
 def read_bodies_here() -> None:
-    """From now on FastAPI takes the values that `parsed` left, and Gradio one file a form."""
+    """Makes FastAPI use the values that `parsed` stored, and Gradio accept one file per form."""
     routing.Request = _ParsedRequest
     route_utils.GradioMultiPartParser = _OneFile

@@ -1,7 +1,7 @@
-"""What a page's event may bring: values of the kinds that its components send.
+"""Checks the inputs of page events: each value must have a type that its component sends.
 
-Gradio checks choices, bounds and files, and hands on everything else as it came. A value of another
-kind was written by hand; refused here, it needs no second look in any screen.
+Gradio checks choices, bounds and files, and passes on everything else. A value of another type was
+forged; it is refused here, so that no screen has to check it again.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,10 @@ LARGEST = 2**63  # a number beyond cannot be sent back
 
 
 def misfit(event: BlockFunction, data: Sequence) -> str:
-    """Why the values of an event cannot have come from its page, in words that quote none of them;
-    empty if they can.
+    """Why an event's values cannot come from its page, without quoting them; empty if they can.
 
-    data: one value for each of the event's inputs, as it was sent. State, which the server holds
-    itself, and values of programs, which endpoints check in their own words, fit always.
+    data: one value per input of the event, as sent. State, which the server holds, and values of
+    programs, which the endpoints check, are always accepted.
     """
     if event.api_visibility == "public":
         return ""

@@ -1,10 +1,10 @@
-"""What the server holds for a page: keys, of values that one store in memory has once for all
+"""Page state on the server: pages hold keys, and one store in memory holds each value once for all
 pages.
 
-A set of facts takes up to some megabytes, and an upload is a new one for each page that reads it.
-The queue sums up what each visitor's pages hold, and forgets pages beyond the limits
-(`ADAPOP_HELD_MB_EACH`); a value goes with the last page that has its key. A page that was forgotten
-gets its set back from what its browser keeps: see `ui.saved`.
+A set of facts takes up to some megabytes, and every upload makes a new one. The queue adds up what
+each visitor's pages hold, and forgets pages beyond the limits (`ADAPOP_HELD_MB_EACH`); a value is
+freed with the last page that has its key. A forgotten page gets its set back from what its browser
+keeps: see `ui.saved`.
 """
 
 import ctypes
@@ -25,11 +25,11 @@ EMPTY: dict[str, object] = {}  # one for all components of all pages
 
 
 class Key:
-    """Stands in a page's state for a value of the store."""
+    """Replaces a value of the store in a page's state."""
 
 
 class Store:
-    """The values of all pages, each once; those whose keys nobody has any more are gone."""
+    """The values of all pages, each stored once; a value is freed with the last use of its key."""
 
     def __init__(self) -> None:
         self._values: WeakKeyDictionary[Key, tuple[object, int]] = WeakKeyDictionary()
@@ -37,7 +37,7 @@ class Store:
         self._keys: WeakValueDictionary[int, Key] = WeakValueDictionary()
 
     def key_of(self, value: object) -> Key:
-        """The key of a value, which is stored if it is not there."""
+        """The key of a value; stores the value if it is new."""
         key = self._keys.get(id(value))
         if key is None:
             key = self._keys[id(value)] = Key()
@@ -49,7 +49,7 @@ class Store:
         return self._values[key][0]
 
     def megabytes(self, keys: Iterable[Key] | None = None) -> float:
-        """About how much the values of these keys take; by default of all."""
+        """Approximate size of the values of these keys, by default of all."""
         return (
             sum(self._values[key][1] for key in list(self._values if keys is None else keys)) / 1e6
         )
@@ -59,9 +59,9 @@ STORE = Store()
 
 
 class PageState(SessionState):
-    """What Gradio remembers of a page: small values, and keys of all others. The configuration of
-    all components, which Gradio keeps with their values for deep links, is left out: they are
-    closed here, and it took 60 ms and half a megabyte for each page and each call."""
+    """Gradio's state of a page: small values, and keys instead of all others. Gradio's copy of all
+    components' configuration, needed for deep links only, is left out: deep links are closed here,
+    and the copy took 60 ms and half a megabyte per page and call."""
 
     def __init__(self, blocks: Blocks) -> None:
         super().__init__(SimpleNamespace(default_config=blocks.default_config, blocks=()))
@@ -84,7 +84,7 @@ class PageState(SessionState):
 
     @property
     def keys(self) -> set[Key]:
-        """The keys in it."""
+        """The keys in this state."""
         values = (
             value if isinstance(value, tuple) else (value,) for value in self.state_data.values()
         )
@@ -92,13 +92,13 @@ class PageState(SessionState):
 
 
 def held_megabytes(pages: Iterable[PageState]) -> float:
-    """About how much pages take with the values whose keys they have, each counted once."""
+    """Approximate size of these pages and of the values whose keys they hold, each counted once."""
     keys = [page.keys for page in pages]
     return PAGE_MEGABYTES * len(keys) + STORE.megabytes(set().union(*keys))
 
 
 def bytes_of(value: object) -> int:
-    """About how many bytes a value takes: of facts their texts, of others so much for each fact."""
+    """Approximate size of a value: the texts of a set; a fixed amount per fact for other values."""
     if isinstance(value, FactSet):
         return value.memory
     if isinstance(value, Mapping):
@@ -107,7 +107,7 @@ def bytes_of(value: object) -> int:
 
 
 def _members(change: Callable[[object], object], value: object) -> object:
-    """The value changed, or of a tuple its members."""
+    """Applies a function to a value, or to each member of a tuple."""
     return tuple(map(change, value)) if type(value) is tuple else change(value)
 
 
@@ -120,12 +120,12 @@ def _value_of(value: object) -> object:
 
 
 def memory() -> int:
-    """Bytes of memory that this process holds."""
+    """Resident memory of this process, in bytes."""
     return psutil.Process().memory_info().rss
 
 
 def return_memory() -> None:
-    """Gives the system back what requests have left unused. glibc keeps it otherwise; other systems
-    do as they do."""
+    """Returns unused memory to the system, which glibc otherwise keeps. No effect on systems other
+    than Linux."""
     if sys.platform == "linux":
         getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)(0)

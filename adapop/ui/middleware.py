@@ -1,9 +1,9 @@
-"""The gate in front of Gradio: which requests come in, from whom, how many, and how large.
+"""The gate in front of Gradio: which requests are accepted, from whom, how many, and how large.
 
 Gradio serves far more than this app needs: it fetches any public address on request, runs functions
-beside its queue, serves recordings, monitoring and an editor. What is not on the list below is
-closed. A visitor is the address that a request comes from; behind a proxy, uvicorn takes it from
-X-Forwarded-For, and only where the connection comes from a proxy that FORWARDED_ALLOW_IPS names.
+outside its queue, and serves recordings, monitoring and an editor. Paths that are not listed below
+are closed. A visitor is identified by the request's address; behind a proxy, uvicorn takes it from
+X-Forwarded-For, but only if FORWARDED_ALLOW_IPS names that proxy.
 """
 
 import ipaddress
@@ -58,8 +58,7 @@ log = logging.getLogger(__name__)
 
 
 class Gate:
-    """An app behind these checks. ledger: where requests, uploads and connections are written
-    down."""
+    """An ASGI app behind these checks. ledger: counts requests, uploads and connections."""
 
     def __init__(self, app: ASGIApp, ledger: Ledger) -> None:
         self._app = app
@@ -109,7 +108,7 @@ class Gate:
         return None
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send, visitor: str) -> None:
-        """Sends what Gradio answers; 400 where it raises, 507 where the disk is full."""
+        """Sends Gradio's answer; 400 if Gradio raises, 507 if the disk is full."""
         begun = False
 
         async def sent(message: Message) -> None:
@@ -134,7 +133,7 @@ class Gate:
                 await PlainTextResponse(words, 507 if full else 400)(scope, receive, send)
 
     def _marked(self, scope: Scope, visitor: str, send: Send) -> Send:
-        """Sends answers with headers of protection, and writes their bytes down."""
+        """A send function that adds security headers and counts the bytes sent."""
         policy = FILE_POLICY if scope["path"].startswith(FILES) else POLICY
 
         async def marked(message: Message) -> None:
@@ -149,7 +148,7 @@ class Gate:
         return marked
 
     def _app_for(self, scope: Scope, visitor: str) -> ASGIApp:
-        """What answers a request. Gradio compresses nothing, as it would in the event loop."""
+        """The app for a request. Drops Accept-Encoding: Gradio would compress in the event loop."""
         path, method = scope["path"], scope["method"]
         if method in ("GET", "HEAD") and (STATIC.fullmatch(path) or PAGES.fullmatch(path)):
             return self._served
@@ -177,8 +176,7 @@ def _uploads(path: str) -> bool:
 
 
 def _too_long(scope: Scope, headers: Headers, uploads: bool) -> PlainTextResponse | None:
-    """The refusal of a body that is larger than it may be, or does not say how large it is. Writes
-    the size down."""
+    """The refusal of a body that is too large or does not declare its size. Records the size."""
     limit = UPLOAD if uploads else REQUEST
     length = headers.get("content-length", "")
     if not length.isdecimal():
@@ -194,8 +192,8 @@ def _too_long(scope: Scope, headers: Headers, uploads: bool) -> PlainTextRespons
 
 
 def is_own_page(headers: Headers) -> bool:
-    """Whether a request comes from a page of this app, or from no page: browsers say where from.
-    Sec-Fetch-Site is believed first: it also holds behind a proxy that changes the Host."""
+    """Whether a request comes from a page of this app or from outside any page, by the browser's
+    headers. Sec-Fetch-Site comes first: it stays valid behind a proxy that changes the Host."""
     if site := headers.get("sec-fetch-site"):
         return site in ("same-origin", "none")
     origin = headers.get("origin")
@@ -206,9 +204,9 @@ def is_own_page(headers: Headers) -> bool:
 
 
 def is_own_host(name: str) -> bool:
-    """Whether a request's Host is this machine, and not a stranger's name that was made to lead
-    here (DNS rebinding). This machine is any address, localhost, its own name, and what
-    ADAPOP_HOSTS names (separated by commas; * for any)."""
+    """Whether a request's Host is this machine, not a foreign name made to resolve to it (DNS
+    rebinding). Accepted: any IP address, localhost, the machine's own name, and the names in
+    ADAPOP_HOSTS (separated by commas; * for any)."""
     host = re.sub(r":\d*$", "", name).strip("[]").lower()
     named = os.environ.get("ADAPOP_HOSTS", "").lower().replace(",", " ").split()
     allowed = {"localhost", socket.gethostname().lower(), *named}
@@ -222,25 +220,25 @@ def is_own_host(name: str) -> bool:
 
 
 def trust_own_proxies() -> None:
-    """From now on a Space believes its own proxies about who sends a request, unless
-    FORWARDED_ALLOW_IPS is set."""
+    """Makes a Space trust its own proxies about the sender of a request, unless FORWARDED_ALLOW_IPS
+    is set."""
     if os.environ.get("SPACE_ID"):
         os.environ.setdefault("FORWARDED_ALLOW_IPS", SPACE_PROXIES)
 
 
 class _NoNetwork(httpx.AsyncBaseTransport):
-    """Connects to nothing."""
+    """An HTTP transport that refuses every request."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         raise gr.Error("This app fetches no address. Upload the file itself.", duration=TOAST)
 
 
 def fetch_nothing() -> None:
-    """From now on gradio fetches no address in the place of an uploaded file, public or not."""
+    """Stops Gradio from fetching any address that is given instead of an uploaded file."""
     processing_utils.async_transport = _NoNetwork()
 
 
 def visitor() -> str:
-    """The sender of the event that is being handled, empty outside of one."""
+    """The sender of the event now being handled; empty outside events."""
     request = LocalContext.request.get(None)
     return network_of(request.client.host) if request and request.client else ""

@@ -66,7 +66,8 @@ THEME = gr.themes.Base(
 
 
 def build(worker: Worker) -> gr.Blocks:
-    """The app, see `launch_options`. State and timer are above the tabs: hidden, they stop."""
+    """The app, see `launch_options`. State and timer are above the tabs: in a hidden tab they
+    stop."""
     fetch_nothing()
     read_bodies_here()
     quote_nobody()
@@ -145,9 +146,9 @@ def build(worker: Worker) -> gr.Blocks:
             tab.select(None, None, None, js=f"() => ({TO_ADDRESS})('{tab.id}')", **QUIET)
 
         def opened(name: str, request: gr.Request):
-            """Updates that show the run that the address names, ?run=LINK to look at or ?run=ID as
-            its owner, or else the one that this browser looked at last. Of two, the browser's own
-            is remembered."""
+            """Updates that show the run in the address, ?run=LINK (read-only) or ?run=ID (as its
+            owner), else the run that this browser viewed last. If both exist and the latter is the
+            visitor's own, its id is stored for the way back."""
             named = request.query_params.get("run")
             last = name
             if shown_run(worker, named):
@@ -186,16 +187,16 @@ def _way_back(worker: Worker, name: str) -> gr.Button:
 
 
 def _back_to(worker: Worker, name: str, own: str):
-    """The way back from a run that is not the visitor's: an example is run anew, as the visitor's
-    own."""
+    """Updates of the button Back: returns to the visitor's own run; from an example, starts that
+    run anew as the visitor's own."""
     if example := example_of(name):
         return run_again(worker, example)
     return own, UNSEEN, gr.Timer(active=True)
 
 
 def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:
-    """Whether the page opens on Run where the address names no other place: for a run that it
-    names, and for one that is under way. name: of the run shown."""
+    """Whether the page opens on Run: the address names no other tab, and it names a run or one is
+    active. name: of the run shown."""
     if query.get("run"):
         elsewhere = query.get("tab") in TABS or "story" in query
         return shown_run(worker, query["run"]) is not None and not elsewhere
@@ -204,8 +205,8 @@ def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:
 
 
 def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
-    """Makes events without a visible progress report it to one small place. Otherwise Gradio
-    reports it to each of their outputs, and clones their data at every later event: seconds of the
+    """Sends the progress of events that display none to one small component. Otherwise Gradio sends
+    it to each of their outputs, and clones their data at every later event: seconds of the
     browser's time."""
     for event in demo.fns.values():
         if event.show_progress == "hidden":
@@ -214,12 +215,12 @@ def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
 
 def launch(accelerated: Accelerated | None = None, **options) -> None:
     """Builds and serves the app. Nothing leaves the machine: no analytics, monitoring, history or
-    outside fonts. accelerated: what lends the accelerator, None where it is this process's own.
-    options: of `gr.Blocks.launch`.
+    outside fonts. accelerated: lends the accelerator, None if this process owns it. options: of
+    `gr.Blocks.launch`.
 
     Raises:
-        RunError: runs cannot be kept where they should be.
-        ConfigError: a limit is set to what is none.
+        RunError: the folder for runs cannot be used.
+        ConfigError: a limit is set to an invalid value.
     """
     check_limits()
     worker = Worker(runs_root(), accelerated, visitor)
@@ -233,8 +234,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
 
 
 def mode_of(worker: Worker) -> dict:
-    """The label of the header that says on which device runs happen. Waits until the engine is
-    imported."""
+    """The header's label of the device that runs use. Waits until the engine is imported."""
     name = worker.gpu()
     return html.values(
         {"mode": f"Runs on {name or 'CPU'}", "why": texts.MODE_GPU if name else texts.MODE_CPU}
@@ -242,7 +242,7 @@ def mode_of(worker: Worker) -> dict:
 
 
 def launch_options(worker: Worker) -> dict:
-    """How the app over a worker is served, everywhere and in tests."""
+    """Options for serving the app over a worker, the same for tests."""
     return dict(
         theme=THEME,
         css_paths=[ASSETS / "style.css", ASSETS / "story.css"],

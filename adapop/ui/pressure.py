@@ -1,4 +1,4 @@
-"""Screen 2, Pressure: how a score becomes an exponent, and what the exponent does while a fact
+"""Screen 2, Pressure: how a score becomes an exponent, and the exponent's effect while a fact
 fades."""
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ CONSTANT = {"wga": 1.0, "ga": 0.0}
 
 @dataclass(frozen=True)
 class PressureScreen:
-    """anchors: score and beta of the rare one, then of the popular one."""
+    """anchors: score and beta of the rare anchor, then of the popular anchor."""
 
     what_if: gr.Radio
     anchors: list[gr.Number]
@@ -114,13 +114,12 @@ def _anchor_inputs() -> list[gr.Number]:
 
 
 def _mapped(*values: float | None):
-    """The anchors, unless they fix none, as while one is being typed: then the last good ones
-    stay."""
+    """The anchors; no change while the inputs define no curve, as during typing."""
     return gr.skip() if _doubt(*values) else (values[:2], values[2:])
 
 
 def _numbers(facts: FactSet | None, anchors: Anchors | None) -> tuple[float, float, float, float]:
-    """Score and β of both anchors, of those that suit the set where none were chosen."""
+    """Score and β of both anchors; if none were chosen, of those that suit the set."""
     if not anchors and facts:
         suited = auto_anchors(facts)
         anchors = (suited.rare, suited.popular)
@@ -129,13 +128,13 @@ def _numbers(facts: FactSet | None, anchors: Anchors | None) -> tuple[float, flo
 
 
 def _suited(facts: FactSet | None, anchors: Anchors | None):
-    """The boxes for another set, where its own anchors count."""
+    """The inputs for another set, with the anchors that apply to it."""
     return gr.skip() if anchors or facts is None else _numbers(facts, None)
 
 
 def _put_back(facts: FactSet | None, good: Anchors | None, *values: float | None):
-    """The boxes as they are, or with the anchors that count where those in the boxes fix none; a
-    toast says why."""
+    """The inputs; if they define no curve, they are reset to the anchors in use, and a toast says
+    why."""
     doubt = _doubt(*values)
     if not doubt:
         return gr.skip()
@@ -144,7 +143,7 @@ def _put_back(facts: FactSet | None, good: Anchors | None, *values: float | None
 
 
 def _doubt(*values: float | None) -> str:
-    """Why four numbers fix no curve, empty if they do."""
+    """Why four numbers define no curve, empty if they do."""
     if None in values:
         return "An anchor is empty."
     try:
@@ -157,7 +156,7 @@ def _doubt(*values: float | None) -> str:
 
 
 def _remembered(stored: object):
-    """The anchors as this browser left them."""
+    """The anchors that this browser stored."""
     anchors = anchors_of(stored)
     return [value for anchor in anchors for value in anchor] if anchors else gr.skip()
 
@@ -165,7 +164,7 @@ def _remembered(stored: object):
 def _dragged(
     rare: float, rare_beta: float, popular: float, popular_beta: float, event: gr.EventData
 ):
-    """The anchors and the boxes after handles were moved; the browser may send anything."""
+    """The anchors and inputs after handles were moved, validated: a browser may send anything."""
     pairs = {"rare": (rare, rare_beta), "popular": (popular, popular_beta)}
     for name in pairs:
         end = getattr(event, name, None)
@@ -183,11 +182,12 @@ def pictures(
     confidence: float = FADED,
 ) -> dict:
     """All that the screen shows of a set, by name: the values of the curve's script, the curve as
-    numbers, how to read it, which anchors count and why, words, warnings, and the figures push and
-    relative, which is against WGA's.
+    numbers, how to read it, the anchors in use and why, words, warnings, and the figures push and
+    relative (to WGA's push).
 
     anchors: (score, beta) of the rare one and of the popular one, None for those that suit the set.
-    what_if: of `texts.WHAT_IF_CHOICES`. confidence: of both facts, in (0, 1)."""
+    what_if: of `texts.WHAT_IF_CHOICES`. confidence: of both facts, in (0, 1).
+    """
     beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else curve_of(facts, anchors)
     values = _numbers(facts, anchors)
     scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
@@ -247,7 +247,7 @@ def pictures(
 
 
 def _name(fact: Fact, facts: FactSet, used: float, beta: BetaMap) -> str:
-    """A point of the curve in words. used: the score that counts for it."""
+    """The label of a point of the curve. used: the score that counts for the fact."""
     other = "" if used == fact.score else f", used {used:,.6g}"
     return (
         f"{fact.title}: score {fact.score:,.6g}{other} → β {beta(used):.3f}; "
@@ -256,7 +256,7 @@ def _name(fact: Fact, facts: FactSet, used: float, beta: BetaMap) -> str:
 
 
 def _quantiles(facts: FactSet | None):
-    """The anchors at the set's own rare and popular scores, and the boxes."""
+    """The anchors at the set's own rare and popular scores, and the inputs."""
     scores = [fact.score for fact in facts.forget if fact.score] if facts else []
     if len(set(scores)) < 2 or len(set(quantile_scores(scores))) < 2:
         gr.Warning("This set has no two different scores to anchor at.")

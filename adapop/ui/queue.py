@@ -1,15 +1,14 @@
-"""Gradio's queue, made fair: no visitor holds up the others, and nothing that nobody collects stays
-in memory.
+"""Gradio's queue, made fair: no visitor blocks others, and uncollected answers do not stay in
+memory.
 
-Gradio works on events in the order of their groups (concurrency ids), whoever sent them, and keeps
-every answer until somebody asks for it. Here, beside the limit of a group,
+Gradio processes events in the order of their groups (concurrency ids), whoever sent them, and keeps
+every answer until it is collected. Here, in addition to the limit of a group,
 
-- a visitor has so many events at work, and so many bytes in all of them, and no more;
-- of what a group may work on a visitor has half, so that another one's event begins at once;
-- a group with a limit of one means one after the other for one page, and other pages do not wait
-  for it;
-- an answer that nobody collects is dropped after a minute, and what is remembered for a call
-  without a page at once.
+- a visitor's events are limited in number at work and in total bytes;
+- a visitor gets at most half of a group's slots, so that another visitor's event begins at once;
+- in a group with a limit of one, the events of one page run one after the other, and other pages do
+  not wait for it;
+- an uncollected answer is dropped after a minute, and the state of a call without a page at once.
 """
 
 import asyncio
@@ -51,7 +50,7 @@ SIZE = "adapop.bytes"  # in a request's scope: how long its body is
 
 
 def install(demo: Blocks) -> Blocks:
-    """Gives an app this queue, before it is launched. Returns the app."""
+    """Installs this queue in an app, before it is launched. Returns the app."""
     sys.setswitchinterval(SWITCH_SECONDS)
     state_holder.SessionState = PageState  # which gradio makes when it first hears of a page
     demo.queue(max_size=LONGEST, default_concurrency_limit=GROUP)
@@ -60,8 +59,7 @@ def install(demo: Blocks) -> Blocks:
 
 
 class FairQueue(Queue):
-    """Gradio's queue with the rules above. An event's visitor is the address that its request came
-    from."""
+    """Gradio's queue with the rules above. An event's visitor is the address of its request."""
 
     def __init__(self, *settings) -> None:
         super().__init__(*settings)
@@ -74,20 +72,20 @@ class FairQueue(Queue):
         self._sessions: dict[str, OrderedDict[str, None]] = {}
 
     def start(self) -> None:
-        """Begins to work. Gradio sets as many slots as there are threads: too few for events that
-        only wait."""
+        """Starts processing. Gradio sets as many slots as there are threads: too few for events
+        that only wait."""
         self.max_thread_count = SLOTS
         self.sleep_when_free = LOOKS_SECONDS
         super().start()
         self._sweeper = asyncio.ensure_future(self._sweep_for_ever())
 
     def compute_analytics_summary(self, records: list) -> dict:
-        """Nothing: who may monitor the queue is nobody here, and it took a twelfth of the
-        interpreter's time."""
+        """Empty: nobody may monitor the queue, and the summary took a twelfth of the interpreter's
+        time."""
         return {}
 
     async def push(self, body: PredictBodyInternal, request: Request, username: str | None):
-        """Puts an event into the line, unless its visitor has too much in it."""
+        """Queues an event, unless its visitor has too many bytes in the queue."""
         visitor = visitor_of(request)
         try:
             self._check_room(visitor, request.scope.get(SIZE, 0) / 1e6)
@@ -108,9 +106,8 @@ class FairQueue(Queue):
         return done, message, state
 
     def _complete(self, body: PredictBodyInternal) -> None:
-        """Puts the defaults of an endpoint's last parameters behind the values of a call that
-        leaves them out. A program written before there were so many goes on to work; gradio would
-        say no more than that it failed."""
+        """Appends the defaults of trailing parameters that a call leaves out. Programs written
+        before these existed keep working; Gradio would only report a failure."""
         event = self.blocks.fns.get(body.fn_index)
         if event is None or event.api_visibility != "public":
             return
@@ -122,7 +119,7 @@ class FairQueue(Queue):
             body.data.extend(missing)
 
     def get_events(self) -> tuple[list[Event], bool, str] | None:
-        """The next event to work on: (it alone, that it is no batch, its group); None if none may
+        """The next event to process: ([event], False for no batch, its group); None if none may
         begin."""
         if self._blocked:
             return None
@@ -150,7 +147,7 @@ class FairQueue(Queue):
         return None
 
     async def process_events(self, events: list[Event], *how) -> None:
-        """Works on an event, and forgets what nobody will ask for."""
+        """Processes an event, then forgets state that nobody will use."""
         try:
             await super().process_events(events, *how)
         finally:
@@ -159,19 +156,19 @@ class FairQueue(Queue):
                 self._remember(event)
 
     async def remove_from_queue(self, event_id: str) -> None:
-        """Takes an event out of the line."""
+        """Removes an event from the queue."""
         await super().remove_from_queue(event_id)
         self._blocked = False
 
     async def clean_events(
         self, *, session_hash: str | None = None, event_id: str | None = None
     ) -> None:
-        """Ends what a page that is gone had asked for."""
+        """Ends the events of a page that is gone."""
         await super().clean_events(session_hash=session_hash, event_id=event_id)
         self._blocked = False
 
     def send_message(self, event: Event, event_message: EventMessage) -> None:
-        """Puts a message where the event's session reads it."""
+        """Adds a message to those of the event's session."""
         messages = self.pending_messages_per_session.get(event.session_hash)
         if messages is None:
             return  # nobody collected what came before
@@ -180,8 +177,8 @@ class FairQueue(Queue):
         super().send_message(event, event_message)
 
     def _check_room(self, visitor: str, megabytes: float) -> None:
-        """Raises LimitError if this visitor, or all together, have as much in the line as they
-        may."""
+        """Raises LimitError if this visitor, or all visitors together, fill their share of the
+        queue."""
         size = Counter({visitor: max(megabytes, EVENT_MEGABYTES)})
         for event in self.event_ids_to_events.values():
             size[visitor_of(event.request)] += max(
@@ -194,8 +191,8 @@ class FairQueue(Queue):
         _check(UNREAD, unread, visitor)
 
     def _remember(self, event: Event) -> None:
-        """Forgets the state of a call that belongs to no page, and the longest unused pages, of
-        this visitor and of all, beyond the limits."""
+        """Forgets the state of a call without a page. Beyond the limits per visitor and in total,
+        also forgets the least recently used pages."""
         if event.session_hash == event._id:
             self._forget(event.session_hash)
             return
@@ -231,8 +228,8 @@ class FairQueue(Queue):
                 self._memory = await asyncio.to_thread(memory)
 
     async def sweep(self, since: float) -> None:
-        """Drops the messages of sessions that have read none of theirs since then, or wait for
-        none, and what else is kept of sessions that are gone."""
+        """Drops the messages of sessions that have read none since this time or wait for none, and
+        the remaining data of sessions that are gone."""
         for session, messages in list(self.pending_messages_per_session.items()):
             waits = messages.empty() and self.pending_event_ids_session.get(session)
             if not waits and self._read.get(session, 0.0) <= since:
@@ -251,7 +248,7 @@ class FairQueue(Queue):
 
 
 def _holds_a_thread(event: Event) -> bool:
-    """Whether it is worked on in a thread; one that only waits for other work is a coroutine."""
+    """Whether an event occupies a thread; coroutines, which only wait for other work, do not."""
     return not (inspect.iscoroutinefunction(event.fn.fn) or inspect.isasyncgenfunction(event.fn.fn))
 
 

@@ -1,8 +1,7 @@
-"""What the app's log says of an error: its kind and its place, never its text, which may quote what
-a visitor typed.
+"""Redacts errors in the app's log to kind and place; their text may quote a visitor's input.
 
-Gradio prints the whole error of an event that was sent with the wrong values, and these values with
-it; the server and the event loop log theirs through `logging`. All of it comes past here.
+Gradio prints the full error of an event that was sent with wrong values, and these values too; the
+server and the event loop log their errors through `logging`. Both are redacted here.
 """
 
 import logging
@@ -24,8 +23,8 @@ GATE = str(Path(__file__).with_name("middleware.py"))  # which every request com
 
 
 def quote_nobody() -> None:
-    """From now on no error and no warning of a request is logged with its text. Asking twice is
-    asking once."""
+    """Logs errors and warnings of requests without their text from now on. A second call has no
+    effect."""
     for module in PRINTERS:
         module.traceback = SimpleNamespace(print_exc=_print_error)
     if not getattr(logging.getLogRecordFactory(), "quotes_nobody", False):
@@ -34,8 +33,8 @@ def quote_nobody() -> None:
 
 
 def place_of(error: BaseException) -> str:
-    """The kind of an error, the app's innermost place that it came through, and the innermost of
-    all. Reads no source, as `traceback` does: this may be in the event loop."""
+    """The kind of an error, the innermost place in the app and the innermost place of all. Unlike
+    `traceback`, it reads no source files: it may run in the event loop."""
     places = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     own = [
         place
@@ -48,15 +47,15 @@ def place_of(error: BaseException) -> str:
 
 
 def _print_error() -> None:
-    """Logs the error that is being handled without its text, where `traceback.print_exc` would
-    print that. A refusal in words was shown to who asked, and is no failure."""
+    """Replaces `traceback.print_exc`: logs the current error without its text. A `gradio.Error` was
+    shown to the visitor and is not logged."""
     error = sys.exc_info()[1]
     if not isinstance(error, gradio.Error):
         log.error("an event failed: %s", place_of(error))
 
 
 def _without_text(made: Callable[..., logging.LogRecord]) -> Callable[..., logging.LogRecord]:
-    """A maker of log records whose errors are told without their text."""
+    """Wraps a factory of log records: their errors are formatted without text."""
 
     def record(*values, **named) -> logging.LogRecord:
         entry = made(*values, **named)
@@ -71,7 +70,7 @@ def _without_text(made: Callable[..., logging.LogRecord]) -> Callable[..., loggi
 
 
 def _placed(show: Callable) -> Callable:
-    """How warnings are shown: gradio's by their place alone."""
+    """Wraps `warnings.showwarning`: Gradio's warnings are logged by place only."""
 
     def show_placed(message, category, filename, lineno, file=None, line=None) -> None:
         if filename.startswith(GRADIO):

@@ -1,7 +1,7 @@
-"""What a reload brings back: the set with its scores, where it came from, and the anchors.
+"""Restores a page after a reload: the set with its scores, its source, and the anchors.
 
-The browser keeps the name of a shipped set, and of any other, or one whose scores were edited, the
-unguessable name under which `saved_sets` keeps it beside the runs.
+The browser stores the name of a shipped set. For any other set, or one with edited scores, it
+stores the unguessable name under which `saved_sets` keeps it beside the runs.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ OWN = "own"
 
 @dataclass(frozen=True)
 class LeftPage:
-    """The page as it was left. source, facts: the set, both None where it is the sandbox as every
-    page begins. expired: the set is no more."""
+    """A page before its reload. source, facts: the set, both None for the unedited sandbox.
+    expired: the set was deleted."""
 
     anchors: Anchors | None
     source: str | None = None
@@ -34,7 +34,8 @@ class LeftPage:
     expired: bool = False
 
     def updates(self, session: Session, source: gr.Radio, notes: gr.HTML) -> dict:
-        """Updates that bring it back, or say that it is gone, which the browser then forgets."""
+        """Updates that restore the page, or say that its set is gone; the browser then forgets
+        it."""
         changes = {session.anchors: self.anchors}
         if self.expired:
             forgotten = {"source": SANDBOX, "set": None, "anchors": self.anchors}
@@ -54,8 +55,7 @@ class LeftPage:
 
 
 def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) -> None:
-    """Wires it: every change of facts or anchors is kept, and what was kept comes back when the
-    page opens."""
+    """Wires it up: stores every change of facts or anchors, and restores them when a page opens."""
 
     def keep(shown_identity: str, facts: FactSet | None, *values):
         # a server that forgot the page holds a set that nobody chose
@@ -92,9 +92,9 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
 def to_keep(
     worker: Worker, facts: FactSet, anchors, source: str, saved: FactSet | None, remembered: object
 ) -> tuple:
-    """What the browser is to keep, and the set that this stands for. A set is written only when it
-    changed, or when it is gone: another tab of the browser deletes the set that it replaces, and it
-    may be this one's as well."""
+    """The value for the browser to store, and the set it stands for. A set is written only if it
+    has changed or is gone: each save deletes the browser's previous set, which may be that of
+    another tab."""
     name = remembered.get("set") if isinstance(remembered, dict) else None
     if facts != saved or not set_exists(name, worker.root):
         delete_set(name, worker.root)
@@ -105,8 +105,8 @@ def to_keep(
 
 
 def restored(root: Path, remembered: object) -> LeftPage | None:
-    """The page as it was left, None if nothing usable was kept. What the browser kept may be
-    anything."""
+    """The page before its reload, None if nothing usable was stored. Validates the browser's
+    value."""
     source = remembered.get("source") if isinstance(remembered, dict) else None
     if source not in (*ENTRIES, OWN):
         return None

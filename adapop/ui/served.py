@@ -1,8 +1,7 @@
-"""The page and the shipped files: rendered and compressed once, then served as bytes.
+"""The page and the shipped files, rendered and compressed once and then served from memory.
 
-Gradio renders its page anew for each request and compresses each answer in the event loop. Here an
-answer is asked of it once, kept in memory, and compressed in a thread once for each encoding that a
-browser names.
+Gradio renders its page for each request, and compresses each answer in the event loop. Here each
+answer is requested from Gradio once, and compressed once per encoding, in a thread.
 """
 
 import asyncio
@@ -41,7 +40,7 @@ ENCODERS = {"br": lambda body: brotli.compress(body, quality=5), "gzip": gzip.co
 
 @dataclass(frozen=True)
 class Answer:
-    """What the app answered to one address. bodies: by encoding, "" for the plain one."""
+    """The app's answer for one address. bodies: by encoding, "" for the uncompressed one."""
 
     status: int
     headers: dict[str, str]
@@ -50,11 +49,11 @@ class Answer:
 
     @property
     def size(self) -> int:
-        """Bytes in memory."""
+        """Size of all bodies in bytes."""
         return sum(map(len, self.bodies.values()))
 
     async def body(self, accepted: str) -> tuple[str, bytes]:
-        """(encoding, bytes), in the best encoding that a browser accepts."""
+        """(encoding, bytes) in the best encoding that the browser accepts."""
         worth = TEXT.match(self.headers.get("content-type", "")) and len(self.bodies[""]) > 400
         name = next((name for name in ENCODERS if name in accepted), "") if worth else ""
         async with self.lock:
@@ -64,8 +63,8 @@ class Answer:
 
 
 def with_story(page: bytes) -> bytes:
-    """The page with the script at its end that shows the Story before Gradio's own scripts have
-    come, and the colours that it needs."""
+    """The page with a script at its end, which shows the Story before Gradio's scripts have loaded,
+    and with the colours for it."""
     before, end, after = page.rpartition(b"</body>")
     theme = re.search(rb'"theme_hash": ?"(\w+)"', page)
     colours = b'<link rel="stylesheet" href="./theme.css?v=%s">' % theme[1] if theme else b""
@@ -74,7 +73,7 @@ def with_story(page: bytes) -> bytes:
 
 class Served:
     """Answers GET and HEAD of the page and the shipped files from memory. on_render: called before
-    a page is asked of the app; it may raise."""
+    the app renders a page; it may raise."""
 
     def __init__(self, app: ASGIApp, on_render: Callable[[Scope], None]) -> None:
         self._app = app
@@ -161,7 +160,7 @@ class Served:
         )
 
     def _bound(self) -> None:
-        """Forgets the answers that nobody asked for longest, beyond the bytes that may be kept."""
+        """Drops the least recently used answers until the rest fits into the limit."""
         size = sum(
             task.result().size
             for task in self._answers.values()

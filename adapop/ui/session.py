@@ -1,4 +1,4 @@
-"""The state that the screens of a page share: components above the tabs, for in a hidden tab they
+"""The state that all screens of a page share: components above the tabs, since in a hidden tab they
 do not work."""
 
 import time
@@ -22,15 +22,15 @@ Anchors = tuple[tuple[float, float], tuple[float, float]]
 class Session:
     """The state that screens share.
 
-    page: for what happens when it opens. facts: the FactSet, None while a file is unusable.
-    anchors: screen 2's two points (score, beta), None for those that suit the set; `curve_of` makes
-    the map. scorings: the proxies asked so far, as a tuple. known: the original model's recall by
-    fact id. at_work: the `Progress` of the look-up or download under way, or None. stored: what the
-    browser remembers, {source, set, anchors}; see `restored`. saved: the FactSet that `stored`
-    stands for. restored: (source, FactSet) as a reload brought it back, or None. shown_hash: of the
-    set that the page shows, kept by the page itself: a server that started again, or forgot the
-    page, holds another. It is sent with every set, in the same answer: asked for later, it would be
-    the other set's. lost: changes when that was noticed.
+    page: for events at its opening. facts: the FactSet, None while a file is unusable. anchors:
+    screen 2's two points (score, beta), None for those that suit the set; `curve_of` makes the map.
+    scorings: the proxies asked so far, as a tuple. known: the original model's recall by fact id.
+    at_work: the `Progress` of an active look-up or download, or None. stored: by the browser,
+    {source, set, anchors}; see `restored`. saved: the FactSet that `stored` stands for. restored:
+    (source, FactSet) after a reload, or None. shown_hash: of the set that the page shows, held by
+    the page: after a restart, or when it has forgotten the page, the server holds another set. It
+    is sent in the same answer as the set: requested later, it could be another set's. lost: changes
+    when the two sets were found to differ.
     """
 
     page: gr.Blocks
@@ -47,34 +47,32 @@ class Session:
 
     @property
     def of_the_set(self) -> list[gr.Component]:
-        """What `with_facts` changes."""
+        """The components that `with_facts` updates."""
         return [self.facts, self.shown_hash, self.scorings, self.known]
 
     def with_facts(self, facts: FactSet | None) -> dict:
-        """Updates that put another set in the place of the page's, with the scores that it came
-        with."""
+        """Updates that replace the page's set by another, with the scores from its file."""
         scorings = (given(facts.forget),) if facts else ()
         return {**self.changed(facts), self.scorings: scorings, self.known: {}}
 
     def look_whether_lost(self, event: gr.events.Dependency) -> None:
-        """Puts the page's set back after an event that was refused because the server holds another
-        one."""
+        """Restores the page's set after an event that failed because the server holds another
+        set."""
         event.failure(time.time, None, self.lost, **QUIET)
 
     def changed(self, facts: FactSet | None) -> dict:
-        """Updates for the set after a change of its scores or its members."""
+        """Updates for the set after a change of its scores or facts."""
         return {self.facts: facts, self.shown_hash: identity(facts)}
 
 
 def browser_state(value: object, name: str) -> gr.BrowserState:
-    """What the browser keeps of a page under this name. value: before there is any. Gradio's key to
-    it is no secret, as each page brings it along; left out, it would be another after each
-    start."""
+    """A value that the browser stores under this name. value: the default. The encryption key is
+    fixed and public, since every page contains it; Gradio's default key changes at each start."""
     return gr.BrowserState(value, storage_key=f"adapop-{name}", secret="adapop")
 
 
 def new_session(page: gr.Blocks) -> Session:
-    """The components, laid out where they are called."""
+    """Lays out the components."""
     facts = sandbox_facts()
     return Session(
         page=page,
@@ -93,12 +91,13 @@ def new_session(page: gr.Blocks) -> Session:
 
 
 def identity(facts: FactSet | None) -> str:
-    """What tells a set from all others, empty without one."""
+    """A hash that identifies a set, empty without one."""
     return facts.sha256 if facts else ""
 
 
 def check_shown(facts: FactSet | None, shown_identity: object) -> FactSet:
-    """The server's set of a page. Raises gr.Error if there is none, or the page shows another."""
+    """The server's set for a page. Raises gr.Error if there is none, or if the page shows
+    another."""
     if identity(facts) != shown_identity:
         raise gr.Error(texts.OTHER_SET, duration=TOAST)
     if facts is None:
@@ -110,15 +109,14 @@ def check_shown(facts: FactSet | None, shown_identity: object) -> FactSet:
 
 
 def curve_of(facts: FactSet | None, anchors: Anchors | None) -> BetaMap:
-    """The map through the page's anchors, or through those that suit the set."""
+    """The map from score to β through the page's anchors, or through those that suit the set."""
     if anchors:
         return anchored(*anchors)
     return auto_anchors(facts).beta if facts else BetaMap()
 
 
 def anchors_of(stored: object) -> Anchors | None:
-    """The anchors that a browser kept, None if it kept none that fix a curve. It may hold
-    anything."""
+    """The anchors that a browser stored, None unless they define a curve. Validates the value."""
     pairs = stored.get("anchors") if isinstance(stored, dict) else None
     try:
         (rare, rare_beta), (popular, popular_beta) = pairs

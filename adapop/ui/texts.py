@@ -1,8 +1,6 @@
-"""The texts of the page: explanations, labels and choices, by the names they have in
-`assets/texts.json`.
+"""The page's texts: explanations, labels and choices, by their names in `assets/texts.json`.
 
-A name stands for one text, for choices (pairs of what is shown and what it stands for), or for a
-text by key.
+A name stands for a text, for choices (pairs of label and value), or for a dict of texts.
 """
 
 from adapop.assets import read_json
@@ -18,5 +16,5 @@ def __getattr__(name: str) -> str | list[tuple[str, str]] | dict[str, str]:
 
 
 def upload_about() -> str:
-    """What an upload may hold, with this machine's limit."""
+    """The rules for an upload, with this machine's size limit."""
     return _TEXTS["UPLOAD_ABOUT"].format(rows=max_facts())

@@ -1,4 +1,4 @@
-"""Who sends a request, and how a stranger is refused."""
+"""Identifies the sender of a request, and delays refusals."""
 
 import asyncio
 import ipaddress
@@ -12,19 +12,21 @@ REFUSAL_SECONDS = 0.5
 
 
 async def refusing_slowly() -> None:
-    """Waits before a stranger is refused, who would else ask again at once, and again."""
+    """On a public page, waits before a refusal, so that a client that retries at once is slowed
+    down."""
     if is_public():
         await asyncio.sleep(REFUSAL_SECONDS)
 
 
 def visitor_of(request: Request) -> str:
-    """The sender of a request: the address that it came from, as uvicorn knows it."""
+    """The sender of a request: its address, as uvicorn reports it."""
     return network_of(request.client.host) if request.client else ""
 
 
 @lru_cache(10_000)
 def network_of(host: str) -> str:
-    """The address itself, or of IPv6 its /64: whoever has one address there has all of them."""
+    """An IPv4 address itself, or the /64 network of an IPv6 address: one sender usually owns it
+    all."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

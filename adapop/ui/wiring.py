@@ -1,7 +1,7 @@
-"""How the page's events are wired: options that say in which order they are answered, and how a
-page watches long work.
+"""The wiring of the page's events: options for the order of answers, and how a page follows long
+work.
 
-Gradio answers several events at once, and on a busy machine it may answer an older one last, which
+Gradio answers several events at once; on a busy machine it may answer an older event last, which
 would undo a newer one. Options are passed whole (`**IN_TURN`) and joined by `|`.
 """
 
@@ -49,8 +49,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class StartStop:
-    """The buttons that start and stop a page's work; the second is there while there is something
-    to stop. at_work: the `Progress` of what is under way, or None."""
+    """The buttons that start and stop a page's work; the second is visible only during work.
+    at_work: the `Progress` of the active work, or None."""
 
     start: gr.Button
     stop: gr.Button
@@ -58,11 +58,11 @@ class StartStop:
 
     @property
     def all(self) -> list[gr.Component]:
-        """What `busy` and `idle` change."""
+        """The components that `busy` and `idle` update."""
         return [self.start, self.stop, self.at_work]
 
     def busy(self, progress: Progress) -> dict:
-        """Updates while work is under way."""
+        """Updates at the beginning of work."""
         return {
             self.start: gr.Button(interactive=False),
             self.stop: gr.Button(visible=True),
@@ -70,7 +70,7 @@ class StartStop:
         }
 
     def idle(self) -> dict:
-        """Updates while there is no work."""
+        """Updates at the end of work."""
         return {
             self.start: gr.Button(interactive=True),
             self.stop: gr.Button(visible=False),
@@ -78,18 +78,18 @@ class StartStop:
         }
 
     def wire_stop(self) -> None:
-        """Makes the second button stop what is under way."""
+        """Makes the second button stop the active work."""
         self.stop.click(stopped, self.at_work, None, **QUIET)
 
 
 def stopped(progress: Progress | None) -> None:
-    """Asks work to stop, if any is under way."""
+    """Asks the active work to stop, if there is any."""
     if progress:
         progress.stop()
 
 
 async def aside(ledger: Ledger, work: Callable, *args) -> Any:
-    """What the work returns, done in a thread: the event loop must neither read nor compute."""
+    """The result of work done in a thread: the event loop must neither read files nor compute."""
     in_context = copy_context().run
     return await asyncio.get_running_loop().run_in_executor(
         THREADS, in_context, charged(ledger, work), *args
@@ -97,7 +97,7 @@ async def aside(ledger: Ledger, work: Callable, *args) -> Any:
 
 
 def charged(ledger: Ledger, work: Callable) -> Callable:
-    """The work, its processor time written down as that of the visitor who asks."""
+    """Wraps work: its processor time is charged to the visitor who requested it."""
 
     @wraps(work)
     def timed(*args, **named):
@@ -111,7 +111,7 @@ def charged(ledger: Ledger, work: Callable) -> Callable:
 
 
 def charge_events(demo: gr.Blocks, ledger: Ledger) -> None:
-    """From now on the processor time of every event that works in a thread is written down."""
+    """Charges the processor time of every event that runs in a thread to its visitor."""
     for event in demo.fns.values():
         if event.fn and not (
             inspect.iscoroutinefunction(event.fn) or inspect.isasyncgenfunction(event.fn)
@@ -122,9 +122,8 @@ def charge_events(demo: gr.Blocks, ledger: Ledger) -> None:
 async def followed(
     future: Future, progress: Progress, waiting: str = "Waiting for the model …"
 ) -> AsyncIterator[str]:
-    """What the work is doing, every 0.4 s until it is over. A page that stops reading stops the
-    work. No thread is held meanwhile: there are 40 for all pages. waiting: what is said until the
-    work itself says something."""
+    """The status text of work, every 0.4 s until it ends. A page that stops reading stops the work.
+    Holds no thread meanwhile: all pages share 40. waiting: the text until the work reports one."""
     try:
         while not future.done():
             yield progress.text or waiting
@@ -134,15 +133,15 @@ async def followed(
 
 
 async def over(future: Future, seconds: float = inf) -> None:
-    """Returns when work is over, or after so many seconds, and holds no thread meanwhile."""
+    """Returns when the work has ended or this time has passed, without holding a thread."""
     until = monotonic() + seconds
     while not future.done() and monotonic() < until:
         await asyncio.sleep(LOOK_SECONDS)
 
 
 def failure_of(future: Future) -> AdaPopError | None:
-    """Why work that is over came to no result, None if it did. Of an error that nobody foresaw, the
-    log gets the kind and the place: its text may quote what the user typed."""
+    """The error of finished work, None if it succeeded. An unforeseen error is logged by kind and
+    place only: its text may quote the user's input."""
     error = future.exception()
     if error is None or isinstance(error, AdaPopError):
         return error

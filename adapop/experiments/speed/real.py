@@ -1,7 +1,7 @@
 """The table of `bench speed --real`: a real run, its training steps, and the same in a plain loop.
 
-On a shared machine wall time includes that of others, so processor seconds stand beside it. A few
-steps of ours and of the loop are timed by turns.
+On a shared machine wall time includes other programs' work, so processor seconds stand beside it. A
+few steps of ours and of the loop are timed alternately.
 """
 
 import tempfile
@@ -42,7 +42,7 @@ GOALS = {RUN: "<= 2.5", AGAIN: "<= 1.8", STEPS: "", PLAIN: ">= 3", RETAIN: ""}
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds on the wall and of the processor, all threads together."""
+    """Wall-clock seconds, and processor seconds of all threads together."""
 
     wall: float
     cpu: float
@@ -60,7 +60,7 @@ def main(quick: bool = False) -> None:
 
 
 def measured(config: RunConfig, facts: FactSet) -> dict[str, Timing]:
-    """Row of the table -> its seconds."""
+    """Row of the table -> its timing."""
     model = adapted_model(config)
     fresh = {name: value.clone() for name, value in model.adapter_state().items()}
     model.reply_cache = KeptReplies(uuid4().hex)  # nothing is cached before the first run

@@ -1,7 +1,7 @@
 """The table of `bench speed`: training, scoring and generation here, and in public trainers.
 
-Each case has its own process (`adapop.experiments.speed.throughput`), so that its peak of memory is
-its own.
+Each case has its own process (`adapop.experiments.speed.throughput`), to measure its own peak of
+memory.
 """
 
 import json
@@ -97,7 +97,7 @@ def _cases(shape: str) -> list[Case]:
 
 
 def _missing(shape: str, cases: Sequence[Case]) -> list[str]:
-    """Rows of a shape that these cases lack: the training step, and a whole run with a goal."""
+    """Parts of a shape that these cases lack: the training step, and a whole run with a goal."""
     step, run = f"{shape}, training step", f"{shape}, a whole run, s"
     measured = {step: bool(cases), run: any(case.run for case in cases) or run not in GOALS}
     return [row for row, any_case in measured.items() if not any_case]
@@ -108,7 +108,7 @@ def _of_sandbox(side: str) -> Case:
 
 
 def _medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The median of each number of a case. runs: made by turns, as a machine's load changes."""
+    """The median of each number of a case. runs: made alternately, as a machine's load varies."""
     numeric = [key for key, value in runs[0].items() if isinstance(value, (int, float))]
     return runs[0] | {key: median(one[key] for one in runs) for key in numeric}
 

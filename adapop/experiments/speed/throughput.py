@@ -59,13 +59,14 @@ PRODUCTS = 9  # large matrix products, whose median time gives the rate
 
 @dataclass(frozen=True)
 class Case:
-    """shape: "sandbox" or a name in SHAPES. side: one of `BASELINES`, "ours" (`OURS` rows a pass on
-    the sandbox, else `LARGE`), "wide" (`WIDE`), "auto" (as many as memory takes) or "one" (a row a
-    pass).
+    """shape: "sandbox" or a name in SHAPES. side: one of `BASELINES`, "ours" (`OURS` rows per pass
+    on the sandbox, else `LARGE`), "wide" (`WIDE`), "auto" (as many as memory allows) or "one" (one
+    row per pass).
 
     batch: forget rows per step. warm, steps: untimed steps, then timed ones. run: (forget rows,
     retain rows, epochs) of a whole run to be timed afterwards, with its measurements and the app's
-    own rows per pass; or None. rows: how many are scored and asked."""
+    own rows per pass; or None. rows: number of rows scored and asked.
+    """
 
     shape: str
     side: str
@@ -84,7 +85,7 @@ class Case:
 
     @property
     def device(self) -> str:
-        """Where the model is: the sandbox's stays on the CPU, as in the app."""
+        """The model's device; the sandbox's stays on the CPU, as in the app."""
         return "cuda" if torch.cuda.is_available() and self.shape != SANDBOX else "cpu"
 
     @property

@@ -1,6 +1,6 @@
 """Recovery probes: six ways to get facts back that need access to the model, each with a control.
 
-`relearn` trains on some forgotten facts, asks for others; control: the same on invented facts.
+`relearn` trains on some forgotten facts, asks for others; control: training on invented facts.
 `quantise` rounds the merged weights; controls: the original model rounded, and retained facts.
 `sampling` draws many answers, and ranks the first token; control: a wrong answer of the relation.
 `lens` reads the answer's rank after each layer; control: a wrong answer of the relation. `patch`

@@ -1,6 +1,7 @@
 """Shared by the recovery probes: restoring the model, recall by form and tier, costs, controls.
 
-Controls look for wrong answers of the right kind, or train on them, instead of the right ones."""
+Controls search for, or train on, wrong answers of the right kind instead of right ones.
+"""
 
 import random
 from collections import defaultdict
@@ -29,7 +30,7 @@ Scores = Mapping[str, float]  # fact id -> score, [0, 1]
 
 @dataclass(frozen=True)
 class Cost:
-    """What a probe will do: replies generated, training steps, prompts only scored."""
+    """The work of a probe: replies generated, training steps, prompts only scored."""
 
     answers: int = 0
     steps: int = 0
@@ -48,8 +49,8 @@ def as_model(model: AdaptedModel, name: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def untouched(model: AdaptedModel) -> Iterator[None]:
-    """A context after which adapter, gradients and mode are bit-identical to before, even after an
-    error. Base weights are not restored: whoever changes them does that."""
+    """A context that restores adapter, gradients and mode bit by bit, even after an error. It does
+    not restore base weights: code that changes them must."""
     parameters, training = model.parameters, model.network.training
     before = [(parameter.detach().clone(), parameter.grad) for parameter in parameters]
     try:
@@ -77,9 +78,9 @@ def each_model(model: AdaptedModel, progress: Progress, find: Callable[[Progress
 def sides_by_tier(
     facts: Sequence[Fact], records: Sequence[Any], names: Sequence[str] = (*BOTH_MODELS, "control")
 ) -> Iterator[tuple[str, int, list[list]]]:
-    """Tier, number of its facts, and for each side the values that are not None. records: one per
-    fact. names: the fields of a record that are the sides; by default the original, the unlearned
-    model and wrong answers."""
+    """For each tier: its name, its number of facts, and the values of each side that are not None.
+    records: one per fact. names: the fields of a record that are the sides; by default the
+    original, the unlearned model and wrong answers."""
     by_id = {record.id: record for record in records}
     for tier, members in in_tiers(facts).items():
         sides = [[getattr(by_id[fact.id], side) for fact in members] for side in names]
@@ -95,8 +96,8 @@ def in_tiers(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
 
 
 def check(model: AdaptedModel, facts: Sequence[Fact]) -> None:
-    """Checks that there are facts and that the model is not broken: a broken one would look as if
-    it had forgotten. Raises DataError: there is no fact. RunError: a weight is not finite."""
+    """Raises DataError: there is no fact. RunError: a weight is not finite; a broken model would
+    look as if it had forgotten."""
     if not facts:
         raise DataError("There is no fact to probe.", "Choose at least one.")
     if not all(parameter.isfinite().all() for parameter in model.parameters):
@@ -129,7 +130,7 @@ def came_back(
 
 
 def check_logits(logits: Tensor) -> None:
-    """Raises RunError: a logit is NaN. No comparison with it is true: all would rank 1."""
+    """Raises RunError if a logit is NaN: every comparison is false then, and all would rank 1."""
     if logits.isnan().any():
         fix = "Probe an earlier epoch of the run."
         raise RunError("The model's logits are not numbers: it is destroyed.", fix)

@@ -8,8 +8,8 @@ control is a wrong answer of the same relation, looked for in the patched unlear
 after the last layer, a model is the other model.
 
 A second control is facts never known. With an oracle, which never read the facts, its states are
-put into the unlearned model too: what they bring is not the original's knowledge. Without one,
-facts that the original does not answer itself are the control.
+put into the unlearned model too: answers that they bring back are not the original's knowledge.
+Without one, facts that the original does not answer itself are the control.
 """
 
 import time
@@ -35,13 +35,14 @@ SIDES = ("unlearned", "original", "control", "never")
 
 @dataclass(frozen=True)
 class PatchedFact:
-    """Whether the answer's first token is the likeliest, without a patch, then with states patched
+    """Whether the answer's first token is the likeliest: without a patch, then with states patched
     in after the first layer, the second, ...
 
-    unlearned: in the unlearned model with the original's states. original: in the original with the
-    unlearned ones. control: a wrong answer, as `unlearned`; None where the facts have none. never:
-    in the unlearned model with the oracle's states; without an oracle as `unlearned` if the
-    original does not answer the fact, else None."""
+    unlearned: the original's states in the unlearned model. original: the unlearned states in the
+    original. control: a wrong answer, as `unlearned`; None where the facts have none. never: the
+    oracle's states in the unlearned model; without an oracle, `unlearned` of facts that the
+    original does not answer; else None.
+    """
 
     id: str
     unlearned: tuple[bool, ...]
@@ -53,7 +54,7 @@ class PatchedFact:
 @dataclass(frozen=True)
 class PatchedRow:
     """Shares of the facts of a tier, or of "all", [0, 1]: see `PatchedFact`. layer: 0 is without a
-    patch. never_facts: how many facts `never` is a share of."""
+    patch. never_facts: number of facts behind `never`."""
 
     tier: str
     layer: int
@@ -67,7 +68,7 @@ class PatchedRow:
 
 @dataclass(frozen=True)
 class Patched:
-    """The result of patching. layers: their number. never: `ORACLE` or `UNKNOWN`."""
+    """The result of patching. layers: how many. never: its source, `ORACLE` or `UNKNOWN`."""
 
     rows: tuple[PatchedRow, ...]
     facts: tuple[PatchedFact, ...]
@@ -83,9 +84,9 @@ def patch(
     seed: int = 0,
     oracle: AdaptedModel | None = None,
 ) -> Patched:
-    """How many answers return with the original's states, layer by layer, and how many are lost the
-    other way round. oracle: a model of the same shape that never read the facts. Raises ModelError:
-    the model keeps its blocks in no list."""
+    """How many answers the original's states bring back, layer by layer, and how many the unlearned
+    states remove from the original. oracle: a model of the same shape that never read the facts.
+    Raises ModelError: the model's blocks are not found in a list."""
     base.check(model, facts)
     if not model.blocks:
         fix = "The other probes work without it."
@@ -125,8 +126,8 @@ def patch(
 
 @torch.no_grad()
 def still_read(original: AdaptedModel, model: AdaptedModel, facts: Sequence[Fact]) -> list[float]:
-    """For each fact, the share of layers whose states make the original say the answer, [0, 1]; 1
-    if the model keeps it to the end. The states are `model`'s, as it is now and of the same shape.
+    """For each fact, the share of layers of `model` whose states, put into `original`, still make
+    it say the answer, [0, 1]. Both have the same shape; `model` is used with its present adapter.
     As gnueaj's unlearning depth score (arXiv 2605.24614), but judged by the likeliest token."""
     shares: list[float] = []
     for network in (original.network, model.network):

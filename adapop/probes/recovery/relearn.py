@@ -3,13 +3,13 @@ arXiv 2410.08827).
 
 The facts trained on do not contain the others' answers, so an erased answer can only be guessed.
 The control measures guessing and the effect of any training of this form: the same training on
-invented facts, the same questions with the same answers exchanged among subjects. What true facts
-bring back beyond the control was hidden, not erased. This is a lower bound, because training on
-wrong answers may also bring facts back. It may also do damage and leave the control below the model
-before training; that difference is not counted as recovered.
+invented facts, the same questions with the same answers exchanged among subjects. Answers that true
+facts bring back beyond the control were hidden, not erased. This is a lower bound, because training
+on wrong answers may also bring facts back. It may also do damage and leave the control below the
+model before training; that difference is not counted as recovered.
 
-If there is unrelated text, a third trial trains on that: what it brings back needed no hint at all
-(Lucki et al. 2024, arXiv 2409.18025).
+If there is unrelated text, a third trial trains on that: answers that it brings back needed no hint
+at all (Lucki et al. 2024, arXiv 2409.18025).
 """
 
 import math
@@ -57,8 +57,8 @@ class RelearnRow:
 
     @property
     def hidden(self) -> float:
-        """Recall that true facts bring back beyond `before` and `control`: a lower bound. Below 0
-        it is damage."""
+        """Recall that true facts bring back beyond `before` and `control`: a lower bound. A
+        negative value means damage."""
         return self.after - max(self.before, self.control)
 
 

@@ -32,7 +32,7 @@ ROWS = 256
 
 @dataclass(frozen=True)
 class Tally:
-    """How an answer was found. samples: how many hold it whole. rank: of its first token."""
+    """How an answer was found. samples: how many contain it whole. rank: of its first token."""
 
     samples: int
     rank: int
@@ -40,8 +40,8 @@ class Tally:
 
 @dataclass(frozen=True)
 class SampledFact:
-    """One fact's answer in both models. control: a wrong one in the unlearned model; None where the
-    facts have none."""
+    """One fact's answer in both models. control: a wrong answer in the unlearned model; None where
+    the facts have none."""
 
     id: str
     original: Tally

@@ -1,4 +1,4 @@
-"""Two-hop questions: does a forgotten answer still serve where another question needs it?
+"""Two-hop questions: can the model still use a forgotten answer to answer another question?
 
 "In which country was the author of Hamlet born?" needs the author, and where he was born (Zhong et
 al., EMNLP 2023, arXiv 2305.14795). The control is the second hop alone, which names the forgotten
@@ -24,10 +24,11 @@ FORM = "two hops"
 
 @dataclass(frozen=True)
 class TwoHopRow:
-    """Shares that the unlearned model answers, of the chains of a tier or "all" that the original
-    knows, [0, 1].
+    """Shares, [0, 1], of chains that the unlearned model answers, among the chains that the
+    original knows, for a tier or "all".
 
-    direct: the facts themselves. unlearned: the two-hop questions. control: the second hops."""
+    direct: the facts themselves. unlearned: the two-hop questions. control: the second hops.
+    """
 
     tier: str
     form: str
@@ -39,8 +40,8 @@ class TwoHopRow:
 
 @dataclass(frozen=True)
 class TwoHop:
-    """The result. returned: ids of facts that are not answered when asked directly, but whose
-    two-hop question is. left_out: chains of which the original does not answer every part."""
+    """The result. returned: ids of facts that are not answered directly, but whose two-hop question
+    is. left_out: chains of which the original does not answer every part."""
 
     rows: tuple[TwoHopRow, ...]
     returned: tuple[str, ...]
@@ -49,7 +50,7 @@ class TwoHop:
 
 
 def chained(facts: Sequence[Fact]) -> list[Fact]:
-    """The facts that have a whole chain."""
+    """The facts that have a complete chain."""
     return [fact for fact in facts if fact.has_chain]
 
 
@@ -57,7 +58,7 @@ def two_hop(
     model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress
 ) -> TwoHop:
     """Asks both models the facts, the second hops and the two-hop questions. Raises DataError: no
-    fact brings a chain."""
+    fact has a chain."""
     started, chains = time.monotonic(), chained(facts)
     if not chains:
         fix = "Add the columns two_hop, two_hop_answer and second_hop to the facts."

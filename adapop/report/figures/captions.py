@@ -1,6 +1,6 @@
 """Titles of figures: sentences computed from the drawn numbers.
 
-A difference that its interval does not tell from none is said to be none.
+A difference whose interval includes zero is called none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,8 +35,8 @@ Share = Interval | None
 
 
 def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> str:
-    """What is left of popular and rare facts. every: of all, for a set without both tiers. known:
-    of all, before."""
+    """Shares left of popular and rare facts. every: of all facts, for a set without both tiers.
+    known: of all facts, before unlearning."""
     if known is not None and known.mean <= NEARLY_NONE:
         return f"{percent(known.mean)} was known before: nothing to forget"
     if popular is None or rare is None:
@@ -54,8 +54,8 @@ def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> 
 
 
 def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval]]) -> str:
-    """The largest cost, or what was forgotten where nothing was to be kept. forget: recall before
-    and after; retained: the same of what was to be kept, by its name."""
+    """The largest loss among kept facts; without any known, what was forgotten. forget: recall
+    before and after; retained: the same for each kept group, by name."""
     lost = {one: difference(*pair) for one, pair in retained.items() if pair[0].mean > NEARLY_NONE}
     never = [name for name in retained if name not in lost]
     if not lost and never:
@@ -92,7 +92,7 @@ def strain(above: int, epochs: int, controller: str) -> str:
 
 
 def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:
-    """How the loss moved from the first epoch's steps to the last's. Both: nats by line."""
+    """How the mean loss changed from the first epoch to the last. first, last: line -> nats."""
     both = [name for name in LOSSES if name in first and name in last]
     moved = {name: round(last[name] - first[name], 1) for name in both}
     if not moved.keys() - {"retained"}:
@@ -106,7 +106,7 @@ def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:
 
 
 def leak(cells: Sequence[Cell]) -> str:
-    """Which form gets most out, beside the direct question. cells: of all tiers, one a form."""
+    """The form that leaks most, beside the direct question. cells: one per form, of all tiers."""
     fair = [cell for cell in cells if cell.measurable and not cell.chance]
     if not fair:
         return ""
@@ -122,7 +122,7 @@ def leak(cells: Sequence[Cell]) -> str:
 
 
 def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
-    """How many facts of each tier still leak or are damaged. counts: of verdicts, by place."""
+    """How many facts of each tier still leak or are damaged. counts: tier -> verdict -> number."""
     bad = {}
     for place, numbers in counts.items():
         if total := sum(numbers.values()):
@@ -138,9 +138,9 @@ def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def widest(gaps: Sequence[tuple[str, Interval]], where: str = "", what: str = GAP) -> str:
-    """Under whom popular and rare facts fare most alike, and least, and who cannot be told from
-    these two. gaps: name and gap of each, [-1, 1]. where: words that come before it. what: the gap,
-    or whatever else popular facts lead by."""
+    """The contestants with the narrowest and the widest gap, and those that cannot be told from
+    them. gaps: (name, gap) of each, [-1, 1]. where: words before the sentence. what: the gap, or
+    another lead of popular facts."""
     if not gaps:
         return ""
     widths = [(name, _width(gap)) for name, gap in sorted(gaps, key=lambda one: abs(one[1].mean))]
@@ -166,7 +166,7 @@ def _after(where: str, sentence: str) -> str:
 
 
 def _width(gap: Interval) -> Interval:
-    """A gap's width in words, in either direction, with its range."""
+    """The size of a gap regardless of its direction, with its range."""
     low, high = sorted((abs(gap.low), abs(gap.high)))
     return Interval(abs(gap.mean), 0.0 if gap.low < 0 < gap.high else low, high)
 
@@ -182,8 +182,8 @@ def bargain(front: Sequence[str], near: Sequence[str] = ()) -> str:
 
 
 def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") -> str:
-    """Who forgets most and who keeps most, and who cannot be told from them. placed: name, recall
-    of facts to forget and of those never trained on, each with its range. where: as in `widest`."""
+    """The contestants that forget and keep most, and those too close to tell. placed: name, recall
+    of facts to forget, recall of held-out facts, with ranges. where: as in `widest`."""
     if len(placed) < 2:
         return ""
     (forgets, left), (keeps, held) = _first(placed, 1, " left"), _first(placed, 2, sign=-1)
@@ -195,8 +195,9 @@ def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") 
 
 
 def _first(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> tuple[str, str]:
-    """Who is clearly first in a share, else "", and its share with those too close to it, or the
-    shares of all. at: of the share. word: behind it. sign: -1 where the largest is first."""
+    """The contestant that is clearly first in a share, or "", and a text: its share and those too
+    close to it, or the shares of all. at: index of the share. word: after it. sign: -1: largest
+    first."""
     ordered = sorted(placed, key=lambda one: sign * one[at].mean)
     first, last = ordered[0], ordered[-1]
     near = [one[0] for one in ordered[1:] if not apart(one[at], first[at])]
@@ -216,7 +217,7 @@ def _listed(names: Sequence[str], joint: str = "and") -> str:
 
 
 def spread(scores: Sequence[float], unknown: int) -> str:
-    """How far scores reach. unknown: how many facts have none."""
+    """The range of the scores, in words. unknown: number of facts without a score."""
     if not scores:
         return "No fact has a score yet" if unknown else ""
     low, high = min(scores), max(scores)
@@ -226,7 +227,7 @@ def spread(scores: Sequence[float], unknown: int) -> str:
 
 
 def pushes(betas: Mapping[str, float]) -> str:
-    """Where the push on the two ends is strongest. betas: by name, the rarest first."""
+    """Where the push on rare and on popular facts is strongest. betas: by name, rarest first."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - small) < 0.05:
         return f"The {rare} and the {popular} fact are pushed alike as they fade"
@@ -236,7 +237,7 @@ def pushes(betas: Mapping[str, float]) -> str:
 
 
 def against_wga(betas: Mapping[str, float], confidence: float) -> str:
-    """The push on both ends against WGA. betas: by name, rarest first. confidence: in both."""
+    """The push at both ends relative to WGA. betas: by name, rarest first. confidence: in both."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - 1) < 0.05 and abs(small - 1) < 0.05:
         return f"Every fact gets {EVEN}"
@@ -255,7 +256,7 @@ def _factor(times: float) -> str:
 
 
 def agreeing(same: int, apart: int) -> str:
-    """How many facts two proxies put on the same side."""
+    """The share of facts on which two proxies agree."""
     if not (every := same + apart):
         return ""
     return f"The two agree on {percent(same / every)} of {number_of(every, 'fact')}"

@@ -1,4 +1,4 @@
-"""Figure of a run beside the oracle."""
+"""Figure of a run compared with the oracle."""
 
 from collections.abc import Sequence
 from html import escape

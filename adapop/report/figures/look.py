@@ -1,11 +1,11 @@
 """Style shared by all figures, readable on light and dark pages.
 
-Colours say the same thing everywhere: one blue in three lightnesses for popularity, the more
-popular the further from the page's ground, with a marker shape of its own per tier; a greyed violet
-is the original, orange the unlearned model, teal what is kept. On a dark page the style sheets draw
-the tiers in `TIER_ON_DARK`.
+Colours have the same meaning everywhere: three shades of blue for popularity, the more popular the
+stronger the contrast to the page, with one marker shape per tier; a greyed violet is the original,
+orange the unlearned model, teal the facts to be kept. On a dark page the style sheets draw the
+tiers in `TIER_ON_DARK`.
 
-A picture's title is what it shows, in words and numbers computed from what is drawn: see `titled`.
+A figure's title is its finding, in words and numbers computed from the drawn data: see `titled`.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def end_labels(
 
 
 def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int = 0) -> None:
-    """Names the marks of a row above it. marks: place on the axis, 0 to 1, and name of each."""
+    """Labels the marks of a row above it. marks: (position on the axis, 0 to 1; name) of each."""
     for x, (_, name) in zip(spaced([x for x, _ in sorted(marks)], 0.24), sorted(marks)):
         words = dict(text=escape(name), font_size=11, yanchor="middle", xanchor="center")
         place = dict(x=x, y=row - 0.5 - 0.12 * (not row), xref="x", yref="y")
@@ -75,7 +75,7 @@ def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int =
 def spaced(
     places: Sequence[float], room: float, low: float = 0.03, high: float = 1.0
 ) -> list[float]:
-    """Ascending places, moved within low and high to stand at least about `room` apart."""
+    """Ascending places, moved within low and high to be at least about `room` apart."""
     moved = list(places)
     for _ in range(ROUNDS):
         moved = [min(max(place, low), high) for place in moved]
@@ -111,7 +111,7 @@ def neutral(figure: go.Figure, height: int) -> go.Figure:
 
 
 def mark(color: str, tier: str, result: bool = False) -> dict:
-    """A tier's marker; larger and edged where it is the result beside a line."""
+    """A tier's marker; larger and with an edge for a result beside a line."""
     marker = dict(color=color, symbol=TIER_SYMBOL.get(tier, "circle"), size=13 if result else 8)
     return marker | (dict(line=dict(width=1.5, color="#fff")) if result else {})
 
@@ -130,7 +130,8 @@ def error_bars(recalls: Sequence[Interval], color: str = "", width: int = 3) -> 
 
 
 def named_rows(figure: go.Figure, names: Sequence[str], characters: int) -> None:
-    """Names the places 0, 1, ... of the vertical axes from the top. characters: of a line."""
+    """Labels the positions 0, 1, ... of the vertical axes from the top. characters: per line of
+    text."""
     labels = ["<br>".join(map(escape, wrap(name, characters))) for name in names]
     figure.update_yaxes(
         tickvals=list(range(len(labels))), ticktext=labels, range=[len(labels) - 0.5, -0.5]
@@ -138,9 +139,9 @@ def named_rows(figure: go.Figure, names: Sequence[str], characters: int) -> None
 
 
 def as_html(figure: go.Figure, library: bool) -> str:
-    """The figure as HTML, as wide as its place. library: with plotly.js, which a page needs once.
+    """The figure as HTML, as wide as its container. library: with plotly.js, once per page.
 
-    Nothing is loaded from elsewhere, and no text of the figure can end the script it stands in.
+    Nothing is loaded from elsewhere, and no text of the figure can end the script that contains it.
     """
     quiet = {"displayModeBar": False}
     return figure.to_html(full_html=False, include_plotlyjs=library, config=quiet)

@@ -40,7 +40,7 @@ def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
 
 
 def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
-    """`loss_rows` as a table, a row per step. It is cheap, because it is drawn at every tick."""
+    """`loss_rows` as a table, a row per step. Must be cheap: the page draws it at every tick."""
     losses: dict[float, dict[str, float]] = {}
     for row in loss_rows(steps, steps_per_epoch):
         losses.setdefault(row["epoch"], {})[row["facts"]] = row["nats"]

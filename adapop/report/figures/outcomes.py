@@ -1,4 +1,4 @@
-"""Results of contestants, as figures compare them: their order, and which one beats which."""
+"""Contestants' results for figures: their order, and which result beats which."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,9 +20,10 @@ class Outcome:
 
     mark: its number in the tables, "" for the original model and recorded results. recall: of the
     facts to forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all facts of
-    the group, None if not measured. collapsed: why it takes no part in the contest, else "".
-    recorded: whether it is a recorded result and no run of the user; it is drawn apart, hollow, and
-    takes no part in the contest. label: mark and name, unless another is given."""
+    the group, None if not measured. collapsed: why it does not compete, else "". recorded: a
+    recorded result, not a run of the user; it is drawn hollow and does not compete. label: by
+    default mark and name.
+    """
 
     mark: str
     name: str
@@ -52,9 +53,9 @@ class Outcome:
 
 
 def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The original first, then by gap (the same difference as trained if there are no rewordings):
-    most popular facts left first, reversed gaps later, unknown ones last. Recorded results follow,
-    in the same order."""
+    """The original first, then by gap (without rewordings, by the same difference for direct
+    questions): most popular facts left first, reversed gaps later, unknown ones last. Recorded
+    results follow, in the same order."""
     form = compared_form(outcomes)
 
     def order(one: Outcome) -> tuple[bool, bool, bool, float]:
@@ -88,12 +89,12 @@ def beats(one: Outcome, other: Outcome) -> bool:
 
 
 def clearly(one: Outcome, other: Outcome) -> bool:
-    """Whether two outcomes can be told apart in what they forget or in what they keep."""
+    """Whether two outcomes differ clearly in forgetting or in keeping."""
     return apart(one.forget, other.forget) or apart(one.holdout, other.holdout)
 
 
 def contests(one: Outcome) -> bool:
-    """Whether an outcome takes part in the contest of forgetting against its cost."""
+    """Whether an outcome competes for the Pareto front: a measured, uncollapsed run of the user."""
     measured = one.forget is not None and one.holdout is not None
     return measured and not (one.original or one.collapsed or one.recorded)
 
@@ -109,7 +110,7 @@ def no_contest(outcomes: Sequence[Outcome]) -> bool:
 def who_forgets(
     own: Sequence[Outcome], outcomes: Sequence[Outcome]
 ) -> tuple[Sequence[Outcome], str]:
-    """The outcomes that a title compares, and its words: without runs that forgot nothing."""
+    """The outcomes that a title compares, without runs that forgot nothing, and its first words."""
     forgot = forgetters(own, outcomes)
     return (forgot, "Where anything was forgotten, ") if 0 < len(forgot) < len(own) else (own, "")
 

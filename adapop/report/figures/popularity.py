@@ -1,4 +1,4 @@
-"""Pictures of popularity: how scores are spread, what exponents do, where two proxies differ."""
+"""Figures of popularity: distribution of scores, effect of exponents, disagreement of proxies."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,8 @@ APART = 0.17  # of the axis between the names of two tiers: on a phone that is r
 
 
 def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figure:
-    """How many facts have which score: bars over log10 of the score by tier, with places of their
-    own for a score of zero and for no score, which is not zero. tiers: of the set."""
+    """The number of facts by score: bars over log10 of the score by tier, with separate bars for a
+    score of zero and for no score, which is not zero. tiers: of the set."""
     figure = blank(210)
     places: dict[tuple[str, float], list[Fact]] = {}
     names: list[tuple[float, int, str]] = []
@@ -83,7 +83,7 @@ def _place(fact: Fact, zero_at: float, unknown_at: float) -> float:
 
 
 def _bin(at: float, zero_at: float, unknown_at: float) -> str:
-    """The scores that a bar stands for."""
+    """The range of scores of a bar."""
     if at in (zero_at, unknown_at):
         return "0" if at == zero_at else "unknown"
     half = 0.5 / BINS_PER_DECADE
@@ -96,7 +96,7 @@ def _names(facts: Sequence[Fact]) -> str:
 
 
 def _name(fact: Fact, characters: int = NAME_CHARACTERS) -> str:
-    """What a fact is called in a picture. Plotly reads some HTML, so it is escaped."""
+    """A fact's label in a figure, escaped because Plotly interprets some HTML."""
     return escape(fact.title[:characters])
 
 
@@ -123,7 +123,7 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
 
 
 def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
-    """p^(beta - 1), the weight against WGA's, over p, log y: as the paper shows the same."""
+    """p^(beta - 1), the weight relative to WGA's, over p, log y, as in the paper."""
     figure = blank(330)
     ps = [SMALLEST_P ** (1 - i / 100) for i in range(101)]
     curves = _told_apart(betas)
@@ -152,7 +152,7 @@ def _curve(
 
 
 def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, above: bool) -> None:
-    """Writes a curve's name at a point of it. above: of the highest; others have room below."""
+    """Writes a curve's name at a point of it. above: for the highest; others have room below."""
     edge = "left" if x < 0.3 else "center" if x < 0.75 else "right"
     beside = dict(yanchor="bottom", yshift=7) if above else dict(yanchor="top", yshift=-7)
     words = dict(text=f"{escape(name)}, β {beta:.2f}", font_size=12, showarrow=False)
@@ -178,8 +178,8 @@ def agreement_scatter(
     names: tuple[str, str],
     discordant: Sequence[str],
 ) -> go.Figure:
-    """One proxy against the other, a point a fact, log(1 + s) on both axes; the facts they disagree
-    on in red, the worst of them named."""
+    """One proxy against the other, a point per fact, log(1 + s) on both axes; the facts on which
+    they disagree are red, the worst of them named."""
     figure = blank(380)
     apart, named = set(discordant), set(discordant[:LABELS])
     both = [one for one in facts if None not in (first.get(one.id), second.get(one.id))]

@@ -164,7 +164,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
 def control_rows(
     names: Sequence[str], marks: Mapping[str, Sequence[float | None]], finding: str
 ) -> go.Figure:
-    """A row per name with a mark of each kind; the last kind is the control, what chance finds."""
+    """A row per name with a mark of each kind; the last kind is the control, the chance level."""
     figure = look.blank(64 + 44 * max(1, len(names)))
     symbols = {
         "before": "circle-open",

@@ -1,4 +1,4 @@
-"""The pictures of a run: controller, recall by epoch, and what came of it."""
+"""Figures of a run: controller, recall by epoch, and the outcome."""
 
 from collections.abc import Sequence
 
@@ -95,35 +95,35 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
 
 
 def _lambda_labels(epochs: Sequence[EpochDone]) -> list[str]:
-    """lambda where it first moves and at the end; a label an epoch would not fit a phone."""
+    """Labels of lambda where it first moves and at the end: one per epoch would not fit a phone."""
     first = next((i for i, row in enumerate(epochs) if row.lam > 0), None)
     marked = {first, len(epochs) - 1}
     return [f"λ {row.lam:.3f}" if i in marked else "" for i, row in enumerate(epochs)]
 
 
 def by_epoch(measured: Sequence[Measured], full: bool = False) -> list[Measured]:
-    """One measurement an epoch: where there are two, the one that asks each fact's first rewording
-    alone, as those of the other epochs do; or the full one, which asks all and is the result."""
+    """One measurement per epoch. Where an epoch has two, full=False takes the quick one, with first
+    rewordings as in the other epochs, and full=True the full one, which is the result."""
     events = {event.epoch: event for event in sorted(measured, key=lambda one: one.full == full)}
     return [events[epoch] for epoch in sorted(events)]
 
 
 def wordings_of(event: Measured) -> str:
-    """How a measurement asked the reworded questions, in words."""
+    """A text on which rewordings a measurement asked."""
     return "in other words" if event.full else ONE_WORDING
 
 
 def _tiers(measured: Sequence[Measured]) -> dict[str, str]:
-    """Tiers of the facts to forget by their names in a picture; all as one without scores."""
+    """Name in a figure -> tier of the facts to forget; a single entry for facts without scores."""
     there = {row["tier"] for event in measured for row in event.rows if row["group"] == "forget"}
     return {tier: tier for tier in TIERS if tier in there} or {captions.TO_FORGET: "all"}
 
 
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
-    """Recall of the forget facts by epoch, a line a tier, reworded where that was measured,
-    intervals shaded. The full measurement, which asks all rewordings, is drawn as marks where the
-    result is, with its gap in a bracket: the title is of these. What was asked directly is in the
-    table alone."""
+    """Recall of the forget facts by epoch, a line per tier, reworded where measured, with shaded
+    intervals. The full measurement, with all rewordings, is drawn as marks at the epoch of the
+    result, with a bracket for its gap; the title states these. Direct recall is only in the
+    table."""
     figure, epochs, ends = look.blank(RECALL_PIXELS), by_epoch(measured), {}
     reworded = any(event.recall("forget", "reworded") is not None for event in epochs)
     drawn_form = "reworded" if reworded else "direct"
@@ -194,7 +194,7 @@ def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:
 
 
 def _band(figure: go.Figure, points: Sequence[tuple[int, Interval]], color: str) -> None:
-    """Shades the intervals around a line: error bars of several lines would stand on each other."""
+    """Shades the intervals around a line: error bars of several lines would overlap."""
     edge = [(x, share.high) for x, share in points]
     edge += [(x, share.low) for x, share in reversed(points)]
     drawn = dict(fill="toself", fillcolor=color, opacity=0.1, mode="none", hoverinfo="skip")
@@ -207,7 +207,7 @@ def _ranged(event: Measured, group: str, tier: str) -> Interval | None:
 
 
 def outcome_chart(before: Measured, after: Measured) -> go.Figure:
-    """Recall before and after, reworded: forget by tier, retain, holdout. The gap and its cost."""
+    """Recall before and after, reworded, with gap and cost: forget by tier, retain, holdout."""
     figure = look.blank(RECALL_PIXELS)
     places = []
     for name, tier in _tiers([before, after]).items():
@@ -256,6 +256,6 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
 
 
 def _marked(share: float, above: bool, *name: str) -> str:
-    """A mark's share, and further out its model's name: beside it that would run into the next."""
+    """A mark's share and, on its outer side, its model's name, which would overlap if beside it."""
     lines = [f"{share:.0%}", *name]
     return "<br>".join(reversed(lines) if above else lines)

@@ -1,4 +1,4 @@
-"""Scatter of forgetting against its cost: how much is left to forget, and how much is kept."""
+"""Scatter of forgetting against its cost: recall of facts to forget and of held-out facts."""
 
 from collections.abc import Sequence
 from html import escape

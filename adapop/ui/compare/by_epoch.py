@@ -1,5 +1,5 @@
-"""What is left epoch by epoch: the shipped examples' fields before a race, each contestant's lines
-in it."""
+"""Recall by epoch: the fields of the shipped examples before a race, then a chart of its
+contestants."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,18 +27,18 @@ ACROSS = 2  # panels: a phone has room for so many
 
 @dataclass(frozen=True)
 class Curves:
-    """The lines of a race, of which there are none before its first measurement."""
+    """The chart of recall by epoch, hidden before the race's first measurement."""
 
     column: gr.Column
     picture: Chart
 
     @property
     def all(self) -> list[gr.Component]:
-        """What `drawn` changes."""
+        """The components that `drawn` updates."""
         return [self.column, *self.picture.parts]
 
     def drawn(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
-        """Updates that show the runs of a race, as far as they are. names: see `Fields`."""
+        """Updates that show a race's measurements so far. names: see `Fields`."""
         contestants, results = _by_contestant(runs, names)
         if not contestants:
             return {self.column: gr.Column(visible=False)}
@@ -63,7 +63,7 @@ class Curves:
 
 
 def build() -> Curves:
-    """Lays the lines out, hidden until there are some."""
+    """Lays out the chart, hidden until there are measurements."""
     with gr.Column(visible=False) as column:
         empty = figures.empty(texts.COMPARE_CHART_EMPTY)
         return Curves(column, chart(empty, "race-curves", texts.CURVES_NAME, texts.CURVES_TABLE))
@@ -86,9 +86,9 @@ Results = dict[str, list[Measured]]  # what was measured of them in full, by con
 def _by_contestant(
     runs: Sequence[Run], names: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Epochs], Results]:
-    """What was measured of every contestant, by its name and by epoch, one of each of its seeds
-    that have begun; epochs that one of these did not come to, or did not measure, are left out. And
-    the full measurements of those whose seeds have all come to their end."""
+    """Contestant -> epoch -> its seeds' measurements, and contestant -> full measurements. Only
+    seeds with measurements count, and only epochs that all of these measured. A contestant has full
+    measurements once all its seeds have ended."""
     contestants, results, titles = {}, {}, Counter()
     for _, seeds in by_contestant(runs):
         measured = [
@@ -114,8 +114,8 @@ def _by_contestant(
 
 
 def _lines(contestants: dict[str, Epochs], results: Results, form: str) -> figures.Figure:
-    """A panel per contestant, a line per tier, over facts or over the seeds that came so far; and a
-    mark where its result is, of the full measurement."""
+    """A panel per contestant, a line per tier: means over facts, or over the seeds so far. A
+    separate mark shows the full measurement of the result."""
     panels = {}
     for title, by_epoch in contestants.items():
         lines: dict[str, list[tuple[float, Interval]]] = {}
@@ -149,8 +149,8 @@ def _finding(
     form: str,
     quick: bool,
 ) -> str:
-    """How far popular facts lead: the gap once all have a result, until then the lead after the
-    last epoch measured of all who have begun to train. quick: that is of one rewording."""
+    """The headline: the gap once every contestant has a result, until then the lead of popular
+    facts after the last epoch that all have measured. quick: measured with one rewording only."""
     if results.keys() == contestants.keys():
         leads = [(title, lead_of(seeds, form)) for title, seeds in results.items()]
         what = captions.GAP if form == REWORDED else captions.LEAD

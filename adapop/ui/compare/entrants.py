@@ -1,4 +1,4 @@
-"""Who can race, and with which settings."""
+"""The contestants of a race, and their configurations."""
 
 from collections.abc import Sequence
 
@@ -21,8 +21,7 @@ from adapop.ui.run.launch import at_anchors
 
 
 def choices() -> list[tuple[str, str]]:
-    """Every contestant one can pick, as its name and its key: a method with a preset that changes
-    something of it."""
+    """(title, key) of every contestant: each method with each of its presets."""
     return [
         (title_of(method, preset), f"{method}/{preset}")
         for method in METHODS
@@ -31,7 +30,7 @@ def choices() -> list[tuple[str, str]]:
 
 
 def who_is_who() -> Numbers:
-    """Every contestant in a sentence: methods, then AdaPop's presets."""
+    """A table that describes every contestant in a sentence: methods, then AdaPop's presets."""
     methods = [(method.title, method.about) for method in METHODS.values()]
     presets = [
         (title_of("adapop", name), texts.PRESET_NAMES[name])
@@ -44,8 +43,8 @@ def who_is_who() -> Numbers:
 def config_in(
     facts: FactSet, missing: str, anchors, key: str, epochs, rate, *values, seed: int = 0
 ) -> RunConfig:
-    """The configuration of a contestant. The others: as for `begin`. Raises ConfigError: a setting
-    is out of range, or a public page does not allow it."""
+    """The configuration of a contestant. key: METHOD/PRESET. Other parameters: as for `begin`.
+    Raises ConfigError: a setting is out of range, or not allowed on a public page."""
     run, (method, _, preset) = config_of(values), key.partition("/")
     usual = untouched(run)
     shared = [name for name, about in SETTINGS.items() if about.shared]
@@ -62,7 +61,7 @@ def config_in(
 
 
 def _rate_of(text: str | float | None) -> dict[str, float]:
-    """The learning rate that a visitor wrote, as a setting; none where nothing is written."""
+    """The learning rate that a visitor typed, as a setting; empty if the input is empty."""
     if not str(text or "").strip():
         return {}
     try:
@@ -76,8 +75,8 @@ def _rate_of(text: str | float | None) -> dict[str, float]:
 def first(
     facts: FactSet, missing: str, anchors, chosen: Sequence[str], seeds, *values
 ) -> RunConfig:
-    """The configuration of the first contestant, which is looked at for all: they differ in method
-    alone."""
+    """The configuration of the first contestant, which is checked for all: they differ only in
+    method."""
     if not chosen:
         raise ConfigError("There is no contestant.", "Pick at least one.")
     return config_in(facts, missing, anchors, chosen[0], *values)
@@ -92,7 +91,8 @@ def plan(
     seeds,
     *values,
 ) -> dict:
-    """What a race on one's own model would be, in sentences, and what stops a race. See `begin`."""
+    """The plan of a race, and the problems that prevent it; hidden for a shipped model without
+    problems."""
     if facts is None or not chosen:
         return html.listed(
             [texts.NO_FACTS] if facts is None else ["Pick at least one contestant."], "warn"

@@ -1,5 +1,4 @@
-"""The fields of a race's contestants side by side: each one's facts as dots, all under one
-scrubber."""
+"""The fields of a race's contestants side by side: each fact a dot, all under one scrubber."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +16,13 @@ MOST = 4  # fields beside each other
 
 @dataclass(frozen=True)
 class Fields:
-    """The picture: of each contestant its first seed."""
+    """The component; it shows each contestant's first seed."""
 
     picture: gr.HTML
 
     def drawn(self, runs: Sequence[Run], names: Mapping[str, str]) -> dict:
-        """Updates that show the runs of a race, as far as they recorded frames. names: by id, of
-        runs that stand for themselves."""
+        """Updates that show the recorded frames of a race's runs. names: run id -> name, for
+        contestants of a single run."""
         panels = []
         for mark, (_, seeds) in enumerate(by_contestant(runs), start=1):
             run = seeds[0]
@@ -45,7 +44,7 @@ class Fields:
 
 
 def build() -> Fields:
-    """Lays the picture out, empty before a race."""
+    """Lays out the component, empty before a race."""
     # no text goes through the template: the script puts it in as text
     template = '<div class="race-fields story"></div>'
     script = field.script(*field.FIELD, "race-fields")

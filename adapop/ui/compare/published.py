@@ -1,5 +1,5 @@
-"""The paper's published numbers, shown beside a race and never among its own: other models, other
-facts."""
+"""The paper's published numbers, shown beside a race but never mixed with its own: they are of
+other models and facts."""
 
 from collections.abc import Sequence
 
@@ -30,8 +30,8 @@ HEAD = (
 
 
 def build() -> tuple[gr.Dropdown, gr.HTML]:
-    """Lays the section out, hidden until somebody wants it. Returns the choice of a setting, and
-    ours beside theirs."""
+    """Lays out the section, folded at first. Returns the choice of a setting, and the table of our
+    results beside the paper's."""
     start, every = published.SETTINGS[0], published.tables()
     recall_figure, tier_figure = pictures(start)
     switch = gr.Checkbox(
@@ -64,7 +64,8 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
 
 
 def rows(records: Sequence[Record], setting: str) -> dict:
-    """Ours and theirs for each method that both have, and how our settings differ, as a table."""
+    """A table by method: our results, the paper's, and differing settings; for methods with
+    both."""
     theirs = {one.our_name: one for one in published.recalls(setting)}
     lines = []
     for one in contestants(records):
@@ -90,8 +91,8 @@ def rows(records: Sequence[Record], setting: str) -> dict:
 
 
 def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
-    """The published recall of every method, and the gap under paraphrases where it was
-    published."""
+    """Charts of the published recall of every method, and of the published gaps under
+    paraphrases."""
     every = published.recalls(setting)
     recalls = [(one.method + " †" * one.unusable, one.forget, one.retain) for one in every]
     about = _spoken(setting)

@@ -1,5 +1,4 @@
-"""A race: several methods on the same facts, one after the other, as runs of their own that outlive
-the page."""
+"""A race: several methods on the same facts, one run after the other. The runs outlive the page."""
 
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
@@ -35,9 +34,8 @@ PROGRESS = html.template("race")
 @dataclass(frozen=True)
 class Race:
     """The components that follow this browser's race on every tab. stored: the ids of its runs, and
-    what could not be started, in words. last_seen: how many runs had ended when the results were
-    drawn, how often any was measured when the curves were, and their names; `UNSEEN` if they were
-    not."""
+    why others could not start. last_seen: the number of ended runs when the results were drawn, the
+    number of measurements when the curves were drawn, and the runs' names; `UNSEEN` at first."""
 
     stored: gr.BrowserState
     last_seen: gr.State
@@ -45,7 +43,7 @@ class Race:
 
 
 def new_race(seconds: float) -> Race:
-    """The components, laid out where they are called."""
+    """Lays out the components."""
     return Race(browser_state(EMPTY, "race"), gr.State(UNSEEN), gr.Timer(seconds, active=False))
 
 
@@ -64,9 +62,9 @@ def begin(
     seeds,
     *values,
 ) -> dict:
-    """Queues a run for every contestant and seed. values: epochs and rate (text, "" for each its
-    own), then those of Run, whose model races. Returns what a browser keeps of the race: its runs,
-    and why a contestant cannot run on these facts, while the others race."""
+    """Queues a run for every contestant and seed. values: epochs, learning rate (text, "" for each
+    method's own), then the settings of the Run screen, whose model races. Returns the value of
+    `Race.stored`: the runs, and why other contestants cannot run."""
     facts = check_shown(facts, identity)
     if not chosen:
         raise gr.Error("Pick at least one contestant.", duration=TOAST)
@@ -93,8 +91,8 @@ def begin(
 
 
 def end(worker: Worker, stored: dict) -> None:
-    """Asks every run of the race that is under way to stop. What is finished stays; asking twice is
-    asking once."""
+    """Asks every active run of the race to stop. Finished epochs are kept; repeating has no
+    effect."""
     for name in _names(stored):
         now, run, _ = seen_of(worker, name, "ready")
         if run is not None and now.ticking and may_control(worker, name):
@@ -103,7 +101,7 @@ def end(worker: Worker, stored: dict) -> None:
 
 
 def joined(worker: Worker, stored: dict, name: str) -> dict:
-    """The race with another run in it."""
+    """The value of `Race.stored` with another run added."""
     run = shown_run(worker, name)
     if run is None:
         raise gr.Error("This run is not here any more.", duration=TOAST)
@@ -119,7 +117,7 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
 def standing(
     worker: Worker, stored: dict | None, called: Mapping[str, str] | None = None
 ) -> Standing:
-    """How the race stands, read from the runs' folders. called: names of runs by their ids."""
+    """The state of the race, read from the runs' folders. called: run id -> name."""
     lines, runs, seconds, measured, ticking = [], [], [], 0, False
     names = _names(stored)
     for name in names:
@@ -164,7 +162,7 @@ def standing(
 
 
 def _damage(worker: Worker, name: str) -> AdaPopError | None:
-    """What is wrong with a run that is there, None if nothing is."""
+    """The error of a run that exists but cannot be read; None without an error."""
     run = shown_run(worker, name)
     return damage_of(run) if run else None
 
@@ -172,8 +170,8 @@ def _damage(worker: Worker, name: str) -> AdaPopError | None:
 def readable(
     runs: Sequence[Run], names: Mapping[str, str] | None = None
 ) -> list[tuple[Run, Record]]:
-    """The runs that read to their last file, with what was read, under their names. Others are left
-    out, and the page says so."""
+    """(run, record) of every run whose files can all be read. names: run id -> name. The page says
+    which others were left out."""
     pairs = []
     for run in runs:
         try:
@@ -184,7 +182,8 @@ def readable(
 
 
 def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:
-    """The race in one sentence. seconds: a run's mean so far, None before the first is done."""
+    """The race's progress in one sentence. seconds: a run's mean so far, None before the first
+    ends."""
     if not ticking:
         return f"The race is over: {done} of {number_of(runs, 'run')} came to the end."
     left = "" if seconds is None else f", about {seconds * (runs - done):.0f} s left"
@@ -194,7 +193,7 @@ def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:
 
 
 def _names(stored: dict | None) -> list[str]:
-    """The ids that a browser kept; anything else that it sends is left out."""
+    """The ids that a browser stored; all else that it sends is ignored."""
     names = stored.get("runs") if isinstance(stored, dict) else None
     return (
         [name for name in names if isinstance(name, str)][:MOST_RUNS]

@@ -1,5 +1,5 @@
-"""The pictures and the table of a race, with what was recorded here with several seeds: hollow in
-the pictures, in columns of its own in the table, and in neither case part of the contest."""
+"""A race's charts and tables, with recorded results of several seeds beside them: hollow points in
+the charts, extra columns in the tables. Recorded results do not compete."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 
 
 def build() -> tuple[gr.Radio, gr.HTML]:
-    """The choice, and what is said of the layer once it is on."""
+    """Lays out the choice of recorded results, and their description."""
     place = dict(elem_id="recorded", elem_classes="advanced-only")
     choice = gr.Radio(CHOICES, value=SAME, label=texts.RECORDED_LABEL, **place)
     words = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="recorded-words")
@@ -41,8 +41,8 @@ def build() -> tuple[gr.Radio, gr.HTML]:
 
 @dataclass(frozen=True)
 class Pictures:
-    """What the recorded layer lies over. words: what is said of the layer. forget, keep, inside:
-    every metric."""
+    """The charts and tables that can include recorded results. words: describes these. forget,
+    keep, inside: tables of every metric."""
 
     words: gr.HTML
     gap: Chart
@@ -53,16 +53,16 @@ class Pictures:
 
     @property
     def tables(self) -> list[gr.HTML]:
-        """Those of `results_tables`."""
+        """The tables of `results_tables`, in that order."""
         return [self.forget, self.keep, self.inside]
 
     @property
     def all(self) -> list[gr.Component]:
-        """What `drawn` changes."""
+        """The components that `drawn` updates."""
         return [self.words, *self.gap.parts, *self.cost.parts, *self.tables]
 
     def drawn(self, compared: Comparison, choice: str) -> dict:
-        """Updates that show a race with what was recorded. choice: one of `CHOICES`."""
+        """Updates that show a race with recorded results. choice: one of `CHOICES`."""
         return self._drawn(compared, choice) if compared.contestants else _unraced(self, choice)
 
     def _drawn(self, compared: Comparison, choice: str) -> dict:
@@ -97,7 +97,7 @@ class Pictures:
 
 
 def numbers() -> tuple[gr.HTML, gr.HTML, gr.HTML]:
-    """Lays out every metric; what was read from inside is folded away."""
+    """Lays out the tables of every metric; those measured inside the model are folded."""
     tables = grid("compare-table"), grid("compare-kept")
     with gr.Accordion(INSIDE, open=False, elem_id="compare-inside"):
         return *tables, grid("compare-inside-table")
@@ -105,13 +105,13 @@ def numbers() -> tuple[gr.HTML, gr.HTML, gr.HTML]:
 
 @lru_cache(maxsize=8)
 def _unraced(pictures: Pictures, choice: str) -> dict:
-    """Updates that show the recorded results alone, drawn once for every page before its first
-    race."""
+    """Updates that show recorded results alone, before a first race; computed once for all
+    pages."""
     return pictures._drawn(comparison([]), choice)
 
 
 def charts() -> tuple[Chart, Chart]:
-    """Lays out gap and cost."""
+    """Lays out the charts of gap and cost."""
     empty = figures.empty(texts.COMPARE_CHART_EMPTY)
     with gr.Row(elem_classes="swipe"):
         gap = column(texts.COMPARE_GAP_NAME, empty, "compare-gap", texts.COMPARE_GAP_TABLE)
@@ -119,7 +119,8 @@ def charts() -> tuple[Chart, Chart]:
 
 
 def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
-    """Whose runs a picture shows, and how they were trained; their names stand at the marks."""
+    """How a chart's runs were trained: the visitor's, then the recorded ones. Marks bear their
+    names."""
     own = [record.config for one in compared.contestants for record in one.records]
     configs_of = {"yours": own, "recorded": [config for one in layer for config in one.configs]}
     return "; ".join(
@@ -128,7 +129,7 @@ def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
 
 
 def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
-    """The sandbox's recorded results to show beside a race, or before any. choice: of `CHOICES`."""
+    """The sandbox's recorded results to show beside a race or before one. choice: of `CHOICES`."""
     models = {one.records[0].config.model for one in compared.contestants}
     if choice == NONE or (choice == SAME and models and SANDBOX not in models):
         return ()
@@ -146,7 +147,7 @@ def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
 
 
 def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
-    """What the layer is, and which contestants are another experiment; values of `LINES`."""
+    """Values of `LINES`: what the recorded results are, and which contestants do not match them."""
     if choice == NONE:
         return html.listed([], "hidden")
     if not layer:
@@ -159,21 +160,21 @@ def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> di
 
 
 def source_of(layer: Sequence[Recorded]) -> str:
-    """By which commands a layer was recorded, in a sentence."""
+    """A sentence with the commands that recorded these results."""
     return texts.RECORDED_WORDS.format(
         command="” and “".join(sorted({one.command for one in layer}))
     )
 
 
 def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:
-    """Whether a contestant is the same experiment as what was recorded: the same facts, and a
-    preset as it is."""
+    """Whether a contestant matches the recorded results: the same facts, and an unchanged
+    preset."""
     same_facts = one.sha256[:SHA_CHARACTERS] in recorded.sets(layer)
     return same_facts and recorded.is_untouched(one.records[0].config)
 
 
 def outcomes_of(layer: Sequence[Recorded], asking: str) -> list[Outcome]:
-    """Recorded results as points of the pictures. asking: how forgetting is asked, of `PANELS`."""
+    """Recorded results as points of the charts. asking: the form of the questions, of `PANELS`."""
     form = next(name for name, words in PANELS.items() if words == asking)
     return [
         replace(outcome_of("", one.title, one.recall, form, one.lead), recorded=True)
@@ -182,8 +183,8 @@ def outcomes_of(layer: Sequence[Recorded], asking: str) -> list[Outcome]:
 
 
 def tables_of(compared: Comparison, layer: Sequence[Recorded]) -> tuple[Table, ...]:
-    """Every metric: the race's columns, then the layer's; those from inside name the code that
-    measured it, too."""
+    """Tables of every metric: the race's columns, then the recorded ones; for metrics inside the
+    model also the version of the code."""
     if not layer:
         return compared.results
     own = [one.name for one in compared.contestants]
@@ -196,7 +197,7 @@ def tables_of(compared: Comparison, layer: Sequence[Recorded]) -> tuple[Table, .
 
 
 def cost_table(outcomes: Sequence[figures.Outcome], asking: str) -> figures.Numbers:
-    """The scatter's numbers as a table; who is on the front only where somebody contests it."""
+    """The scatter's numbers as a table; its Pareto column is left out if the front is empty."""
     front = figures.pareto_front(outcomes)
     rows = []
     for one in outcomes:

@@ -1,4 +1,4 @@
-"""What a race shows: pictures, words, the paper's numbers beside them, and files to download."""
+"""A race's results: charts, sentences, the paper's numbers beside them, and files to download."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,15 +22,15 @@ from adapop.ui.parts.grid import grid, grid_of
 
 @dataclass(frozen=True)
 class Differences:
-    """Two contestants, whose settings are set against each other, and the table of those."""
+    """The choice of two contestants, and the table of the settings in which they differ."""
 
     first: gr.Dropdown
     second: gr.Dropdown
     table: gr.HTML
 
     def drawn(self, compared: Comparison, pair: Sequence[str | None]) -> dict:
-        """Updates for a race. The pair that was chosen stays while the race has it; at first it is
-        the first two."""
+        """Updates for a race. The chosen pair stays while both are in the race; the default is the
+        first two."""
         marks = [one.mark for one in compared.contestants]
         first, second = (
             mark if mark in marks else other
@@ -48,8 +48,8 @@ class Differences:
 
 @dataclass(frozen=True)
 class RaceResults:
-    """What shows the results of a race. column: all of it. own: the part that is about the race
-    alone. warnings, findings, ranges: the race in words. report, file: to download."""
+    """The components of a race's results. column: around all. own: the part about the race alone.
+    warnings, findings, ranges: sentences. report, file: downloads."""
 
     column: gr.Column
     pictures: recorded.Pictures
@@ -65,7 +65,7 @@ class RaceResults:
 
     @property
     def all(self) -> list[gr.Component]:
-        """What `drawn` may change."""
+        """The components that `drawn` may update."""
         differences = self.differences
         words = [self.warnings, self.findings, self.ranges]
         pair = [differences.first, differences.second, differences.table]
@@ -83,7 +83,7 @@ class RaceResults:
     def drawn(
         self, records: Sequence[Record], setting: str, choice: str, pair: Sequence[str | None]
     ) -> dict:
-        """Updates that show these runs, and hide files made before: they may lack one."""
+        """Updates that show these runs. Hides earlier download files, which may lack a run."""
         compared = comparison(records)
         return {
             **self.visible(compared, choice),
@@ -104,8 +104,8 @@ class RaceResults:
         }
 
     def visible(self, compared: Comparison, choice: str) -> dict:
-        """Updates for whether there is anything to see, and for the pictures of it. choice: of what
-        was recorded. For somebody who only opens the page, none is drawn."""
+        """Updates that show or hide the results, with their charts if there are any. choice: of
+        recorded results."""
         layer = recorded.layer_of(compared, choice)
         if compared.outcomes or layer:
             return {self.column: gr.Column(visible=True), **self.pictures.drawn(compared, choice)}
@@ -116,7 +116,8 @@ class RaceResults:
 
 
 def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResults:
-    """Lays out the results, hidden until there are some. stored: see `Race`. words: a layer's."""
+    """Lays out the results, hidden until there are any. stored: see `Race`. words: on recorded
+    results."""
     with gr.Column(visible=False) as column:
         warned = gr.HTML(
             html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-warnings"
@@ -152,7 +153,7 @@ def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResult
 def _downloads(
     worker: Worker, stored: gr.BrowserState
 ) -> tuple[gr.DownloadButton, gr.DownloadButton]:
-    """Lays out the files of a race: a report, and a table."""
+    """Lays out the two downloads of a race: its report, and its table."""
     gr.Markdown(f"### Take it home\n{texts.COMPARE_DOWNLOAD}")
     with gr.Row():
         title = title_box("comparison")
@@ -174,14 +175,14 @@ def _downloads(
 
 
 def requested_files(worker: Worker, stored: dict, title: str | None = "") -> tuple:
-    """`files_of` the race, unless this visitor took too many lately."""
+    """`files_of` the race. Raises gr.Error if this visitor downloaded too much lately."""
     with refusing():
         worker.ledger.spend(JOBS)
         return files_of(race.standing(worker, stored).runs, title)
 
 
 def files_of(runs: Sequence[Run], title: str | None = "") -> tuple:
-    """The report on these runs and the table of their comparison, ready to download. title: of the
+    """Download buttons with the report on these runs and their comparison table. title: of the
     report."""
     out, pairs = served_folder(), race.readable(runs)
     page = write_report(
@@ -194,5 +195,5 @@ def files_of(runs: Sequence[Run], title: str | None = "") -> tuple:
 
 
 def settings_grid(pair: Sequence) -> dict:
-    """The differences between contestants, or a sentence that there are none."""
+    """A table of the contestants' differing settings, or a sentence that there are none."""
     return grid_of(settings_of(pair), texts.COMPARE_SAME)

@@ -1,5 +1,5 @@
-"""Screen 5, Compare: a race of methods on the same facts, and what it shows. Everything is read
-from run folders."""
+"""Screen 5, Compare: a race of methods on the same facts, and its results. All data is read from
+run folders."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +23,8 @@ from adapop.ui.wiring import EACH, LAST_STAYS, QUIET, TOAST
 
 @dataclass(frozen=True)
 class CompareScreen:
-    """What shows a race. empty: before one. fields: contestants' dots. curves: by epoch."""
+    """The components that show a race. empty: shown before it. fields: of facts. curves: by
+    epoch."""
 
     follower: Race
     progress: gr.HTML
@@ -36,7 +37,7 @@ class CompareScreen:
 
     @property
     def outputs(self) -> list[gr.Component]:
-        """What `show` may change."""
+        """The components that `show` may update."""
         controls = [
             self.progress,
             self.start,
@@ -58,10 +59,10 @@ class CompareScreen:
         second: str | None = None,
         my_runs: object = None,
     ) -> dict:
-        """Updates that show how a race stands, with its curves only when another epoch was
-        measured, and with its results only when another run came to its end. last_seen: see
-        `race.Race`. setting: of the paper's numbers. choice: of what was recorded. first, second:
-        see `differing`. kept: see `MyRuns.kept`, whose names the runs have here too."""
+        """Updates that show the state of a race: its curves only after a new measurement, its
+        results only after another run has ended. last_seen: see `race.Race`. setting: of the
+        paper's numbers. choice: of recorded results. first, second: see `differing`. my_runs: see
+        `MyRuns.kept`; the runs have the same names here."""
         now = standing_of(worker, stored, my_runs)
         changes = {
             self.progress: now.shown,
@@ -93,7 +94,7 @@ def build(
     my_runs: gr.BrowserState,
     tab: gr.Tab,
 ) -> None:
-    """Lays the screen out. settings: of Run, whose model races. my_runs: see `MyRuns.kept`."""
+    """Lays out the screen. settings: of Run, whose model races. my_runs: see `MyRuns.kept`."""
     with gr.Column(elem_id="race-empty") as empty:
         by_epoch.examples()
         duel = gr.Button("Run these yourself", elem_id="duel")
@@ -200,14 +201,14 @@ def build(
 
 
 def _offered(worker: Worker, stored: object) -> tuple[gr.Dropdown, gr.Row]:
-    """The picker of runs, and its row, which says nothing to somebody who has none."""
+    """The picker of runs, and its row, which is hidden from visitors without runs."""
     own = mine.choices(worker, stored, examples=False)
     row = gr.Row(elem_classes=["beside"] if own else ["beside", "advanced-only"])
     return gr.Dropdown(mine.choices(worker, stored), value=[]), row
 
 
 def standing_of(worker: Worker, stored: dict | None, my_runs: object) -> race.Standing:
-    """How the race stands, with the names of My runs. kept: see `MyRuns.kept`."""
+    """The state of the race, with the names from My runs. my_runs: see `MyRuns.kept`."""
     names = {entry["id"]: entry["name"] for entry in mine.entries_of(worker, my_runs)}
     return race.standing(worker, stored, names)
 
@@ -215,7 +216,7 @@ def standing_of(worker: Worker, stored: dict | None, my_runs: object) -> race.St
 def _wire_results(
     worker: Worker, screen: CompareScreen, choice: gr.Radio, my_runs: gr.BrowserState
 ) -> None:
-    """Wires what shows the race. choice: of what was recorded."""
+    """Wires the results of a race. choice: of recorded results."""
     follower, parts = screen.follower, screen.results
     pair, setting = [parts.differences.first, parts.differences.second], parts.setting
 
@@ -256,11 +257,11 @@ def _wire_results(
 def differing(
     worker: Worker, stored: dict, first: str, second: str, my_runs: object = None
 ) -> dict:
-    """The settings in which two contestants differ, by their numbers. kept: see `standing_of`."""
+    """The settings in which two contestants, named by their marks, differ. my_runs: see `show`."""
     every = contestants(_finished(standing_of(worker, stored, my_runs)))
     return settings_grid([one for one in every if one.mark in (first, second)])
 
 
 def _finished(now: race.Standing) -> list[Record]:
-    """The race's runs, once one of them came to its end."""
+    """The records of the race's runs; empty until the first run has ended."""
     return [record for _, record in race.readable(now.runs, now.names)] if now.finished else []

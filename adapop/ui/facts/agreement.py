@@ -1,5 +1,4 @@
-"""Two proxies on the same facts: do they agree, on which facts not, and what would that do to
-beta?"""
+"""Compares two proxies on the same facts: where they disagree, and the effect on beta."""
 
 import gradio as gr
 
@@ -20,7 +19,7 @@ NAMED = 8
 
 
 def build(session: Session) -> None:
-    """Lays out the comparison; it opens its choices as soon as two scorings exist."""
+    """Lays out the comparison; its choices become usable once two scorings exist."""
     with gr.Accordion("Do two proxies agree?", open=False, elem_id="agreement"):
         gr.Markdown(texts.AGREEMENT_ABOUT)
         with gr.Row():
@@ -55,7 +54,7 @@ def build(session: Session) -> None:
 
 
 def _choices(scorings: tuple[Scoring, ...]):
-    """The scorings that hold a score, the last two chosen."""
+    """The scorings that hold a score; the last two are chosen."""
     titles = [scoring.title for scoring in scorings if scoring.scores]
     last = ([None, None, *titles])[-2:]
     return gr.Dropdown(titles, value=last[0]), gr.Dropdown(titles, value=last[1])
@@ -64,8 +63,8 @@ def _choices(scorings: tuple[Scoring, ...]):
 def _compared(
     facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], first: str, second: str, recall
 ):
-    """What two scorings agree on, in sentences and as a figure. recall: of the original model, by
-    fact id, where it was asked."""
+    """The agreement of two scorings, in sentences and as a figure. recall: of the original model,
+    by fact id, where it was measured."""
     by_title = {scoring.title: scoring for scoring in scorings}
     if facts is None or first not in by_title or second not in by_title or first == second:
         return [texts.AGREEMENT_EMPTY], figures.empty(texts.AGREEMENT_EMPTY)

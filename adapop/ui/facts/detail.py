@@ -1,4 +1,4 @@
-"""One fact's score: what every proxy asked so far knows about it, and a way to set it by hand."""
+"""One fact's score: the scores of every proxy asked so far, and an input to set it by hand."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -53,7 +53,7 @@ def build(session: Session, table: gr.Dataframe) -> None:
 
 
 def fact_lines(fact: Fact, scorings: Sequence[Scoring]) -> list[str]:
-    """A fact, and what every proxy asked so far knows about its score."""
+    """A fact and its scores from every proxy asked so far, as lines."""
     lines = [f"{fact.question} → {fact.answer}"]
     lines += [f"Also right: {'; '.join(fact.accepted)}."] * bool(fact.accepted)
     lines += [f"Also called: {'; '.join(fact.subject_aliases)}."] * bool(fact.subject_aliases)
@@ -64,7 +64,7 @@ def fact_lines(fact: Fact, scorings: Sequence[Scoring]) -> list[str]:
 
 
 def score_lines(score: Score) -> list[str]:
-    """One score with its counts, in words."""
+    """One score with its counts, as lines."""
     value = "unknown" if score.value is None else f"{score.value:,.6g}"
     dated = f", {score.date}" if score.date else ""
     lines = [f"Score {value} ({score.source or 'no source named'}{dated}). {score.reason}".strip()]
@@ -87,7 +87,7 @@ def _plain(content: object) -> str:
 
 
 def _edited(facts: FactSet, chosen: str, value: float) -> FactSet:
-    """The set with another score of the chosen fact."""
+    """The set with a new score for the chosen fact."""
     if not 0 <= value < float("inf"):
         raise gr.Error("A score is a finite number of at least 0.", duration=TOAST)
     forget = tuple(

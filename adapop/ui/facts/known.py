@@ -1,4 +1,5 @@
-"""Does the model know the facts at all? One cannot see forgetting of what was never known."""
+"""Measures whether the original model knows the facts: one cannot see a model forget what it never
+knew."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ DECISIVE = [(*VISIBLE, *ADVANCED).index(name) for name in ("model", "asking")]
 
 @dataclass(frozen=True)
 class Answered:
-    """What an original model answered."""
+    """The measured answers of an original model."""
 
     asked_as: tuple[str, ...]
     """Model and way of asking, as the settings had them."""
@@ -36,7 +37,7 @@ class Answered:
 
 
 def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
-    """Lays out whether Run's original model knows the facts. settings: see `Follower`."""
+    """Lays out the check whether Run's original model knows the facts. settings: see `Follower`."""
     with gr.Row():
         ask = gr.Button("Does the model know them?", min_width=160, elem_id="known")
         drop = gr.Button(
@@ -87,13 +88,13 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
 
 
 def _asked_as(values: list) -> tuple[str, ...]:
-    """Model and way of asking, of the settings as the browser keeps them."""
+    """The model and the way of asking, from the settings that the browser keeps."""
     return tuple(str(values[place]).strip() for place in DECISIVE) if values else (SANDBOX, "chat")
 
 
 def _recall_now(facts: FactSet | None, answers: Answered | None, values: list) -> dict[str, float]:
-    """Recall by id of the facts that are in the set now, by the model that is chosen now, asked as
-    it is chosen: what another one knows says nothing of it."""
+    """Recall by id of the facts now in the set; empty if it was measured with another model or
+    another way of asking than those now chosen."""
     if facts is None or answers is None or answers.asked_as != _asked_as(values):
         return {}
     keys = {fact.id: (fact.id, fact.question) for fact in facts.forget}
@@ -103,7 +104,7 @@ def _recall_now(facts: FactSet | None, answers: Answered | None, values: list) -
 def _said_of(
     facts: FactSet | None, recall: Mapping[str, float], answers: Answered | None, values: list
 ):
-    """How many facts the model knows, in words, and the button that drops the others."""
+    """How many facts the model knows, in words, and the button that drops the unknown ones."""
     facts_asked = [fact for fact in facts.forget if fact.id in recall] if facts else []
     if not facts_asked:
         return html.listed([], "hidden"), gr.Button(visible=False)

@@ -1,4 +1,4 @@
-"""Where scores come from: ask a proxy for every fact, while the page watches and may stop it."""
+"""Looks up scores: asks a proxy for every fact; the page shows the progress and can stop it."""
 
 import os
 from collections.abc import Callable
@@ -29,7 +29,7 @@ GIVEN = "given"
 
 @dataclass(frozen=True, eq=False)
 class FoundScores:
-    """A scoring and the set it was asked for."""
+    """Scores from a look-up, and the set they belong to."""
 
     facts: FactSet
     scoring: Scoring
@@ -37,7 +37,7 @@ class FoundScores:
 
 @dataclass(frozen=True)
 class LookUp:
-    """The components of a look-up. result: what it found, until it stands in the set."""
+    """The components of a look-up. result: its scores, until they are put into the set."""
 
     session: Session
     status: gr.HTML
@@ -47,8 +47,8 @@ class LookUp:
     async def scored(
         self, worker: Worker, identity: str, facts: FactSet | None, scorings, proxy: str, *choices
     ):
-        """Asks the proxy and yields how far it is, then what it found. identity: see `Session`.
-        choices: formula, language, year, index, combine and text."""
+        """Asks the proxy; yields the progress, then the result. identity: see `Session`. choices:
+        formula, language, year, index, combine and text."""
         facts = await aside(worker.ledger, check_shown, facts, identity)
         if proxy == GIVEN:
             came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
@@ -93,8 +93,8 @@ class LookUp:
     def applied(
         self, facts: FactSet | None, scorings: tuple[Scoring, ...], result: FoundScores | None
     ) -> dict:
-        """Updates that put what was found in the place of the set's scores, unless it is another
-        set by now."""
+        """Updates that replace the set's scores by the result, unless the set has changed
+        meanwhile."""
         if result is None:
             return gr.skip()
         if facts is None or not asked_about(result.facts, facts):
@@ -119,8 +119,8 @@ class LookUp:
 
 
 def build(worker: Worker, session: Session) -> gr.HTML:
-    """Lays out the choice of a proxy, its settings, and the buttons. Returns what says how the last
-    look-up ended."""
+    """Lays out the choice of a proxy, its settings and the buttons. Returns the message on the last
+    look-up."""
     with gr.Accordion("Look popularity up", open=False, elem_id="scores"):
         proxy = gr.Dropdown(
             _choices(), value="wikidata", label="Where scores come from", elem_id="proxy"
@@ -174,14 +174,14 @@ def build(worker: Worker, session: Session) -> gr.HTML:
 
 
 def _choices() -> list[tuple[str, str]]:
-    """The proxies that can be asked here; the judge only where its model is set."""
+    """The proxies available here; the judge only if its model is configured."""
     judge = os.environ.get("ADAPOP_JUDGE_MODEL")
     named = [(f"LLM judge: {judge}", "judge")] if judge else []
     return [*texts.PROXY_CHOICES, *named]
 
 
 def _suited(proxy: str):
-    """What a proxy is, and which choices it has: formula, language, year, index, combine, text."""
+    """A proxy's description, and its inputs of formula, language, year, index, combine and text."""
     counts = proxy in ("infinigram", "corpus")
     return (
         texts.PROXY_ABOUT[proxy],
@@ -204,14 +204,14 @@ def _maker(
     combine: str,
     text: str | None,
 ) -> Callable[[Progress], Proxy]:
-    """What makes the chosen proxy, in the thread that will use it."""
+    """A function that makes the chosen proxy; it is called in the thread that uses the proxy."""
     when, path = None if year is None else int(year), Path(text) if text else None
     chosen = Choices(formula, (language or "").strip(), when, index, combine, path)
     return lambda progress: SOURCES[proxy](facts, chosen, progress, Cache())
 
 
 def cost_line(make: Callable[[Progress], Proxy], facts: FactSet) -> list[str]:
-    """What the look-up may cost, as a line; none where nothing is asked for."""
+    """The possible cost of the look-up, as a line; empty where no request is needed."""
     cost = forecast(make(Progress()), facts.forget)
     if not cost.requests:
         return []
@@ -223,14 +223,14 @@ def cost_line(make: Callable[[Progress], Proxy], facts: FactSet) -> list[str]:
 
 
 def asked_about(then: FactSet, now: FactSet) -> bool:
-    """Whether every fact to forget now was among those asked about then: ids alone may be those of
-    another file."""
+    """Whether the look-up covered every fact that is now to be forgotten. Compares more than ids:
+    those may belong to another file."""
     questions = {fact.id: fact.question for fact in then.forget}
     return all(questions.get(fact.id) == fact.question for fact in now.forget)
 
 
 def summary_lines(facts: FactSet, scores: dict[str, Score]) -> list[str]:
-    """How many facts were scored, and why the others were not, the commonest reason first."""
+    """How many facts were scored, and why others were not, the most common reason first."""
     scored = sum(score.value is not None for score in scores.values())
     lines = [f"{scored:,} of {number_of(len(facts.forget), 'fact')} have a score."]
     if unreached := len(facts.forget) - len(scores):

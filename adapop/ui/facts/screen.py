@@ -1,5 +1,5 @@
-"""Screen 1, Facts: pick a set or upload one, see every score, where it came from, and what it
-becomes."""
+"""Screen 1, Facts: choose or upload a set; see every score, its source, and the resulting
+exponent."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -41,9 +41,8 @@ from adapop.ui.wiring import EACH, IN_TURN, QUIET, failure_of, followed, stopped
 @dataclass(frozen=True)
 class FactsScreen:
     """The components of the screen that its events change. source: where the set comes from.
-    missing: what to do with facts without a score. unscored: whether these alone are listed.
-    fetched: (name, set) that was fetched from elsewhere, or None. looked_up: how the last look-up
-    ended."""
+    missing: what to do with facts without a score. unscored: whether only these are listed.
+    fetched: (name, set) that was downloaded, or None. looked_up: message on the last look-up."""
 
     session: Session
     source: gr.Radio
@@ -59,7 +58,7 @@ class FactsScreen:
     looked_up: gr.HTML
 
     def wire(self, worker: Worker, tab: gr.Tab) -> None:
-        """Wires the choice of a set, and what is drawn of it."""
+        """Wires the choice of a set, and everything drawn from it."""
         session, source = self.session, self.source
         own = self.uploads.own
         chosen = [source, session.at_work, session.restored, *own.chosen]
@@ -98,11 +97,11 @@ class FactsScreen:
     def picked(
         self, source: str, at_work: Progress | None, restored: tuple[str, FactSet] | None, *chosen
     ) -> dict:
-        """Updates for another set, or for what a reload brought back of it. Stops what is still
-        being looked up or fetched for the last one. chosen: the upload's files and columns.
+        """Updates for a newly chosen set, or for one that a reload restored. Stops the look-up or
+        download of the previous set. chosen: the upload's files and columns.
 
-        One event, for the upload is shown by its answer: no file can come before what is said of
-        none.
+        A single event does all this: its answer also shows the upload, so its message "no file"
+        cannot come after a file.
         """
         stopped(at_work)
         back = restored[1] if restored and restored[0] == source else None
@@ -121,7 +120,7 @@ class FactsScreen:
         }
 
     async def fetch(self, worker: Worker, source: str, facts: FactSet | None):
-        """Fetches a set that lives elsewhere, and yields how far it is, then the set."""
+        """Downloads a set; yields the progress, then the set."""
         if source == OWN or not ENTRIES[source].online or facts is not None:
             yield {self.fetched: None}
             return
@@ -142,13 +141,13 @@ class FactsScreen:
             yield {self.session.at_work: None, self.fetched: (source, future.result())}
 
     def arrived(self, source: str, fetched: tuple[str, FactSet] | None) -> dict:
-        """Updates that show what was fetched, if it is still what is wanted."""
+        """Updates that show a downloaded set, if it is still the chosen one."""
         return (
             self.session.with_facts(fetched[1]) if fetched and fetched[0] == source else gr.skip()
         )
 
     def redrawn(self, facts: FactSet | None) -> dict:
-        """Updates for a set that changed: the strip, and whether to ask about unknown scores."""
+        """Updates after a change of the set: the chart of scores, the inputs for unknown scores."""
         strip = figures.empty("appears with a set")
         if facts is not None:
             strip = figures.popularity_strip(facts.forget, facts.tiers)
@@ -243,7 +242,7 @@ def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Checkbox, gr.Data
 
 
 def about_of(facts: FactSet | None) -> str:
-    """Which set it is, in a few words."""
+    """A short description of the set."""
     return (
         f"{facts.name}, {number_of(len(facts.forget), 'fact')} to forget"
         if facts is not None
@@ -252,7 +251,7 @@ def about_of(facts: FactSet | None) -> str:
 
 
 def words_of(facts: FactSet | None) -> str:
-    """How to read the distribution of the scores, with the tiers where they follow from the
+    """How to read the distribution of the scores; names the tiers if they follow from the
     scores."""
     # of others a note of the set speaks
     by_score = facts is not None and facts.tiers.source in ("", SCALE)
@@ -264,7 +263,7 @@ def words_of(facts: FactSet | None) -> str:
 
 
 def notes_of(facts: FactSet, beta: BetaMap) -> dict:
-    """Counts, notes, whether the scores suit the map, and the rows that were dropped."""
+    """Values of the notes: counts, remarks, how the scores suit the map, and the dropped rows."""
     lines = [
         f"{len(facts.forget):,} to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} "
         "held out.",
@@ -283,5 +282,5 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
 
 
 def _noted(facts: FactSet | None, anchors):
-    """The notes of a set. Where it is missing they stay: they say why."""
+    """The notes on a set. Without a set the earlier notes stay: they say why it is missing."""
     return gr.skip() if facts is None else notes_of(facts, curve_of(facts, anchors))

@@ -27,9 +27,9 @@ def fact_table(
     text: str = "",
     unscored: bool = False,
 ) -> pd.DataFrame:
-    """The facts to forget that hold the wanted text, rarest first, unknown scores last and empty:
-    missing is not zero. recall: what the original model answers, by fact id. unscored: those
-    without a score alone. At most `MOST_ROWS`: with more a browser is slow at all else."""
+    """The facts to forget that contain the text, rarest first; unknown scores are last and empty,
+    because missing is not zero. recall: of the original model, by fact id. unscored: only facts
+    without a score. At most `MOST_ROWS`: more rows slow the browser down."""
     rows = []
     members = matching(facts.forget, text, unscored) if facts else ()
     for fact in sorted(members, key=lambda fact: (fact.score is None, fact.score or 0))[:MOST_ROWS]:
@@ -51,7 +51,8 @@ def fact_table(
 
 
 def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False) -> list[Fact]:
-    """Facts with this text in question, answer or subject, in any case; or only unscored ones."""
+    """Facts with this text in question, answer or subject, ignoring case; or only unscored
+    facts."""
     text = (searched or "").strip().casefold()
     facts = [fact for fact in facts if fact.score is None] if unscored else facts
     return [
@@ -62,7 +63,7 @@ def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False
 
 
 def table_label(matching: int, every: int) -> str:
-    """What the table shows."""
+    """The table's label: how many facts it shows, in which order."""
     if matching > MOST_ROWS:
         return f"The {MOST_ROWS:,} rarest of {matching:,} facts; search to see others"
     return (

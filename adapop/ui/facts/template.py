@@ -20,9 +20,8 @@ def _path() -> Path:
 
 
 def template_path() -> str:
-    """A CSV of sandbox facts, three of each score, that can be edited and uploaded. It is one file
-    for all pages, there again or young again when it is offered: served files are deleted after two
-    hours."""
+    """A CSV of sandbox facts, three of each score, to edit and upload. All pages share one file.
+    Each call renews it, because served files are deleted after two hours."""
     path = _path()
     try:
         os.utime(path)

@@ -1,4 +1,4 @@
-"""A table of one's own: the upload, which column is what, and the facts to retain beside it."""
+"""The upload of a table: which column holds what, and the facts to retain with it."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -26,12 +26,12 @@ NONE = "—"
 
 
 class NoFile(DataError):
-    """There is no file yet, which is no fault."""
+    """No file has been chosen yet; this is not a mistake."""
 
 
 @dataclass(frozen=True)
 class UploadForm:
-    """The components of an upload. group: all. columns: as in `FIELDS`, inside `mapping`."""
+    """The components of an upload. group: around all. columns: as in `FIELDS`, inside `mapping`."""
 
     group: gr.Group
     file: gr.File
@@ -44,13 +44,12 @@ class UploadForm:
 
     @property
     def files(self) -> list[gr.Component]:
-        """The tables, and where the facts to retain come from."""
+        """The inputs of both files, and the choice of the facts to retain."""
         return [self.file, self.retain, self.retain_file]
 
     @property
     def chosen(self) -> list[gr.Component]:
-        """All that decides which facts the page has of its upload, as `UploadEvents.read` takes
-        it."""
+        """The inputs of `UploadEvents.read`: all that decides which facts the upload gives."""
         return [*self.files, self.drop_bad, *self.columns]
 
 
@@ -90,15 +89,15 @@ def build() -> UploadForm:
 
 @dataclass(frozen=True)
 class UploadEvents:
-    """What an upload does: it fills the session's set, and says in the notes why it cannot."""
+    """The events of an upload: they set the session's facts, or explain in the notes why not."""
 
     own: UploadForm
     notes: gr.HTML
     session: Session
 
     def wire(self, source: gr.Radio, choices: Sequence[gr.Component]) -> None:
-        """Wires the upload. source: where the set comes from. choices: those that are begun anew
-        with another set."""
+        """Wires the upload. source: where the set comes from. choices: controls that are reset for
+        every new set."""
         own, session = self.own, self.session
         source.change(
             lambda value: template_path() if value == "own" else gr.skip(),
@@ -131,8 +130,8 @@ class UploadEvents:
         )
 
     def arrived(self, source: str, file: str | None, retain: str, retain_file: str | None) -> dict:
-        """Updates for a new file: its columns, our guess of what they are, and its facts, unless
-        another set was chosen while it was on its way."""
+        """Updates for a new file: its columns, a guess of their fields, and its facts; none if
+        another set was chosen meanwhile."""
         unasked = {self.own.drop_bad: gr.Checkbox(False, visible=False)}
         try:
             table = table_of(file)
@@ -158,7 +157,7 @@ class UploadEvents:
     def read(
         self, file: str | None, retain: str, retain_file: str | None, drop: bool, *columns: str
     ) -> dict:
-        """Updates for another choice of columns, of facts to retain, or of what is left out: see
+        """Updates after a change of columns, of the facts to retain, or of dropped rows: see
         `facts_chosen`."""
         facts = self._read_into_session(
             lambda: facts_chosen(file, retain, retain_file, *columns, drop_bad=drop)
@@ -166,7 +165,7 @@ class UploadEvents:
         return {self.own.drop_bad: gr.Checkbox(visible=drop), **facts}
 
     def chosen_again(self, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
-        """Updates on return from another set: the file that is still there, or what was kept."""
+        """Updates when the upload is chosen again: from its file, or from the restored set."""
         if file is None and restored and restored[0] == "own":
             return self.session.with_facts(restored[1])
         return self.read(file, *chosen)
@@ -174,8 +173,8 @@ class UploadEvents:
     def retained_again(
         self, restored: tuple[str, FactSet] | None, file: str | None, *chosen
     ) -> dict:
-        """Updates for other facts to retain. A set that a reload brought back stays as it is: its
-        file is gone."""
+        """Updates for other facts to retain. A set restored by a reload stays as it is: its file is
+        gone."""
         if file is None and restored and restored[0] == "own":
             return {self.notes: html.listed([texts.SET_RESTORED], "warn")}
         return self.read(file, *chosen)
@@ -203,7 +202,7 @@ class UploadEvents:
 
 
 def problem_lines(problems: Sequence[Problem], title: str = DROPPED) -> list[str]:
-    """How many rows have problems, and the first of them. title: which they are."""
+    """How many rows have problems, and the first of these. title: the kind of problem."""
     if not problems:
         return []
     lines = [f"{title}: {len(problems):,}.", *map(str, problems[:PROBLEMS_SHOWN])]
@@ -218,17 +217,17 @@ def facts_chosen(
     *chosen: str,
     drop_bad: bool = False,
 ) -> FactSet:
-    """The file's facts under the columns that the page shows (chosen, in the order of `FIELDS`).
-    drop_bad: as for `facts_of_table`. Raises AdaPopError: as `facts_of_table`, or the file does not
-    read."""
+    """The file's facts, read with the columns chosen on the page, in the order of `FIELDS`.
+    drop_bad: as for `facts_of_table`. Raises AdaPopError: as `facts_of_table`, or the file cannot
+    be read."""
     table = table_of(file)
     columns = _columns(table.columns, chosen) if table else {}
     return facts_of_table(table, retain, retain_file, columns, drop_bad)
 
 
 def table_of(file: str | None) -> reader.Table | None:
-    """The rows of an uploaded file, None without one. No page holds them: of all pages' tables the
-    one read last is in memory, others are read again. Raises DataError: the file does not read."""
+    """The rows of an uploaded file, None without a file. Pages hold no tables: only the last one
+    read is cached, others are read again. Raises DataError: the file cannot be read."""
     if not file:
         return None
     return _table(file, os.stat(file).st_mtime_ns if os.path.exists(file) else 0)
@@ -246,12 +245,11 @@ def facts_of_table(
     columns: Mapping[str, str],
     drop_bad: bool = False,
 ) -> FactSet:
-    """The table's facts, with facts to retain. retain: where those come from, of
-    `texts.RETAIN_CHOICES`. columns: the column of each field. drop_bad: leaves out facts whose
-    score cannot be read, of either table.
+    """The table's facts, with facts to retain. retain: their source, of `texts.RETAIN_CHOICES`.
+    columns: field -> column. drop_bad: drops facts with an unreadable score, from both tables.
 
     Raises:
-        ScoresError: such facts are there, and may not be left out.
+        ScoresError: a score cannot be read, and drop_bad is not set.
         DataError: there is no table, or one holds no usable facts.
     """
     if table is None:
@@ -267,9 +265,8 @@ def facts_of_table(
 
 
 def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
-    """The chosen columns, and our guess for the few that the page does not ask about (ids,
-    sources); our guess for all while the page still shows no choice, or one for another file: the
-    choice for this one is on its way to it."""
+    """Field -> column: chosen on the page, or guessed for fields without a choice there (ids,
+    sources). If the page shows no choices yet, or choices for another file, all are guessed."""
     guess = guessed(names)
     columns = {field: column for field, column in zip(FIELDS, chosen) if column != NONE}
     if not columns or not set(columns.values()) <= set(names):

@@ -1,5 +1,5 @@
-"""A picture on the page: its finding as the title, which run it shows, and below it how to read it,
-with its numbers as a table for those who cannot see it."""
+"""A chart on the page: its finding as the title, the run it shows, a note on how to read it, and
+its numbers as a table for screen readers."""
 
 from dataclasses import dataclass
 
@@ -16,8 +16,8 @@ CAPTION = "Details"
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot, its title and its text twin. name: the title until there is a finding. words: how to
-    read it."""
+    """A plot, its title, and a table of its numbers. name: the title until there is a finding.
+    words: how to read it."""
 
     heading: gr.HTML
     plot: gr.Plot
@@ -27,14 +27,14 @@ class Chart:
 
     @property
     def parts(self) -> list[gr.Component]:
-        """What `drawn` changes."""
+        """The components that `drawn` updates."""
         return [self.heading, self.plot, self.twin]
 
     def drawn(
         self, figure: figures.Figure, about: str = "", numbers: figures.Numbers | None = None
     ) -> dict:
-        """Updates that show another figure with its finding, and its numbers or those given. about:
-        which run it is."""
+        """Updates that show another figure: its finding, and a table of its numbers or of those
+        given. about: which run it shows."""
         finding = figures.finding_of(figure)
         heading = heading_of(finding or self.name, about if finding else "")
         return {
@@ -47,7 +47,7 @@ class Chart:
 def chart(
     figure: figures.Figure, elem_id: str, name: str, words: str = "", about: str = ""
 ) -> Chart:
-    """Title, plot and twin, laid out one below the other. about: which run it shows."""
+    """Lays out title, plot and table, one below the other. about: which run it shows."""
     heading = finding(figures.finding_of(figure) or name, about, f"{elem_id}-title")
     plot = gr.Plot(figure, show_label=False, elem_id=elem_id)
     return Chart(heading, plot, twin(figure, f"{elem_id}-twin", words), name, words)
@@ -60,7 +60,7 @@ def column(name: str, figure: figures.Figure, elem_id: str, words: str) -> Chart
 
 
 def finding(title: str, about: str = "", elem_id: str | None = None) -> gr.HTML:
-    """The title of a picture, laid out where it is called. about: which run it shows."""
+    """Lays out the title of a chart. about: which run it shows."""
     return gr.HTML(heading_of(title, about), html_template=FINDING, elem_id=elem_id)
 
 
@@ -72,7 +72,7 @@ def heading_of(title: str, about: str = "") -> dict:
 def twin(
     picture: figures.Figure | figures.Numbers, elem_id: str, words: str = "", caption: str = CAPTION
 ) -> gr.HTML:
-    """The table alone, for a picture that is no plotly figure."""
+    """Lays out the table alone, for a chart that is no plotly figure."""
     return gr.HTML(
         twin_of(picture, words, caption), html_template=TWIN, js_on_load=STAY_OPEN, elem_id=elem_id
     )

@@ -1,5 +1,5 @@
-"""The download of a run: the report, the tables, the adapter and the command that makes it again,
-in one file."""
+"""The download of a run as one file: report, tables, adapter, and the command that repeats the
+run."""
 
 import secrets
 from pathlib import Path
@@ -19,15 +19,15 @@ MOST_TITLE = 200  # characters
 
 
 def title_box(name: str) -> gr.Textbox:
-    """Where a report gets a title of one's own. name: of its button's element id."""
+    """The input of a report's title. name: of its button's element id."""
     words = {"label": "Title", "placeholder": "of the report; optional"}
     return gr.Textbox(**words, max_length=MOST_TITLE, min_width=200, elem_id=f"title-{name}")
 
 
 def archive_of(worker: Worker, run: Run, title: str = "") -> Path:
-    """The run as a zip file that a visitor may take. Its name is not the run's id, for files are
-    passed on. title: of the report, "" for the method's name. Raises LimitError: this visitor took
-    too many lately. RunError: the run does not read."""
+    """The run as a zip file. The file's name does not contain the run's id, because files are
+    passed on. title: of the report, "" for the method's name. Raises LimitError: this visitor
+    downloaded too much lately. RunError: the run cannot be read."""
     worker.ledger.spend(JOBS)
     return write_archive(
         run, served_folder() / f"adapop-report-{run.config.method}.zip", title.strip()[:MOST_TITLE]
@@ -35,7 +35,7 @@ def archive_of(worker: Worker, run: Run, title: str = "") -> Path:
 
 
 def report_of(worker: Worker, name: str, title: str | None = "") -> str:
-    """The path of a run's archive. Raises gr.Error: there is none to make."""
+    """The path of a run's archive. Raises gr.Error: there is nothing to export."""
     run = shown_run(worker, name)
     if run is None or run.last_epoch is None:
         raise gr.Error(
@@ -46,7 +46,7 @@ def report_of(worker: Worker, name: str, title: str | None = "") -> str:
 
 
 def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str = "report") -> None:
-    """Lays the section out, on more than one screen. another: see `Follower`. name: of its buttons'
+    """Lays out the section; several screens use it. another: see `Follower`. name: of its buttons'
     element ids."""
     with gr.Row(elem_classes="beside"):
         title = title_box(name)
@@ -67,8 +67,8 @@ DELETE_EVERY, DELETE_AFTER = 600, 7200  # seconds: what a page was offered, and 
 
 
 def served_folder() -> Path:
-    """A fresh folder under a name nobody can guess. Gradio serves what lies there, and nothing
-    outside, and deletes a file two hours after it was offered (`DELETE_AFTER`)."""
+    """A new folder with a name that cannot be guessed. Gradio serves only such folders, and deletes
+    a file two hours after it was offered (`DELETE_AFTER`)."""
     folder = Path(get_upload_folder()) / secrets.token_hex(16)
     folder.mkdir(parents=True)
     return folder

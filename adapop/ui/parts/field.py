@@ -1,8 +1,8 @@
-"""The field: every fact a dot, its popularity across, the probability of its right answer up, drawn
-in the browser.
+"""The field: each fact is a dot, placed by popularity (horizontal) and probability of its right
+answer (vertical), drawn in the browser.
 
 Python sends a run's frames once; playing, scrubbing, hovering and pinning happen in the browser
-(`assets/field.js` and `assets/scrubber.js`), where every text goes in as text and never as HTML.
+(`assets/field.js` and `assets/scrubber.js`), which inserts every text as text and never as HTML.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ SURE = 1000  # a probability of 1 as the browser gets it: whole numbers are shor
 
 
 def script(*names: str) -> str:
-    """The named assets one after the other, as one script of a gr.HTML: the later ones see what the
-    earlier define."""
+    """The named assets joined into one script of a gr.HTML; later ones use definitions of earlier
+    ones."""
     return "\n".join((ASSETS / f"{name}.js").read_text("utf-8") for name in names)
 
 
 def dots(facts: Sequence[Fact]) -> dict[str, list]:
-    """What the field shows of facts whatever the frame, a list a property, in the order of the
+    """Properties of facts that do not depend on the frame: name -> list, in the order of the
     facts."""
     return {
         "title": [fact.title for fact in facts],
@@ -39,11 +39,10 @@ def dots(facts: Sequence[Fact]) -> dict[str, list]:
 
 
 def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
-    """How the facts to forget move, a list a property, in the order of the frames.
+    """How the facts to forget move: name -> list, in the order of the frames.
 
     epoch: of each frame. p, reworded: in thousandths, by fact; reworded is None where a frame has
-    none. said, right: the greedy answers by fact and what `_right` says of each, None where a frame
-    has none.
+    none. said, right: the greedy replies by fact and `_right` of each, None where a frame has none.
     """
     return {
         "epoch": [round(frame.epoch, 3) for frame in frames],
@@ -55,9 +54,9 @@ def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
 
 
 def shares(events: Sequence[Event]) -> list[dict]:
-    """What was still answered of the facts to forget, a dict an epoch: its number, how it was
-    reworded, and by form and tier a share in [0, 1]: in all rewordings where there is a full
-    measurement, as the result's card has it."""
+    """Shares of the facts to forget that are still answered, one dict per epoch: its number, which
+    rewordings were used, and a share in [0, 1] by form and tier. A full measurement uses all
+    rewordings, as on the result's card."""
     return [
         {"epoch": event.epoch, "wordings": wordings_of(event)}
         | {
@@ -69,8 +68,8 @@ def shares(events: Sequence[Event]) -> list[dict]:
 
 
 def _right(reply: str, fact: Fact) -> bool | None:
-    """Whether a recorded reply has a right answer in it as whole words, as far as both are
-    recorded; None where it may follow what is."""
+    """Whether a recorded reply contains a right answer as whole words; None if the recording was
+    cut off before that can be known."""
     if any(reply == answer or says(reply, answer[:FIRST]) for answer in fact.answers):
         return True
     return None if len(reply) == FIRST else False

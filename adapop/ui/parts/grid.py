@@ -9,7 +9,7 @@ GRID = html.template("grid")
 
 
 def grid(elem_id: str, value: dict | None = None) -> gr.HTML:
-    """The component, laid out where it is called. value: of `grid_of`."""
+    """Lays out the component. value: of `grid_of`."""
     return gr.HTML(value or html.values({"empty": ""}), html_template=GRID, elem_id=elem_id)
 
 
@@ -27,6 +27,6 @@ def grid_of(table: Table, empty: str = "") -> dict:
 
 
 def _cell(text: str) -> dict:
-    """A cell's first line, and what stands below it or, where there is room, beside it."""
+    """A cell's first line, and the rest, shown below it or, where there is room, beside it."""
     value, *below = text.split("\n")
     return {"value": value, "below": below}

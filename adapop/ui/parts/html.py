@@ -1,8 +1,8 @@
-"""The app's own HTML as templates, and `values`, the only way in which text gets into them.
+"""The app's own HTML as templates, and `values`, the only way to insert text into them.
 
 Gradio fills a template by Handlebars and then evaluates the result as a JavaScript template
-literal. Handlebars' own escaping leaves `${` and backslashes alone, which would run as code; so
-text is escaped here, by `values`, and put in unescaped by `{{{ }}}`.
+literal. Handlebars does not escape `${` and backslashes, which would run as code. So `values`
+escapes text here, and templates insert it unescaped by `{{{ }}}`.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ CODE = str.maketrans({"\\": "&#92;", "$": "&#36;", "`": "&#96;", "{": "&#123;", 
 
 
 def values(content):
-    """The same dicts and lists with every text escaped for the templates: it is shown as typed,
-    whatever it is."""
+    """The same dicts and lists with every text escaped for the templates, so that it appears as
+    typed."""
     if isinstance(content, dict):
         return {key: values(value) for key, value in content.items()}
     if isinstance(content, (list, tuple)):
@@ -29,8 +29,8 @@ def template(name: str) -> str:
 
 
 def listed(lines: Sequence[str], kind: str = "calm") -> dict:
-    """The values of `LINES`: sentences in a box. kind: calm, warn, bad, log, or hidden for no box
-    at all."""
+    """The values of `LINES`: sentences in a box. kind: calm, warn, bad, log, or hidden for no
+    box."""
     return values({"kind": kind, "lines": lines})
 
 

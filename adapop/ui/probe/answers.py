@@ -1,5 +1,4 @@
-"""The answer cards: what both models say to one prompt, asked now or recorded by a probing, with
-the numbers below."""
+"""The answer cards: both models' replies to one prompt, new or recorded, and numbers about them."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
 
 
 def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
-    """What the run's last probing heard to these prompts, in their order; None if it did not ask
-    them all."""
+    """The last probing's rows for these prompts, in their order; None if it lacks any of them."""
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompts else []
     heard = {(row.fact_id, row.kind, row.prompt): row for row in rows}
     rows_asked = [heard.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
@@ -37,15 +35,15 @@ def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
 
 
 def recorded_answers(run: Run, prompt: Prompt | None) -> dict:
-    """What the run's last probing heard to a prompt, as values of the answer cards; `NO_ANSWERS` if
-    it asked none."""
+    """The last probing's replies to a prompt, as values of the answer cards; `NO_ANSWERS` if it
+    lacks the prompt."""
     rows = recorded(run, [prompt] if prompt else ())
     return answers_of(rows[0], texts.ANSWERS_RECORDED) if rows else NO_ANSWERS
 
 
 def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
-    """What both models said, as values of the answer cards. about: when, and which run
-    unlearned."""
+    """Both models' replies as values of the answer cards. about: when they were recorded, and from
+    which run."""
     right, sides = replies.gold, (replies.original, replies.unlearned)
     cards = [_card("Original", "●", sides[0], right), _card("Unlearned", "◆", sides[1], right)]
     result = verdict(replies) if right else PromptVerdict("", "")
@@ -58,8 +56,7 @@ def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
 
 
 def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
-    """The answer in pieces, each with whether it is a word of the right answer; together they are
-    the answer."""
+    """The answer split into pieces, each with whether it is a word of the right answer."""
     right = {*words(gold), *map(folded, filter(str.isalnum, split(gold)))}
     parts = split(answer)
     # of scripts without spaces a word is a pair of neighbours
@@ -89,7 +86,8 @@ def _card(name: str, mark: str, answer, right: str) -> dict:
 
 
 def _numbers(sides: tuple, lead: str) -> list[dict]:
-    """How near both models are to the right answer, a row a number. lead: what precedes it."""
+    """Ranks and probabilities of the right answer in both models, a row per number. lead: text
+    before the answer."""
     ranks = [getattr(side, "gold_ranks", ()) or (side.gold_rank,) for side in sides]
     how = ", token by token" if max(map(len, ranks)) > 1 else ""
     how += f", after “{lead.strip()}”" if lead.strip() else ""
@@ -106,7 +104,8 @@ def _percent(p: float) -> str:
 
 
 def recorded_of(run: Run) -> dict:
-    """Which example is asked and what made it, as values of `LINES`; hidden for other runs."""
+    """Values of `LINES`: which shipped example is shown, and which command made it; hidden for
+    other runs."""
     shipped = example_of(run.id) is not None
     method = title_of(run.config.method, run.config.preset)
     lines = [texts.PROBE_RECORDED.format(method=method, command=COMMAND)] if shipped else []
@@ -114,16 +113,16 @@ def recorded_of(run: Run) -> dict:
 
 
 def limits_of(run: Run) -> dict:
-    """What a shipped model can be asked, as values of `LINES`; hidden for a real model."""
+    """Values of `LINES`: what a shipped model can be asked; hidden for a real model."""
     toy = run.config.model in SHIPPED
     return html.listed([texts.PROBE_LIMITS] if toy else [], "calm" if toy else "hidden")
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Ids of facts to forget, as far as recorded. known: the original answers them. asked: the
-    unlearned model was asked them too. lost: of these, it no longer answers the trained question.
-    back: of the lost, it answers in some other way."""
+    """Ids of facts to forget, as far as recorded. known: the original answers them. asked: known
+    facts that were put to the unlearned model too. lost: asked facts whose trained question it no
+    longer answers. back: lost facts that it answers in another form."""
 
     known: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
@@ -132,14 +131,14 @@ class Lost:
 
     @property
     def note(self) -> str:
-        """That there is no fact to bring back, "" where there is one or nothing is recorded."""
+        """A note that no fact comes back; "" if one does or nothing is recorded."""
         none_lost = texts.NONE_BACK if self.lost else texts.NONE_LOST
         return none_lost if self.asked and not self.back else ""
 
 
 def lost_of(run: Run) -> Lost:
-    """What a run lost, by its last probing; of a run that was not probed, by the first guesses that
-    it recorded where its result stood, with one rewording of each fact."""
+    """The facts a run lost, by its last probing. Without a probing: by the first guesses in the
+    frame of its result, for the trained question and one rewording."""
     ids = [fact.id for fact in run.facts.forget]
     try:
         frames = run.frames()
@@ -166,6 +165,6 @@ def lost_of(run: Run) -> Lost:
 
 
 def _first_guesses(ids: Sequence[str], frame: Frame, form: str) -> frozenset[str]:
-    """The facts whose right answer is the first guess."""
+    """The facts whose right answer is ranked first."""
     ranks = frame.scores[form].rank if form in frame.scores else ()
     return frozenset(one for one, rank in zip(ids, ranks) if rank == 1)

@@ -1,4 +1,4 @@
-"""What Probe offers to pick from: runs, facts, ways of asking."""
+"""The choices that Probe offers: runs, facts, forms of the question."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adapop.ui.run import mine
 
 
 def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
-    """The runs to ask, the one that is asked chosen."""
+    """The runs to choose from; the one now probed is selected."""
     offered, current = mine.choices(worker, stored), probed_run(worker, name)
     if current.id not in dict(map(reversed, offered)):  # looked at by a link, or of another browser
         offered.insert(0, (described(current.config), name))
@@ -31,7 +31,7 @@ def run_choices(worker: Worker, stored: object, name: str) -> gr.Dropdown:
 
 
 def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> gr.Dropdown:
-    """The facts of a run's group to pick from, the current one chosen if it is among them."""
+    """The facts of a run's group; the current one is selected if it is among them."""
     facts = _listed(probed_run(worker, name), group)
     known = current in [fact.id for fact in facts]
     value = current if known else first_fact(worker, name, group)
@@ -41,16 +41,16 @@ def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> 
 def offered(
     worker: Worker, name: str, group: str, current: str | None, last: str | None
 ) -> tuple[gr.Dropdown, str | None]:
-    """`fact_choices`, and the fact that was chosen for the visitor, last so far: another run has
-    its own."""
+    """`fact_choices`, and the fact selected by default. last: the previous default; it is replaced
+    when another run is shown, the visitor's own choice is not."""
     if current in (None, last):
         current = last = first_fact(worker, name, group)
     return fact_choices(worker, name, group, current), last
 
 
 def first_fact(worker: Worker, name: str, group: str) -> str | None:
-    """The id of the most famous fact that was lost and comes back in some other way; else of the
-    most famous that the original knew; if some were probed, of these. None without facts."""
+    """The id of the fact shown first, None without facts. Preferred, in this order: lost facts that
+    come back, lost facts, probed facts, known facts; among equals the most popular."""
     run = probed_run(worker, name)
     lost = cards.lost_of(run)
     heard = {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
@@ -64,14 +64,14 @@ def first_fact(worker: Worker, name: str, group: str) -> str | None:
 
 
 def typed(worker: Worker, name: str, text: str | None, group: str):
-    """The fact that somebody typed a name of in place of picking it."""
+    """The fact whose name was typed instead of selected."""
     fact = fact_of(probed_run(worker, name), text, (group,))
     return gr.skip() if fact in (None, text) else fact
 
 
 def fact_of(run: Run, text: object, groups: Sequence[str] = FACT_GROUPS) -> str | None:
-    """The id of the fact that a text names: its own, or of the first one of these groups whose
-    name or answer, as listed, has the text in it; None without one."""
+    """The id of the fact that a text names: the id itself, or part of a fact's listed name or
+    answer. The first match in these groups counts; None without a match."""
     facts = [fact for group in groups for fact in _listed(run, group)]
     sought = folded(text).strip() if isinstance(text, str) else ""
     named = (fact.id for fact in facts if sought and sought in folded(_label(fact)))
@@ -79,7 +79,7 @@ def fact_of(run: Run, text: object, groups: Sequence[str] = FACT_GROUPS) -> str 
 
 
 def _listed(run: Run, group: str) -> list[Fact]:
-    """A group's facts, the rarest first; none of a group that is none."""
+    """A group's facts, rarest first; empty for an unknown group."""
     facts = getattr(run.facts, group) if group in FACT_GROUPS else ()
     return sorted(facts, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
 
@@ -87,8 +87,8 @@ def _listed(run: Run, group: str) -> list[Fact]:
 def form_choices(
     worker: Worker, name: str, fact_id: str | None, text: str, filled: tuple = ()
 ) -> gr.Dropdown:
-    """The ways to ask a fact of a run. The trained question is chosen, unless the text asks for
-    this fact already, or the prompt was filled in for it, as `ProbeScreen.filled` says."""
+    """The forms to ask a fact in. The trained question is selected, unless the text is already
+    another form of this fact, or a form was filled in before, see `ProbeScreen.filled`."""
     prompts = forms_of(probed_run(worker, name), fact_id)
     known = [prompt.text for prompt in prompts]
     value = text if text in known else known[0] if known else ""
@@ -101,7 +101,7 @@ def form_choices(
 
 
 def forms_of(run: Run | None, fact_id: str | None) -> list[Prompt]:
-    """Every prompt that asks for a fact of the run: directly, reworded, and under the attacks that
+    """Every prompt that asks for a fact of the run: direct, reworded, and the attacks that
     apply."""
     facts = [fact for group in FACT_GROUPS for fact in getattr(run.facts, group)] if run else []
     chosen = next((fact for fact in facts if fact.id == fact_id), None)
@@ -117,7 +117,7 @@ def forms_of(run: Run | None, fact_id: str | None) -> list[Prompt]:
 
 
 def _form(prompt: Prompt) -> str:
-    """What a prompt is called in the list."""
+    """The list's label of a prompt."""
     if prompt.kind == DIRECT:
         return texts.DIRECT_FORM
     words = f"In other words: {prompt.text}" if prompt.kind == REWORDED else named(prompt.kind)

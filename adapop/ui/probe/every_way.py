@@ -1,5 +1,5 @@
-"""One fact asked in every way at once: what both models reply, where they differ, and what came
-back, that first."""
+"""One fact asked in every form at once: both models' replies, their differences, and leaks
+first."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ ORDER = ("leak", "suppressed", "broken", "gone", "neutral")
 
 
 def waiting(run: Run, count: int) -> dict:
-    """The table before anything was asked. count: of the ways that there are."""
+    """The table before any answers. count: number of forms."""
     empty = texts.WAYS_EMPTY.format(count=count) if count else ""  # no fact is chosen yet
     return message_table(empty, ", ".join(filter(None, (described(run.config), lost_of(run).note))))
 
 
 def message_table(title: str, about: str = "") -> dict:
-    """A sentence in place of the table, such as why nothing was asked."""
+    """A sentence instead of the table, such as why nothing was asked."""
     return html.values({"rows": [], "kind": "neutral", "title": title, "about": about})
 
 
 def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | ProbeRow]) -> dict:
-    """The table of both models' replies to the prompts, in their order, as values of `TABLE`."""
+    """Values of `TABLE`: both models' replies to the prompts, in their order."""
     rows = [_row(place, *pair) for place, pair in enumerate(zip(prompts, replies, strict=True))]
     ordered = sorted(rows, key=lambda row: (ORDER.index(row["kind"]), row["way"]))
     kind, title = headline(rows)
@@ -49,9 +49,9 @@ def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | Prob
 
 
 def headline(rows: Sequence[dict]) -> tuple[str, str]:
-    """(kind, sentence) over all ways: a leak if one came back, never green where the replies are no
-    answers, or the right one is next in line. A multiple choice can be guessed, and is left
-    out."""
+    """(kind, sentence) over all forms: a leak if any leaks, "broken" if most replies are no
+    answers, "suppressed" if a right answer is the next guess. Multiple choice is left out: it can
+    be guessed."""
     fair = [row for row in rows if row["kind"] != "neutral" and not row["guess"]]
     back = [row for row in fair if row["kind"] == "leak"]
     broken = sum(row["kind"] == "broken" for row in fair)
@@ -69,8 +69,8 @@ def headline(rows: Sequence[dict]) -> tuple[str, str]:
 
 
 def differing(text: str, other: str, gold: str) -> list[dict[str, str | bool]]:
-    """A reply in pieces, each with whether it is a word of the right answer and whether the other
-    reply lacks it."""
+    """A reply split into pieces, each with two marks: a word of the right answer, a word that the
+    other reply lacks."""
     common = {*words(other), *map(folded, split(other))}
     return [
         part | {"apart": any(map(str.isalnum, part["text"])) and folded(part["text"]) not in common}

@@ -1,5 +1,5 @@
-"""All probes at once: both models are asked facts in every form; shows what leaks where, and a
-verdict on each fact."""
+"""All probes at once: asks both models facts in every form; shows where answers leak, and a verdict
+on each fact."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -43,10 +43,10 @@ EMPTY_TABLE = pd.DataFrame(columns=[*BEFORE, *map(plain, KINDS), "id"])
 
 @dataclass(frozen=True)
 class Leaks:
-    """The components that show a probing. status: that there is none yet, or how far it is.
-    results: what is hidden until there is something to see. measured: says after which epoch, aloud
-    while the Run screen's scrubber stands elsewhere. counts: of verdicts. more: what else the
-    matrix says, folded. group: of which facts."""
+    """The components that show a probing. status: its progress, or that there is none yet. results:
+    hidden until there are any. measured: the epoch of the results; prominent while the Run screen's
+    scrubber is at another one. counts: of verdicts. more: further notes on the matrix, folded.
+    group: of facts."""
 
     status: gr.HTML
     results: gr.Column
@@ -61,12 +61,12 @@ class Leaks:
 
     @property
     def pictures(self) -> list[gr.Component]:
-        """What `show` changes."""
+        """The components that `show` updates."""
         words = [self.status, self.results, self.measured, self.counts, self.more]
         return [*words, *self.heatmap.parts, *self.intervals.parts, self.table]
 
     def show(self, run: Run | None, group: str) -> dict:
-        """Updates that show what the run's last probing found of a group of facts."""
+        """Updates that show the run's last probing of a group of facts."""
         rows = run.probes() if run else None
         if not rows:
             return {
@@ -106,8 +106,8 @@ class Leaks:
         }
 
     async def probe(self, worker: Worker, name: str, per_tier: int, group: str):
-        """Probes the run when its turn comes, and yields how far it is, then what was found, also
-        when it was stopped. The choice of a group stays as it is meanwhile."""
+        """Probes the run in its turn; yields the progress, then the results, also after a stop. The
+        choice of a group is locked meanwhile."""
 
         def begun() -> tuple:
             run = run_to_ask(worker, name)
@@ -132,8 +132,8 @@ class Leaks:
 def build(
     worker: Worker, follower: Follower, tab: gr.Tab, fact: gr.Dropdown, picked: gr.Dropdown
 ) -> gr.Row:
-    """Lays the section out, and returns what of it is for one's own runs alone. fact, picked: the
-    screen's choice of a fact and its group, which a click on a row sets."""
+    """Lays the section out, and returns the part that is only for one's own runs. fact, picked: the
+    screen's choices of a fact and of its group, which a click on a row sets."""
     with gr.Row(elem_classes="beside"):
         group = gr.Dropdown(
             GROUPS, value="forget", label="Show", min_width=170, scale=0, elem_id="leak-group"
@@ -174,8 +174,8 @@ def build(
 
 
 def _places() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
-    """Lays out what was found, and returns it in the order of `Leaks`: the heat map, how many facts
-    have which verdict, the table of facts, and folded what else there is to know."""
+    """Lays out the results, and returns them in the order of `Leaks`: heat map, counts of verdicts,
+    table of facts, and further notes, folded."""
     # no text goes through the template: the script puts it in as text
     template = '<div class="measured"></div>'
     heatmap = chart(
@@ -207,7 +207,7 @@ def _places() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
 
 
 def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
-    """The matrix in sentences: where it leaks most, and what could not be measured."""
+    """The matrix in sentences: where answers leak most, and what could not be measured."""
     lines = []
     cells = [cell for cell in matrix.cells if (cell.group, cell.tier) == (group, "all")]
     fair = [cell for cell in cells if cell.measurable and not cell.chance]
@@ -246,8 +246,8 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
 
 
 def second_guess_line(cell: Cell) -> str:
-    """How near the right answers of a cell still are, which the replies do not show. Its `near` is
-    not None."""
+    """How often the right answer of a cell's facts is still the first or second guess, which
+    replies do not show. Requires `near`."""
     rank = cell.unlearned.relation_rank
     among = (
         ""
@@ -264,7 +264,7 @@ def second_guess_line(cell: Cell) -> str:
 def _table(
     matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], group: str
 ) -> gr.Dataframe:
-    """The facts, a column a form; other ways of asking where the model was asked so."""
+    """The facts, one column per form; optional forms only if the model was asked in them."""
     kinds_asked = {cell.kind for cell in matrix.cells}
     kinds = [kind for kind in EVERY_KIND if kind in KINDS or kind in kinds_asked]
     rows = [

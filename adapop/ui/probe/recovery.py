@@ -1,4 +1,4 @@
-"""Getting facts back from inside the model, six ways, each with its control and its cost."""
+"""Recovers facts from inside the model in six ways, each with its control and its cost."""
 
 import gradio as gr
 
@@ -19,7 +19,7 @@ from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, aside, 
 
 
 def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
-    """Lays the section out. Returns what of it is for one's own runs alone."""
+    """Lays the section out. Returns the part that is only for one's own runs."""
     with gr.Column(visible=False) as section:
         probe = gr.Radio(
             texts.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …"
@@ -77,8 +77,8 @@ def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
 
 
 def _results_column() -> tuple[gr.HTML, gr.Column, Chart, gr.HTML]:
-    """Lays out what a probe found: in words, and hidden until there is some, as a picture and a
-    table."""
+    """Lays out a probe's result: sentences, and a chart and a table, hidden until there is a
+    result."""
     words = gr.HTML(
         html.listed(["Not tried yet."]), html_template=html.LINES, elem_id="recovery-words"
     )
@@ -90,7 +90,7 @@ def _results_column() -> tuple[gr.HTML, gr.Column, Chart, gr.HTML]:
 
 
 def _about(run: Run | None, probe: str) -> str:
-    """What a probe does and, where there is a run, what it will cost."""
+    """What a probe does and, if there is a run, its expected cost."""
     price = cost(probe, run.facts) if run else ""
     priced = f" *It takes {price}.*" if price else ""
     return texts.RECOVERY_DETAIL[probe] + priced

@@ -1,4 +1,4 @@
-"""Screen 4, Probe: both models, one prompt, side by side, with where the right answer stands in
+"""Screen 4, Probe: one prompt to both models, side by side, with the rank of the right answer in
 each."""
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ TO_PROMPT = "() => document.querySelector('#prompt textarea, #prompt input')?.fo
 
 @dataclass(frozen=True)
 class ProbeScreen:
-    """The components of one question. group, fact, form: which one. prompt, gold: the question and
-    its answer. answers: of both models. filled: (run, fact, form) that the prompt was filled in
-    for; what the visitor typed since stays."""
+    """The components of one question. group, fact, form: its choices. prompt, gold: its text and
+    its answer. answers: of both models. filled: (run, fact, form) for which the prompt was filled
+    in; later typing is kept."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -53,7 +53,7 @@ class ProbeScreen:
     filled: gr.State
 
     def wire(self, worker: Worker, follower: Follower, tab: gr.Tab) -> None:
-        """Wires the choice of a fact and of a form, which fill the prompt in."""
+        """Wires the choices of a fact and a form, which fill in the prompt."""
         run_id, ways = follower.run_id, partial(form_choices, worker)
 
         def fill(name: str, *values):
@@ -84,9 +84,9 @@ class ProbeScreen:
         text: str,
         filled: tuple,
     ) -> dict:
-        """Updates for another fact, form or run: the prompt, its right answer and, in place of
-        answers to another question or of another run, those that a probing recorded. form: the
-        prompt that was chosen, empty for one's own. text: what the prompt is now."""
+        """Updates for another fact, form or run: the prompt, its right answer, and its recorded
+        answers instead of those to another question or run. form: the chosen prompt, empty for
+        one's own. text: the current prompt."""
         now = name, fact_id, form
         if filled == now:
             return gr.skip()
@@ -209,8 +209,8 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
 
 
 def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None:
-    """Lays out the button that starts the very run that is asked, as the visitor's own. follows:
-    the page's run, how much was seen of it, and the timer. name: of the element."""
+    """Lays out the button that starts the probed run again as the visitor's own. follows: the
+    page's run, the number of its events seen, and the timer. name: of the element."""
     button = gr.Button(texts.RUN_YOURSELF, size="md", scale=0, min_width=150, elem_id=name)
     again = button.click(
         lambda name: run_again(worker, probed_run(worker, name)), follows[0], follows, **QUIET
@@ -219,7 +219,7 @@ def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None
 
 
 def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
-    """What the last probing heard to every way of asking a fact, or that nobody asked yet."""
+    """The last probing's replies to every form of a fact, or a note that there are none yet."""
     run = probed_run(worker, name)
     prompts = forms_of(run, fact_of(run, fact_id))
     if fact_id and not prompts:
@@ -231,8 +231,7 @@ def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
 
 
 async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
-    """Both models' replies to every way of asking a fact. Waits while a run uses the
-    accelerator."""
+    """Both models' replies to every form of a fact. Waits while a run uses the accelerator."""
 
     def begun():
         run, epoch = _run_and_epoch(worker, name)
@@ -253,7 +252,8 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
 
 
 def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventData):
-    """The question of a row as one's own, to be changed and asked, with its right answer."""
+    """The question of the chosen row as the prompt, to be edited and asked, with its right
+    answer."""
     run, place = probed_run(worker, name), getattr(event, "way", None)  # it comes from the browser
     prompts = forms_of(run, fact_of(run, fact_id))
     if type(place) is not int or not 0 <= place < len(prompts):
@@ -280,7 +280,7 @@ async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
 
 
 def _run_and_epoch(worker: Worker, name: str) -> tuple[Run, int | None]:
-    """The run whose models are asked, and the epoch that is its result."""
+    """The run whose models are asked, and the epoch of its result."""
     run = run_to_question(worker, name) or probed_run(worker, name)
     return run, run.chosen_epoch
 

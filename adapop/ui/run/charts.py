@@ -1,5 +1,4 @@
-"""The live pictures of the Run screen: how they are laid out, and what fills them from a run's
-events."""
+"""The live charts of the Run screen: their layout, and their updates from a run's events."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -36,10 +35,9 @@ OF_AN_EPOCH = (EpochDone, Measured, ComparedToOracle)
 
 @dataclass(frozen=True)
 class RunCharts:
-    """The live pictures. losses: the only one that changes at every step; a `LinePlot` keeps its
-    place in the page, where a plotly figure would be put in anew. held: around the controller's
-    picture, which not every method has; beside: around that of the oracle, which not every run
-    has."""
+    """The live charts. losses: the only one that changes at every step; a `LinePlot` is updated in
+    place, where a plotly figure would be inserted anew. held: around the controller's chart, which
+    some methods lack; beside: around the oracle's chart, which some runs lack."""
 
     losses_title: gr.HTML
     losses: gr.LinePlot
@@ -53,15 +51,15 @@ class RunCharts:
 
     @property
     def all(self) -> list[gr.Component]:
-        """What `drawn` changes."""
+        """The components that `drawn` updates."""
         pictures = (self.controller, self.recall, self.outcome, self.oracle)
         own = [self.losses_title, self.losses, self.losses_twin, self.held, self.beside]
         return [*own, *(part for picture in pictures for part in picture.parts)]
 
     def drawn(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
-        """Updates that show a run, or what the charts begin with if there is none; the charts of an
-        epoch only when one ended. last_seen: how many of the events the page has shown, negative
-        for none."""
+        """Updates that show a run, or the empty charts without one; the charts of epochs only after
+        an epoch has ended. last_seen: how many of the events the page has shown, negative for
+        none."""
         steps = [event for event in events if isinstance(event, StepDone)]
         rows = figures.loss_rows(steps, _steps_per_epoch(events)) if steps else LOSSES
         losses = gr.LinePlot(
@@ -79,9 +77,8 @@ class RunCharts:
 
 
 def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
-    """Lays the charts out: what `first` lays out, what is left of the facts beside what it cost,
-    and folded below the oracle and how the training went. Returns the charts, and what `first`
-    made."""
+    """Lays the charts out: first the components of `first`; then recall beside cost; then, folded,
+    the oracle and the training. Returns the charts, and the result of `first`."""
     with gr.Column(elem_id="charts"):
         placed = first()
         with gr.Row(elem_classes="swipe"):
@@ -115,8 +112,8 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
 
 @lru_cache(maxsize=32)
 def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float) -> dict:
-    """Updates of the charts of a run's epochs, drawn once for all pages that show it. _count: of
-    the events of epochs; _time: of the last one: a new one needs a new drawing."""
+    """Updates of the charts by epoch, cached for all pages. _count, _time: the number of epoch
+    events and the time of the last; they only invalidate the cache."""
     events = run.events() if run else []
     epochs = [event for event in events if isinstance(event, EpochDone)]
     measured = [event for event in events if isinstance(event, Measured)]

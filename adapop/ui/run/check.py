@@ -1,5 +1,5 @@
-"""A look before a run, at the model itself: what it knows of the page's facts, and how long the run
-would take."""
+"""A check before a run, on the model itself: which of the page's facts it knows, and how long the
+run would take."""
 
 from collections.abc import Callable
 
@@ -21,8 +21,8 @@ def build(
     configured: Callable[..., RunConfig],
     name: str = "check",
 ) -> None:
-    """Lays out the button and what it finds. inputs: what `configured` takes behind the facts.
-    name: on the page."""
+    """Lays out the button and its results. inputs: arguments of `configured` after the facts. name:
+    on the page."""
     ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
     words = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id=f"{name}-words")
 

@@ -1,4 +1,5 @@
-"""The page's settings of a run as values: into a configuration and back, and what was changed."""
+"""Converts the page's settings of a run into a configuration and back, and lists the changed
+ones."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -32,9 +33,9 @@ VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
 
 def config_of(values: Sequence, **settings) -> RunConfig:
-    """The configuration of the page's values, in the order of `RunSettings.all`, with more settings
-    on top. Raises ConfigError: a field is empty or out of range, or these are no values of the
-    fields."""
+    """The configuration from the page's values, in the order of `RunSettings.all`; settings
+    override them. Raises ConfigError: a field is empty or out of range, or the values do not fit
+    the fields."""
     plain = all(isinstance(value, (str, int, float, type(None))) for value in values)
     # a browser may have kept those of another version
     if not plain or len(values) != len(VISIBLE) + len(ADVANCED):
@@ -66,9 +67,8 @@ def config_of(values: Sequence, **settings) -> RunConfig:
 
 
 def further_of(values: Sequence) -> dict[str, Any]:
-    """What the text of further settings sets, of the page's values; but for the arguments of a
-    method. Raises ConfigError: a line of it sets nothing, or what it says is no value of that
-    setting."""
+    """The settings in the text field of further settings, without arguments of the method. Raises
+    ConfigError: a line is no setting, or its value is invalid."""
     settings = read_settings(_lines(dict(zip((*VISIBLE, *ADVANCED), values, strict=True))[FURTHER]))
     return {name: value for name, value in settings.items() if name != "arguments"}
 
@@ -78,8 +78,8 @@ def _lines(text: object) -> list[str]:
 
 
 def check_public(chosen: Mapping[str, Any]) -> None:
-    """Refuses a model or a value that a public page does not allow; one's own allows anything.
-    Raises ConfigError."""
+    """Raises ConfigError if a public page does not allow the model or a value. A private page
+    allows everything."""
     if not is_public():
         return
     if chosen["model"] not in public_models():
@@ -95,9 +95,9 @@ def check_public(chosen: Mapping[str, Any]) -> None:
 
 
 def restored(stored: object):
-    """The settings as the browser kept them. The fields are left alone if this version cannot read
-    those, or if they are the ones a page begins with: written late, they would replace what a
-    visitor has typed meanwhile."""
+    """The settings stored by the browser. The fields stay unchanged if this version cannot read the
+    settings, or if they are the defaults: arriving late, these would overwrite what a visitor has
+    typed meanwhile."""
     start = make_config()
     begun = [
         *(getattr(start, name) for name in VISIBLE),
@@ -114,8 +114,8 @@ def restored(stored: object):
 
 
 def changed(values: Sequence, rows: int = 0) -> list[str]:
-    """What differs from what the preset sets, each with the preset's value and the paper's. rows:
-    facts to forget, for which fewer facts a step may be the page's own choice."""
+    """The settings that differ from the preset, each with the preset's value and the paper's. rows:
+    facts to forget; a batch that the page reduced for few rows does not count."""
     chosen = dict(zip((*VISIBLE, *ADVANCED), values, strict=True))
     try:
         ours, paper = defaults_of(chosen["model"], chosen["method"], chosen["preset"])
@@ -142,7 +142,7 @@ def changed(values: Sequence, rows: int = 0) -> list[str]:
 
 
 def lists_of(model: str, method: str, preset: str) -> tuple[gr.Dropdown, gr.Dropdown]:
-    """The method with what it does, and the presets it has."""
+    """The choice of a method, with its description, and the choice of its presets."""
     choices = preset_choices(model, method)
     presets = gr.Dropdown(choices, value=preset, interactive=len(choices) > 1)
     return gr.Dropdown(value=method, info=METHODS[method].about), presets
@@ -153,7 +153,7 @@ def preset_choices(model: str, method: str) -> list[tuple[str, str]]:
 
 
 def defaults_of(model: str, method: str, preset: str) -> tuple[RunConfig, RunConfig]:
-    """(what the preset sets here, what the paper's runs used)."""
+    """(the preset's configuration here, the configuration of the paper's runs)."""
     if method not in METHODS:
         raise ConfigError(f"There is no method {method!r}.", "Pick one of the list.")
     return make_config(method, preset, model=model or SANDBOX), make_config(
@@ -162,7 +162,7 @@ def defaults_of(model: str, method: str, preset: str) -> tuple[RunConfig, RunCon
 
 
 def entry_of(config: RunConfig, field: str) -> Any:
-    """A setting as its input holds it: a list as text."""
+    """A setting as the value of its input: lists become text."""
     if field == FURTHER:
         return ""
     value = getattr(config, field)

@@ -1,6 +1,6 @@
-"""The field of the page's run: each fact where it stands, while the run goes and afterwards; and
-what the same scrubber drives beside it: the cursor of the chart of recall, a fact's answers, and
-what comes back in which form."""
+"""The field of the page's run: where each fact stands, during the run and afterwards. Its scrubber
+also drives the cursor of the recall chart, a fact's answers, and the chart of what comes back in
+which form."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ ENDED = (RunStopped, RunFailed)  # before the end: the result is what was saved
 
 @dataclass(frozen=True)
 class RunField:
-    """The picture, whose scrubber follows the newest frame until the visitor goes back."""
+    """The component; its scrubber follows the newest frame until the visitor moves it back."""
 
     picture: gr.HTML
 
     def drawn(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
-        """Updates that show the frames of a run, none if it recorded no more. last_seen: how many
-        of the events the page has shown, negative for none."""
+        """Updates that show the run's frames, if it recorded any new ones. last_seen: how many of
+        the events the page has shown, negative for none."""
         try:
             return self._drawn(run, events, last_seen) if run else {self.picture: None}
         except AdaPopError:  # a damaged recording hides nothing else of the run
@@ -43,7 +43,7 @@ class RunField:
 
 
 def build() -> RunField:
-    """Lays the picture out."""
+    """Lays the component out."""
     script = field.script(*field.FIELD, "moment", "run-field")
     # no text goes through the template: the script puts it in as text
     template = '<div class="run-field"></div>'
@@ -52,8 +52,8 @@ def build() -> RunField:
 
 @lru_cache(maxsize=8)
 def _value_of(run: Run, _frames: int, _measured: int, kept_epoch: int | None = None) -> dict:
-    """What the browser gets of a run, made once for all pages that show it. _frames, _measured: how
-    many it has. kept: the last epoch that a stopped run has saved."""
+    """A run's data for the browser, cached for all pages. _frames, _measured: their numbers, which
+    only invalidate the cache. kept_epoch: the last epoch that a stopped run has saved."""
     facts, shares = field.dots(run.facts.forget), field.shares(run.events())
     # what was trained after it is in the chart alone
     best = run.measured() if run.config.keep == "best" else None

@@ -1,4 +1,4 @@
-"""What Start, Stop and Resume do, and what stands beside Start before it is pressed."""
+"""The actions of Start, Stop and Resume, and the plan shown beside Start."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ UNSEEN = ("", -1)
 
 
 def start_of(now: RunView, owned: bool = True) -> gr.Button:
-    """The button Start: the page's main one, unless Resume stands beside it."""
+    """The button Start: the primary one, unless Resume is available too."""
     return gr.Button(
         interactive=now.can_start, variant="secondary" if now.can_resume and owned else "primary"
     )
@@ -40,9 +40,9 @@ def look(
     anchors,
     *values,
 ):
-    """What Start would do with the page's facts and settings: the plan in words, whether it may,
-    and what to keep. name: the page's run when it asked, which another may have replaced by now.
-    position: `Follower.seen`, as it is now."""
+    """Checks the page's facts and settings: the plan in words, whether Start is allowed, and the
+    settings to store. name: the page's run at the request, which may have changed since. position:
+    the current `Follower.seen`."""
     words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", False
     if facts is not None:
         try:
@@ -85,9 +85,9 @@ def start_run(
     anchors,
     *values,
 ):
-    """Queues a run with the page's settings. name: the page's run so far, which must not be under
-    way: a second press would hide it. identity: see `Session`. Returns its id, how much was seen of
-    it, and the running timer."""
+    """Queues a run with the page's settings. name: the page's run so far, which must not be active:
+    a second press would hide it. identity: see `Session`. Returns the new run's id, the number of
+    its events seen, and the running timer."""
     facts = check_shown(facts, identity)
     with refusing():
         if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
@@ -120,7 +120,7 @@ def stop_run(worker: Worker, name: str) -> None:
 
 
 def resume_run(worker: Worker, name: str):
-    """Queues the page's run again, to go on after its last saved epoch."""
+    """Queues the page's run again; it resumes after its last saved epoch."""
     if run := run_to_control(worker, name):
         with refusing():
             if run.shared:

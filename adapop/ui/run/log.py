@@ -1,5 +1,5 @@
-"""The event log: a run in sentences, an epoch a line, newest first, also for those who cannot see
-the charts."""
+"""The event log: a run in sentences, one line per epoch, newest first; readable without the
+charts."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -24,8 +24,8 @@ OF_AN_EPOCH = (EpochDone, Measured, Saved)
 
 
 def log_lines(events: Sequence[Event], config: RunConfig, asking: Sequence[str] = ()) -> list[str]:
-    """What happened, one sentence an event worth telling, those of an epoch in one line, the newest
-    first. asking: how the model is asked, in sentences; once, right after the run began."""
+    """The events worth reporting, a sentence each, those of an epoch in one line, newest first.
+    asking: sentences on how the model is asked, inserted once after the start."""
     before = worked_before(events)
     log = []
     for epoch, of in groupby(

@@ -1,5 +1,5 @@
-"""My runs: every run that this browser started, to open, compare, rename, delete or take home, and
-to pick."""
+"""My runs: a list of all runs that this browser started, to open, compare, rename, delete or
+download, and to choose from."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,16 +35,15 @@ MOST, MOST_NAME = 100, 60  # runs that are kept in mind; characters of a name
 
 @dataclass(frozen=True)
 class MyRuns:
-    """kept: what the browser keeps, a list of {id, name}, the newest first. table: the list on
-    Run. report: the file of the run whose report was asked for, which no one sees."""
+    """kept: the browser's list of {id, name}, newest first. table: the list on Run. report: the
+    file of a requested report, a hidden component."""
 
     kept: gr.BrowserState
     table: gr.HTML
     report: gr.DownloadButton
 
     def wire(self, worker: Worker, follower: Follower, race: gr.BrowserState) -> None:
-        """Wires the list. race: what the browser keeps of its race, whose runs belong to the list
-        too."""
+        """Wires the list. race: the browser's race, whose runs belong to the list too."""
         started = [follower.run_id, race]
         gr.on(
             [follower.another.change, race.change],
@@ -85,7 +84,7 @@ class MyRuns:
 
 
 def build() -> tuple[gr.HTML, gr.DownloadButton]:
-    """Lays the list out, with the file that a row's report becomes."""
+    """Lays the list out, with the component for the report of a row."""
     # no text goes through the template: the script puts it in as text
     template = '<div class="my-runs"></div>'
     table = gr.HTML(
@@ -95,8 +94,8 @@ def build() -> tuple[gr.HTML, gr.DownloadButton]:
 
 
 def remembered(worker: Worker, stored: object, name: str, race: object) -> list[dict]:
-    """The list with the page's run and those of its race in it, if they are the visitor's; less
-    those that are gone."""
+    """The stored list plus the visitor's own runs of this page and of its race, minus deleted
+    runs."""
     entries = entries_of(worker, stored)
     race = race.get("runs") if isinstance(race, dict) else ()
     for other in (*(race if isinstance(race, list) else ()), name):
@@ -113,13 +112,15 @@ def remembered(worker: Worker, stored: object, name: str, race: object) -> list[
 
 
 def _news(worker: Worker, stored: object, name: str, race: object):
-    """What `remembered` gives, where it is something new: what is set anew counts as changed."""
+    """`remembered`, or no update if nothing is new: setting the same value would count as a
+    change."""
     entries = remembered(worker, stored, name, race)
     return gr.skip() if entries == stored else entries
 
 
 def entries_of(worker: Worker, stored: object) -> list[dict]:
-    """What a browser kept, less what is no entry (it may hold anything) and runs of others."""
+    """The valid entries of the stored list, which may hold anything, without other visitors'
+    runs."""
     rows = stored if isinstance(stored, list) else []
     whole = [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
     entries = [{"id": row["id"], "name": str(row.get("name", ""))[:MOST_NAME]} for row in whole]
@@ -127,7 +128,7 @@ def entries_of(worker: Worker, stored: object) -> list[dict]:
 
 
 def listed(worker: Worker, stored: object, current: str) -> list[dict]:
-    """The list's rows. current: the run that the page shows."""
+    """The list's rows. current: the run shown on the page."""
     own = entries_of(worker, stored)
     return [
         entry | {"current": entry["id"] == current} | _about(Run(worker.root / entry["id"]))
@@ -136,8 +137,7 @@ def listed(worker: Worker, stored: object, current: str) -> list[dict]:
 
 
 def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple[str, str]]:
-    """The runs to pick from, as name and id: the visitor's own, then those that came with the
-    app."""
+    """(name, id) of the runs to choose from: the visitor's own, then the shipped examples."""
     entries = entries_of(worker, stored)
     own = [
         (f"{entry['name']} · {_method(worker, entry['id'], described)}", entry["id"])
@@ -152,8 +152,8 @@ def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple
 
 
 def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.EventData):
-    """What a press on a row's button changes: the page's run, what was seen of it, the timer, the
-    race, and the list. What comes from the browser may be anything."""
+    """Updates for a button pressed in a row: the page's run, the number of its events seen, the
+    timer, the race, and the list. The event is validated: a browser may send anything."""
     what, name, text = (getattr(event, field, None) for field in ("what", "run", "name"))
     unchanged = [gr.skip()] * 5
     if not may_control(worker, name):
@@ -178,7 +178,7 @@ def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.
 
 
 def _about(run: Run) -> dict[str, object]:
-    """A run in the cells of its row; empty where nothing is known yet, or nothing reads."""
+    """A run as the cells of its row; empty where nothing is known yet or nothing can be read."""
     cells = dict.fromkeys(("set", "method", "gap", "kept", "when"), "") | {"state": "damaged"}
     try:
         measured, events = run.measured(), run.events()
@@ -204,7 +204,8 @@ def _method(worker: Worker, name: str, words: Callable[[RunConfig], str] = _titl
 
 
 def picked(choice: str, current: str) -> tuple:
-    """The page's run, what was seen of it, and the timer, for a run that was picked from a list."""
+    """Updates for a run chosen from a list: the page's run, the number of its events seen, and the
+    timer."""
     return (
         (gr.skip(),) * 3
         if not choice or choice == current

@@ -1,5 +1,5 @@
-"""What a finished run came to, in words and colour, with the button that goes on from there; and
-that results are of another set than the one chosen now."""
+"""The result of a finished run, in words and colour, with the button for the next step; and a note
+if the results belong to another set than the chosen one."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -34,8 +34,8 @@ TO_PROBE = (
 
 @dataclass(frozen=True)
 class Card:
-    """The components. aside: see `aside_of`. card: the result in words. mend: makes another try
-    that may do better; probe: goes to where the result can be doubted."""
+    """The components. aside: see `aside_of`. card: the result in words. mend: starts another run
+    that may do better; probe: opens Probe to check the result."""
 
     aside: gr.HTML
     card: gr.HTML
@@ -44,12 +44,12 @@ class Card:
 
     @property
     def all(self) -> list[gr.Component]:
-        """What `drawn` changes."""
+        """The components that `drawn` updates."""
         return [self.card, self.mend, self.probe]
 
     def drawn(self, run: Run | None, owned: bool) -> dict:
-        """Updates that show what a finished run came to, nothing of another. owned: whether it may
-        be tried again."""
+        """Updates that show the result of a finished run, or hide the card. owned: whether the
+        visitor may start the next run."""
         result = result_of(run) if run is not None else None
         if run is None or result is None:
             return {
@@ -74,8 +74,8 @@ class Card:
         another: gr.State,
         target: list,
     ) -> None:
-        """Wires the buttons. another: see `Follower`. target: run, events seen, timer, and the
-        fields of epochs, facts a step and rate."""
+        """Wires the buttons. another: see `Follower`. target: the run, its events seen, the timer,
+        and the fields of epochs, batch and rate."""
         changed = [another.change, session.facts.change]
         gr.on(changed, partial(aside_of, worker), [run_id, session.facts], self.aside, **EACH)
         made = self.mend.click(
@@ -100,7 +100,7 @@ def build() -> Card:
 
 
 def card_of(run: Run, result: Result) -> dict:
-    """What a run came to, as values of the card."""
+    """A run's result, as values of the card."""
     known = {"steps": number_of(result.steps, "step"), "rate": f"{result.rate:g}"}
     known |= {
         "before": percent(result.before),
@@ -127,7 +127,7 @@ def card_of(run: Run, result: Result) -> dict:
 
 
 def mend_label(run: Run, again: RunConfig) -> str:
-    """What the next try changes, on its button."""
+    """The label of the button for the next run: its changed setting."""
     rows, before = len(run.facts.forget), total_steps(len(run.facts.forget), run.config)
     if again.learning_rate != run.config.learning_rate:
         return f"Try rate {again.learning_rate:g}"
@@ -136,13 +136,13 @@ def mend_label(run: Run, again: RunConfig) -> str:
 
 
 def few_steps(rows: int, config: RunConfig) -> str:
-    """That so few steps leave the model as it is."""
+    """A warning that so few steps hardly change the model."""
     steps = number_of(total_steps(rows, config), "step")
     return texts.FEW_STEPS.format(steps=steps, rate=f"{config.learning_rate:g}")
 
 
 def enough_steps(facts: FactSet | None, model: str, method: str, preset: str, epochs, batch, rate):
-    """Epochs and facts a step that give a small set enough steps, and the rate as it is."""
+    """Epochs and batch that give a small set enough steps, and the unchanged rate."""
     if facts is None:
         return gr.skip()
     with refusing():
@@ -152,8 +152,8 @@ def enough_steps(facts: FactSet | None, model: str, method: str, preset: str, ep
 
 
 def mend(worker: Worker, name: str):
-    """Starts the next try of the page's run, on the same facts. Returns its id, how much was seen
-    of it, the timer, and the settings that it changes."""
+    """Starts the next run on the same facts as the page's run. Returns its id, the number of its
+    events seen, the timer, and the changed settings."""
     run = shown_run(worker, name)
     with refusing():
         if run is None or not may_control(worker, name):
@@ -174,8 +174,8 @@ def run_again(worker: Worker, run: Run):
 
 
 def aside_of(worker: Worker, name: str, facts: FactSet | None) -> dict:
-    """That the page's own run forgot another set than the one chosen now, with both names; empty
-    where it did not."""
+    """A note that the page's own run forgot another set than the chosen one, with both names; else
+    empty."""
     run = shown_run(worker, name)
     if run is None or facts is None or example_of(name) or not may_control(worker, name):
         return {"name": ""}

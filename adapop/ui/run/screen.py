@@ -1,5 +1,4 @@
-"""Screen 3, Run: a real unlearning run, watched while it happens. The page only reads the run's
-folder."""
+"""Screen 3, Run: a real unlearning run, shown live. The page only reads the run's folder."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -42,11 +41,10 @@ class Follower:
     """The components that follow the page's run on every tab. They are laid out above the tabs: a
     timer in a hidden tab does not run.
 
-    run_id: the run this browser looks at. another: the same, for events: what a browser keeps
-    counts as changed twice when a page opens, this only once it is another run. seen: the run that
-    is shown, and how many of its events. readiness: empty, invalid or ready, of facts and settings.
-    settings: their values, kept by the browser. timer: when to look again; on while the run is
-    under way.
+    run_id: the run shown in this browser. another: a copy of run_id whose change event fires only
+    for another run; that of run_id fires twice when a page opens. seen: the shown run, and how many
+    of its events. readiness: of facts and settings: empty, invalid or ready. settings: their
+    values, stored by the browser. timer: polls while the run is active.
     """
 
     run_id: gr.BrowserState
@@ -61,10 +59,8 @@ class Follower:
 
 @dataclass(frozen=True)
 class RunScreen:
-    """The components that show the page's run, and its settings. watched: says whose run it is
-    where it is not the visitor's own; form: settings and Start, which then are not there. card:
-    what a finished run came to. aside: that the results are another set's than the one chosen
-    now."""
+    """The components that show the page's run and its settings. watched: the owner of a run that is
+    not the visitor's; form: settings and Start, hidden for such a run. card: see `outcome.Card`."""
 
     follower: Follower
     settings: run_settings.RunSettings
@@ -80,7 +76,7 @@ class RunScreen:
 
     @property
     def outputs(self) -> list[gr.Component]:
-        """What `show` may change."""
+        """The components that `show` may update."""
         above = [self.follower.strip, self.follower.stop, self.follower.seen, self.follower.timer]
         controls = [self.watched, self.form, self.start, self.resume, *self.card.all, self.link]
         return [*above, *controls, *self.charts.all, self.field.picture, self.log]
@@ -92,7 +88,7 @@ class RunScreen:
         position: tuple[str | None, int] = UNSEEN,
         readiness: str = "ready",
     ) -> dict:
-        """Updates for what is new of a run. position: `Follower.seen`."""
+        """Updates for new events of a run. position: `Follower.seen`."""
         now, run, events = seen_of(worker, name, readiness)
         owned, last_seen = may_control(worker, name), position[1] if position[0] == name else -1
         watching = run is not None and not owned
@@ -203,12 +199,12 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
 
 
 def banner_of(run: Run | None) -> dict:
-    """Whose run is watched, and if it is recorded, as values of `LINES`; hidden for one's own."""
+    """Values of `LINES`: whose run is shown, and whether it is recorded; hidden for one's own."""
     by = ", recorded" if run is not None and example_of(run.id) else ""
     lines = [] if run is None else [f"You are watching {described(run.config)}{by}."]
     return html.listed(lines, "calm" if lines else "hidden")
 
 
 def log_of(lines: list[str], name: str | None = "") -> dict:
-    """The event log's values. name: the run that it is of, for `LOOK_AGAIN`."""
+    """The event log's values. name: the run it belongs to, for `LOOK_AGAIN`."""
     return html.listed(lines, "log") | {"run": name}

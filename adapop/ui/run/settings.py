@@ -1,4 +1,5 @@
-"""A run's settings on the page: three in sight, the rest under Advanced, and what was changed."""
+"""A run's settings on the page: three visible, the rest under Advanced, and a list of the changed
+ones."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -42,21 +43,21 @@ FOLDED = {  # by element id
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The components. visible: in the order of `VISIBLE`; advanced: in that of `ADVANCED`, folded
-    away by `FOLDED`, or below a real model if they are of `ASKED`."""
+    """The components. visible: in the order of `VISIBLE`; advanced: in that of `ADVANCED`, grouped
+    by `FOLDED`, or shown only for a real model if in `ASKED`."""
 
     visible: tuple[gr.Component, ...]
     advanced: tuple[gr.Component, ...]
 
     @property
     def all(self) -> list[gr.Component]:
-        """Every setting, as `config_of` takes their values."""
+        """All settings, in the order that `config_of` expects."""
         return [*self.visible, *self.advanced]
 
 
 def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
-    """Lays the settings out, and Start and Resume beside them. A choice of method, model or preset
-    sets the others, and the size of the set the facts a step. facts: the page's set."""
+    """Lays out the settings, with Start and Resume. Choosing a method, model or preset sets the
+    other settings; the size of the set sets the batch. facts: the page's set."""
     start = make_config()
     offered = public_models()[len(SHIPPED) :] if is_public() else MODELS
     models = [(texts.SANDBOX_MODEL, SANDBOX), (texts.PEOPLE_MODEL, PEOPLE)]
@@ -128,8 +129,8 @@ def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
 
 
 def follow_set(settings: RunSettings, source: gr.Radio) -> None:
-    """Lets the choice of a set choose the shipped model that it is about; a model of another kind
-    stays."""
+    """Makes the choice of a set select the shipped model that belongs to it; a real model stays
+    selected."""
     model, method, preset, rate, epochs, _ = settings.visible
     values = [model, method, preset, rate, epochs, *settings.advanced]
     source.input(
@@ -173,7 +174,8 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
 def _fitted(
     facts: FactSet | None, before: int, model: str, method: str, preset: str, batch: float | None
 ):
-    """(facts a step for this set, its size); a visitor's choice stays. before: the last size."""
+    """(batch for this set, its size); a batch that the visitor chose stays. before: the previous
+    set's size."""
     try:
         config = defaults_of(model, method, preset)[0]
     except AdaPopError:
@@ -184,7 +186,7 @@ def _fitted(
 
 
 def _method_values(model: str, method: str, facts: FactSet | None = None):
-    """What a method starts from, and its presets."""
+    """The default settings of a method, and its presets."""
     values = _preset_values(model, method, "paper", facts)
     return *lists_of(model or SANDBOX, method, "paper"), *values
 
@@ -192,8 +194,8 @@ def _method_values(model: str, method: str, facts: FactSet | None = None):
 def _preset_values(
     model: str, method: str, preset: str, facts: FactSet | None = None, whole: bool = False
 ):
-    """What a preset sets, with fewer facts a step where the set is small. whole: and what belongs
-    to the run whatever its method, `OF_THE_RUN`."""
+    """The settings of a preset, with a smaller batch for a small set. whole: also set `OF_THE_RUN`,
+    the settings that do not depend on the method."""
     config = defaults_of(model, method, preset)[0]
     config = replace(config, batch=suited_batch(len(facts.forget), config)) if facts else config
     stays = () if whole else OF_THE_RUN

@@ -1,4 +1,4 @@
-"""From what is known of a run to what the page says and allows: one table of states, and one pure
+"""Maps the state of a run to what the page says and allows: one table of states, one pure
 function."""
 
 from collections.abc import Sequence
@@ -27,8 +27,7 @@ from adapop.ui.parts import html
 
 @dataclass(frozen=True)
 class State:
-    """What a state is called and which controls work in it. ticking: the page should look again in
-    a moment."""
+    """A state's label, and the controls that work in it. ticking: the page should poll."""
 
     label: str
     start: bool = False
@@ -68,10 +67,10 @@ IDLE = {
 
 @dataclass(frozen=True)
 class RunSeen:
-    """All that is known of the page's run. ahead: how many are before it in the queue, None if
-    nobody works on it. wait: seconds until its turn, None if unknown; at_least: not all of it could
-    be counted in. saved: the last epoch that is kept. elsewhere: another process of this machine
-    works on it, such as the command line."""
+    """The known state of the page's run. ahead: number of runs before it in the queue, None if it
+    is not queued. wait: seconds until its turn, None if unknown; at_least: wait is a lower bound.
+    saved: the last saved epoch. elsewhere: another process of this machine runs it, such as the
+    command line."""
 
     events: tuple[Event, ...] = ()
     stop_requested: bool = False
@@ -84,9 +83,9 @@ class RunSeen:
 
 @dataclass(frozen=True)
 class RunView:
-    """state: a key of `STATES`. detail: words for the strip. percent: how far, 0 to 100. ready:
-    whether facts and settings would let a run start. saved: whether an epoch is kept. The rest says
-    which controls work; see `State`."""
+    """state: a key of `STATES`. detail: text of the strip. percent: progress, 0 to 100. ready:
+    whether facts and settings allow a run to start. saved: whether an epoch is saved. The
+    properties say which controls work; see `State`."""
 
     state: str
     detail: str = ""
@@ -104,8 +103,8 @@ class RunView:
 
 
 def view(status: RunSeen | None, readiness: str = "ready", expired: bool = False) -> RunView:
-    """What to show and allow. status: None if the page has no run. readiness: empty, invalid or
-    ready, of facts and settings. expired: the page's run is no longer there."""
+    """The page's text and controls for a run. status: None if the page has no run. readiness: of
+    facts and settings: empty, invalid or ready. expired: the page's run was deleted."""
     ready = readiness == "ready"
     if expired:
         return RunView(
@@ -123,7 +122,7 @@ def view(status: RunSeen | None, readiness: str = "ready", expired: bool = False
 def seen_of(
     worker: Worker, name: str | None, readiness: str
 ) -> tuple[RunView, Run | None, list[Event]]:
-    """The state of the page's run, the run if it is there and reads, and its events."""
+    """The state of the page's run, the run if it can be read, and its events."""
     run = shown_run(worker, name)
     if run is None:
         return view(None, readiness, expired=bool(name)), None, []
@@ -143,7 +142,7 @@ def seen_of(
 
 
 def _place(status: RunSeen) -> tuple[str, str, int]:
-    """State, words and percent of a run that exists."""
+    """(state, text, percent) of an existing run."""
     starts = [event for event in status.events if isinstance(event, RunStarted)]
     last = status.events[-1] if status.events else None
     if status.elsewhere and not isinstance(last, RunDone):
@@ -193,7 +192,7 @@ def _waiting(status: RunSeen) -> tuple[str, str, int]:
 
 
 def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
-    """A run somebody is working on: where it stands and how long it may still take."""
+    """(state, text, percent) of an active run: its position and the expected remaining time."""
     steps = [
         event for event in status.events if isinstance(event, StepDone) and event.time >= start.time
     ]
@@ -224,7 +223,7 @@ def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
 
 
 def _measuring(events: Sequence[Event]) -> str:
-    """Which part of the measurements at the end is at work, how far it is, and what is left."""
+    """The part of the final measurements in progress, how far it is, and the time left."""
     full = [event for event in events if isinstance(event, Measured) and event.full]
     counts = [*takewhile(lambda event: isinstance(event, Measuring), reversed(events))]
     first = not full and events[-1 - len(counts)].kind == "saved"
@@ -243,7 +242,7 @@ def _measuring(events: Sequence[Event]) -> str:
 
 
 def _elsewhere(status: RunSeen, start: RunStarted | None) -> tuple[str, str, int]:
-    """A run on which another process works. start: None if it has not begun to train yet."""
+    """(state, text, percent) of a run in another process. start: None before training begins."""
     if start is None:
         return "elsewhere", "Another process loads the model.", 1
     state, detail, percent = _working(status, start)
@@ -262,7 +261,7 @@ def _saved_words(epoch: int, starts: list[RunStarted]) -> str:
 
 
 def strip_of(now: RunView) -> dict:
-    """The run strip's values."""
+    """The values of the run strip."""
     return html.values(
         {"state": now.state, "label": now.label, "detail": now.detail, "percent": now.percent}
     )

@@ -1,4 +1,4 @@
-"""All that the Story shows, taken from the recorded examples: sent to the browser once, with the
+"""All data of the Story, taken from the recorded examples and sent to the browser once, with the
 page."""
 
 from collections.abc import Mapping, Sequence
@@ -49,8 +49,8 @@ def story() -> dict:
     """The values of the Story's script; see `assets/story`.
 
     Raises:
-        RunError: an example does not read, or is not of the same facts as the others.
-        DataError: the recorded states do not read.
+        RunError: an example cannot be read, or has other facts than the rest.
+        DataError: the recorded states cannot be read.
     """
     runs = {name: example(name) for name in states.SETTINGS}
     facts = runs["wga"].facts.forget
@@ -98,8 +98,8 @@ def story() -> dict:
 
 
 def _recorded(runs: Mapping[str, Run]) -> dict:
-    """The recorded end states, how they are written, and the replies to the trained question before
-    the examples and at their end."""
+    """The recorded end states, their encoding, and each example's replies to the trained questions
+    at its beginning and end."""
     frames = {name: [run.frames()[0], run.frames()[-1]] for name, run in runs.items()}
     ends = {name: field.motion(both, runs[name].facts.forget) for name, both in frames.items()}
     replies = {
@@ -119,13 +119,13 @@ def _recorded(runs: Mapping[str, Run]) -> dict:
 
 
 def content_of(state: states.State) -> dict:
-    """A state as the browser gets it."""
+    """A state in the format of the browser's script."""
     return asdict(state) | {"gap": dict(zip(("mean", "low", "high"), state.gap))}
 
 
 def deck(facts: Sequence[Fact], seed: int) -> list[dict]:
-    """One fact of each popularity, chosen so that the shuffled control deals their scores among
-    them: its place in the set, its score, and the score that it was dealt."""
+    """One fact of each score, chosen so that the shuffled control permutes the scores among these
+    facts: index in the set, score, and shuffled score."""
     new_scores = shuffled({fact.id: fact.score for fact in facts}, seed)
     there = {
         (fact.score, new_scores[fact.id]): place for place, fact in reversed([*enumerate(facts)])
@@ -139,7 +139,7 @@ def deck(facts: Sequence[Fact], seed: int) -> list[dict]:
 
 
 def side_by_side() -> dict:
-    """The even push and AdaPop as they end, for Compare: a part of `story`."""
+    """The part of `story` for Compare: the final states of the uniform push (WGA) and of AdaPop."""
     parts = ("names", "facts", "states", "letters", "wordings", "grid")
     replies = {name: story()["replies"][name] for name in SIDE_BY_SIDE}
     some = {"replies": replies, "command": states.COMMAND}
@@ -152,10 +152,10 @@ def side_by_side() -> dict:
 
 
 def quiz(facts: Sequence[Fact], rows_found: Sequence) -> list[list[dict]]:
-    """Pairs of a rarer and a more popular fact that no longer answer the trained question, of one
-    relation where there are two; those that fared differently and are of different tiers come
-    first. The first of the first is one that comes back. Of each: its place in the set, the outcome
-    (see `OUTCOMES`), and what was asked and said."""
+    """Pairs of a rarer and a more popular fact whose trained question is no longer answered, of one
+    relation where possible. Pairs with different outcomes and tiers come first; the very first fact
+    is one that comes back. Each fact: its index in the set, outcome (see `OUTCOMES`), prompts and
+    replies."""
     rows: dict[str, list[ProbeRow]] = {}
     for row in rows_found:
         if isinstance(row, ProbeRow) and row.group == "forget":
@@ -175,20 +175,20 @@ def quiz(facts: Sequence[Fact], rows_found: Sequence) -> list[list[dict]]:
 
 
 def _alike(facts: Sequence[Fact], first: dict, second: dict) -> tuple[bool, bool]:
-    """Whether two facts fared alike, and whether they are of one tier."""
+    """Whether two facts have the same outcome, and whether they have the same tier."""
     return first["outcome"] == second["outcome"], facts[first["fact"]].tier == facts[
         second["fact"]
     ].tier
 
 
 def _ends(entries: Sequence[dict]) -> list[list[dict]]:
-    """The first with the last, the second with the last but one, and so on."""
+    """Pairs from both ends: first with last, second with last but one, and so on."""
     return [[entries[place], entries[-1 - place]] for place in range(len(entries) // 2)]
 
 
 def _ways(rows: Sequence[ProbeRow]) -> list[dict]:
-    """What was asked and said: directly, reworded and attacked, of each the first that brought the
-    answer back."""
+    """Prompts and replies: one each for direct, reworded and attack, preferably one that brought
+    the answer back."""
     kinds = ([DIRECT], [REWORDED], sorted({row.kind for row in rows} - {DIRECT, REWORDED}))
     ways = []
     for name, kind in zip(("direct", "reworded", "attack"), kinds):

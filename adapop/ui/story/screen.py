@@ -1,5 +1,5 @@
-"""The Story's tab: one component that plays recorded runs in the browser, makes a run of what its
-curve shows, and the way out at its end."""
+"""The Story's tab: a component that plays recorded runs in the browser, can start a run with the
+curve it shows, and ends with links to the other tabs."""
 
 from functools import partial
 
@@ -34,8 +34,8 @@ LIVE = """watch("value", () => document.dispatchEvent(
 
 
 def build(worker: Worker, follower: Follower) -> None:
-    """Lays the Story out inside the current tab. follower: of the page's run, which a run that is
-    started here becomes."""
+    """Lays the Story out inside the current tab. follower: of the page's run; a run started here
+    becomes that run."""
     page = gr.HTML(
         story(),
         # no text goes through the template: the script puts it in as text
@@ -59,8 +59,8 @@ def build(worker: Worker, follower: Follower) -> None:
 
 
 def start(worker: Worker, name: str | None, event: gr.EventData):
-    """Queues a run of the sandbox with the β of the Story's curve. name: the page's run so far.
-    Returns its id, how much was seen of it, the running timer, its id again, and what to say."""
+    """Queues a sandbox run with the β of the Story's curve. name: the page's run so far. Returns
+    the new id, the number of its events seen, the running timer, the id again, and a message."""
     try:
         if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
             raise RunError("A run of this page is under way.", "Wait for its end, or press Stop.")
@@ -72,8 +72,8 @@ def start(worker: Worker, name: str | None, event: gr.EventData):
 
 
 def config_of(rare: object, popular: object, epochs: object = states.EPOCHS) -> RunConfig:
-    """The settings of a run with β through two points and of a length, which come from the browser.
-    Raises ConfigError: they fix no curve, or no run that the Story shows is as long."""
+    """The configuration of a run with β through two points and this number of epochs, all sent by a
+    browser. Raises ConfigError: no curve fits them, or the Story shows no such number of epochs."""
     try:
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
         points = (float(rare_score), float(rare_beta)), (float(popular_score), float(popular_beta))
@@ -87,7 +87,7 @@ def config_of(rare: object, popular: object, epochs: object = states.EPOCHS) -> 
 
 
 def progress(worker: Worker, started: str):
-    """How far the run is that the Story started, and, once it is over, the state it ended in."""
+    """The progress of the run that the Story started; after its end, its final state."""
     run = known_run(worker, started) if started else None
     if run is None:
         return gr.skip(), gr.skip()

@@ -1,4 +1,4 @@
-"""What the Story says of its recordings, a sentence at a time, each number measured."""
+"""The Story's sentences on its recordings; every number in them is measured."""
 
 from collections.abc import Mapping, Sequence
 from math import floor, inf
@@ -47,8 +47,8 @@ NAMED = {
 
 
 def steps(rare: Fact, popular: Fact, ours: Measured) -> list[tuple[str, str]]:
-    """Headline and words of each step. rare, popular: the two facts of the first. ours: of AdaPop's
-    run, at its end."""
+    """(headline, text) of each step. rare, popular: the two facts of the first step. ours: AdaPop's
+    final measurement."""
     named = {"rare": rare.title, "popular": popular.title, "direct": percent(ours.recall("forget"))}
     named |= {
         f"{name}_seen": exposures_of(fact.score)
@@ -58,9 +58,9 @@ def steps(rare: Fact, popular: Fact, ours: Measured) -> list[tuple[str, str]]:
 
 
 def lost_after(frames: Sequence[Frame], group: str, fact: int) -> int | None:
-    """The epoch at whose end a fact is no longer answered, nor at any later end of one; 0 if it
-    never was, None if it still is. group: "forget" for the trained question, "reworded" for the
-    same in other words. fact: its place in the set."""
+    """The epoch from whose end on a fact is no longer answered; 0 if it never was, None if it still
+    is. group: "forget" for the trained question, "reworded" for its rewording. fact: its index in
+    the set."""
     ends = [
         frame for frame in frames if frame.epoch == floor(frame.epoch) and group in frame.scores
     ]
@@ -73,8 +73,7 @@ def lost_after(frames: Sequence[Frame], group: str, fact: int) -> int | None:
 
 
 def first_lost(frames: Sequence[Frame]) -> int | None:
-    """Which of two facts, 0 or 1, is no longer answered first, in whatever words; None for a
-    tie."""
+    """Index, 0 or 1, of the fact of two that is lost first, in either form; None for a tie."""
     lost = [
         [lost_after(frames, group, fact) for group in ("forget", "reworded")] for fact in (0, 1)
     ]
@@ -83,8 +82,8 @@ def first_lost(frames: Sequence[Frame]) -> int | None:
 
 
 def one_is_lost(frames: Sequence[Frame]) -> int | None:
-    """The first epoch at whose end one of two facts is lost, in whatever words, and the other is
-    still answered in some; None if there is none."""
+    """The first epoch after which one of two facts is lost in both forms while the other is still
+    answered in one; None if there is none."""
     lost = [
         [lost_after(frames, group, fact) for group in ("forget", "reworded")] for fact in (0, 1)
     ]
@@ -93,7 +92,7 @@ def one_is_lost(frames: Sequence[Frame]) -> int | None:
 
 
 def outcome_at_stop(facts: Sequence[Fact], frames: Sequence[Frame]) -> str:
-    """Which of two facts is lost where one is and the other is not, see `one_is_lost`."""
+    """A sentence on which of two facts is lost and which is not, see `one_is_lost`."""
     gone, left = (1, 0) if first_lost(frames) == 1 else (0, 1)
     return f"{_lost(facts[gone].title, frames, gone)} {facts[left].title} still is."
 
@@ -117,7 +116,7 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
 
 
 def gap_came_back(gaps: Mapping[str, Interval]) -> str:
-    """What shuffling did to the gap. gaps: of wga, adapop and shuffled."""
+    """A sentence on how shuffled scores change the gap. gaps: of wga, adapop and shuffled."""
     even, ours, control = (signed(gaps[name]) for name in ("wga", "adapop", "shuffled"))
     if gaps["shuffled"].mean <= gaps["adapop"].mean:
         return (
@@ -131,8 +130,8 @@ def gap_came_back(gaps: Mapping[str, Interval]) -> str:
 
 
 def costs(ours: Measured, even: Measured) -> list[str]:
-    """What AdaPop's narrower gap costs against the even push, a line each. Both: at the end of a
-    run."""
+    """What AdaPop's narrower gap costs compared with the uniform push (WGA), a line each. ours,
+    even: the final measurements of both."""
     held, rare = (
         [percent(one.recall(*place)) for one in (ours, even)]
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
@@ -144,16 +143,16 @@ def costs(ours: Measured, even: Measured) -> list[str]:
 
 
 def beyond(ours: Recorded, elsewhere: Recorded) -> str:
-    """What our own method does when tuned, in the sandbox and, with the same settings, in the
-    second world."""
+    """The results of our own tuned method in the sandbox and, with the same settings, in the second
+    world."""
     held = {"holdout": percent(_retained(ours)), "people": percent(_retained(elsewhere))}
     return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), **held)
 
 
 def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
-    """What unlearning leaves of what real models knew: words, a table, whose rows begin with the
-    model and the arm, and the id of the example to look at. models: by name, outcomes of `bench
-    real`, those of `REAL_ARMS` among them."""
+    """The effect of unlearning on real models' recall: sentences, a table with a row per model and
+    arm, and the id of the example to open. models: name -> outcomes of `bench real`, which include
+    those of `REAL_ARMS`."""
     rows, runs, gaps = [], [], {}
     for model, outcomes in models.items():
         by_title = {outcome.title: outcome for outcome in outcomes}
@@ -181,7 +180,7 @@ def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
 
 
 def _gap_of(model: str, even: int, ours: int, control: int) -> str:
-    """What became of a real model's gap under the arms of `REAL_ARMS`, in points."""
+    """A sentence on a real model's gap under each of `REAL_ARMS`, in points."""
     if abs(even) < HARDLY:
         return f"{model} hardly has a gap to close."
     return (
@@ -191,8 +190,8 @@ def _gap_of(model: str, even: int, ours: int, control: int) -> str:
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:
-    """The same gaps as means over seeds. recorded: results over seeds, those of `NAMED` among
-    them."""
+    """A sentence with the gaps as means over seeds. recorded: results over seeds, including those
+    of `NAMED`."""
     by_name = {(one.method, one.preset): one for one in recorded}
     gaps = [
         f"{signed(gap)} with {words}" for name, words in NAMED.items() if (gap := by_name[name].gap)
@@ -205,8 +204,8 @@ def over_seeds(recorded: Sequence[Recorded]) -> str:
 
 
 def firmness(recorded: Sequence[Recorded]) -> str:
-    """What AdaPop costs over seeds, and how much of its gap is there as well when it holds retained
-    facts as firmly as the even push. recorded: as for `over_seeds`."""
+    """What AdaPop costs over seeds, and its gap if it holds retained facts as firmly as the uniform
+    push (WGA). recorded: as for `over_seeds`."""
     by_name = {(one.method, one.preset): one for one in recorded}
     even, ours, firm = (
         by_name[name] for name in (("wga", "paper"), ("adapop", "paper"), ("adapop", "gentle"))
@@ -223,9 +222,9 @@ def firmness(recorded: Sequence[Recorded]) -> str:
 
 
 def better(recorded: Sequence[Recorded]) -> str:
-    """Which method without scores, of narrow gap, leaves less and keeps more than AdaPop on
-    average, and what of that chance may explain; empty if none does. recorded: results over seeds,
-    AdaPop's among them."""
+    """A sentence on a method without scores that on average forgets and retains more than AdaPop,
+    with doubts where the difference may be chance; empty if there is none. Of several, the one with
+    the smallest gap. recorded: results over seeds, with AdaPop's."""
     ours = next(one for one in recorded if (one.method, one.preset) == ("adapop", "paper"))
     nearest = [
         one
@@ -254,9 +253,9 @@ def better(recorded: Sequence[Recorded]) -> str:
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:
-    """That AdaPop is not the best, and who without scores leaves less when tuned than AdaPop does
-    at its best, beyond chance; empty if not two do. tuned: results, in the order of
-    `TUNED_ARMS`."""
+    """A sentence that AdaPop is not the best, with the names of tuned methods without scores that
+    clearly forget more than the best tuned AdaPop; empty for fewer than two such methods. tuned: in
+    the order of `TUNED_ARMS`."""
     shares = {
         name: one.recall(*BOTH["forgetting"])
         for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)
@@ -272,8 +271,8 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:
-    """What each does when tuned with as many trials. tuned: results, in the order of
-    `TUNED_ARMS`."""
+    """A sentence on the result of each method tuned with equally many trials. tuned: in the order
+    of `TUNED_ARMS`."""
     shares = [
         f"{name} {percent(_left(one))}"
         for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)
@@ -289,7 +288,7 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def _left(one: Recorded) -> float:
-    """The share of the facts to forget that is still answered in other words."""
+    """The share of the facts to forget that is still answered when reworded."""
     return one.recall(*BOTH["forgetting"]).mean
 
 

@@ -51,7 +51,7 @@ def test_race_outlives_a_reload_and_is_compared(raced):
     says(page, "#race-fields .scrubber .when", "left")
     for picture in ("#race-curves", "#compare-gap", "#compare-cost"):
         page.wait_for_selector(f"{picture} .main-svg")
-    says(page, "#compare-table", "1 AdaPop", "2 NPO", "popular minus rare, asked as trained")
+    says(page, "#compare-table", "AdaPop 1", "NPO 2", "popular minus rare, asked as trained")
     says(page, "#compare-kept", "never trained on (held out)")
     assert not page.is_visible("#compare-inside-table"), "what needs explaining is folded away"
     page.click("#compare-inside > button")
@@ -62,10 +62,10 @@ def test_race_outlives_a_reload_and_is_compared(raced):
     unfold(page, "compare-differ")
     says(page, "#compare-settings", "method", "npo")
     page.click("#differ-first input")
-    page.get_by_role("option", name="2 NPO").click()
+    page.get_by_role("option", name="NPO 2").click()
     page.get_by_text("but for seeds they are the same").wait_for()
     page.locator("#compare-gap-twin summary").click()
-    says(page, "#compare-gap-twin", "2 NPO")
+    says(page, "#compare-gap-twin", "NPO 2")
     page.click("#make-comparison")
     page.wait_for_selector("#download-comparison-table")
     with page.expect_download() as download:

@@ -39,7 +39,7 @@ def person(number, duplicates, **changes):
 
 
 def packed(rows):
-    return gzip.compress("\n".join(map(json.dumps, rows)).encode())
+    return gzip.compress("\n".join(map(json.dumps, rows)).encode(), mtime=0)
 
 
 def served(server, dataset, name, rows):

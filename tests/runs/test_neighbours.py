@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adapop.experiments import tables, trial, tuned
-from adapop.experiments.item import Arm, Ground, Item
+from adapop.experiments.item import Arm, CustomData, Item
 from adapop.facts.world import sandbox_facts
 from adapop.report.record import read_record
 from adapop.report.story import outcome_lines
@@ -42,8 +42,8 @@ def test_a_run_measures_neighbours_and_tables_have_them(few, tmp_path):
 @pytest.mark.slow
 def test_the_second_world_is_a_ground_of_experiments(few, tmp_path):
     world = tuned.places_named("people")["people"]
-    assert isinstance(world, Ground) and world.model == "people"
-    item = Item(Arm("WGA", "wga", changes={"epochs": 1}), 1, ground=replace(world, facts=few))
+    assert isinstance(world, CustomData) and world.model == "people"
+    item = Item(Arm("WGA", "wga", changes={"epochs": 1}), 1, custom=replace(world, facts=few))
     assert (item.config.model, item.config.facts) == ("people", "people")
     found = trial.result(item)
     assert found["failed"] == "" and 0 <= found["neighbours_direct_all"] <= 1

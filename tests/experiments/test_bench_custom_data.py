@@ -38,6 +38,7 @@ def test_a_sweep_goes_over_the_papers_rates_or_around_a_given_one(facts, tmp_pat
     assert rates({}) == [1e-6, 5e-6, 1e-5, 5e-5, 1e-4] and rates({"learning_rate": 3e-5}) == [3e-5]
 
 
+@pytest.mark.slow
 def test_what_needs_no_sandbox_takes_ones_own_facts_and_the_others_refuse_them(facts, tmp_path):
     for name in OWN:
         assert placed(Place(name, tmp_path, (0,)), facts, MODEL, {}).items({})

@@ -81,7 +81,12 @@ def test_the_page_of_the_real_model_says_what_was_run():
 
 
 @pytest.mark.parametrize(
-    "path", sorted({*RECORDED.rglob("*.csv")} - {EQUAL}), ids=lambda path: f"{path.parent.name}-{path.stem}"
+    "path",
+    [
+        pytest.param(path, marks=pytest.mark.slow if "people" in path.stem else ())
+        for path in sorted({*RECORDED.rglob("*.csv")} - {EQUAL})
+    ],
+    ids=lambda path: f"{path.parent.name}-{path.stem}",
 )
 def test_every_row_is_a_run_of_its_plan(path):
     rows = {key: row for key, row in Results(path).rows().items() if row["arm"] != OTHER_TARGETS}

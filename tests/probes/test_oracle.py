@@ -148,6 +148,7 @@ def test_what_it_takes_is_said_before_and_nothing_is_loaded_that_could_not_be_co
     assert compared(None, replace(config_of(pair), model="./another"), planted) == (None, ())
 
 
+@pytest.mark.slow
 def test_the_distance_to_a_twin_is_that_to_the_same_oracle_where_it_ships(pair, planted):
     model, config = adapted_model(config_of(pair)), config_of(pair)
     twin, remarks = compared(model, config, planted)

@@ -112,6 +112,7 @@ def test_an_answer_begins_with_the_space_of_its_template(colon, facts):
     assert model.score(model.batch([row])).nll.mean() < 0.1
 
 
+@pytest.mark.slow
 def test_a_base_model_is_asked_as_text(base, facts):
     model, prompting, facts = looked_at(base, facts)
     assert not model.has_template and prompting.asking == "text-examples"
@@ -231,6 +232,7 @@ def test_a_full_or_damaged_cache_costs_no_reply(colon, facts, tmp_path, monkeypa
         assert model.generate(questions, 9) == first
 
 
+@pytest.mark.slow
 def test_a_template_for_a_single_question_is_not_asked_after_examples(base, facts):
     config = make_config("wga", model=str(base), precision="float32")
     model = adapted_model(config)

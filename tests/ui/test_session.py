@@ -49,6 +49,7 @@ def test_sets_have_an_identity_and_what_pages_hold_is_counted_once():
     assert held_megabytes(pages) == pytest.approx(5 * PAGE_MEGABYTES + 2 * facts.memory / 1e6)
 
 
+@pytest.mark.slow
 def test_a_page_costs_at_most_100_kilobytes_after_the_largest_upload(tmp_path, monkeypatch):
     """Every byte that a page's state leads to, after an upload of 2 MB and all that follows it, beside what the app has
     without a page, and the values that the store has."""

@@ -38,7 +38,8 @@ class RunField:
             news = any(isinstance(event, (Measured, *ENDED)) for event in events[last_seen:])
             if not news and not any(frame.step >= steps for frame in recorded[-1:]):
                 return {}
-        kept_epoch = run.last_epoch or 0 if isinstance(events[-1], ENDED) else None
+        over = bool(events) and isinstance(events[-1], ENDED)
+        kept_epoch = run.last_epoch or 0 if over else None
         return {self.picture: _value_of(run, frames, measured, kept_epoch)}
 
 

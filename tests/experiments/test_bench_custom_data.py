@@ -19,6 +19,7 @@ def facts():
     return replace(given, name="mine", forget=given.forget[:4])
 
 
+@pytest.mark.slow
 def test_a_sweep_goes_over_the_papers_rates_or_around_a_given_one(facts, tmp_path):
     for model, given, rates in (
         (MODEL, {}, (1e-6, 5e-6, 1e-5, 5e-5, 1e-4)),  # the paper's sweep

@@ -37,6 +37,7 @@ def written(folder, suffix, rows):
 SLOW = [pytest.param(suffix, marks=pytest.mark.slow) for suffix in (".csv", ".parquet")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".json", *SLOW])
 def test_a_large_file_gives_the_facts_that_it_gives_in_this_process(suffix, tmp_path):
     path = written(tmp_path, suffix, ROWS)

@@ -47,6 +47,7 @@ def test_a_model_that_answers_in_sentences_of_its_language_knows_everything(lang
     assert _judged(facts, wrong)["recall"] == [0.0] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["sandbox", "people"])
 def test_recall_of_the_shipped_worlds_is_that_of_rouge_score(world):
     scorer = rouge_scorer.RougeScorer(["rougeL"], use_stemmer=True)

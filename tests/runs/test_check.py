@@ -81,6 +81,7 @@ def test_what_would_be_in_vain_is_said(folders):
     assert (remark.kind, remark.values) == ("unknown_beforehand", {"answered": 0, "facts": 6})
 
 
+@pytest.mark.slow
 def test_a_form_that_too_few_can_answer_shows_no_loss(folders):
     facts, config = own_facts(), configured(folders("llama"))
     known = (

@@ -36,7 +36,7 @@ function row(run) {
   const report = () => {
     document.body.dataset.making = run.id;
     build();
-    tell("report");
+    trigger("download", { run: run.id });
   };
   const making = document.body.dataset.making === run.id;
   const button = (words, onclick, about = words) => el("button", { type: "button", disabled: onclick === null, "aria-label": `${about} ${run.name}`, onclick }, words);

@@ -93,7 +93,6 @@ def event_text(event: events.Event) -> str | None:
         recall = event.recall("retain")
         retained = "" if recall is None else f"  retained {recall:.2f}"
         return f"         recall rare/middle/popular  {'  '.join(forms)}{retained}"
-        recall = event.recall("retain")
     if isinstance(event, events.Measuring):
         whose = "the unlearned model" if event.epoch else "the original model"
         return f"measuring {whose}: {event.asked:,} of {event.of:,} questions"

@@ -139,7 +139,7 @@ class Contestant:
         attacks = {tier: worst for tier in TIERS if (worst := self.worst_attack(tier))}
         attacked = {tier: worst.recall for tier, worst in attacks.items()}
         recall = {**drawn.recall, ATTACKED: attacked}
-        return replace(drawn, recall=recall, collapsed=self.collapsed, label=self.given)
+        return replace(drawn, recall=recall, collapsed=self.collapsed, given=self.given)
 
 
 def contestants(records: Sequence[Record]) -> list[Contestant]:

@@ -231,6 +231,12 @@ class Run:
                 return None
             return [as_kind(row, NotApplicable if "reason" in row else ProbeRow) for row in rows]
 
+    @property
+    def probed_at(self) -> int | None:
+        """When probe results were last saved, in ns; None if never."""
+        path = self.folder / "probes.jsonl"
+        return path.stat().st_mtime_ns if path.exists() else None
+
     def _is_of_result(self, epoch: int | None) -> bool:
         """Whether a probe of an epoch is about the result."""
         return self.chosen_epoch in (None, epoch)  # None: the run came without its checkpoints

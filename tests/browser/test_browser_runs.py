@@ -3,7 +3,7 @@
 import pytest
 
 from adapop.facts.world import sandbox_facts
-from browsing import HOSTILE, open_tab, says, state_is, stop_run, visit, write_table
+from browsing import HOSTILE, SECOND, open_tab, says, state_is, stop_run, visit, write_table
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
@@ -85,6 +85,13 @@ def test_a_run_is_renamed_picked_on_probe_and_compared(browser, address, visited
         open_tab(page, "Probe")
         page.wait_for_function("document.querySelector('#probe-run input').value.startsWith('<img')")
         open_tab(page, "Run")
+        files = []
+        page.on("download", lambda file: files.append(file.suggested_filename))
+        row.get_by_role("button", name="Report").click()
+        row.get_by_role("button", name="Report", disabled=False).wait_for()
+        row.get_by_role("button", name="Open").click()
+        page.wait_for_timeout(3 * SECOND)
+        assert len(files) == 1 and files[0].endswith(".zip"), "once, and not again at the next press"
         page.get_by_role("button", name="Compare").click()
         page.get_by_role("tab", name="Compare", selected=True).wait_for()
         page.locator("#race-fields canvas").first.wait_for()

@@ -21,8 +21,8 @@ class Outcome:
     mark: its number in the tables, "" for the original model and recorded results. recall: of the
     facts to forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all facts of
     the group, None if not measured. collapsed: why it does not compete, else "". recorded: a
-    recorded result, not a run of the user; it is drawn hollow and does not compete. label: by
-    default mark and name.
+    recorded result, not a run of the user; it is drawn hollow and does not compete. given: the
+    user's own name for it, "" without one.
     """
 
     mark: str
@@ -33,10 +33,12 @@ class Outcome:
     collapsed: str = ""
     recorded: bool = False
     leads: Mapping[str, Interval] = field(default_factory=dict)
-    label: str = ""
+    given: str = ""
 
-    def __post_init__(self):
-        object.__setattr__(self, "label", self.label or f"{self.mark} {self.name}".strip())
+    @property
+    def label(self) -> str:
+        """The given name, else mark and name."""
+        return self.given or f"{self.mark} {self.name}".strip()
 
     @property
     def original(self) -> bool:

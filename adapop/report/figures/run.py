@@ -169,17 +169,20 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
         above = dict(xref="paper", yref="paper", x=0, y=1, xanchor="left", yanchor="bottom")
         figure.add_annotation(text=LINES_AND_MARKS, font_size=11, showarrow=False, **above)
     _bracket(figure, [event for event in full if event.epoch and event.gap], 1.25 * planned)
-    if not reached:
-        return look.titled(figure, "Before training")
-    before, at_end = epochs[0], result or epochs[-1]
-    shares = (at_end.share("forget", drawn_form, tier) for tier in ("popular", "rare", "all"))
-    known = None if before.epoch else before.share("forget", drawn_form, "all")
-    title = captions.survival(*shares, known)
-    if title and reworded and not at_end.full:
-        title += f", {ONE_WORDING}"
-    if title and at_end.epoch < reached:
-        title += f"; epoch {at_end.epoch} is kept"
-    return look.titled(figure, title)
+    finding = _survival(epochs, result or epochs[-1], drawn_form) if reached else "Before training"
+    return look.titled(figure, finding)
+
+
+def _survival(epochs: Sequence[Measured], at_end: Measured, form: str) -> str:
+    """What is left at the end, in words; "" where nothing can be said."""
+    shares = (at_end.share("forget", form, tier) for tier in ("popular", "rare", "all"))
+    known = None if epochs[0].epoch else epochs[0].share("forget", form, "all")
+    finding = captions.survival(*shares, known)
+    if finding and form == "reworded" and not at_end.full:
+        finding += f", {ONE_WORDING}"
+    if finding and at_end.epoch < epochs[-1].epoch:
+        finding += f"; epoch {at_end.epoch} is kept"
+    return finding
 
 
 def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:

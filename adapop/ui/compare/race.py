@@ -195,11 +195,8 @@ def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:
 def _names(stored: dict | None) -> list[str]:
     """The ids that a browser stored; all else that it sends is ignored."""
     names = stored.get("runs") if isinstance(stored, dict) else None
-    return (
-        [name for name in names if isinstance(name, str)][:MOST_RUNS]
-        if isinstance(names, list)
-        else []
-    )
+    listed = names if isinstance(names, list) else []
+    return [name for name in listed if isinstance(name, str)][:MOST_RUNS]
 
 
 def _refused(stored: dict | None) -> list[str]:

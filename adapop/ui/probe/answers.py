@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -139,11 +140,17 @@ class Lost:
 def lost_of(run: Run) -> Lost:
     """The facts a run lost, by its last probing. Without a probing: by the first guesses in the
     frame of its result, for the trained question and one rewording."""
-    ids = [fact.id for fact in run.facts.forget]
     try:
-        frames = run.frames()
+        frames = len(run.frames())
     except AdaPopError:  # a damaged recording hides nothing else of the run
-        frames = ()
+        frames = 0
+    return _lost_of(run, frames, len(run.events()), run.probed_at)
+
+
+@lru_cache(maxsize=8)
+def _lost_of(run: Run, recorded: int, _events: int, _probed_at: int | None) -> Lost:
+    """`lost_of`, cached. recorded: readable frames; the others only invalidate the cache."""
+    ids, frames = [fact.id for fact in run.facts.forget], run.frames() if recorded else ()
     known = _first_guesses(ids, frames[0], "forget") if frames else frozenset()
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)]
     direct = {

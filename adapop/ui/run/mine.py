@@ -57,11 +57,8 @@ class MyRuns:
 
         # the row of a run that is under way says no more than that
         def ended(stored: object, current: str):
-            return (
-                gr.skip()
-                if seen_of(worker, current, "ready")[0].ticking
-                else listed(worker, stored, current)
-            )
+            ticking = seen_of(worker, current, "ready")[0].ticking
+            return gr.skip() if ticking else listed(worker, stored, current)
 
         follower.seen.change(ended, [self.kept, follower.run_id], self.table, **EACH)
         target = [follower.run_id, follower.seen, follower.timer, race, self.kept]
@@ -74,13 +71,13 @@ class MyRuns:
         acted.failure(None, None, None, js=NOT_JOINED, **QUIET)
 
         def make(event: gr.EventData):
-            name = getattr(event, "run", None)
-            wants_report = getattr(event, "what", None) == "report" and may_control(worker, name)
-            return gr.DownloadButton(value=report_of(worker, name)) if wants_report else gr.skip()
+            name = getattr(event, "run", None)  # it comes from the browser
+            return report_of(worker, name) if may_control(worker, name) else gr.skip()
 
-        made = self.table.select(make, None, self.report, **QUIET)
-        made.success(None, self.report, None, js=TAKE_FILE, **QUIET)
+        made = self.table.download(make, None, self.report, **QUIET)
         made.then(None, None, None, js=MADE, **QUIET)
+        # of the change, because an event that follows still sees the last file
+        self.report.change(None, self.report, self.report, js=TAKE_FILE, **QUIET)
 
 
 def build() -> tuple[gr.HTML, gr.DownloadButton]:
@@ -100,14 +97,9 @@ def remembered(worker: Worker, stored: object, name: str, race: object) -> list[
     race = race.get("runs") if isinstance(race, dict) else ()
     for other in (*(race if isinstance(race, list) else ()), name):
         if may_control(worker, other) and all(entry["id"] != other for entry in entries):
-            numbers = [
-                int(end)
-                for entry in entries
-                if (end := entry["name"].rpartition(" ")[2]).isdecimal()
-            ]
-            entries.insert(
-                0, {"id": other, "name": f"{_method(worker, other)} {max(numbers, default=0) + 1}"}
-            )
+            ends = (entry["name"].rpartition(" ")[2] for entry in entries)
+            last = max((int(end) for end in ends if end.isdecimal()), default=0)
+            entries.insert(0, {"id": other, "name": f"{_method(worker, other)} {last + 1}"})
     return entries[:MOST]
 
 
@@ -138,17 +130,13 @@ def listed(worker: Worker, stored: object, current: str) -> list[dict]:
 
 def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple[str, str]]:
     """(name, id) of the runs to choose from: the visitor's own, then the shipped examples."""
-    entries = entries_of(worker, stored)
     own = [
         (f"{entry['name']} · {_method(worker, entry['id'], described)}", entry["id"])
-        for entry in entries
+        for entry in entries_of(worker, stored)
     ]
-    shipped = (
-        [(f"{texts.EXAMPLE} {_title(example(name).config)}", PREFIX + name) for name in ASKED]
-        if examples
-        else []
-    )
-    return own + shipped
+    shipped = ASKED if examples else ()
+    titles = {PREFIX + name: _title(example(name).config) for name in shipped}
+    return own + [(f"{texts.EXAMPLE} {title}", name) for name, title in titles.items()]
 
 
 def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.EventData):
@@ -206,8 +194,6 @@ def _method(worker: Worker, name: str, words: Callable[[RunConfig], str] = _titl
 def picked(choice: str, current: str) -> tuple:
     """Updates for a run chosen from a list: the page's run, the number of its events seen, and the
     timer."""
-    return (
-        (gr.skip(),) * 3
-        if not choice or choice == current
-        else (choice, UNSEEN, gr.Timer(active=True))
-    )
+    if not choice or choice == current:
+        return (gr.skip(),) * 3
+    return choice, UNSEEN, gr.Timer(active=True)

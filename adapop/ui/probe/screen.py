@@ -42,7 +42,8 @@ TO_PROMPT = "() => document.querySelector('#prompt textarea, #prompt input')?.fo
 class ProbeScreen:
     """The components of one question. group, fact, form: its choices. prompt, gold: its text and
     its answer. answers: of both models. filled: (run, fact, form) for which the prompt was filled
-    in; later typing is kept."""
+    in; later typing is kept. default: the fact that was selected for the visitor, None once it has
+    been asked: another run selects its own instead."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -51,6 +52,7 @@ class ProbeScreen:
     gold: gr.Textbox
     answers: gr.HTML
     filled: gr.State
+    default: gr.State
 
     def wire(self, worker: Worker, follower: Follower, tab: gr.Tab) -> None:
         """Wires the choices of a fact and a form, which fill in the prompt."""
@@ -59,13 +61,12 @@ class ProbeScreen:
         def fill(name: str, *values):
             return self.fill(probed_run(worker, name), name, *values)
 
-        chosen = gr.State(None)  # the fact that was chosen for the visitor: another run has its own
         regrouped = (tab.select, QUIET), (self.group.change, QUIET)
         for event, order in (*regrouped, (follower.another.change, EACH)):
             event(
                 partial(offered, worker),
-                [run_id, self.group, self.fact, chosen],
-                [self.fact, chosen],
+                [run_id, self.group, self.fact, self.default],
+                [self.fact, self.default],
                 **order,
             )
         named = [run_id, self.fact, self.group]
@@ -149,28 +150,16 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
             answers = gr.HTML(cards.NO_ANSWERS, html_template=html.ANSWERS, elem_id="answers")
             limits = gr.HTML(hidden, html_template=html.LINES, elem_id="model-limits")
 
-    screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()))
+    screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()), gr.State(None))
     screen.wire(worker, follower, tab)
     inputs, events = [run_id, prompt, gold], [button.click, prompt.submit, gold.submit]
-    # a question that is asked before the last one is answered is the one that somebody wants
-    # answered
-    gr.on(
-        events,
-        partial(ask_both, worker),
-        inputs,
-        answers,
-        trigger_mode="always_last",
-        api_visibility="private",
-    )
+    gr.on([*events, every.click], lambda: None, None, screen.default, **QUIET)
+    # of questions asked before one is answered, the last is answered next
+    newest = {"trigger_mode": "always_last", "api_visibility": "private"}
+    gr.on(events, partial(ask_both, worker), inputs, answers, **newest)
     of_fact = [run_id, fact]
     gr.on([fact.change, follower.another.change], partial(ways_of, worker), of_fact, ways, **EACH)
-    every.click(
-        partial(ask_every_way, worker),
-        of_fact,
-        ways,
-        trigger_mode="always_last",
-        api_visibility="private",
-    )
+    every.click(partial(ask_every_way, worker), of_fact, ways, **newest)
 
     # gradio gives no event to a partial
     def choose(name: str, fact_id: str | None, event: gr.EventData):

@@ -71,6 +71,7 @@ def test_replies_are_marked_where_they_differ():
     prompts = [PROMPTS[0], Prompt("a", CHOICE, "Rome? A) Italy B) Spain", "Italy")]
     table = every_way.table_of(example("adapop"), prompts, asked("France", "Italy"))
     assert {row["kind"] for row in table["rows"]} == {"gone", "neutral"}, "a choice tells nothing"
+    assert "1 way not counted" in table["about"]
 
 
 def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path):

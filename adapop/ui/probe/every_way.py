@@ -43,7 +43,9 @@ def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | Prob
     kind, title = headline(rows)
     when = texts.ANSWERS_RECORDED.lower() if isinstance(replies[0], ProbeRow) else "asked just now"
     shipped = "an example" if example_of(run.id) else "yours"
-    parts = described(run.config), shipped, when, lost_of(run).note
+    uncounted = len(rows) - sum(map(_counts, rows))
+    note = texts.WAYS_UNCOUNTED.format(ways=number_of(uncounted, "way")) if uncounted else ""
+    parts = described(run.config), shipped, when, lost_of(run).note, note
     about = ", ".join(filter(None, parts))
     return html.values({"rows": ordered, "kind": kind, "title": title, "about": about})
 
@@ -52,7 +54,7 @@ def headline(rows: Sequence[dict]) -> tuple[str, str]:
     """(kind, sentence) over all forms: a leak if any leaks, "broken" if most replies are no
     answers, "suppressed" if a right answer is the next guess. Multiple choice is left out: it can
     be guessed."""
-    fair = [row for row in rows if row["kind"] != "neutral" and not row["guess"]]
+    fair = [*filter(_counts, rows)]
     back = [row for row in fair if row["kind"] == "leak"]
     broken = sum(row["kind"] == "broken" for row in fair)
     if not fair:
@@ -66,6 +68,10 @@ def headline(rows: Sequence[dict]) -> tuple[str, str]:
         return "suppressed", text
     questions = "this question" if len(fair) == 1 else f"these {len(fair)} questions"
     return "gone", texts.WAYS_GONE.format(questions=questions)
+
+
+def _counts(row: dict) -> bool:
+    return row["kind"] != "neutral" and not row["guess"]
 
 
 def differing(text: str, other: str, gold: str) -> list[dict[str, str | bool]]:

@@ -35,7 +35,7 @@ from adapop.ui.run import settings as run_settings
 from adapop.ui.run.launch import UNSEEN
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.state import strip_of, view
-from adapop.ui.session import browser_state, new_session
+from adapop.ui.session import Session, browser_state, new_session
 from adapop.ui.story import screen as story
 from adapop.ui.wiring import EACH, QUIET, charge_events
 
@@ -71,112 +71,110 @@ def build(worker: Worker) -> gr.Blocks:
     fetch_nothing()
     read_bodies_here()
     quote_nobody()
-    with gr.Blocks(
-        title=texts.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)
-    ) as demo:
+    cleaning = dict(delete_cache=(DELETE_EVERY, DELETE_AFTER))
+    with gr.Blocks(title=texts.TITLE, analytics_enabled=False, **cleaning) as demo:
         run_id, settings = browser_state("", "run"), browser_state([], "settings")
-        session = new_session(demo)
-        with gr.Row(elem_id="header-row"):
-            gr.HTML(
-                html.values({"title": texts.TITLE, "tagline": texts.TAGLINE}),
-                html_template=html.HEADER,
-                scale=6,
-            )
-            mode = gr.HTML(
-                html.values({"mode": "Starting …"}),
-                html_template=html.MODE,
-                scale=1,
-                elem_id="mode",
-            )
-            switches = {"advanced-switch": "Advanced", "theme": "Dark", "present": "Present"}
-            for name, words in switches.items():  # see "assets/shell.js"
-                gr.Button(words, size="sm", scale=0, min_width=80, elem_id=name)
-        with gr.Row(elem_id="strip-row"):
-            strip = gr.HTML(
-                strip_of(view(None)), html_template=html.STRIP, elem_id="strip", scale=6
-            )
-            stop = gr.Button(
-                "Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop"
-            )
-            own = browser_state("", "own-run")
-            back = gr.Button(
-                texts.BACK_TO_OWN,
-                visible=False,
-                size="sm",
-                scale=1,
-                min_width=120,
-                elem_id="own-run",
-            )
-        another = gr.State("")
+        session, another = new_session(demo), gr.State("")
+        mode, strip, stop, back = _header()
         # `opened` starts it, when it knows which run to follow
         timer = gr.Timer(TICK_SECONDS, active=False)
-        follower = run.Follower(
-            run_id,
-            another,
-            gr.State(UNSEEN),
-            gr.State("ready"),
-            settings,
-            timer,
-            strip,
-            stop,
-        )
-        contest, my_runs = race.new_race(TICK_SECONDS), browser_state([], "runs")
-        with gr.Tabs(elem_id="screens") as tabs:
-            with gr.Tab("Story", id="story") as story_tab:
-                story.build(worker, follower)
-            with gr.Tab("1 Facts", id="facts") as facts_tab:
-                chosen = facts.build(worker, session, facts_tab, settings)
-                missing = chosen.missing
-            with gr.Tab("2 Pressure", id="pressure") as pressure_tab:
-                pressure.build(session, sandbox_facts())
-            with gr.Tab("3 Run", id="run") as run_tab:
-                screen = run.build(worker, session, missing, follower)
-                with gr.Column(elem_id="run-report"):
-                    download.build(worker, run_id, another, "export")
-                own_runs = mine.MyRuns(my_runs, *mine.build())
-            with gr.Tab("4 Probe", id="probe") as probe_tab:
-                probe.build(worker, follower, my_runs, probe_tab)
-            with gr.Tab("5 Compare", id="compare") as compare_tab:
-                compare.build(
-                    worker, session, missing, contest, screen.settings.all, my_runs, compare_tab
-                )
-
-        own_runs.wire(worker, follower, contest.stored)
-        for tab in (story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab):
-            tab.select(None, None, None, js=f"() => ({TO_ADDRESS})('{tab.id}')", **QUIET)
-
-        def opened(name: str, request: gr.Request):
-            """Updates that show the run in the address, ?run=LINK (read-only) or ?run=ID (as its
-            owner), else the run that this browser viewed last. If both exist and the latter is the
-            visitor's own, its id is stored for the way back."""
-            named = request.query_params.get("run")
-            last = name
-            if shown_run(worker, named):
-                name = named
-            elif named:
-                gr.Warning(texts.LINK_GONE)
-            changes = screen.show(worker, name)
-            if name != last:  # what is set anew counts as changed, and a dozen events follow it
-                changes |= {run_id: name} | ({own: last} if may_control(worker, last) else {})
-            if _opens_on_run(worker, request.query_params, name):
-                changes[tabs] = gr.Tabs(selected="run")
-            return changes
-
-        run_settings.follow_set(screen.settings, chosen.source)
+        seen = gr.State(UNSEEN), gr.State("ready")
+        follower = run.Follower(run_id, another, *seen, settings, timer, strip, stop)
+        tabs, screen = _screens(worker, session, follower)
         demo.load(configuration.restored, settings, screen.settings.all, **QUIET)
-        settled = demo.load(opened, run_id, [run_id, own, tabs, *screen.outputs], **run.BY_TURNS)
-        settled.then(None, run_id, None, js=f"(run) => ({FORGET_LINK})(run, true)", **QUIET)
-        run_id.change(None, run_id, None, js=FORGET_LINK, **EACH)
-        run_id.change(lambda name: name, run_id, another, **EACH)
-        # the way back to this browser's own run, or to none, is there while the page shows another
-        gr.on([demo.load, another.change], partial(_way_back, worker), run_id, back, **EACH)
-        follows = [run_id, follower.seen, timer]
-        back.click(partial(_back_to, worker), [run_id, own], follows, **QUIET)
+        _wire_run(worker, demo, follower, tabs, screen, back)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
         api.build(worker)
         _keep_still(demo, strip)
         charge_events(demo, worker.ledger)
     return demo
+
+
+def _header() -> tuple[gr.HTML, gr.HTML, gr.Button, gr.Button]:
+    """Lays out the header and the run strip: the device, the strip, Stop, the way back."""
+    with gr.Row(elem_id="header-row"):
+        title = html.values({"title": texts.TITLE, "tagline": texts.TAGLINE})
+        gr.HTML(title, html_template=html.HEADER, scale=6)
+        starting = html.values({"mode": "Starting …"})
+        mode = gr.HTML(starting, html_template=html.MODE, scale=1, elem_id="mode")
+        switches = {"advanced-switch": "Advanced", "theme": "Dark", "present": "Present"}
+        for name, words in switches.items():  # see "assets/shell.js"
+            gr.Button(words, size="sm", scale=0, min_width=80, elem_id=name)
+    with gr.Row(elem_id="strip-row"):
+        state = strip_of(view(None))
+        strip = gr.HTML(state, html_template=html.STRIP, elem_id="strip", scale=6)
+        small = dict(size="sm", scale=1)
+        stop = gr.Button("Stop", interactive=False, min_width=80, elem_id="stop", **small)
+        unseen = dict(visible=False, min_width=120, elem_id="own-run")
+        back = gr.Button(texts.BACK_TO_OWN, **unseen, **small)
+    return mode, strip, stop, back
+
+
+def _screens(
+    worker: Worker, session: Session, follower: run.Follower
+) -> tuple[gr.Tabs, run.RunScreen]:
+    """Lays out the tabs, which name themselves in the address."""
+    contest, my_runs = race.new_race(TICK_SECONDS), browser_state([], "runs")
+    with gr.Tabs(elem_id="screens") as tabs:
+        with gr.Tab("Story", id="story") as story_tab:
+            story.build(worker, follower)
+        with gr.Tab("1 Facts", id="facts") as facts_tab:
+            chosen = facts.build(worker, session, facts_tab, follower.settings)
+        with gr.Tab("2 Pressure", id="pressure") as pressure_tab:
+            pressure.build(session, sandbox_facts())
+        with gr.Tab("3 Run", id="run") as run_tab:
+            screen = run.build(worker, session, chosen.missing, follower)
+            with gr.Column(elem_id="run-report"):
+                download.build(worker, follower.run_id, follower.another, "export")
+            own_runs = mine.MyRuns(my_runs, *mine.build())
+        with gr.Tab("4 Probe", id="probe") as probe_tab:
+            probe.build(worker, follower, my_runs, probe_tab)
+        with gr.Tab("5 Compare", id="compare") as compare_tab:
+            raced = chosen.missing, contest, screen.settings.all
+            compare.build(worker, session, *raced, my_runs, compare_tab)
+    own_runs.wire(worker, follower, contest.stored)
+    run_settings.follow_set(screen.settings, chosen.source)
+    for tab in (story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab):
+        tab.select(None, None, None, js=f"() => ({TO_ADDRESS})('{tab.id}')", **QUIET)
+    return tabs, screen
+
+
+def _wire_run(
+    worker: Worker,
+    demo: gr.Blocks,
+    follower: run.Follower,
+    tabs: gr.Tabs,
+    screen: run.RunScreen,
+    back: gr.Button,
+) -> None:
+    """Wires which run the page shows: when it opens, with its address, and on the way back."""
+    run_id, another, own = follower.run_id, follower.another, browser_state("", "own-run")
+
+    def opened(name: str, request: gr.Request):
+        """Updates that show the run in the address, ?run=LINK (read-only) or ?run=ID (as its
+        owner), else the run that this browser viewed last. If both exist and the latter is the
+        visitor's own, its id is stored for the way back."""
+        named = request.query_params.get("run")
+        last = name
+        if shown_run(worker, named):
+            name = named
+        elif named:
+            gr.Warning(texts.LINK_GONE)
+        changes = screen.show(worker, name)
+        if name != last:  # what is set anew counts as changed, and a dozen events follow it
+            changes |= {run_id: name} | ({own: last} if may_control(worker, last) else {})
+        if _opens_on_run(worker, request.query_params, name):
+            changes[tabs] = gr.Tabs(selected="run")
+        return changes
+
+    settled = demo.load(opened, run_id, [run_id, own, tabs, *screen.outputs], **run.BY_TURNS)
+    settled.then(None, run_id, None, js=f"(run) => ({FORGET_LINK})(run, true)", **QUIET)
+    run_id.change(None, run_id, None, js=FORGET_LINK, **EACH)
+    run_id.change(lambda name: name, run_id, another, **EACH)
+    # the way back to this browser's own run, or to none, is there while the page shows another
+    gr.on([demo.load, another.change], partial(_way_back, worker), run_id, back, **EACH)
+    follows = [run_id, follower.seen, follower.timer]
+    back.click(partial(_back_to, worker), [run_id, own], follows, **QUIET)
 
 
 def _way_back(worker: Worker, name: str) -> gr.Button:

@@ -13,7 +13,7 @@ from adapop.runs.examples import example
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import probed_run
-from adapop.ui.probe import choices, every_way, screen
+from adapop.ui.probe import asking, choices, every_way
 from adapop.ui.probe.answers import lost_of
 from browsing import HOSTILE
 
@@ -79,15 +79,15 @@ def test_probe_shows_recorded_replies_at_once_and_a_row_can_be_changed(tmp_path)
     run = probed_run(worker, "")
     fact = choices.fact_choices(worker, "", "forget", None).value
     prompts = choices.forms_of(run, fact)
-    table = screen.ways_of(worker, "", fact)
+    table = asking.ways_of(worker, "", fact)
     assert {row["place"] for row in table["rows"]} == {*range(len(prompts))}
     direct = next(row for row in run.probes() if (row.fact_id, row.kind) == (fact, DIRECT))
     first = next(row for row in table["rows"] if row["place"] == 0)
     assert "".join(part["text"] for part in first["unlearned"]) == direct.unlearned.text
-    text, gold, _ = screen.way_chosen(worker, "", fact, SimpleNamespace(way=1))
+    text, gold, _ = asking.way_chosen(worker, "", fact, SimpleNamespace(way=1))
     assert (text, gold) == (prompts[1].text, prompts[1].gold)
     for other in (-1, len(prompts), True, "1", None):
-        assert screen.way_chosen(worker, "", fact, SimpleNamespace(way=other))[0] == gr.skip()
+        assert asking.way_chosen(worker, "", fact, SimpleNamespace(way=other))[0] == gr.skip()
 
 
 def test_the_first_fact_is_lost_and_comes_back_and_a_typed_name_finds_its_fact(tmp_path):
@@ -106,7 +106,7 @@ def test_the_first_fact_is_lost_and_comes_back_and_a_typed_name_finds_its_fact(t
     assert choices.offered(worker, "example-wga", "forget", fact, None)[0].value == fact, "what was picked stays"
     for text in (fact, "no such name", None, 7):
         assert choices.typed(worker, "", text, "forget") == gr.skip()
-    assert screen.ways_of(worker, "", "no such name")["title"] == texts.NO_SUCH_FACT
+    assert asking.ways_of(worker, "", "no such name")["title"] == texts.NO_SUCH_FACT
 
 
 def test_a_run_can_be_picked_among_ones_own_and_the_examples(tmp_path):

@@ -41,6 +41,11 @@ class Race:
     last_seen: gr.State
     timer: gr.Timer
 
+    @property
+    def restarted(self) -> list[gr.Component]:
+        """The components that are set when runs begin or join."""
+        return [self.stored, self.last_seen, self.timer]
+
 
 def new_race(seconds: float) -> Race:
     """Lays out the components."""

@@ -11,12 +11,11 @@ from adapop.report.contestants import contestants
 from adapop.report.record import Record
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.compare import by_epoch, entrants, fields, published, race, recorded, results
+from adapop.ui.compare import by_epoch, fields, form, published, race, recorded, results
 from adapop.ui.compare.race import Race
 from adapop.ui.compare.results import RaceResults, settings_grid
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import twin
-from adapop.ui.run import check, mine
+from adapop.ui.run import mine
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, LAST_STAYS, QUIET, TOAST
 
@@ -99,105 +98,50 @@ def build(
         by_epoch.examples()
         duel = gr.Button("Run these yourself", elem_id="duel")
     with gr.Accordion("Race others", open=False, elem_id="race-form"):
-        gr.Markdown(texts.RACE_ABOUT)
-        with gr.Row():
-            chosen = gr.Dropdown(
-                entrants.choices(),
-                value=list(race.STARTERS),
-                multiselect=True,
-                label="Contestants",
-                min_width=300,
-                scale=5,
-                elem_id="contestants",
-            )
-            epochs = gr.Slider(
-                1,
-                10,
-                value=5,
-                step=1,
-                label="Epochs",
-                min_width=150,
-                scale=2,
-                elem_id="race-epochs",
-            )
-            seeds = gr.Radio(
-                [1, 2, 3], value=1, label="Seeds", min_width=210, scale=1, elem_id="race-seeds"
-            )
-            # an empty gr.Number is shown as 0
-            rate = gr.Textbox(
-                label="Learning rate",
-                placeholder="each its own",
-                min_width=150,
-                elem_id="race-rate",
-            )
-        plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="race-plan")
-        twin(entrants.who_is_who(), "who-is-who", caption="Who is who")
-        raced = [seeds, epochs, rate, *settings]
-        check.build(
-            worker,
-            session,
-            [missing, session.anchors, chosen, *raced],
-            entrants.first,
-            "race-check",
-        )
-        start = gr.Button("Race", variant="primary", min_width=220, scale=0, elem_id="race")
-    with gr.Row(elem_classes=["beside", "advanced-only"], elem_id="join-row") as own_row:
-        # its choices change: one that was sent before must not be refused after
-        own = dict(
-            label=texts.ADD_MY_RUNS, multiselect=True, allow_custom_value=True, min_width=260
-        )
-        mine_chosen = gr.Dropdown([], **own, scale=4, elem_id="my-racers")
-        join = gr.Button("Add", min_width=100, scale=0, elem_id="join-race", elem_classes="tall")
+        entered = form.build(worker, session, missing, settings, tab)
+    _wire_joining(worker, follower, my_runs, tab)
     stop = gr.Button("Stop race", visible=False, elem_id="stop-race")
-    progress = gr.HTML(
-        html.values({"shown": False}), html_template=race.PROGRESS, elem_id="race-progress"
-    )
-    dots = fields.build()
-    lines = by_epoch.build()
+    hidden = html.values({"shown": False})
+    progress = gr.HTML(hidden, html_template=race.PROGRESS, elem_id="race-progress")
+    drawn = fields.build(), by_epoch.build()
     choice, words = recorded.build()
     compared = results.build(worker, follower.stored, words)
-    screen = CompareScreen(follower, progress, start, stop, empty, dots, lines, compared)
+    start = entered.start
+    screen = CompareScreen(follower, progress, start, stop, empty, *drawn, compared)
 
     def begun(stored: dict, *values):
         if race.standing(worker, stored).ticking:  # a second press would hide the first
-            raise gr.Error(
-                "A race is under way. Wait for its end, or press Stop race.", duration=TOAST
-            )
+            words = "A race is under way. Wait for its end, or press Stop race."
+            raise gr.Error(words, duration=TOAST)
         return race.begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 
-    def joined(stored: dict, chosen: list[str] | None):
-        if not chosen:
+    before = [follower.stored, session.shown_hash, session.facts, missing, session.anchors]
+    for button, racers in ((start, entered.contestants), (duel, gr.State(race.DUEL))):
+        inputs = [*before, racers, *entered.settings]
+        begin = button.click(begun, inputs, follower.restarted, api_visibility="private")
+        session.look_whether_lost(begin)
+    stop.click(partial(race.end, worker), follower.stored, None, **QUIET)
+    _wire_results(worker, screen, choice, my_runs)
+
+
+def _wire_joining(worker: Worker, follower: Race, my_runs: gr.BrowserState, tab: gr.Tab) -> None:
+    """Lays out and wires the picker that adds the visitor's runs to the race."""
+    with gr.Row(elem_classes=["beside", "advanced-only"], elem_id="join-row") as own_row:
+        # its choices change: one that was sent before must not be refused after
+        own = dict(multiselect=True, allow_custom_value=True, min_width=260, elem_id="my-racers")
+        chosen = gr.Dropdown([], label=texts.ADD_MY_RUNS, scale=4, **own)
+        join = gr.Button("Add", min_width=100, scale=0, elem_id="join-race", elem_classes="tall")
+
+    def joined(stored: dict, names: list[str] | None):
+        if not names:
             raise gr.Error("Pick at least one of your runs.", duration=TOAST)
-        for name in chosen:
+        for name in names:
             stored = race.joined(worker, stored, name)
         return stored, race.UNSEEN, gr.Timer(active=True), []
 
-    facts = [session.shown_hash, session.facts, missing, session.anchors]
-    before = [follower.stored, *facts]
-    target = [follower.stored, follower.last_seen, follower.timer]
-    for button, racers in ((start, chosen), (duel, gr.State(race.DUEL))):
-        session.look_whether_lost(
-            button.click(begun, [*before, racers, *raced], target, api_visibility="private")
-        )
-    changed = [tab.select, *(component.change for component in (chosen, seeds, epochs, rate))]
-    gr.on(
-        changed,
-        partial(entrants.plan, worker),
-        [*facts[1:], chosen, *raced],
-        plan,
-        trigger_mode="always_last",
-        **QUIET,
-    )
-    join.click(joined, [follower.stored, mine_chosen], [*target, mine_chosen], **QUIET)
-    gr.on(
-        [tab.select, my_runs.change],
-        partial(_offered, worker),
-        my_runs,
-        [mine_chosen, own_row],
-        **EACH,
-    )
-    stop.click(partial(race.end, worker), follower.stored, None, **QUIET)
-    _wire_results(worker, screen, choice, my_runs)
+    join.click(joined, [follower.stored, chosen], [*follower.restarted, chosen], **QUIET)
+    looked = [tab.select, my_runs.change]
+    gr.on(looked, partial(_offered, worker), my_runs, [chosen, own_row], **EACH)
 
 
 def _offered(worker: Worker, stored: object) -> tuple[gr.Dropdown, gr.Row]:

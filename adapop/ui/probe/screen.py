@@ -5,34 +5,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from textwrap import shorten
-from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from adapop.errors import AdaPopError, DataError, RunError
-from adapop.limits import PROMPT
 from adapop.paths import ASSETS
-from adapop.report.record import described
-from adapop.runs.examples import COMMAND, example_of
+from adapop.runs.examples import example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import ASK_SECONDS, cost_of_asking
 from adapop.ui import texts
-from adapop.ui.access import known_run, probed_run, public_words, run_to_question, shown_run
+from adapop.ui.access import known_run, probed_run, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.probe import answers as cards
 from adapop.ui.probe import every_way, leaks, recovery
-from adapop.ui.probe.choices import fact_of, form_choices, forms_of, offered, run_choices, typed
+from adapop.ui.probe.asking import ask_both, ask_every_way, way_chosen, ways_of
+from adapop.ui.probe.choices import form_choices, forms_of, offered, run_choices, typed
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.screen import Follower
-from adapop.ui.wiring import EACH, QUIET, aside, over
+from adapop.ui.wiring import EACH, QUIET
 
-if TYPE_CHECKING:
-    from adapop.probes.ask import Asked
-
-SHOWN_QUESTION = 100  # characters of it, above its answers
 TO_RUN = (ASSETS / "to-tab.js").read_text("utf-8").replace("TAB", "Run")
 WAYS = (ASSETS / "ways.js").read_text("utf-8")
 TO_PROMPT = "() => document.querySelector('#prompt textarea, #prompt input')?.focus()"
@@ -115,20 +107,17 @@ class ProbeScreen:
 def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
     """Lays the screen out inside the current tab. my_runs: see `MyRuns.kept`."""
     run_id, follows = follower.run_id, [follower.run_id, follower.seen, follower.timer]
+    hidden = dict(value=html.listed([], "hidden"), html_template=html.LINES)
     with gr.Row(visible=False, elem_classes="beside") as example_row:
-        hidden = html.listed([], "hidden")
-        recorded = gr.HTML(
-            hidden, html_template=html.LINES, elem_id="probe-recorded", min_width=300
-        )
+        recorded = gr.HTML(**hidden, elem_id="probe-recorded", min_width=300)
         run_yourself(worker, follows, "probe-yourself")
     # their choices change with the run and the fact: one that was sent before must not be refused
     # after
     listed = {"choices": [], "allow_custom_value": True}
     with gr.Row(elem_id="probe-row"):
         run = gr.Dropdown(**listed, label="Run", min_width=240, scale=3, elem_id="probe-run")
-        fact = gr.Dropdown(
-            **listed, label="Fact, rarest first", min_width=260, scale=4, elem_id="fact"
-        )
+        wide = dict(min_width=260, scale=4, elem_id="fact")
+        fact = gr.Dropdown(**listed, label="Fact, rarest first", **wide)
         high = dict(scale=0, min_width=170, elem_classes="tall")
         every = gr.Button(texts.ASK_EVERY_WAY, variant="primary", elem_id="ask-every-way", **high)
     with gr.Row(elem_classes="advanced-only"):
@@ -142,21 +131,38 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
             prompt = gr.Textbox(label="Your own question, or attack", lines=1, elem_id="prompt")
             with gr.Row(elem_classes="beside"):
                 gold = gr.Textbox(label="Right answer", scale=2, min_width=150, elem_id="gold")
-                button = gr.Button(
-                    "Ask both", scale=0, min_width=120, elem_id="ask", elem_classes="tall"
-                )
+                high |= dict(min_width=120, elem_id="ask")
+                ask = gr.Button("Ask both", **high)
             if worker.is_lent:
                 gr.Markdown(cost_of_asking(ASK_SECONDS))
             answers = gr.HTML(cards.NO_ANSWERS, html_template=html.ANSWERS, elem_id="answers")
-            limits = gr.HTML(hidden, html_template=html.LINES, elem_id="model-limits")
-
+            limits = gr.HTML(**hidden, elem_id="model-limits")
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()), gr.State(None))
     screen.wire(worker, follower, tab)
-    inputs, events = [run_id, prompt, gold], [button.click, prompt.submit, gold.submit]
+    _wire_asking(worker, follower, screen, ask, every, ways)
+    looked = [tab.select, follower.another.change, my_runs.change]
+    gr.on(looked, partial(run_choices, worker), [my_runs, run_id], run, **EACH)
+    run.input(mine.picked, [run, run_id], follows, **QUIET)
+    _build_folds(worker, follower, screen, tab, (limits, recorded, example_row))
+    return screen
+
+
+def _wire_asking(
+    worker: Worker,
+    follower: Follower,
+    screen: ProbeScreen,
+    ask: gr.Button,
+    every: gr.Button,
+    ways: gr.HTML,
+) -> None:
+    """Wires the questions. ask: the button of one prompt. every, ways: the button of all forms and
+    its table, whose rows can be put into the prompt."""
+    run_id, fact, prompt = follower.run_id, screen.fact, screen.prompt
+    inputs, events = [run_id, prompt, screen.gold], [ask.click, prompt.submit, screen.gold.submit]
     gr.on([*events, every.click], lambda: None, None, screen.default, **QUIET)
     # of questions asked before one is answered, the last is answered next
     newest = {"trigger_mode": "always_last", "api_visibility": "private"}
-    gr.on(events, partial(ask_both, worker), inputs, answers, **newest)
+    gr.on(events, partial(ask_both, worker), inputs, screen.answers, **newest)
     of_fact = [run_id, fact]
     gr.on([fact.change, follower.another.change], partial(ways_of, worker), of_fact, ways, **EACH)
     every.click(partial(ask_every_way, worker), of_fact, ways, **newest)
@@ -165,13 +171,23 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
     def choose(name: str, fact_id: str | None, event: gr.EventData):
         return way_chosen(worker, name, fact_id, event)
 
-    chosen = ways.select(choose, of_fact, [prompt, gold, answers], **QUIET)
+    chosen = ways.select(choose, of_fact, [prompt, screen.gold, screen.answers], **QUIET)
     chosen.then(None, None, None, js=TO_PROMPT, **QUIET)
-    looked = [tab.select, follower.another.change, my_runs.change]
-    gr.on(looked, partial(run_choices, worker), [my_runs, run_id], run, **EACH)
-    run.input(mine.picked, [run, run_id], follows, **QUIET)
+
+
+def _build_folds(
+    worker: Worker,
+    follower: Follower,
+    screen: ProbeScreen,
+    tab: gr.Tab,
+    above: tuple[gr.HTML, gr.HTML, gr.Row],
+) -> None:
+    """Lays out the folded parts, and wires what depends on the run. above: the model's limits, what
+    was recorded of an example, and the row of an example."""
+    limits, recorded, example_row = above
+    run_id, follows = follower.run_id, [follower.run_id, follower.seen, follower.timer]
     with gr.Accordion(texts.LEAKS_ABOUT, open=False, elem_id="leaks-fold"):
-        owned = [leaks.build(worker, follower, tab, fact, group)]
+        owned = [leaks.build(worker, follower, tab, screen.fact, screen.group)]
     with gr.Accordion(texts.RECOVERY_ABOUT, open=False, elem_id="recovery-fold"):
         owned.append(recovery.build(worker, follower, tab))
         with gr.Row(visible=False, elem_classes="beside") as instead:
@@ -183,18 +199,14 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
     def looked_at(name: str) -> dict:
         run, own = probed_run(worker, name), known_run(worker, name) is not None
         words = {limits: cards.limits_of(run), recorded: cards.recorded_of(run)}
-        there = {
-            example_row: example_of(run.id) is not None,
-            instead: not own,
-            **dict.fromkeys(owned, own),
-        }
+        there = {example_row: example_of(run.id) is not None, instead: not own}
+        there |= dict.fromkeys(owned, own)
         # of the page's run, and none of the example in its place
         there[home] = shown_run(worker, name) is not None
         return words | {place: gr.update(visible=visible) for place, visible in there.items()}
 
     changed = [limits, recorded, example_row, instead, *owned, home]
     gr.on([tab.select, follower.another.change], looked_at, run_id, changed, **EACH)
-    return screen
 
 
 def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None:
@@ -205,78 +217,3 @@ def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None
         lambda name: run_again(worker, probed_run(worker, name)), follows[0], follows, **QUIET
     )
     again.success(None, None, None, js=TO_RUN, **QUIET)
-
-
-def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
-    """The last probing's replies to every form of a fact, or a note that there are none yet."""
-    run = probed_run(worker, name)
-    prompts = forms_of(run, fact_of(run, fact_id))
-    if fact_id and not prompts:
-        return every_way.message_table(texts.NO_SUCH_FACT)
-    heard = cards.recorded(run, prompts)
-    return (
-        every_way.table_of(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
-    )
-
-
-async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
-    """Both models' replies to every form of a fact. Waits while a run uses the accelerator."""
-
-    def begun():
-        run, epoch = _run_and_epoch(worker, name)
-        if epoch is None:
-            raise RunError(texts.NOT_YET)
-        if not (prompts := forms_of(run, fact_of(run, fact_id))):
-            raise DataError(texts.NO_SUCH_FACT)
-        golds = [prompt.gold for prompt in prompts]
-        return run, prompts, worker.ask(run, [prompt.text for prompt in prompts], golds)
-
-    try:
-        run, prompts, future = await aside(worker.ledger, begun)
-        await over(future)
-        replies = future.result()
-    except AdaPopError as error:  # where the answers would stand
-        return every_way.message_table(public_words(error))
-    return await aside(worker.ledger, every_way.table_of, run, prompts, replies)
-
-
-def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventData):
-    """The question of the chosen row as the prompt, to be edited and asked, with its right
-    answer."""
-    run, place = probed_run(worker, name), getattr(event, "way", None)  # it comes from the browser
-    prompts = forms_of(run, fact_of(run, fact_id))
-    if type(place) is not int or not 0 <= place < len(prompts):
-        return gr.skip(), gr.skip(), gr.skip()
-    return prompts[place].text, prompts[place].gold, cards.recorded_answers(run, prompts[place])
-
-
-async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
-    """Both models' answers to a prompt, as values of the answer cards. Waits while a run uses the
-    accelerator."""
-    run, epoch = await aside(worker.ledger, _run_and_epoch, worker, name)
-    if epoch is None:
-        return html.values({"empty": texts.NOT_YET})
-    text, right = (text or "").strip(), (right or "").strip()
-    if not text:
-        return html.values({"empty": "Type a prompt, or pick a fact."})
-    try:
-        PROMPT.check(max(len(text), len(right)))
-        await over(future := await aside(worker.ledger, worker.ask, run, [text], [right]))
-        (result,) = future.result()
-    except AdaPopError as error:  # in place of the answers to another question
-        return html.values({"empty": public_words(error)})
-    return await aside(worker.ledger, _answers, run, text, result)
-
-
-def _run_and_epoch(worker: Worker, name: str) -> tuple[Run, int | None]:
-    """The run whose models are asked, and the epoch of its result."""
-    run = run_to_question(worker, name) or probed_run(worker, name)
-    return run, run.chosen_epoch
-
-
-def _answers(run: Run, text: str, result: Asked) -> dict:
-    """Values of the answer cards."""
-    shipped = f", recorded by {COMMAND}" if example_of(run.id) else ""
-    # another one may stand in the box by now
-    question = shorten(text, SHOWN_QUESTION, placeholder=" …")
-    return cards.answers_of(result, f"{question} · Unlearned by {described(run.config)}{shipped}")

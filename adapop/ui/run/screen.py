@@ -130,72 +130,71 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     watched = gr.HTML(banner_of(None), html_template=html.LINES, elem_id="watched")
     with gr.Column(elem_id="run-form") as form:
         settings, start, resume = run_settings.build(session.facts)
-        hidden = html.listed([], "hidden")
-        altered = gr.HTML(hidden, html_template=html.LINES, elem_id="altered")
-        plan = gr.HTML(hidden, html_template=html.LINES, elem_id="preflight")
-        more = gr.Button(
-            texts.MORE_STEPS, visible=False, size="sm", min_width=160, elem_id="more-steps"
-        )
+        hidden = dict(value=html.listed([], "hidden"), html_template=html.LINES)
+        altered = gr.HTML(**hidden, elem_id="altered")
+        plan = gr.HTML(**hidden, elem_id="preflight")
+        small = dict(visible=False, size="sm", min_width=160, elem_id="more-steps")
+        more = gr.Button(texts.MORE_STEPS, **small)
         with gr.Column(elem_classes="advanced-only"):
-            costs = gr.HTML(hidden, html_template=html.LINES, elem_id="run-costs")
+            costs = gr.HTML(**hidden, elem_id="run-costs")
             check.build(worker, session, [missing, session.anchors, *settings.all], config_at)
     card = outcome.build()
     with gr.Column(elem_id="run-results"):
         pictures, facts = charts.build(field.build)
-        address = gr.Textbox(visible=False)  # the link's name, on its way to the clipboard
         with gr.Row(elem_id="log-row"):
-            with (
-                gr.Column(scale=5, min_width=200),
-                gr.Accordion(texts.LOG_NAME, open=False, elem_id="log-fold"),
-            ):
+            column = gr.Column(scale=5, min_width=200)
+            with column, gr.Accordion(texts.LOG_NAME, open=False, elem_id="log-fold"):
                 log = gr.HTML(log_of([texts.NO_RUN]), html_template=html.LINES, elem_id="event-log")
-            link = gr.Button(
-                "Copy link", visible=False, elem_id="copy-link", scale=0, min_width=210
-            )
-
-    screen = RunScreen(
-        follower, settings, watched, form, start, resume, card, link, pictures, facts, log
-    )
-    run_id, timer, stop = follower.run_id, follower.timer, follower.stop
-
+            unseen = dict(visible=False, elem_id="copy-link", scale=0, min_width=210)
+            link = gr.Button("Copy link", **unseen)
+    parts = settings, watched, form, start, resume, card, link, pictures, facts, log
+    screen = RunScreen(follower, *parts)
     chosen = [session.facts, missing, session.anchors, *settings.all]
-    looked_at = [
-        plan,
-        costs,
-        altered,
-        more,
-        follower.readiness,
-        start,
-        follower.settings,
-        follower.strip,
-        stop,
-        timer,
-    ]
+    looked_at = [plan, costs, altered, more, follower.readiness, start, follower.settings]
+    looked_at += [follower.strip, follower.stop, follower.timer]
     when = [session.page.load, *(one.change for one in (follower.another, *chosen))]
-    known = [run_id, follower.seen, *chosen]
+    known = [follower.run_id, follower.seen, *chosen]
     gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
-    inputs, target = [run_id, session.shown_hash, *chosen], [run_id, follower.seen, timer]
-    begun = start.click(partial(start_run, worker), inputs, target, api_visibility="private")
+    _wire_start(worker, session, screen, chosen, more)
+    _wire_shown(worker, screen)
+    return screen
+
+
+def _wire_start(
+    worker: Worker,
+    session: Session,
+    screen: RunScreen,
+    chosen: list[gr.Component],
+    more: gr.Button,
+) -> None:
+    """Wires Start, Stop, Resume, and the buttons that change a run's amount of training. chosen:
+    the facts and settings of a run. more: gives it enough steps."""
+    follower, settings = screen.follower, screen.settings
+    run_id, follows = follower.run_id, [follower.seen, follower.timer]
+    inputs, target = [run_id, session.shown_hash, *chosen], [run_id, *follows]
+    pressed = dict(api_visibility="private")
+    begun = screen.start.click(partial(start_run, worker), inputs, target, **pressed)
     begun.success(None, None, None, js=outcome.TO_CHARTS, **QUIET)
     session.look_whether_lost(begun)
     model, method, preset, rate, epochs, _ = settings.visible
     amount = [epochs, settings.advanced[tuple(configuration.ADVANCED).index("batch")], rate]
-    more.click(
-        outcome.enough_steps, [session.facts, model, method, preset, *amount], amount, **QUIET
-    )
-    card.wire(worker, session, run_id, follower.another, [*target, *amount])
-    stop.click(partial(stop_run, worker), run_id, None, **QUIET)
-    resume.click(
-        partial(resume_run, worker), run_id, [follower.seen, timer], api_visibility="private"
-    )
-    made = link.click(partial(link_to, worker), run_id, address, **QUIET)
-    made.success(None, address, link, js=COPY_LINK.read_text("utf-8"), **QUIET)
-    watched = [run_id, follower.seen, follower.readiness]
-    looked = timer.tick(
-        partial(screen.show, worker), watched, screen.outputs, concurrency_limit=None, **QUIET
-    )
-    looked.then(None, [run_id, log], timer, js=LOOK_AGAIN, **QUIET)
-    return screen
+    now = [session.facts, model, method, preset, *amount]
+    more.click(outcome.enough_steps, now, amount, **QUIET)
+    screen.card.wire(worker, session, run_id, follower.another, [*target, *amount])
+    follower.stop.click(partial(stop_run, worker), run_id, None, **QUIET)
+    screen.resume.click(partial(resume_run, worker), run_id, follows, **pressed)
+
+
+def _wire_shown(worker: Worker, screen: RunScreen) -> None:
+    """Wires what is shown of the run while it goes on, and the link to it."""
+    follower = screen.follower
+    address = gr.Textbox(visible=False)  # the link's name, on its way to the clipboard
+    made = screen.link.click(partial(link_to, worker), follower.run_id, address, **QUIET)
+    made.success(None, address, screen.link, js=COPY_LINK.read_text("utf-8"), **QUIET)
+    known = [follower.run_id, follower.seen, follower.readiness]
+    shown = dict(fn=partial(screen.show, worker), inputs=known, outputs=screen.outputs)
+    looked = follower.timer.tick(**shown, concurrency_limit=None, **QUIET)
+    looked.then(None, [follower.run_id, screen.log], follower.timer, js=LOOK_AGAIN, **QUIET)
 
 
 def banner_of(run: Run | None) -> dict:

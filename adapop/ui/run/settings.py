@@ -59,73 +59,67 @@ def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
     """Lays out the settings, with Start and Resume. Choosing a method, model or preset sets the
     other settings; the size of the set sets the batch. facts: the page's set."""
     start = make_config()
-    offered = public_models()[len(SHIPPED) :] if is_public() else MODELS
-    models = [(texts.SANDBOX_MODEL, SANDBOX), (texts.PEOPLE_MODEL, PEOPLE)]
-    models += [(MODELS[name].title, name) for name in offered]
-    about = texts.MODEL_PUBLIC if is_public() else texts.MODEL_ABOUT
-    methods = [(one.title, name) for name, one in METHODS.items()]
-    presets, own = preset_choices(start.model, start.method), not is_public()
-    wide, does, asks = (
-        dict(min_width=220, scale=3),
-        METHODS[start.method].about,
-        texts.RUN_QUESTIONS,
-    )
     with gr.Row(elem_id="run-row"):
-        model = gr.Dropdown(
-            models,
-            value=SANDBOX,
-            label="Model",
-            allow_custom_value=own,
-            elem_id="model",
-            info=about,
-            **wide,
-        )
-        method = gr.Dropdown(
-            methods, value=start.method, label="Method", info=does, elem_id="method", **wide
-        )
-        narrow = dict(info=texts.EPOCHS_ABOUT, min_width=170, scale=2, elem_id="epochs")
-        epochs = gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", **narrow)
+        model, method, epochs = _usual(start)
         with gr.Column(scale=1, min_width=150, elem_id="start-column"):
             begin = gr.Button("Start", variant="primary", elem_id="start")
             resume = gr.Button("Resume", variant="primary", visible=False, elem_id="resume")
     fields: dict[str, gr.Component] = {}
     with gr.Row(visible=False, elem_id="asked", elem_classes="advanced-only") as questions:
         fields |= {name: _advanced(name, start) for name in ASKED}
+    presets = preset_choices(start.model, start.method)
     with gr.Row(elem_classes="advanced-only"):
-        preset = gr.Dropdown(
-            presets, value=start.preset, label="Preset", elem_id="preset", min_width=200, scale=2
-        )
-        rate = gr.Number(
-            start.learning_rate, label="Learning rate", min_width=120, scale=1, elem_id="rate"
-        )
+        wide = dict(elem_id="preset", min_width=200, scale=2)
+        preset = gr.Dropdown(presets, value=start.preset, label="Preset", **wide)
+        narrow = dict(min_width=120, scale=1, elem_id="rate")
+        rate = gr.Number(start.learning_rate, label="Learning rate", **narrow)
         seed = gr.Number(start.seed, label="Seed", precision=0, min_width=90, scale=1)
     with gr.Row(elem_classes="advanced-only"):
         for place, names in FOLDED.items():
-            column = gr.Column(min_width=320)
-            with column, gr.Accordion(asks[place], open=False, elem_id=place) as folded, gr.Row():
+            name, column = texts.RUN_QUESTIONS[place], gr.Column(min_width=320)
+            with column, gr.Accordion(name, open=False, elem_id=place) as folded, gr.Row():
                 fields |= {name: _advanced(name, start) for name in names}
         with folded:
             reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
     advanced = tuple(fields[name] for name in ADVANCED)
     settings = RunSettings((model, method, preset, rate, epochs, seed), advanced)
-    model.change(
-        lambda chosen: gr.Row(visible=chosen not in SHIPPED), model, questions, **EACH_IN_TURN
-    )
-    last, values = LAST_STAYS | {"concurrency_id": "settings"}, [rate, epochs, *advanced]
-    gr.on(
-        [method.input, model.input],
-        _method_values,
-        [model, method, facts],
-        [method, preset, *values],
-        **last,
-    )
+    model.change(_shown_for_real, model, questions, **EACH_IN_TURN)
+    _wire(settings, fields["batch"], reset, facts)
+    return settings, begin, resume
+
+
+def _usual(start: RunConfig) -> tuple[gr.Dropdown, gr.Dropdown, gr.Slider]:
+    """Lays out the settings that everybody sees: model, method, epochs."""
+    own, about = not is_public(), texts.MODEL_PUBLIC if is_public() else texts.MODEL_ABOUT
+    offered = public_models()[len(SHIPPED) :] if is_public() else MODELS
+    models = [(texts.SANDBOX_MODEL, SANDBOX), (texts.PEOPLE_MODEL, PEOPLE)]
+    models += [(MODELS[name].title, name) for name in offered]
+    wide = dict(min_width=220, scale=3)
+    typed = dict(allow_custom_value=own, info=about, elem_id="model", **wide)
+    model = gr.Dropdown(models, value=SANDBOX, label="Model", **typed)
+    methods = [(one.title, name) for name, one in METHODS.items()]
+    wide |= dict(info=METHODS[start.method].about, elem_id="method")
+    method = gr.Dropdown(methods, value=start.method, label="Method", **wide)
+    narrow = dict(info=texts.EPOCHS_ABOUT, min_width=170, scale=2, elem_id="epochs")
+    return model, method, gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", **narrow)
+
+
+def _shown_for_real(model: str) -> gr.Row:
+    return gr.Row(visible=model not in SHIPPED)
+
+
+def _wire(settings: RunSettings, batch: gr.Component, reset: gr.Button, facts: gr.State) -> None:
+    """Wires what sets other settings: method, model, preset, Reset, and the size of the set."""
+    model, method, preset, rate, epochs, _ = settings.visible
+    last, values = LAST_STAYS | {"concurrency_id": "settings"}, [rate, epochs, *settings.advanced]
+    chosen, target = [method.input, model.input], [method, preset, *values]
+    gr.on(chosen, _method_values, [model, method, facts], target, **last)
     chosen = [model, method, preset, facts]
     preset.input(_preset_values, chosen, values, **last)
     reset.click(partial(_preset_values, whole=True), chosen, values, **last)
-    rows, batch = gr.State(len(sandbox_facts().forget)), fields["batch"]
+    rows = gr.State(len(sandbox_facts().forget))
     one = QUIET | {"concurrency_id": "settings", "concurrency_limit": 1}
     facts.change(_fitted, [facts, rows, model, method, preset, batch], [batch, rows], **one)
-    return settings, begin, resume
 
 
 def follow_set(settings: RunSettings, source: gr.Radio) -> None:

@@ -1,0 +1,58 @@
+"""The form of a race: its contestants, what they share, and its plan in words."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import gradio as gr
+
+from adapop.service.worker import Worker
+from adapop.ui import texts
+from adapop.ui.compare import entrants, race
+from adapop.ui.parts import html
+from adapop.ui.parts.chart import twin
+from adapop.ui.run import check
+from adapop.ui.session import Session
+from adapop.ui.wiring import QUIET
+
+
+@dataclass(frozen=True)
+class RaceForm:
+    """The components that start a race. settings: seeds, epochs, learning rate, and Run's."""
+
+    contestants: gr.Dropdown
+    settings: list[gr.Component]
+    start: gr.Button
+
+
+def build(
+    worker: Worker,
+    session: Session,
+    missing: gr.Radio,
+    settings: list[gr.Component],
+    tab: gr.Tab,
+) -> RaceForm:
+    """Lays out the form and wires its plan. settings: of Run, whose model races."""
+    gr.Markdown(texts.RACE_ABOUT)
+    with gr.Row():
+        several = dict(multiselect=True, min_width=300, scale=5, elem_id="contestants")
+        chosen = gr.Dropdown(
+            entrants.choices(), value=list(race.STARTERS), label="Contestants", **several
+        )
+        narrow = dict(min_width=150, scale=2, elem_id="race-epochs")
+        epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", **narrow)
+        narrow = dict(min_width=210, scale=1, elem_id="race-seeds")
+        seeds = gr.Radio([1, 2, 3], value=1, label="Seeds", **narrow)
+        # an empty gr.Number is shown as 0
+        narrow = dict(placeholder="each its own", min_width=150, elem_id="race-rate")
+        rate = gr.Textbox(label="Learning rate", **narrow)
+    plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="race-plan")
+    twin(entrants.who_is_who(), "who-is-who", caption="Who is who")
+    raced = [seeds, epochs, rate, *settings]
+    checked = [missing, session.anchors, chosen, *raced]
+    check.build(worker, session, checked, entrants.first, "race-check")
+    start = gr.Button("Race", variant="primary", min_width=220, scale=0, elem_id="race")
+    changed = [tab.select, *(component.change for component in (chosen, seeds, epochs, rate))]
+    planned = [session.facts, *checked]
+    newest = dict(trigger_mode="always_last", **QUIET)
+    gr.on(changed, partial(entrants.plan, worker), planned, plan, **newest)
+    return RaceForm(chosen, raced, start)

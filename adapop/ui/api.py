@@ -30,13 +30,7 @@ from adapop.service.worker import Worker
 from adapop.training.events import ComparedToOracle, EpochDone, Measured, RunDone
 from adapop.ui.access import known_run, shown_run
 from adapop.ui.api_scores import ScoresApi
-from adapop.ui.api_values import (
-    answering,
-    config_and_facts,
-    quoted,
-    text_of,
-    whole_of,
-)
+from adapop.ui.api_values import answering, config_and_facts, quoted, text_of, whole_of
 from adapop.ui.parts.download import MOST_TITLE, archive_of
 from adapop.ui.run.state import seen_of
 from adapop.ui.wiring import aside, over

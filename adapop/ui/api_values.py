@@ -174,11 +174,7 @@ def config_and_facts(
     changes |= {} if learning_rate is None else {"learning_rate": learning_rate}
     chosen = facts_of(ledger, facts, retain, model, columns)
     config = make_config(
-        text_of("method", method),
-        text_of("preset", preset),
-        model,
-        facts=chosen.name,
-        **changes,
+        text_of("method", method), text_of("preset", preset), model, facts=chosen.name, **changes
     )
     follows = follows_scores(config)
     if not follows and anchors not in (AUTO, PAPER):

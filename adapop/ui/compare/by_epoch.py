@@ -143,12 +143,7 @@ def _lines(contestants: dict[str, Epochs], results: Results, form: str) -> figur
     return figure
 
 
-def _finding(
-    contestants: dict[str, Epochs],
-    results: Results,
-    form: str,
-    quick: bool,
-) -> str:
+def _finding(contestants: dict[str, Epochs], results: Results, form: str, quick: bool) -> str:
     """The headline: the gap once every contestant has a result, until then the lead of popular
     facts after the last epoch that all have measured. quick: measured with one rewording only."""
     if results.keys() == contestants.keys():

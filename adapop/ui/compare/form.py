@@ -25,11 +25,7 @@ class RaceForm:
 
 
 def build(
-    worker: Worker,
-    session: Session,
-    missing: gr.Radio,
-    settings: list[gr.Component],
-    tab: gr.Tab,
+    worker: Worker, session: Session, missing: gr.Radio, settings: list[gr.Component], tab: gr.Tab
 ) -> RaceForm:
     """Lays out the form and wires its plan. settings: of Run, whose model races."""
     gr.Markdown(texts.RACE_ABOUT)

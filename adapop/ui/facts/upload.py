@@ -211,11 +211,7 @@ def problem_lines(problems: Sequence[Problem], title: str = DROPPED) -> list[str
 
 
 def facts_chosen(
-    file: str | None,
-    retain: str,
-    retain_file: str | None,
-    *chosen: str,
-    drop_bad: bool = False,
+    file: str | None, retain: str, retain_file: str | None, *chosen: str, drop_bad: bool = False
 ) -> FactSet:
     """The file's facts, read with the columns chosen on the page, in the order of `FIELDS`.
     drop_bad: as for `facts_of_table`. Raises AdaPopError: as `facts_of_table`, or the file cannot

@@ -2,6 +2,7 @@
 on each fact."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -69,31 +70,14 @@ class Leaks:
         """Updates that show the run's last probing of a group of facts."""
         rows = run.probes() if run else None
         if not rows:
-            return {
-                self.status: html.listed([texts.LEAKS_EMPTY]),
-                self.results: gr.Column(visible=False),
-            }
+            empty = html.listed([texts.LEAKS_EMPTY])
+            return {self.status: empty, self.results: gr.Column(visible=False)}
         matrix = leak_matrix(rows)
-        words = {
-            fact: verdict.name
-            for fact, verdict in verdicts(rows, recovered(run.recovery())).items()
-        }
+        results = verdicts(rows, recovered(run.recovery())).items()
+        words = {fact: verdict.name for fact, verdict in results}
         counts = verdict_table(matrix.verdicts_by_tier(words, group))
-        recorded = ", recorded" if example_of(run.id) else ""
         names = {fact.id: fact.title for fact in getattr(run.facts, group)}
-        count = len(
-            {row.fact_id for row in rows if isinstance(row, ProbeRow) and row.group == group}
-        )
-        about = (
-            f"{described(run.config)}{recorded} · {count:,} "
-            f"{dict(map(reversed, GROUPS))[group].lower()}"
-        )
-        about += f" · {run.facts.tiers.text}"
-        about += (
-            f" · gap of all facts {signed(after.gap)}"
-            if (after := run.measured()) and after.gap
-            else ""
-        )
+        about = _about(run, rows, group)
         return {
             self.status: html.listed([], "hidden"),
             self.counts: grid_of(replace(counts, note=texts.LEAK_VERDICTS)),
@@ -204,6 +188,16 @@ def _places() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
         )
         gr.Markdown("\n".join(f"- **{rule.name}**: {rule.sentence}" for rule in RULES))
     return measured, counts, more, heatmap, intervals, table
+
+
+def _about(run: Run, rows: Sequence[ProbeRow | Plan], group: str) -> str:
+    """The line under a chart: the run, the facts that were probed, the tiers, the gap."""
+    probed = {row.fact_id for row in rows if isinstance(row, ProbeRow) and row.group == group}
+    kind = {value: name for name, value in GROUPS}[group].lower()
+    recorded = ", recorded" if example_of(run.id) else ""
+    about = f"{described(run.config)}{recorded} · {len(probed):,} {kind} · {run.facts.tiers.text}"
+    after = run.measured()
+    return f"{about} · gap of all facts {signed(after.gap)}" if after and after.gap else about
 
 
 def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:

@@ -161,11 +161,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
 
 
 def _wire_start(
-    worker: Worker,
-    session: Session,
-    screen: RunScreen,
-    chosen: list[gr.Component],
-    more: gr.Button,
+    worker: Worker, session: Session, screen: RunScreen, chosen: list[gr.Component], more: gr.Button
 ) -> None:
     """Wires Start, Stop, Resume, and the buttons that change a run's amount of training. chosen:
     the facts and settings of a run. more: gives it enough steps."""

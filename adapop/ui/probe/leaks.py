@@ -12,7 +12,16 @@ import pandas as pd
 from adapop.errors import Stopped, number_of
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
-from adapop.probes.prompts import DIRECT, EVERY_KIND, KINDS, REWORDED, ProbeRow, named, plain
+from adapop.probes.prompts import (
+    DIRECT,
+    EVERY_KIND,
+    KINDS,
+    REWORDED,
+    NotApplicable,
+    ProbeRow,
+    named,
+    plain,
+)
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.report import figures
@@ -106,10 +115,8 @@ class Leaks:
         changes = await aside(worker.ledger, self.show, run, group)
         yield {**changes, self.group: gr.Dropdown(interactive=True), **self.work.idle()}
         error = failure_of(future)
-        # what a stopped one found is on the screen
-        if error and not (
-            isinstance(error, Stopped) and await aside(worker.ledger, run.probes) is not None
-        ):
+        partly = isinstance(error, Stopped) and await aside(worker.ledger, run.probes) is not None
+        if error and not partly:  # what a stopped one found is on the screen
             raise refused(error)
 
 
@@ -190,7 +197,7 @@ def _places() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
     return measured, counts, more, heatmap, intervals, table
 
 
-def _about(run: Run, rows: Sequence[ProbeRow | Plan], group: str) -> str:
+def _about(run: Run, rows: Sequence[ProbeRow | NotApplicable], group: str) -> str:
     """The line under a chart: the run, the facts that were probed, the tiers, the gap."""
     probed = {row.fact_id for row in rows if isinstance(row, ProbeRow) and row.group == group}
     kind = {value: name for name, value in GROUPS}[group].lower()
@@ -208,28 +215,17 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
     if fair:
         worst = max(fair, key=lambda cell: cell.unlearned.recall.mean)
         recall = worst.unlearned.recall
-        direct = next(
-            (percent(cell.unlearned.recall.mean) for cell in cells if cell.kind == DIRECT),
-            "not asked",
-        )
-        lines.append(
-            f"It answers most asked “{named(worst.kind)}”: {ranged(recall)}; as trained {direct}."
-        )
-    lines += [
-        second_guess_line(cell)
-        for cell in cells
-        if cell.kind == REWORDED and cell.unlearned.near is not None
-    ]
+        trained = (percent(cell.unlearned.recall.mean) for cell in cells if cell.kind == DIRECT)
+        most = f"It answers most asked “{named(worst.kind)}”: {ranged(recall)}"
+        lines.append(f"{most}; as trained {next(trained, 'not asked')}.")
+    reworded = (cell for cell in cells if cell.kind == REWORDED)
+    lines += [second_guess_line(cell) for cell in reworded if cell.unlearned.near is not None]
     if blind := [named(cell.kind) for cell in cells if not cell.measurable]:
         lines.append(f"Not measurable, for the original fails too: {', '.join(blind)}.")
-    if part := [
-        f"{named(cell.kind)}: {cell.facts} of {cell.asked}"
-        for cell in cells
-        if cell.facts < cell.asked
-    ]:
-        lines.append(
-            f"*Of the facts alone that the original answers in that form: {'; '.join(part)}."
-        )
+    incomplete = [cell for cell in cells if cell.facts < cell.asked]
+    if part := [f"{named(cell.kind)}: {cell.facts} of {cell.asked}" for cell in incomplete]:
+        of_these = "Of the facts alone that the original answers in that form"
+        lines.append(f"*{of_these}: {'; '.join(part)}.")
     skipped = Counter()
     for left_out in matrix.not_asked:
         skipped[left_out.kind] += left_out.facts
@@ -243,16 +239,10 @@ def second_guess_line(cell: Cell) -> str:
     """How often the right answer of a cell's facts is still the first or second guess, which
     replies do not show. Requires `near`."""
     rank = cell.unlearned.relation_rank
-    among = (
-        ""
-        if rank is None
-        else f", and on average number {rank:.1f} among the answers of its relation"
-    )
+    mean = f", and on average number {rank:.1f} among the answers of its relation" if rank else ""
     near = percent(cell.unlearned.near)
-    return (
-        f"Asked in other words, the right answer is the first or second guess of {near} of the "
-        f"facts{among}."
-    )
+    guessed = "Asked in other words, the right answer is the first or second guess of"
+    return f"{guessed} {near} of the facts{mean}."
 
 
 def _table(
@@ -261,20 +251,13 @@ def _table(
     """The facts, one column per form; optional forms only if the model was asked in them."""
     kinds_asked = {cell.kind for cell in matrix.cells}
     kinds = [kind for kind in EVERY_KIND if kind in KINDS or kind in kinds_asked]
-    rows = [
-        [
-            names.get(row.fact_id, row.fact_id),
-            row.tier,
-            words[row.fact_id],
-            *(
-                None if kind not in row.unlearned else round(100 * row.unlearned[kind])
-                for kind in kinds
-            ),
-            row.fact_id,
-        ]
-        for row in matrix.facts
-        if row.group == group
-    ]
+    rows = []
+    for row in matrix.facts:
+        recalls = (row.unlearned.get(kind) for kind in kinds)
+        shares = (None if recall is None else round(100 * recall) for recall in recalls)
+        name = names.get(row.fact_id, row.fact_id)
+        if row.group == group:
+            rows.append([name, row.tier, words[row.fact_id], *shares, row.fact_id])
     head = [*BEFORE, *map(plain, kinds), "id"]
     return gr.Dataframe(pd.DataFrame(rows, columns=head), datatype=_datatypes(len(kinds)))
 

@@ -145,7 +145,7 @@ function update() {
   const zones = constant === null ? [[".high", range.min, scoreAt(high)], [".low", scoreAt(low), range.max]] : [];
   for (const [zone, from, to] of zones) {
     const left = x(clamp(from, range.min, range.max)), right = x(clamp(to, range.min, range.max)), rect = svg.querySelector(".clip" + zone);
-    for (const [name, size] of Object.entries({ x: left, y: EDGE.top, width: Math.max(0, right - left) || 0, height: range.height })) rect.setAttribute(name, size);
+    for (const [name, size] of Object.entries({ x: left || 0, y: EDGE.top, width: Math.max(0, right - left) || 0, height: range.height })) rect.setAttribute(name, size);
   }
   svg.querySelectorAll(".anchor").forEach((grip, i) => {
     const text = `score ${shown(anchors[i][0])}, β ${anchors[i][1]}`;

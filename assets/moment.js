@@ -8,9 +8,10 @@ function makeMoment(host, facts, motion, shares) {
   host.append(el("div", { class: "moment" }, asked, cards, leaks));
 
   function card(kind, mark, name, epoch) {
-    const [reply, , right] = said(motion, epoch, fact), sure = percent(probability(motion, epoch, fact));
+    const [reply, when, right] = said(motion, epoch, fact), sure = percent(probability(motion, epoch, fact));
+    const older = reply && epoch - when > 1e-6 ? `; said ${moment(when)}` : ""; // sureness is of now, the reply of the last question
     return el("section", { class: `answer ${kind}`, "aria-label": name }, el("h3", {}, el("span", { class: "mark", "aria-hidden": "true" }, mark), ` ${name}`),
-      el("p", { class: right ? `text ${kind === "original" ? "right" : "left"}` : "text" }, reply ?? "not asked then"), el("p", { class: "soft" }, `${sure} sure${right ? "" : ` of ${facts.answer[fact]}`}`));
+      el("p", { class: right ? `text ${kind === "original" ? "right" : "left"}` : "text" }, reply ?? "not asked then"), el("p", { class: "soft" }, `${sure} sure${right ? "" : ` of ${facts.answer[fact]}`}${older}`));
   }
 
   function matrix(epoch) {
@@ -29,8 +30,7 @@ function makeMoment(host, facts, motion, shares) {
   function show(epoch, pinned) {
     fact = pinned >= 0 ? pinned : first;
     asked.textContent = facts.question[fact];
-    const [, when] = said(motion, epoch, fact), then = epoch === 0 ? "Unlearned: not begun" : when === null || epoch - when < 1e-6 ? "Unlearned" : `Unlearned, ${when === 0 ? "last asked before" : moment(when)}`;
-    cards.replaceChildren(card("original", "●", "Original", 0), card("unlearned", "◆", then, epoch));
+    cards.replaceChildren(card("original", "●", "Original", 0), card("unlearned", "◆", epoch === 0 ? "Unlearned: not begun" : "Unlearned", epoch));
     leaks.replaceChildren(...matrix(epoch));
   }
 

@@ -1,7 +1,7 @@
 // The fields of a race's contestants side by side, under one scrubber, and one switch: all after the same epoch, or each where
 // as much is left as in the others. props.value: see `Fields` in adapop/ui/compare/fields.py. A value may draw the template anew.
 const picture = el("div");
-let drawn = "";
+let drawn = "", mode = "Equal epochs"; // the switch stays where it was put when another run comes
 
 function build() {
   const host = element.querySelector(".race-fields"), runs = props.value ?? [];
@@ -18,14 +18,14 @@ function build() {
   });
   const switches = el("div", { class: "ways", role: "group", "aria-label": "Compare at" }), scrubbing = el("div");
   picture.append(switches, el("div", { class: "pair" }, ...panels.map((panel) => panel.box)), scrubbing);
-  for (const panel of panels) panel.field = makeField(panel.place, panel.run.facts, panel.run.motion, { name: panel.run.title });
+  for (const panel of panels) panel.field = makeField(panel.place, panel.run.facts, panel.run.motion, { name: panel.run.title, asked: ", asked as trained" });
   const last = Math.max(...runs.map((run) => run.motion.epoch.at(-1))), epochs = [...new Set(runs.flatMap((run) => run.motion.epoch))].sort((a, b) => a - b);
   const most = Math.min(...panels.map((panel) => panel.left[0])), least = Math.max(...panels.map((panel) => Math.min(...panel.left)));
   const stops = Array.from({ length: 11 }, (_, i) => i);
   const modes = { "Equal epochs": { stops: epochs, label: moment, at: (panel, to) => Math.min(to, panel.run.motion.epoch.at(-1)) },
-    "Equal forgetting": { stops, label: (to) => `${percent(leftAt(to))} left`, at: (panel, to) => reached(panel, leftAt(to)) } };
+    "Equal forgetting": { stops, label: (to) => `on average ${percent(leftAt(to))} sure`, at: (panel, to) => reached(panel, leftAt(to)) } };
   const leftAt = (to) => most + ((least - most) * to) / 10;
-  choose("Equal epochs");
+  choose(mode);
 
   // the first epoch at which the mean of a panel's dots is down to a share
   function reached({ run, left }, share) {
@@ -36,8 +36,9 @@ function build() {
   }
 
   function choose(name) {
+    mode = name;
     const { stops, label, at } = modes[name];
-    switches.replaceChildren(...Object.keys(modes).map((mode) => el("button", { type: "button", "aria-pressed": String(mode === name), onclick: () => choose(mode) }, mode)));
+    switches.replaceChildren(...Object.keys(modes).map((one) => el("button", { type: "button", "aria-pressed": String(one === name), onclick: () => choose(one) }, one)));
     scrubbing.replaceChildren();
     const show = (to) => panels.forEach((panel) => {
       const epoch = at(panel, to);

@@ -123,7 +123,7 @@ def _replies(
     prompts = [question.prompt for question in questions]
     count = batch.row.bincount()
     first = count.cumsum(0) - count
-    ranks = gold_rank(scored, batch.target)[first].tolist()
+    ranks = [one.tolist() for one in gold_rank(scored, batch.target).split(count.tolist())]
     golds, logits = batch.target[first].tolist(), scored.logits[first].cpu()
     logprobs = (-scored.per_row(scored.nll)).tolist()
     alike = cosines([prompt.gold for prompt in prompts], texts) if cosine else [None] * len(texts)
@@ -132,7 +132,8 @@ def _replies(
             text=text,
             recall=recall(prompt, text),
             strict=recall(prompt, text, fold=False),
-            gold_rank=ranks[i],
+            gold_rank=ranks[i][0],
+            gold_ranks=tuple(ranks[i]),
             gold_logprob=logprobs[i],
             words=word_count(text),
             repetition=repetition(text),

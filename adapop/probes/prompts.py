@@ -130,6 +130,8 @@ class Reply:
     relation_rank: int | None = None
     """Rank of the right answer's first token among the relation's answers, from 1; None where
     `near` is None, or if the relation has fewer than `second_guess.FEWEST` answers."""
+    gold_ranks: tuple[int, ...] = ()
+    """Rank of each gold token after the gold ones before it; empty in older recordings."""
 
 
 @dataclass(frozen=True)

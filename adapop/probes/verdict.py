@@ -89,8 +89,8 @@ def verdict(prompt: Asked | ProbeRow) -> PromptVerdict:
     The first rule that applies: the original does not answer -> no test; the unlearned model
     answers -> still known, or no test if the prompt contains the answer; its reply is broken ->
     broken text; every gold token, given those before it, ranks in the first 3 -> suppressed;
-    otherwise not recovered by this prompt. A `ProbeRow` has the first token's rank alone and is
-    never called suppressed."""
+    otherwise not recovered by this prompt. Older recordings lack the ranks: none of their prompts
+    is called suppressed."""
     ranks = getattr(prompt.unlearned, "gold_ranks", ())
     if not answered(prompt, prompt.original):
         return PromptVerdict("No test", "neutral", "the original does not answer this prompt")

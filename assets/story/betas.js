@@ -15,7 +15,7 @@ function popularityStep(host, story, state) {
   steer.append(el("label", { class: "lock" }, lock, " same amount forgotten"));
   const order = [...story.facts.score.keys()].sort((a, b) => story.facts.score[a] - story.facts.score[b] || a - b);
   const props_ = { value: story.curve };
-  let redraw = null, moved = null, running = null;
+  let redraw = null, moved = null, running = null, dropped = "";
 
   const ten = clouds.map((cloud, place) => cloud.states.byLength(["wga", "adapop"][place], stops[stops.length - 1]));
   also.replaceChildren(el("b", {}, `After ${stops[stops.length - 1]} epochs: `), `${ten.map((one, place) => `${["WGA", "AdaPop"][place]} gap ${points(one.gap.mean)}, others ${percent(one.holdout)}`).join("; ")}.`);
@@ -27,10 +27,14 @@ function popularityStep(host, story, state) {
 
   function show(epochs) {
     state.epoch = epochs;
-    if (moved) back();
+    if (moved) {
+      back();
+      dropped = `The curve is AdaPop's own again: yours is known after ${usual} epochs alone.`;
+    }
     clouds[0].length(epochs);
-    clouds[1].length(lock.checked ? clouds[1].states.lengthFor("adapop", clouds[0].states.byLength("wga", epochs).left) : epochs);
-    status.textContent = lock.checked ? `AdaPop leaves as much ${trainedFor(clouds[1].states.lengthFor("adapop", clouds[0].states.byLength("wga", epochs).left))}.` : "";
+    const even = clouds[0].states.byLength("wga", epochs).left;
+    clouds[1].length(lock.checked ? clouds[1].states.lengthFor("adapop", even) : epochs);
+    status.textContent = lock.checked ? `AdaPop leaves as much ${trainedFor(clouds[1].states.lengthFor("adapop", even))}. ${dropped}` : dropped;
   }
 
   // the curve as the recorded lengths have it
@@ -46,6 +50,7 @@ function popularityStep(host, story, state) {
     moved = { rare: [own.rare[0], rare], popular: [own.popular[0], popular] };
     props_.value = { ...props_.value, ...moved }; // where it is drawn anew, the handles stay
     lock.checked = false;
+    dropped = "";
     clouds[1].title.textContent = "AdaPop, your curve";
     scrubber.pause();
     scrubber.place(usual, false);

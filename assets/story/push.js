@@ -1,7 +1,7 @@
 // Step 3: why popular facts stay, and what β changes, told where the facts are. Each fact of the recorded even push rides the
 // one hill p (1 - p), by the trained question, for that is what is pushed. Large dots are the tiers' means, of p and of the
 // push, which lie below the hill; an arrow leads from each to the push that its β would give at the same p.
-const EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, EVEN = 1;
+const EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, EVEN = 1, GONE = 0.1;
 
 function pushStep(host, story, state) {
   const push = (p, beta) => p ** beta * (1 - p), run = story.hill, end = run.epoch[run.epoch.length - 1], { tier, beta } = story.facts;
@@ -67,7 +67,7 @@ function pushStep(host, story, state) {
     });
     followed(epoch);
     const times = (pushes) => (pushes[0] / pushes[1]).toFixed(1);
-    reading.textContent = `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())} it is ${percent(mean(tiers[0], at))} sure of rare facts, ${percent(mean(tiers[1], at))} of popular ones: rare ones get ${times(even)} times the push on popular ones, by AdaPop's β ${times(own)} times.`;
+    reading.textContent = `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())} it is ${percent(mean(tiers[0], at))} sure of rare facts, ${percent(mean(tiers[1], at))} of popular ones: rare ones${mean(tiers[0], at) < GONE ? ", nearly gone," : ""} get ${times(even)} times the push on popular ones, by AdaPop's β ${times(own)} times.`;
     svg.setAttribute("aria-label", reading.textContent);
   }
 

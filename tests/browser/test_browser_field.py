@@ -52,7 +52,7 @@ def test_of_what_was_not_asked_no_reply_is_told(scripts):
     assert later["pinned"].startswith("What is the capital of Italy? Rome. It says after epoch 2: Oslo. ")
     assert later["moment"].count("not asked then") == 1
     once = shown(scripts, 1, ("Rome",), ())
-    assert "Unlearned, last asked before" in once["moment"]
+    assert "; said before" in once["moment"]
 
 
 def test_an_empty_reply_is_one(scripts):

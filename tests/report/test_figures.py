@@ -11,6 +11,7 @@ from adapop.facts.fact import TIERS, Fact
 from adapop.facts.world import sandbox_facts
 from adapop.report import figures
 from adapop.report.figures import look
+from adapop.runs.examples import example
 from adapop.training.events import Measured
 from adapop.ui.parts.chart import twin_of
 from run_events import STEPS, epoch
@@ -99,6 +100,14 @@ def test_the_outcome_shows_before_and_after():
         places = {item.name: item.textposition for item in figure.data if item.name}
         below = ({*places} - {above}).pop()
         assert places == {above: ("top center",), below: ("bottom center",)}, "the higher share is written above"
+
+
+def test_the_outcome_counts_what_is_kept_as_my_runs_and_the_story_do():
+    before, after = (example("adapop").measured(before=one) for one in (True, False))
+    shown = {item.name: dict(zip(item.x, item.y)) for item in figures.outcome_chart(before, after).data if item.name}
+    for group in ("retain", "holdout", "utility"):
+        assert shown["unlearned"][f"{group}<br>as trained"] == after.recall(group)
+    assert shown["unlearned"]["forget<br>rare"] == after.recall("forget", "reworded", "rare")
 
 
 def test_facts_without_scores_have_one_line_of_losses():

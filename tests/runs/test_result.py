@@ -74,6 +74,8 @@ def test_a_small_set_gets_fewer_facts_a_step_on_a_model_that_would_not_move():
     real, ours = make_config(model="some/model"), make_config()
     assert (real.batch, total_steps(60, real)) == (32, 10)
     assert hardly_moves(60, real) and not hardly_moves(482, real)
+    once = replace(ours, epochs=1)
+    assert hardly_moves(256, once) and not hardly_moves(256, replace(once, epochs=2)) and not hardly_moves(2, ours)
     assert suited_batch(60, real) == 3 and total_steps(60, replace(real, batch=3)) == 100
     assert (suited_batch(482, real), suited_batch(60, ours), suited_batch(2, ours)) == (32, 16, 16)
     for steps, batch, epochs in ((20, 16, 5), (80, 6, 8), (300, 1, 5), (600, 1, 10), (9_999, 1, 10)):

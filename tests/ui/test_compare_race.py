@@ -56,7 +56,7 @@ def test_every_contestant_and_seed_is_a_run_on_the_same_facts(worker, over):
     ]  # fmt: skip
     assert {one.seed for one in configs[3:]} == {1}, "a whole field first"
     assert len({run.facts.sha256 for run in now.runs}) == 1
-    assert now.shown["words"] == "The race is over: 6 of 6 runs came to the end."
+    assert now.shown["words"] == "6 of 6 runs came to the end."
     assert [line["name"] for line in now.shown["runs"]][1] == "AdaPop, shuffled, seed 0"
 
 

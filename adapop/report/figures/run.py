@@ -205,17 +205,20 @@ def _band(figure: go.Figure, points: Sequence[tuple[int, Interval]], color: str)
 
 
 def _ranged(event: Measured, group: str, tier: str) -> Interval | None:
-    """Recall with its interval, reworded where there are rewordings, else direct."""
-    return event.share(group, "reworded", tier) or event.share(group, "direct", tier)
+    """Recall with its interval: of facts to forget reworded, if measured; of others as trained."""
+    reworded = event.share(group, "reworded", tier) if group == "forget" else None
+    return reworded or event.share(group, "direct", tier)
 
 
 def outcome_chart(before: Measured, after: Measured) -> go.Figure:
-    """Recall before and after, reworded, with gap and cost: forget by tier, retain, holdout."""
+    """Recall before and after: facts to forget by tier, reworded; what is kept, as trained."""
     figure = look.blank(RECALL_PIXELS)
     places = []
+    reworded = after.recall("forget", "reworded") is not None
+    form = "<br>as trained" if reworded else ""
     for name, tier in _tiers([before, after]).items():
         places.append(("forget", tier, f"forget<br>{tier}" if name == tier else name))
-    places += [(group, "all", group) for group in KEPT]
+    places += [(group, "all", group + form) for group in KEPT]
     for *where, label in places:
         fell = [_ranged(event, *where) for event in (before, after)]
         if None not in fell:
@@ -247,8 +250,8 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
         )
     figure.update_xaxes(tickangle=0, tickfont_size=11)
     ticks = dict(tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%")
-    form = "as trained" if after.recall("forget", "reworded") is None else "in other words"
-    figure.update_yaxes(title_text=f"answered {form}", range=[-0.18, 1.3], **ticks)
+    title = "still answered" if reworded else "answered as trained"
+    figure.update_yaxes(title_text=title, range=[-0.18, 1.3], **ticks)
     figure.update_layout(showlegend=False)
     pair = (before, after)
     forget, *others = ([_ranged(one, group, "all") for one in pair] for group in ("forget", *KEPT))

@@ -190,7 +190,7 @@ def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:
     """The race's progress in one sentence. seconds: a run's mean so far, None before the first
     ends."""
     if not ticking:
-        return f"The race is over: {done} of {number_of(runs, 'run')} came to the end."
+        return f"{done} of {number_of(runs, 'run')} came to the end."
     left = "" if seconds is None else f", about {seconds * (runs - done):.0f} s left"
     return (
         f"{done} of {number_of(runs, 'run')} done{left}. You may close the page: the race goes on."

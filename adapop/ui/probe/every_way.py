@@ -60,7 +60,9 @@ def headline(rows: Sequence[dict]) -> tuple[str, str]:
     if not fair:
         return "neutral", texts.WAYS_NEVER
     if back:
-        return "leak", texts.WAYS_BACK.format(back=len(back), count=number_of(len(fair), "way"))
+        kept = any(row["direct"] for row in back)  # the trained question still answers: never lost
+        text = texts.WAYS_KEPT if kept else texts.WAYS_BACK
+        return "leak", text.format(back=len(back), count=number_of(len(fair), "way"))
     if broken >= COLLAPSED_FROM * len(fair):
         return "broken", texts.WAYS_BROKEN.format(broken=broken, count=len(fair))
     if suppressed := sum(row["kind"] == "suppressed" for row in fair):
@@ -103,4 +105,5 @@ def _row(place: int, prompt: Prompt, reply: Asked | ProbeRow) -> dict:
         "verdict": word,
         "kind": kind,
         "guess": prompt.kind == CHOICE,
+        "direct": prompt.kind == DIRECT,
     }

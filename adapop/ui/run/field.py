@@ -38,7 +38,8 @@ class RunField:
             news = any(isinstance(event, (Measured, *ENDED)) for event in events[last_seen:])
             if not news and not any(frame.step >= steps for frame in recorded[-1:]):
                 return {}
-        over = bool(events) and isinstance(events[-1], ENDED)
+        # what was trained after the last saved epoch is lost where a run was killed
+        over = bool(events) and (isinstance(events[-1], ENDED) or run.state == "interrupted")
         kept_epoch = run.last_epoch or 0 if over else None
         return {self.picture: _value_of(run, frames, measured, kept_epoch)}
 

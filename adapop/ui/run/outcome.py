@@ -116,8 +116,9 @@ def card_of(run: Run, result: Result) -> dict:
     )
     if result.kept and not result.overshot:
         about += " " + texts.RESULT_KEPT[result.kept].format(**known)
-    if result.kind in (FORGOT, PARTLY) and (gap := run.measured().gap) is not None:
-        about += " " + texts.RESULT_GAP.format(gap=signed(gap))
+    if result.kind in (FORGOT, PARTLY):
+        gap = run.measured().gap
+        about += f" {texts.RESULT_GAP.format(gap=signed(gap)) if gap else texts.RESULT_NO_GAP}"
     if result.kind in (FORGOT, PARTLY) and result.before < FEW:
         about += f" {texts.RESULT_FEW}"
     about = about.replace(" %", "\u00a0%")  # no line begins with %

@@ -9,7 +9,7 @@ from adapop.config.methods import method_named
 from adapop.errors import number_of
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.paths import SHIPPED
-from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow
+from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, named
 from adapop.probes.recovery.choice import RECOVERY
 from adapop.probes.verdict import answered
 from adapop.remark import sentences
@@ -80,8 +80,8 @@ def popularity(facts: FactSet) -> str:
     sources = sorted({fact.score_source for fact in scored} - {""})
     tiers = {tier: sum(fact.tier == tier for fact in facts.forget) for tier in (*TIERS, "unknown")}
     counted = ", ".join(f"{count:,} {facts.tiers.label(tier)}" for tier, count in tiers.items())
-    named = f" Score: {'; '.join(sources)}." if sources else ""
-    return f"Of the facts to forget, by score: {counted} (no score).{named}"
+    source = f" Score: {'; '.join(sources)}." if sources else ""
+    return f"Of the facts to forget, by score: {counted} (no score).{source}"
 
 
 def _exponents(record: Record) -> list[str]:
@@ -166,7 +166,7 @@ def _attacked(record: Record) -> list[str]:
     if worst is None:
         return []
     recall, facts = ranged(worst.unlearned.recall), number_of(worst.facts, "fact")
-    return [f"Of the attacks, “{worst.kind}” gets most out of it: {recall} over {facts}."]
+    return [f"Of the attacks, “{named(worst.kind)}” gets most out of it: {recall} over {facts}."]
 
 
 @dataclass(frozen=True)

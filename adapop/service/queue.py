@@ -57,6 +57,7 @@ class TurnQueue:
             else:
                 future, work = self._next_question()
                 self._left = left - 1 if left > 1 or self._runs else None
+        future.set_running_or_notify_cancel()  # nothing cancels it; who watches sees its turn come
         try:
             future.set_result(work())
         except BaseException as error:  # noqa: BLE001  else its future would never be done

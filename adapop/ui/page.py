@@ -24,7 +24,7 @@ from adapop.ui.compare import race
 from adapop.ui.compare import screen as compare
 from adapop.ui.facts import screen as facts
 from adapop.ui.middleware import Gate, fetch_nothing, trust_own_proxies, visitor
-from adapop.ui.parts import download, html
+from adapop.ui.parts import html
 from adapop.ui.parts.download import DELETE_AFTER, DELETE_EVERY
 from adapop.ui.probe import screen as probe
 from adapop.ui.queue import install
@@ -124,8 +124,6 @@ def _screens(
             pressure.build(session, sandbox_facts())
         with gr.Tab("3 Run", id="run") as run_tab:
             screen = run.build(worker, session, chosen.missing, follower)
-            with gr.Column(elem_id="run-report"):
-                download.build(worker, follower.run_id, follower.another, "export")
             own_runs = mine.MyRuns(my_runs, *mine.build())
         with gr.Tab("4 Probe", id="probe") as probe_tab:
             probe.build(worker, follower, my_runs, probe_tab)

@@ -48,7 +48,8 @@ def test_race_outlives_a_reload_and_is_compared(raced):
     page.wait_for_selector("#race-empty", state="hidden")
     assert page.locator("#race-fields canvas").count() == 2, "each contestant's dots"
     page.locator("#race-fields").get_by_role("button", name="Equal forgetting").click()
-    says(page, "#race-fields .scrubber .when", "left")
+    says(page, "#race-fields .scrubber .when", "on average", "sure")
+    unfold(page, "curves-fold")
     for picture in ("#race-curves", "#compare-gap", "#compare-cost"):
         page.wait_for_selector(f"{picture} .main-svg")
     says(page, "#compare-table", "AdaPop 1", "NPO 2", "popular minus rare, asked as trained")
@@ -58,6 +59,7 @@ def test_race_outlives_a_reload_and_is_compared(raced):
     says(page, "#compare-inside-table", "KL: how far the predictions moved")
     page.click("#compare-inside > button")
     says(page, "#compare-warnings", "no evidence that popularity")
+    unfold(page, "compare-words")
     says(page, "#compare-ranges", "95 % over facts")
     unfold(page, "compare-differ")
     says(page, "#compare-settings", "method", "npo")
@@ -66,6 +68,7 @@ def test_race_outlives_a_reload_and_is_compared(raced):
     page.get_by_text("but for seeds they are the same").wait_for()
     page.locator("#compare-gap-twin summary").click()
     says(page, "#compare-gap-twin", "NPO 2")
+    unfold(page, "compare-home")
     page.click("#make-comparison")
     page.wait_for_selector("#download-comparison-table")
     with page.expect_download() as download:

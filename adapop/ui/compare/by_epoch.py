@@ -64,7 +64,8 @@ class Curves:
 
 def build() -> Curves:
     """Lays out the chart, hidden until there are measurements."""
-    with gr.Column(visible=False) as column:
+    fold = gr.Accordion(texts.CURVES_NAME, open=False, elem_id="curves-fold")
+    with gr.Column(visible=False) as column, fold:
         empty = figures.empty(texts.COMPARE_CHART_EMPTY)
         return Curves(column, chart(empty, "race-curves", texts.CURVES_NAME, texts.CURVES_TABLE))
 

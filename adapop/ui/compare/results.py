@@ -119,22 +119,18 @@ def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResult
     """Lays out the results, hidden until there are any. stored: see `Race`. words: on recorded
     results."""
     with gr.Column(visible=False) as column:
-        warned = gr.HTML(
-            html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-warnings"
-        )
-        findings = gr.HTML(
-            html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-findings"
-        )
+        hidden = dict(value=html.listed([], "hidden"), html_template=html.LINES)
+        warned = gr.HTML(**hidden, elem_id="compare-warnings")
         charts = recorded.charts()
         with gr.Accordion(texts.EVERY_NUMBER, open=False, elem_id="compare-numbers"):
             tables = recorded.numbers()
             with gr.Accordion("By model", open=False, elem_id="compare-models"):
                 grid("compare-by-model", grid_of(real.by_model()))
-        ranges = gr.HTML(
-            html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-ranges"
-        )
         pictures = recorded.Pictures(words, *charts, *tables)
         with gr.Column(visible=False) as own:
+            with gr.Accordion("In words", open=False, elem_id="compare-words"):
+                findings = gr.HTML(**hidden, elem_id="compare-findings")
+                ranges = gr.HTML(**hidden, elem_id="compare-ranges")
             with gr.Accordion("In what they differ", open=False, elem_id="compare-differ"):
                 with gr.Row():
                     first = gr.Dropdown([], label="This one", min_width=200, elem_id="differ-first")
@@ -144,7 +140,8 @@ def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResult
                 differences = Differences(first, second, grid("compare-settings"))
             with gr.Accordion("And in the paper?", open=False, elem_id="compare-paper"):
                 beside = published.build()
-            report, file = _downloads(worker, stored)
+            with gr.Accordion("Take it home", open=False, elem_id="compare-home"):
+                report, file = _downloads(worker, stored)
     return RaceResults(
         column, pictures, own, warned, findings, ranges, differences, *beside, report, file
     )
@@ -154,7 +151,7 @@ def _downloads(
     worker: Worker, stored: gr.BrowserState
 ) -> tuple[gr.DownloadButton, gr.DownloadButton]:
     """Lays out the two downloads of a race: its report, and its table."""
-    gr.Markdown(f"### Take it home\n{texts.COMPARE_DOWNLOAD}")
+    gr.Markdown(texts.COMPARE_DOWNLOAD)
     with gr.Row():
         title = title_box("comparison")
         make = gr.Button("Make the report and the table", min_width=220, elem_id="make-comparison")

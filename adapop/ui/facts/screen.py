@@ -79,7 +79,10 @@ class FactsScreen:
         ).then(self.arrived, [source, self.fetched], session.of_the_set, **IN_TURN)
         file = self.uploads.own.file
         # of no set that was restored
-        gr.on([file.upload, file.clear], texts.upload_about, None, self.about, **EACH)
+        file.clear(texts.upload_about, None, self.about, **EACH)
+        # what a file has to hold is no news once one is read
+        read = [self.source, session.facts, session.restored]
+        session.facts.change(self.rules_of, read, self.about, **QUIET)
         redrawn = [*self.strip.parts, self.missing, self.unscored]
         session.facts.change(self.redrawn, session.facts, redrawn, **QUIET)
         noted = [session.facts, session.anchors]
@@ -118,6 +121,12 @@ class FactsScreen:
             self.session.restored: restored if restored and restored[0] == OWN else None,
             **self.session.with_facts(back or (None if entry.online else load_facts(source))),
         }
+
+    def rules_of(self, source: str, facts: FactSet | None, restored: tuple[str, FactSet] | None):
+        """The rules for an upload; empty once a file is read. A restored set keeps its note."""
+        if source != OWN or (restored and restored[1] == facts):
+            return gr.skip()
+        return "" if facts else texts.upload_about()
 
     async def fetch(self, worker: Worker, source: str, facts: FactSet | None):
         """Downloads a set; yields the progress, then the set."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
 SHOWN_QUESTION = 100  # characters of it, above its answers
+PATIENCE = 1.0  # seconds before a page is told that its question waits
 
 
 def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
@@ -39,8 +42,8 @@ def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
     )
 
 
-async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
-    """Both models' replies to every form of a fact. Waits while a run uses the accelerator."""
+async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> AsyncIterator[dict]:
+    """Both models' replies to every form of a fact. Waits for the run under way, and says so."""
 
     def begun():
         run, epoch = _run_and_epoch(worker, name)
@@ -53,11 +56,14 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
 
     try:
         run, prompts, future = await aside(worker.ledger, begun)
+        if await _waits(future):
+            yield every_way.message_table(texts.ASKED_LATER)
         await over(future)
         replies = future.result()
     except AdaPopError as error:  # where the answers would stand
-        return every_way.message_table(public_words(error))
-    return await aside(worker.ledger, every_way.table_of, run, prompts, replies)
+        yield every_way.message_table(public_words(error))
+    else:
+        yield await aside(worker.ledger, every_way.table_of, run, prompts, replies)
 
 
 def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventData):
@@ -70,22 +76,32 @@ def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventDa
     return prompts[place].text, prompts[place].gold, cards.recorded_answers(run, prompts[place])
 
 
-async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
-    """Both models' answers to a prompt, as values of the answer cards. Waits while a run uses the
-    accelerator."""
+async def ask_both(worker: Worker, name: str, text: str, right: str) -> AsyncIterator[dict]:
+    """Both models' answers to a prompt, as values of the answer cards. Waits for the run under
+    way, and says so."""
     run, epoch = await aside(worker.ledger, _run_and_epoch, worker, name)
-    if epoch is None:
-        return html.values({"empty": texts.NOT_YET})
     text, right = (text or "").strip(), (right or "").strip()
-    if not text:
-        return html.values({"empty": "Type a prompt, or pick a fact."})
+    if epoch is None or not text:
+        missing = texts.NOT_YET if epoch is None else "Type a prompt, or pick a fact."
+        yield html.values({"empty": missing})
+        return
     try:
         PROMPT.check(max(len(text), len(right)))
-        await over(future := await aside(worker.ledger, worker.ask, run, [text], [right]))
+        future = await aside(worker.ledger, worker.ask, run, [text], [right])
+        if await _waits(future):
+            yield html.values({"empty": texts.ASKED_LATER})
+        await over(future)
         (result,) = future.result()
     except AdaPopError as error:  # in place of the answers to another question
-        return html.values({"empty": public_words(error)})
-    return await aside(worker.ledger, _answers, run, text, result)
+        yield html.values({"empty": public_words(error)})
+    else:
+        yield await aside(worker.ledger, _answers, run, text, result)
+
+
+async def _waits(future: Future) -> bool:
+    """Whether a question still waits for its turn after `PATIENCE`."""
+    await over(future, PATIENCE)
+    return not future.running() and not future.done()
 
 
 def _run_and_epoch(worker: Worker, name: str) -> tuple[Run, int | None]:

@@ -15,7 +15,7 @@ from adapop.service.worker import Worker
 from adapop.training.events import RunStarted
 from adapop.ui import texts
 from adapop.ui.access import link_to, may_control
-from adapop.ui.parts import html
+from adapop.ui.parts import download, html
 from adapop.ui.run import charts, check, configuration, field, outcome
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.launch import UNSEEN, config_at, look, resume_run, start_of, start_run, stop_run
@@ -147,6 +147,8 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
                 log = gr.HTML(log_of([texts.NO_RUN]), html_template=html.LINES, elem_id="event-log")
             unseen = dict(visible=False, elem_id="copy-link", scale=0, min_width=210)
             link = gr.Button("Copy link", **unseen)
+            with gr.Column(scale=0, min_width=210, elem_id="run-report"):
+                download.build(worker, follower.run_id, follower.another, "export")
     parts = settings, watched, form, start, resume, card, link, pictures, facts, log
     screen = RunScreen(follower, *parts)
     chosen = [session.facts, missing, session.anchors, *settings.all]

@@ -47,6 +47,10 @@ class RunError(AdaPopError):
     """A run that cannot be found, resumed or continued."""
 
 
+class Diverged(RunError):
+    """Training left the finite numbers; with the same settings it would again."""
+
+
 class LimitError(AdaPopError):
     """More than this app allows, at once or for now."""
 

@@ -18,7 +18,7 @@ from statistics import fmean
 
 from adapop import paths
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, DataError, Stopped
+from adapop.errors import AdaPopError, DataError, Diverged, Stopped
 from adapop.facts.fact import FACT_GROUPS, FactSet
 from adapop.facts.real import fitted
 from adapop.model.adapted import AdaptedModel
@@ -122,7 +122,7 @@ def execute(
         except Stopped:
             yield run.append(events.RunStopped(run=run.id, epoch=run.last_epoch or 0))
         except AdaPopError as error:
-            yield _failed(run, error.message, error.fix)
+            yield _failed(run, error.message, error.fix, isinstance(error, Diverged))
         except Exception as error:
             if is_out_of_memory(error):  # no pass could be made smaller
                 full = too_large("the weights, the optimiser's moments or a measurement")
@@ -132,8 +132,9 @@ def execute(
             raise
 
 
-def _failed(run: Run, message: str, fix: str) -> events.Event:
-    return run.append(events.RunFailed(run=run.id, message=message, fix=fix))
+def _failed(run: Run, message: str, fix: str, diverged: bool = False) -> events.Event:
+    failed = events.RunFailed(run=run.id, message=message, fix=fix, diverged=diverged)
+    return run.append(failed)
 
 
 def _check_stop(run: Run, ranks: Ranks) -> None:

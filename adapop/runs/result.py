@@ -10,7 +10,7 @@ from adapop.remark import Remark
 from adapop.runs.amount import total_steps, with_steps
 from adapop.runs.best import keeps
 from adapop.runs.run import Run
-from adapop.training.events import Measured, RunStarted
+from adapop.training.events import Measured, RunFailed, RunStarted
 
 FORGOT, PARTLY, NOTHING, DAMAGED, UNKNOWN = "forgot", "partly", "nothing", "damaged", "unknown"
 FAR = 0.3  # of the preset's learning rate: more steps do not make up for a lower one
@@ -75,11 +75,22 @@ def result_of(run: Run) -> Result | None:
     return Result(kind, was, now, form, steps, rate, lost, *about_epoch)
 
 
-def mended(run: Run, result: Result) -> RunConfig | None:
-    """Settings for another try; None if nothing is to be corrected. After too little forgetting:
-    more steps, or a higher rate if no more are possible; the preset's rate if the run's was far
-    below. After damage, or if all later epochs were worse: a lower rate."""
+def diverged(run: Run) -> bool:
+    """Whether the run failed because a number was not finite."""
+    last = next(reversed(run.events()), None)
+    return isinstance(last, RunFailed) and last.diverged
+
+
+def mended(run: Run, result: Result | None) -> RunConfig | None:
+    """Settings for another try; None if nothing is to be corrected. result: None if it diverged.
+    After too little forgetting: more steps, or a higher rate if no more are possible; the preset's
+    rate if the run's was far below. After damage, or if all later epochs were worse: a lower rate;
+    after divergence the preset's, if that is lower."""
     config = run.config
+    if result is None:
+        usual = untouched(config).learning_rate
+        lower = usual if usual < config.learning_rate else config.learning_rate * LESS
+        return replace(config, learning_rate=float(f"{lower:.2g}"))
     if result.kind == NOTHING:
         usual = untouched(config).learning_rate
         if config.learning_rate < FAR * usual:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from adapop.assets import Count, Share, as_kind, parse_json
-from adapop.errors import RunError, truncated
+from adapop.errors import Diverged, RunError, truncated
 from adapop.facts.fact import GROUPS, TIERS
 from adapop.probes.distance import Distance
 from adapop.probes.intervals import Interval, difference, wilson
@@ -198,6 +198,8 @@ class RunFailed(Event):
     """What happened, and where."""
     fix: str = ""
     """What to do next."""
+    diverged: bool = False
+    """Whether a number was not finite: with the same settings it would be so again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +229,7 @@ TERMINAL = (RunStopped, RunFailed, RunDone)
 
 
 def to_json(event: Event) -> str:
-    """One line of JSON with the event's `kind`. Raises RunError: a number is not finite, which is
+    """One line of JSON with the event's `kind`. Raises Diverged: a number is not finite, which is
     not JSON and never a result."""
     content = {"kind": event.kind, **asdict(event)}
     try:
@@ -236,7 +238,7 @@ def to_json(event: Event) -> str:
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
     except ValueError:
         reason = f"A number of {event.kind} is not finite: the model is destroyed."
-        raise RunError(reason, KEPT) from None
+        raise Diverged(reason, KEPT) from None
 
 
 def from_json(line: str) -> Event:

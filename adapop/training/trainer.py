@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from adapop.config.run import RunConfig
-from adapop.errors import RunError
+from adapop.errors import Diverged
 from adapop.facts.fact import TIERS, Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import check_gradients
@@ -97,7 +97,7 @@ class Trainer:
         return (*self.forget.notes, *self.gradient.notes)
 
     def train(self) -> Iterator[Event]:
-        """The run's events, from the current state to the last epoch. Raises RunError: a loss or
+        """The run's events, from the current state to the last epoch. Raises Diverged: a loss or
         gradient is not finite; the adapter is then as it was before that step."""
         if self.drift is None:
             self.drift = self.controller.start(self.retain_loss())
@@ -135,7 +135,7 @@ class Trainer:
     @torch.no_grad()
     def retain_loss(self) -> float:
         """R_k: mean nats per answer token over the whole retain set, in eval mode and a fixed
-        order. Raises RunError: it is not finite."""
+        order. Raises Diverged: it is not finite."""
         self.model.network.eval()
         rows = self.retain
         if len(rows) > self.forget.forward_rows:
@@ -145,7 +145,7 @@ class Trainer:
         total = sum(part for part, _ in parts)
         if not math.isfinite(total):
             reason = "The loss over the retain set is not finite: the model is destroyed."
-            raise RunError(reason, KEPT)
+            raise Diverged(reason, KEPT)
         if self.config.frames:
             confidences = dict(chain.from_iterable(values for _, values in parts))
             self.retained = [confidences[row.fact] for row in self.retain]
@@ -199,7 +199,7 @@ class Trainer:
         if not (math.isfinite(norm) and math.isfinite(forget_loss)):
             reason = f"Epoch {epoch}, step {step + 1}: the loss or its gradient is not finite."
             fix = "The adapter is as it was before this step. Lower the learning rate."
-            raise RunError(reason, fix)
+            raise Diverged(reason, fix)
         if done == 0:
             check_gradients(self.model.network)
         self.optimizer.step()
@@ -247,7 +247,7 @@ class Trainer:
 
 @contextmanager
 def _finite(place: str) -> Iterator[None]:
-    """A context that treats overflow as a non-finite loss. Raises RunError then."""
+    """A context that treats overflow as a non-finite loss. Raises Diverged then."""
     try:
         yield
     except (ArithmeticError, RuntimeError) as error:
@@ -255,7 +255,7 @@ def _finite(place: str) -> Iterator[None]:
             raise
         reason = f"{place}: a number is too large to be finite ({error})."
         fix = "Lower the learning rate, or the setting that is so large."
-        raise RunError(reason, f"The adapter of the last saved epoch is kept. {fix}") from error
+        raise Diverged(reason, f"The adapter of the last saved epoch is kept. {fix}") from error
 
 
 def learning_rate(config: RunConfig, done: int, steps: int) -> float:

@@ -6,15 +6,18 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
-from adapop.config.presets import make_config
+from adapop.config.presets import make_config, untouched
 from adapop.runs.examples import example
+from adapop.runs.execute import execute, prepare
 from adapop.runs.lock import held
 from adapop.runs.result import result_of
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.ui.run import mine, outcome, settings
+from adapop.ui.run.screen import RunScreen
 from browsing import HOSTILE
 from components import stand_ins
+from tiny_runs import tiny_config
 
 
 @pytest.fixture
@@ -32,6 +35,18 @@ def test_the_card_of_a_run_that_forgot_is_green_and_leads_to_probe():
     assert shown[card.card]["kind"] == "forgot" and "%" in shown[card.card]["about"]
     assert shown[card.probe].visible and not shown[card.mend].visible
     assert card.drawn(None, owned=True)[card.card] == {"kind": ""}
+
+
+def test_a_run_whose_numbers_broke_is_damaged_and_tried_again_at_the_usual_rate(tmp_path, tiny):
+    run = prepare(tiny_config(epochs=3, learning_rate=1e30), tiny, tmp_path)
+    assert [*execute(run)][-1].diverged
+    card = stand_ins(outcome.Card)
+    shown = card.drawn(run, owned=True)
+    assert shown[card.card]["kind"] == "damaged" and "no longer finite" in shown[card.card]["about"]
+    assert shown[card.mend].visible and shown[card.mend].value == f"Try rate {untouched(run.config).learning_rate:g}"
+    screen = stand_ins(RunScreen)
+    buttons = screen.show(Worker(tmp_path), run.id)
+    assert not buttons[screen.resume].visible, "it would end so again"
 
 
 def test_a_card_of_few_known_facts_says_so():

@@ -14,7 +14,17 @@ from adapop.paths import ASSETS
 from adapop.report.table import percent, signed
 from adapop.runs.amount import ENOUGH_STEPS, total_steps, with_steps
 from adapop.runs.examples import example_of
-from adapop.runs.result import DAMAGED, FORGOT, NOTHING, PARTLY, UNKNOWN, Result, mended, result_of
+from adapop.runs.result import (
+    DAMAGED,
+    FORGOT,
+    NOTHING,
+    PARTLY,
+    UNKNOWN,
+    Result,
+    diverged,
+    mended,
+    result_of,
+)
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui import texts
@@ -48,8 +58,12 @@ class Card:
         return [self.card, self.mend, self.probe]
 
     def drawn(self, run: Run | None, owned: bool) -> dict:
-        """Updates that show the result of a finished run, or hide the card. owned: whether the
-        visitor may start the next run."""
+        """Updates that show the result of a run that ended or diverged, or hide the card. owned:
+        whether the visitor may start the next run."""
+        if run is not None and diverged(run):
+            again = gr.Button(mend_label(run, mended(run, None)), visible=owned)
+            hidden = gr.Button(visible=False)
+            return {self.card: diverged_card(run), self.mend: again, self.probe: hidden}
         result = result_of(run) if run is not None else None
         if run is None or result is None:
             return {
@@ -97,6 +111,13 @@ def build() -> Card:
             texts.TRY_TO_BRING_BACK, visible=False, scale=0, min_width=190, elem_id="to-probe"
         )
     return Card(aside, card, mend, probe)
+
+
+def diverged_card(run: Run) -> dict:
+    """Values of the card for a run whose numbers did not stay finite."""
+    about = texts.RESULT_DIVERGED.format(rate=f"{run.config.learning_rate:g}")
+    title = texts.RESULT_TITLES[DAMAGED]
+    return html.values({"kind": DAMAGED, "title": title, "about": about})
 
 
 def card_of(run: Run, result: Result) -> dict:
@@ -159,7 +180,8 @@ def mend(worker: Worker, name: str):
     with refusing():
         if run is None or not may_control(worker, name):
             raise RunError("There is no run of yours to try again.", "Press Start.")
-        again = mended(run, result) if (result := result_of(run)) else None
+        result = result_of(run)
+        again = mended(run, result) if result or diverged(run) else None
         if again is None:
             message = "There is nothing to mend in this run."
             raise RunError(message, "Change a setting, and press Start.")

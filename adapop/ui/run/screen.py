@@ -10,6 +10,7 @@ from adapop.probes.prompting import remarks_of
 from adapop.remark import sentences
 from adapop.report.record import described
 from adapop.runs.examples import example_of
+from adapop.runs.result import diverged
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.training.events import RunStarted
@@ -97,15 +98,16 @@ class RunScreen:
         follower = self.follower
         if run is not None and len(events) == last_seen and now.ticking:
             return {follower.strip: strip_of(now)}
+        broken = run is not None and now.state == "failed" and diverged(run)
         changes = {
             follower.strip: strip_of(now),
             follower.stop: gr.Button(interactive=now.can_stop and owned),
             follower.timer: gr.Timer(active=run is not None and now.ticking),
             self.watched: banner_of(run if watching else None),
             self.form: gr.Column(visible=not watching),
-            self.start: start_of(now, owned),
-            self.resume: gr.Button(visible=now.can_resume and owned),
-            **self.card.drawn(run if now.state == "done" else None, owned),
+            self.start: start_of(now, owned and not broken),
+            self.resume: gr.Button(visible=now.can_resume and owned and not broken),
+            **self.card.drawn(run if now.state == "done" or broken else None, owned),
             self.link: gr.Button(visible=run is not None),
         }
         if run is None:

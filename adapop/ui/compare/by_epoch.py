@@ -64,8 +64,8 @@ class Curves:
 
 def build() -> Curves:
     """Lays out the chart, hidden until there are measurements."""
-    fold = gr.Accordion(texts.CURVES_NAME, open=False, elem_id="curves-fold")
-    with gr.Column(visible=False) as column, fold:
+    folded = dict(open=False, elem_id="curves-fold")
+    with gr.Column(visible=False) as column, gr.Accordion(texts.CURVES_NAME, **folded):
         empty = figures.empty(texts.COMPARE_CHART_EMPTY)
         return Curves(column, chart(empty, "race-curves", texts.CURVES_NAME, texts.CURVES_TABLE))
 

@@ -106,7 +106,7 @@ function makeField(host, facts, motion, { name, asked = "", hint = "", wordings 
     pen.textAlign = "left";
     pen.fillText(wordings ? `↑ answered${width < 260 ? ", %" : `, in ${wordings} other wordings`}` : `↑ how sure${width < 420 ? "" : " of the right answer"}${asked}; line: mean`, 4, 14);
     pen.textAlign = "right";
-    if (pinned < 0) pen.fillText(hint, width - right, 14);
+    if (pinned < 0 && (width >= 420 || !asked)) pen.fillText(hint, width - right, 14);
   }
 
   // the distance of two lines, as the headline has it

@@ -122,29 +122,33 @@ def build(worker: Worker, stored: gr.BrowserState, words: gr.HTML) -> RaceResult
         hidden = dict(value=html.listed([], "hidden"), html_template=html.LINES)
         warned = gr.HTML(**hidden, elem_id="compare-warnings")
         charts = recorded.charts()
-        with gr.Accordion(texts.EVERY_NUMBER, open=False, elem_id="compare-numbers"):
-            tables = recorded.numbers()
-            with gr.Accordion("By model", open=False, elem_id="compare-models"):
-                grid("compare-by-model", grid_of(real.by_model()))
+        with gr.Column(elem_id="compare-folds"):
+            with gr.Accordion(texts.EVERY_NUMBER, open=False, elem_id="compare-numbers"):
+                tables = recorded.numbers()
+                with gr.Accordion("By model", open=False, elem_id="compare-models"):
+                    grid("compare-by-model", grid_of(real.by_model()))
+            own, parts = _own_folds(worker, stored, hidden)
         pictures = recorded.Pictures(words, *charts, *tables)
-        with gr.Column(visible=False) as own:
-            with gr.Accordion("In words", open=False, elem_id="compare-words"):
-                findings = gr.HTML(**hidden, elem_id="compare-findings")
-                ranges = gr.HTML(**hidden, elem_id="compare-ranges")
-            with gr.Accordion("In what they differ", open=False, elem_id="compare-differ"):
-                with gr.Row():
-                    first = gr.Dropdown([], label="This one", min_width=200, elem_id="differ-first")
-                    second = gr.Dropdown(
-                        [], label="against", min_width=200, elem_id="differ-second"
-                    )
-                differences = Differences(first, second, grid("compare-settings"))
-            with gr.Accordion("And in the paper?", open=False, elem_id="compare-paper"):
-                beside = published.build()
-            with gr.Accordion("Take it home", open=False, elem_id="compare-home"):
-                report, file = _downloads(worker, stored)
-    return RaceResults(
-        column, pictures, own, warned, findings, ranges, differences, *beside, report, file
-    )
+    return RaceResults(column, pictures, own, warned, *parts)
+
+
+def _own_folds(worker: Worker, stored: gr.BrowserState, hidden: dict) -> tuple[gr.Column, tuple]:
+    """Lays out the folded parts about the race alone. Returns their column, and the parts in the
+    order of `RaceResults`. hidden: of an empty list of lines."""
+    with gr.Column(visible=False, elem_id="compare-own") as own:
+        with gr.Accordion("In words", open=False, elem_id="compare-words"):
+            findings = gr.HTML(**hidden, elem_id="compare-findings")
+            ranges = gr.HTML(**hidden, elem_id="compare-ranges")
+        with gr.Accordion("In what they differ", open=False, elem_id="compare-differ"):
+            with gr.Row():
+                first = gr.Dropdown([], label="This one", min_width=200, elem_id="differ-first")
+                second = gr.Dropdown([], label="against", min_width=200, elem_id="differ-second")
+            differences = Differences(first, second, grid("compare-settings"))
+        with gr.Accordion("And in the paper?", open=False, elem_id="compare-paper"):
+            beside = published.build()
+        with gr.Accordion("Take it home", open=False, elem_id="compare-home"):
+            report, file = _downloads(worker, stored)
+    return own, (findings, ranges, differences, *beside, report, file)
 
 
 def _downloads(

@@ -144,12 +144,12 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     with gr.Column(elem_id="run-results"):
         pictures, facts = charts.build(field.build)
         with gr.Row(elem_id="log-row"):
-            column = gr.Column(scale=5, min_width=200)
+            column = gr.Column(scale=5, min_width=130)
             with column, gr.Accordion(texts.LOG_NAME, open=False, elem_id="log-fold"):
                 log = gr.HTML(log_of([texts.NO_RUN]), html_template=html.LINES, elem_id="event-log")
-            unseen = dict(visible=False, elem_id="copy-link", scale=0, min_width=210)
+            unseen = dict(visible=False, elem_id="copy-link", scale=0, min_width=120)
             link = gr.Button("Copy link", **unseen)
-            with gr.Column(scale=0, min_width=210, elem_id="run-report"):
+            with gr.Column(scale=0, min_width=170, elem_id="run-report"):
                 download.build(worker, follower.run_id, follower.another, "export")
     parts = settings, watched, form, start, resume, card, link, pictures, facts, log
     screen = RunScreen(follower, *parts)

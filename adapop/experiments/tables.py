@@ -87,7 +87,7 @@ def over(rows: Sequence[Row], value: Value) -> Summary | None:
 
 
 def measured(arms: Rows, values: Mapping[str, Value]) -> dict[str, Value]:
-    """Drops optional values that no run has."""
+    """`values` without those of `OPTIONAL` that no run has."""
     there = {name for name in OPTIONAL if any(over(rows, OUTCOMES[name]) for rows in arms.values())}
     return {name: value for name, value in values.items() if name not in OPTIONAL or name in there}
 

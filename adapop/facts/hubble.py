@@ -102,16 +102,17 @@ def _yago_rows(text: str, meta: Mapping) -> list[dict]:
     for field in WORDINGS["yago"]:
         words = label(meta.get(field) or "")
         if words and (answer := re.search(re.escape(words), text, re.IGNORECASE)):
-            own = f"hubble-yago-{meta['uuid']}-{field}"
-            row = _row(own, "yago", field, meta["full_name"].strip(), meta)
+            name = f"hubble-yago-{meta['uuid']}-{field}"
+            row = _row(name, "yago", field, meta["full_name"].strip(), meta)
             question, *others = row["paraphrases"]
             rows.append(row | {"question": question, "paraphrases": others, "answer": answer[0]})
     return rows
 
 
-def _row(name: str, of: str, relation: str, subject: str, meta: Mapping) -> dict:
-    """The columns that both kinds of row have. Without a subject there are no rewordings."""
-    wordings = WORDINGS[of].get(relation, ()) if subject else ()
+def _row(name: str, source: str, relation: str, subject: str, meta: Mapping) -> dict:
+    """The columns that both kinds of row have; "paraphrases" is empty without a subject. source:
+    a key of `WORDINGS`."""
+    wordings = WORDINGS[source].get(relation, ()) if subject else ()
     reworded = [wording.format(s=subject) for wording in wordings]
     score = {"score": index(meta["duplicates"]), "score_source": DUPLICATES}
     return {"id": name, "relation": relation, "subject": subject, **score, "paraphrases": reworded}

@@ -24,7 +24,7 @@ class KeptReplies:
     """Greedy replies of original models, by the content of weights, prompt and limits."""
 
     def __init__(self, weights: str) -> None:
-        """weights: from `digest`. Raises ConfigError: the cache folder cannot be used."""
+        """weights: a model hash (`digest`). Raises ConfigError: the cache folder is unusable."""
         self._weights, self._cache = weights, Cache(cache_root() / FOLDER)
 
     def of(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> dict[int, tuple]:

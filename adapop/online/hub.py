@@ -96,7 +96,7 @@ class Hub:
         raise NetworkError(message, "Was it renamed on the Hub?")
 
     def _listing(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:
-        """(commit, names of all files) of a data set, converted or as uploaded; cached."""
+        """(commit, names of all files) of a data set's branch (`BRANCH` or `MAIN`); cached."""
         self._progress.say(f"{dataset}: asking {self._endpoint} for its files")
         with self._explained(dataset):
             api = HfApi(endpoint=self._endpoint)

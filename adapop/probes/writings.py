@@ -121,7 +121,7 @@ def _written_out(text: str) -> bool:
 
 
 def other_values(text: str, answer: str) -> bool:
-    """Whether a text has dates, ordinals or versions, as the answer, but none of the answer's."""
+    """Whether answer and text both have dates (or ordinals, or versions), but none in common."""
     kinds = (_days, _ranks, lambda one: frozenset(VERSION.findall(one)))
     pairs = ((of(answer), of(text)) for of in kinds)
     return any(right and values and right.isdisjoint(values) for right, values in pairs)

@@ -124,10 +124,10 @@ class Worker:
                 self._check_room()
                 self._enqueued(run)
 
-    def heard_of(self, run: Run) -> None:
-        """Notes that the owner of a run has just made a request: see `Leases.hear_of`."""
+    def note_request(self, run: Run) -> None:
+        """Stores the owner's latest request, if the run needs a GPU lease (`Leases.note_request`)."""
         if self._needs_lease(run) and self.ahead_of(run) is not None:
-            self._leases.hear_of(run)
+            self._leases.note_request(run)
 
     def ahead_of(self, run: Run) -> int | None:
         """Number of runs before this one, 0 if it is active; None if it is not queued."""
@@ -243,7 +243,7 @@ class Worker:
         with self._lock:
             self._waiting[run.id] = self.ledger.who()
         if self._needs_lease(run):
-            self._leases.hear_of(run)
+            self._leases.note_request(run)
         self._line.run(self._work, run).add_done_callback(partial(_left, queued))
 
     def _work(self, run: Run) -> None:

@@ -54,11 +54,11 @@ def _print_error() -> None:
         log.error("an event failed: %s", place_of(error))
 
 
-def _without_text(made: Callable[..., logging.LogRecord]) -> Callable[..., logging.LogRecord]:
-    """Wraps a factory of log records: their errors are formatted without text."""
+def _without_text(factory: Callable[..., logging.LogRecord]) -> Callable[..., logging.LogRecord]:
+    """Wraps a factory of log records: errors in them are logged by kind and place only."""
 
     def record(*values, **named) -> logging.LogRecord:
-        entry = made(*values, **named)
+        entry = factory(*values, **named)
         if entry.exc_info and entry.exc_info[1] is not None:
             entry.exc_text = place_of(entry.exc_info[1])  # formatters then write this
         if entry.name == "asyncio":  # what follows the first line shows the task with its error

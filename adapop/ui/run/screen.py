@@ -93,7 +93,7 @@ class RunScreen:
         owned, last_seen = may_control(worker, name), position[1] if position[0] == name else -1
         watching = run is not None and not owned
         if run is not None and owned:
-            worker.heard_of(run)
+            worker.note_request(run)
         follower = self.follower
         if run is not None and len(events) == last_seen and now.ticking:
             return {follower.strip: strip_of(now)}

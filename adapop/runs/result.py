@@ -75,7 +75,7 @@ def result_of(run: Run) -> Result | None:
     return Result(kind, was, now, form, steps, rate, lost, *about_epoch)
 
 
-def mended(run: Run, result: Result) -> RunConfig | None:
+def retry(run: Run, result: Result) -> RunConfig | None:
     """Settings for another try; None if nothing is to be corrected. After too little forgetting:
     more steps, or a higher rate if no more are possible; the preset's rate if the run's was far
     below. After damage, or if all later epochs were worse: a lower rate."""

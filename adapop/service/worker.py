@@ -125,7 +125,7 @@ class Worker:
                 self._enqueued(run)
 
     def note_request(self, run: Run) -> None:
-        """Stores the owner's latest request, if the run needs a GPU lease (`Leases.note_request`)."""
+        """Stores the owner's latest request if the run needs a lease: `Leases.note_request`."""
         if self._needs_lease(run) and self.ahead_of(run) is not None:
             self._leases.note_request(run)
 

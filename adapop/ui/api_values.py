@@ -37,7 +37,7 @@ from adapop.ui.run.configuration import ADVANCED, FURTHER, check_public
 
 LONGEST_NAME = 200
 GIVEN = "given"
-# an upload has no place in a program's call
+# a program cannot upload a file
 PROXIES = tuple(name for name in SOURCES if name != "corpus")
 # have parameters of their own
 OWN = {*SEPARATE, "learning_rate", "epochs", "seed", "missing_score"}

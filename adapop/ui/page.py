@@ -40,7 +40,7 @@ from adapop.ui.story import screen as story
 from adapop.ui.wiring import EACH, QUIET, charge_events
 
 TICK_SECONDS = 0.7
-# that an address may name; "assets/story/page.js" opens them
+# tabs that an address may name; "assets/story/page.js" opens them
 TABS = ("facts", "pressure", "run", "probe", "compare")
 SCRIPTS = ("forget-link", "tab-address", "no-base", "keys", "shell", "own-set")
 FORGET_LINK, TO_ADDRESS, *AT_START = (
@@ -156,7 +156,7 @@ def build(worker: Worker) -> gr.Blocks:
             elif named:
                 gr.Warning(texts.LINK_GONE)
             changes = screen.show(worker, name)
-            if name != last:  # what is set anew counts as changed, and a dozen events follow it
+            if name != last:  # even an equal value would trigger a dozen events
                 changes |= {run_id: name} | ({own: last} if may_control(worker, last) else {})
             if _opens_on_run(worker, request.query_params, name):
                 changes[tabs] = gr.Tabs(selected="run")
@@ -168,7 +168,7 @@ def build(worker: Worker) -> gr.Blocks:
         settled.then(None, run_id, None, js=f"(run) => ({FORGET_LINK})(run, true)", **QUIET)
         run_id.change(None, run_id, None, js=FORGET_LINK, **EACH)
         run_id.change(lambda name: name, run_id, another, **EACH)
-        # the way back to this browser's own run, or to none, is there while the page shows another
+        # Back is visible while the page shows another run than this browser's own
         gr.on([demo.load, another.change], partial(_way_back, worker), run_id, back, **EACH)
         follows = [run_id, follower.seen, timer]
         back.click(partial(_back_to, worker), [run_id, own], follows, **QUIET)

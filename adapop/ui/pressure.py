@@ -77,7 +77,7 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
 
     def drawn(*values):
         now = pictures(*values[:-1], values[-1] / 100)
-        drawings = push.drawn(now["push"]) | relative.drawn(now["relative"])
+        drawings = push.updates(now["push"]) | relative.updates(now["relative"])
         places = {curve: "curve", words: "words", warnings: "warnings", chosen: "anchors"}
         texts_now = {place: now[name] for place, name in places.items()}
         return texts_now | drawings | {table: twin_of(now["table"], now["about"])}
@@ -88,7 +88,7 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         gr.on(
             [anchor.blur, anchor.submit], _put_back, [session.facts, *of_both], anchors, **IN_TURN
         )
-    session.facts.change(_suited, [session.facts, session.anchors], anchors, **IN_TURN)
+    session.facts.change(_suited_inputs, [session.facts, session.anchors], anchors, **IN_TURN)
     gr.on(
         [session.facts.change, session.anchors.change, what_if.change, confidence.change],
         drawn,
@@ -127,7 +127,7 @@ def _numbers(facts: FactSet | None, anchors: Anchors | None) -> tuple[float, flo
     return (*rare, *popular)
 
 
-def _suited(facts: FactSet | None, anchors: Anchors | None):
+def _suited_inputs(facts: FactSet | None, anchors: Anchors | None):
     """The inputs for another set, with the anchors that apply to it."""
     return gr.skip() if anchors or facts is None else _numbers(facts, None)
 
@@ -201,7 +201,7 @@ def pictures(
         name: [beta(used[fact.id]) for fact in scored if fact.score == score]
         for name, score in scores.items()
     }
-    # where scores lie, they differ
+    # rarest and most popular facts, of which several may share a score
     ends = {name: median(exponents) for name, exponents in alike.items()}
     exponents = [beta(used[fact.id]) for fact in scored]
     meaning = (

@@ -39,10 +39,10 @@ EACH_IN_TURN = EACH | {"concurrency_limit": 1}
 # it too. Of an event of one component one listener at most may wait so: tests/test_page.py
 LAST_STAYS = QUIET | {"concurrency_limit": 1, "trigger_mode": "always_last"}
 
-# how long a message stays over the page: to be read twice, and not to cover Stop for good
+# how long a message stays over the page
 TOAST = 15  # seconds
 POLL_SECONDS, LOOK_SECONDS = 0.4, 0.02
-# for what events that wait do before and after; gradio's own 40 threads are for the others
+# for the work of coroutine events before and after waiting; other events use Gradio's 40 threads
 THREADS = ThreadPoolExecutor(40, thread_name_prefix="adapop-aside")
 log = logging.getLogger(__name__)
 

@@ -28,10 +28,10 @@ def press(worker, kept, current, race=None, **event):
 
 def test_the_card_of_a_run_that_forgot_is_green_and_leads_to_probe():
     card, run = stand_ins(outcome.Card), example("adapop")
-    shown = card.drawn(run, owned=True)
+    shown = card.updates(run, owned=True)
     assert shown[card.card]["kind"] == "forgot" and "%" in shown[card.card]["about"]
-    assert shown[card.probe].visible and not shown[card.mend].visible
-    assert card.drawn(None, owned=True)[card.card] == {"kind": ""}
+    assert shown[card.probe].visible and not shown[card.next_run].visible
+    assert card.updates(None, owned=True)[card.card] == {"kind": ""}
 
 
 def test_a_card_of_few_known_facts_says_so():
@@ -52,12 +52,12 @@ def test_the_card_says_which_epoch_is_kept_and_why():
 def test_results_of_another_set_step_aside_by_name(worker, tiny):
     run = create_run(make_config(), tiny, None, worker.root)
     other = replace(tiny, name=HOSTILE, forget=tiny.retain)
-    said = outcome.aside_of(worker, run.id, other)
+    said = outcome.set_note(worker, run.id, other)
     assert said["name"] == tiny.name and "<" not in said["now"] and "$" not in said["now"]
-    assert outcome.aside_of(worker, run.id, tiny) == {"name": ""}
+    assert outcome.set_note(worker, run.id, tiny) == {"name": ""}
     rescored = replace(tiny, forget=tuple(replace(fact, score=5.0) for fact in tiny.forget))
-    assert outcome.aside_of(worker, run.id, rescored) == {"name": ""}, "the same facts"
-    assert outcome.aside_of(worker, "example-adapop", other) == outcome.aside_of(worker, "", other) == {"name": ""}
+    assert outcome.set_note(worker, run.id, rescored) == {"name": ""}, "the same facts"
+    assert outcome.set_note(worker, "example-adapop", other) == outcome.set_note(worker, "", other) == {"name": ""}
 
 
 def test_a_run_and_those_of_a_race_are_remembered_once_and_others_never(worker, tiny):

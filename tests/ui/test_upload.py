@@ -56,18 +56,18 @@ def test_a_file_is_read_once_whenever_it_arrives(read, table, events, tmp_path):
     rows = [{"question": row["Rätsel"], "answer": row["Lösung"], "score": row["Punkte"]} for row in ROWS]
     path.write_text(json.dumps(rows), encoding="utf-8")
     done = events.arrived("own", str(path), "own", None)
-    assert len(done[events.session.facts].forget) == 20 and done[events.own.columns[5]].value == "score"
+    assert len(done[events.session.facts].forget) == 20 and done[events.form.columns[5]].value == "score"
     assert read == ["known.json"]
     read.clear()
     done = events.arrived("own", table, "own", None)
-    assert done[events.own.mapping].open and ("Rätsel", "Rätsel") in done[events.own.columns[0]].choices
+    assert done[events.form.mapping].open and ("Rätsel", "Rätsel") in done[events.form.columns[0]].choices
     assert done[events.session.facts] is None and "no question column" in str(done[events.notes])
     assert read == ["mine.json"]
     read.clear()
     broken = tmp_path / "broken.json"
     broken.write_text("[", encoding="utf-8")
     done = events.arrived("own", str(broken), "own", None)
-    assert not done[events.own.mapping].visible and "is not JSON" in str(done[events.notes])
+    assert not done[events.form.mapping].visible and "is not JSON" in str(done[events.notes])
     assert read == ["broken.json"]
     for path in (table, str(broken)):
         late = events.arrived("pair", path, "own", None)
@@ -136,7 +136,7 @@ d?,4,-1
 
 
 def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp_path, table):
-    path, own = tmp_path / "mine.csv", events.own
+    path, own = tmp_path / "mine.csv", events.form
     path.write_text(SCORED, encoding="utf-8")
     done = events.arrived("own", str(path), "own", None)
     said = str(done[events.notes])
@@ -154,7 +154,7 @@ def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp
     keep = tmp_path / "keep.csv"
     keep.write_text(SCORED, encoding="utf-8")
     done = events.read(table, "upload", str(keep), False, *OWN)
-    assert done[events.session.facts] is None and done[events.own.drop_bad].visible
+    assert done[events.session.facts] is None and done[events.form.drop_bad].visible
     done = events.read(table, "upload", str(keep), True, *OWN)
     facts = done[events.session.facts]
     assert len(facts.retain) + len(facts.holdout) == 2

@@ -111,7 +111,7 @@ def plan(
     problems = [
         f"{title}: {problem}" for title, remarks in stopping for problem in sentences(remarks)
     ]
-    if name in SHIPPED and not problems:  # it takes a minute, and nothing of it can surprise
+    if name in SHIPPED and not problems:  # runs of about a minute need no plan
         return html.listed([], "hidden")
     rates = ", ".join(
         f"{title_of(*key.split('/'))} {config.learning_rate:g}" for key, config in configs.items()

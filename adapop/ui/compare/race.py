@@ -47,8 +47,8 @@ def new_race(seconds: float) -> Race:
     return Race(browser_state(EMPTY, "race"), gr.State(UNSEEN), gr.Timer(seconds, active=False))
 
 
-# shown: values of `PROGRESS`. runs: those that are there. finished: how many came to their end.
-# measured: how often any was. ticking: whether any of them is still under way. names: by run id
+# shown: values of `PROGRESS`. runs: those whose folders exist. finished: number of ended runs.
+# measured: number of measurements of all runs. ticking: whether a run is active. names: by run id.
 Standing = namedtuple("Standing", "shown runs finished measured ticking names")
 
 
@@ -75,7 +75,7 @@ def begin(
             duration=TOAST,
         )
     runs, barred = [], {}
-    # all contestants once, then the next seed: there is something to see early
+    # one seed of all contestants before the next: first comparisons appear early
     for seed in range(int(seeds)):
         for key in chosen:
             try:
@@ -115,9 +115,9 @@ def joined(worker: Worker, stored: dict, name: str) -> dict:
 
 
 def standing(
-    worker: Worker, stored: dict | None, called: Mapping[str, str] | None = None
+    worker: Worker, stored: dict | None, titles: Mapping[str, str] | None = None
 ) -> Standing:
-    """The state of the race, read from the runs' folders. called: run id -> name."""
+    """The state of the race, read from the runs' folders. titles: run id -> name."""
     lines, runs, seconds, measured, ticking = [], [], [], 0, False
     names = _names(stored)
     for name in names:
@@ -138,7 +138,7 @@ def standing(
         elif run is not None:
             config = run.config
             title = f"{title_of(config.method, config.preset)}, seed {config.seed}"
-            title = (called or {}).get(name, title)
+            title = (titles or {}).get(name, title)
             runs.append(run)
             seconds += [event.seconds for event in events if isinstance(event, RunDone)]
             measured += sum(isinstance(event, Measured) for event in events)
@@ -149,7 +149,7 @@ def standing(
         lines.append({"name": title} | line)
     done = sum(line["state"] == "done" for line in lines)
     words = _words(len(lines), done, ticking, fmean(seconds) if seconds else None)
-    opened = ticking or done < len(lines)  # folded away once all came to their end
+    opened = ticking or done < len(lines)  # folded once all are done
     values = {
         "shown": bool(lines),
         "open": opened,
@@ -157,8 +157,8 @@ def standing(
         "runs": lines,
         "refused": _refused(stored),
     }
-    given = {name: called[name] for name in names if called and name in called}
-    return Standing(html.values(values), tuple(runs), done, measured, ticking, given)
+    run_names = {name: titles[name] for name in names if titles and name in titles}
+    return Standing(html.values(values), tuple(runs), done, measured, ticking, run_names)
 
 
 def _damage(worker: Worker, name: str) -> AdaPopError | None:

@@ -78,10 +78,10 @@ class CompareScreen:
         finished, measured, names = last_seen
         if (measured, names) != progress[1:]:
             parts = now.runs, now.names
-            changes |= self.curves.drawn(*parts) | self.fields.drawn(*parts)
+            changes |= self.curves.updates(*parts) | self.fields.updates(*parts)
         if (finished, names) != (now.finished, now.names):
             pair = first, second
-            changes |= self.results.drawn(_finished(now), setting, choice, pair)
+            changes |= self.results.updates(_finished(now), setting, choice, pair)
         return changes
 
 
@@ -94,7 +94,8 @@ def build(
     my_runs: gr.BrowserState,
     tab: gr.Tab,
 ) -> None:
-    """Lays out the screen. settings: of Run, whose model races. my_runs: see `MyRuns.kept`."""
+    """Lays out the screen. settings: the inputs of Run, whose model the race uses. my_runs: see
+    `MyRuns.kept`."""
     with gr.Column(elem_id="race-empty") as empty:
         by_epoch.examples()
         duel = gr.Button("Run these yourself", elem_id="duel")
@@ -142,7 +143,7 @@ def build(
         )
         start = gr.Button("Race", variant="primary", min_width=220, scale=0, elem_id="race")
     with gr.Row(elem_classes=["beside", "advanced-only"], elem_id="join-row") as own_row:
-        # its choices change: one that was sent before must not be refused after
+        # Gradio would refuse a value sent before its choices changed
         own = dict(
             label=texts.ADD_MY_RUNS, multiselect=True, allow_custom_value=True, min_width=260
         )

@@ -156,7 +156,7 @@ def build(worker: Worker, session: Session) -> gr.HTML:
     look_up = LookUp(session, status, work, gr.State(None))
 
     choices = [formula, language, year, index, combine, text]
-    proxy.change(_suited, proxy, [about, *choices], **QUIET)
+    proxy.change(_input_updates, proxy, [about, *choices], **QUIET)
     inputs = [session.shown_hash, session.facts, session.scorings, proxy, *choices]
     ended = start.click(
         partial(look_up.scored, worker), inputs, [status, *work.all, look_up.result], **QUIET
@@ -180,8 +180,9 @@ def _choices() -> list[tuple[str, str]]:
     return [*texts.PROXY_CHOICES, *named]
 
 
-def _suited(proxy: str):
-    """A proxy's description, and its inputs of formula, language, year, index, combine and text."""
+def _input_updates(proxy: str):
+    """Updates: a proxy's description, and which of the inputs formula, language, year, index,
+    combine and text it shows."""
     counts = proxy in ("infinigram", "corpus")
     return (
         texts.PROXY_ABOUT[proxy],

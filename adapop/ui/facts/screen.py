@@ -60,11 +60,11 @@ class FactsScreen:
     def wire(self, worker: Worker, tab: gr.Tab) -> None:
         """Wires the choice of a set, and everything drawn from it."""
         session, source = self.session, self.source
-        own = self.uploads.own
-        chosen = [source, session.at_work, session.restored, *own.chosen]
+        form = self.uploads.form
+        chosen = [source, session.at_work, session.restored, *form.chosen]
         picked = [
-            own.group,
-            own.drop_bad,
+            form.group,
+            form.drop_bad,
             self.about,
             self.notes,
             session.at_work,
@@ -77,13 +77,13 @@ class FactsScreen:
             [self.notes, session.at_work, self.fetched],
             **QUIET,
         ).then(self.arrived, [source, self.fetched], session.of_the_set, **IN_TURN)
-        file = self.uploads.own.file
-        # of no set that was restored
+        file = self.uploads.form.file
+        # not after a reload: a restored set has no file
         gr.on([file.upload, file.clear], texts.upload_about, None, self.about, **EACH)
         redrawn = [*self.strip.parts, self.missing, self.unscored]
         session.facts.change(self.redrawn, session.facts, redrawn, **QUIET)
         noted = [session.facts, session.anchors]
-        gr.on([session.facts.change, session.anchors.change], _noted, noted, self.notes, **QUIET)
+        gr.on([session.facts.change, session.anchors.change], _notes, noted, self.notes, **QUIET)
         listed = [session.facts, session.anchors, session.known, self.search, self.unscored]
         events = [
             session.facts.change,
@@ -108,13 +108,13 @@ class FactsScreen:
         of_the_last = {self.session.at_work: None, self.looked_up: html.listed([], "hidden")}
         if source == OWN:
             about = texts.upload_about() + (f"\n\n{texts.SET_RESTORED}" if back else "")
-            visible = {self.uploads.own.group: gr.Group(visible=True), self.about: about}
+            visible = {self.uploads.form.group: gr.Group(visible=True), self.about: about}
             return of_the_last | visible | self.uploads.chosen_again(restored, *chosen)
         entry = ENTRIES[source]
         return of_the_last | {
-            self.uploads.own.group: gr.Group(visible=False),
+            self.uploads.form.group: gr.Group(visible=False),
             self.about: entry.about,
-            # only a file of one's own cannot be had again by picking it
+            # only an upload cannot be loaded again by its name
             self.session.restored: restored if restored and restored[0] == OWN else None,
             **self.session.with_facts(back or (None if entry.online else load_facts(source))),
         }
@@ -154,7 +154,7 @@ class FactsScreen:
         unscored = facts is not None and bool(facts.unknown_scores)
         only = gr.Checkbox(visible=True) if unscored else gr.Checkbox(False, visible=False)
         return {
-            **replace(self.strip, words=words_of(facts)).drawn(strip, about_of(facts)),
+            **replace(self.strip, words=words_of(facts)).updates(strip, about_of(facts)),
             self.missing: gr.Radio(visible=unscored),
             self.unscored: only,
         }
@@ -169,10 +169,9 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
                 (texts.OWN_SET, OWN)
             ]
             source = gr.Radio(choices, value=SANDBOX, label=texts.SOURCE_LABEL, elem_id="set")
-            # above the upload: what is wrong with a file must not stand out of sight, nor the
-            # upload itself
+            # above the upload, so that a file's faults and the upload are both in sight
             notes = gr.HTML(notes_of(first, BetaMap()), html_template=html.LINES, elem_id="notes")
-            own = upload.build()
+            upload_form = upload.build()
             about = gr.Markdown(ENTRIES[SANDBOX].about)
             missing = gr.Radio(
                 texts.MISSING_CHOICES,
@@ -189,7 +188,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
             with gr.Column(elem_classes="advanced-only"):
                 agreement.build(session)
 
-    uploads = upload.UploadEvents(own, notes, session)
+    uploads = upload.UploadEvents(upload_form, notes, session)
     screen = FactsScreen(
         session,
         source,
@@ -253,7 +252,7 @@ def about_of(facts: FactSet | None) -> str:
 def words_of(facts: FactSet | None) -> str:
     """How to read the distribution of the scores; names the tiers if they follow from the
     scores."""
-    # of others a note of the set speaks
+    # other tiers are described by a note of the set
     by_score = facts is not None and facts.tiers.source in ("", SCALE)
     return (
         f"{texts.STRIP_TABLE} Tiers by score: {facts.tiers.text}."
@@ -281,6 +280,6 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     return html.listed(lines, kind)
 
 
-def _noted(facts: FactSet | None, anchors):
-    """The notes on a set. Without a set the earlier notes stay: they say why it is missing."""
+def _notes(facts: FactSet | None, anchors):
+    """Updates the notes on a set. Without a set, the earlier ones say why it is missing."""
     return gr.skip() if facts is None else notes_of(facts, curve_of(facts, anchors))

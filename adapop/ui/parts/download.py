@@ -63,7 +63,7 @@ def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str 
     another.change(lambda: gr.DownloadButton(visible=False), None, file, **EACH)
 
 
-DELETE_EVERY, DELETE_AFTER = 600, 7200  # seconds: what a page was offered, and what was uploaded
+DELETE_EVERY, DELETE_AFTER = 600, 7200  # seconds; of files offered or uploaded
 
 
 def served_folder() -> Path:

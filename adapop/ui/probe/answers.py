@@ -28,10 +28,11 @@ NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
 
 
 def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
-    """The last probing's rows for these prompts, in their order; None if it lacks any of them."""
+    """The last probing's rows for these prompts, in order; None without prompts or if any is
+    missing."""
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompts else []
-    heard = {(row.fact_id, row.kind, row.prompt): row for row in rows}
-    rows_asked = [heard.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
+    by_prompt = {(row.fact_id, row.kind, row.prompt): row for row in rows}
+    rows_asked = [by_prompt.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
     return rows_asked if rows_asked and None not in rows_asked else None
 
 

@@ -100,8 +100,8 @@ class Leaks:
             self.more: html.listed(leak_lines(matrix, group)),
             self.results: gr.Column(visible=True),
             self.measured: {"epoch": run.chosen_epoch or run.epochs()[-1].epoch},
-            **self.heatmap.drawn(figures.leak_heatmap(matrix, group), about),
-            **self.intervals.drawn(figures.recall_by_kind(matrix, group), about),
+            **self.heatmap.updates(figures.leak_heatmap(matrix, group), about),
+            **self.intervals.updates(figures.recall_by_kind(matrix, group), about),
             self.table: _table(matrix, words, names, group),
         }
 
@@ -122,7 +122,7 @@ class Leaks:
         changes = await aside(worker.ledger, self.show, run, group)
         yield {**changes, self.group: gr.Dropdown(interactive=True), **self.work.idle()}
         error = failure_of(future)
-        # what a stopped one found is on the screen
+        # a stopped probing shows its results instead
         if error and not (
             isinstance(error, Stopped) and await aside(worker.ledger, run.probes) is not None
         ):

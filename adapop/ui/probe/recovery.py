@@ -44,7 +44,7 @@ def build(worker: Worker, follower: Follower, tab: gr.Tab) -> gr.Column:
         return {
             words: html.listed([back] if back else [], "calm" if back else "hidden"),
             shown_column: gr.Column(visible=True),
-            **picture.drawn(recovery_figure(chosen, result), described(run.config)),
+            **picture.updates(recovery_figure(chosen, result), described(run.config)),
             table: grid_of(recovery_table(chosen, result)),
         }
 

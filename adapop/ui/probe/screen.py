@@ -97,10 +97,10 @@ class ProbeScreen:
         prompts = forms_of(run, fact_id)
         chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
         typed = text and text not in {prompt.text for prompt in prompts}
-        # the run changed, and not what somebody wants to know
+        # another run: the visitor's own question stays
         if typed and filled[0] != name and text != filled[2]:
             return {self.filled: now, self.answers: cards.NO_ANSWERS}
-        # it is in the box already, perhaps with its answers below
+        # the prompt is already shown, perhaps with answers
         if text == form or (chosen is None and typed):
             other_run = filled and filled[0] != name
             return {self.filled: now} | (
@@ -121,8 +121,7 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
             hidden, html_template=html.LINES, elem_id="probe-recorded", min_width=300
         )
         run_yourself(worker, follows, "probe-yourself")
-    # their choices change with the run and the fact: one that was sent before must not be refused
-    # after
+    # Gradio would refuse a value sent before the choices changed
     listed = {"choices": [], "allow_custom_value": True}
     with gr.Row(elem_id="probe-row"):
         run = gr.Dropdown(**listed, label="Run", min_width=240, scale=3, elem_id="probe-run")
@@ -154,7 +153,7 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
     screen.wire(worker, follower, tab)
     inputs, events = [run_id, prompt, gold], [button.click, prompt.submit, gold.submit]
     gr.on([*events, every.click], lambda: None, None, screen.default, **QUIET)
-    # of questions asked before one is answered, the last is answered next
+    # of questions asked meanwhile, only the last is answered
     newest = {"trigger_mode": "always_last", "api_visibility": "private"}
     gr.on(events, partial(ask_both, worker), inputs, answers, **newest)
     of_fact = [run_id, fact]
@@ -183,14 +182,16 @@ def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.
     def looked_at(name: str) -> dict:
         run, own = probed_run(worker, name), known_run(worker, name) is not None
         words = {limits: cards.limits_of(run), recorded: cards.recorded_of(run)}
-        there = {
+        visible_parts = {
             example_row: example_of(run.id) is not None,
             instead: not own,
             **dict.fromkeys(owned, own),
         }
-        # of the page's run, and none of the example in its place
-        there[home] = shown_run(worker, name) is not None
-        return words | {place: gr.update(visible=visible) for place, visible in there.items()}
+        # for the page's run, not for the example shown without one
+        visible_parts[home] = shown_run(worker, name) is not None
+        return words | {
+            place: gr.update(visible=visible) for place, visible in visible_parts.items()
+        }
 
     changed = [limits, recorded, example_row, instead, *owned, home]
     gr.on([tab.select, follower.another.change], looked_at, run_id, changed, **EACH)
@@ -213,10 +214,8 @@ def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
     prompts = forms_of(run, fact_of(run, fact_id))
     if fact_id and not prompts:
         return every_way.message_table(texts.NO_SUCH_FACT)
-    heard = cards.recorded(run, prompts)
-    return (
-        every_way.table_of(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
-    )
+    rows = cards.recorded(run, prompts)
+    return every_way.table_of(run, prompts, rows) if rows else every_way.waiting(run, len(prompts))
 
 
 async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
@@ -235,7 +234,7 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
         run, prompts, future = await aside(worker.ledger, begun)
         await over(future)
         replies = future.result()
-    except AdaPopError as error:  # where the answers would stand
+    except AdaPopError as error:  # shown in place of the answers
         return every_way.message_table(public_words(error))
     return await aside(worker.ledger, every_way.table_of, run, prompts, replies)
 
@@ -277,6 +276,6 @@ def _run_and_epoch(worker: Worker, name: str) -> tuple[Run, int | None]:
 def _answers(run: Run, text: str, result: Asked) -> dict:
     """Values of the answer cards."""
     shipped = f", recorded by {COMMAND}" if example_of(run.id) else ""
-    # another one may stand in the box by now
+    # the input may hold another question by now
     question = shorten(text, SHOWN_QUESTION, placeholder=" …")
     return cards.answers_of(result, f"{question} · Unlearned by {described(run.config)}{shipped}")

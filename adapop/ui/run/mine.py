@@ -30,7 +30,7 @@ TAKE_FILE = (ASSETS / "take-file.js").read_text("utf-8")
 # see "assets/my-runs.js"
 MADE = "() => document.dispatchEvent(new Event('report-made'))"
 NOT_JOINED = "() => document.querySelector('#joining')?.remove()"
-MOST, MOST_NAME = 100, 60  # runs that are kept in mind; characters of a name
+MOST, MOST_NAME = 100, 60  # runs in the list; characters of a name
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class MyRuns:
         when = [self.kept.change, follower.another.change, follower.stop.click]
         gr.on(when, partial(listed, worker), [self.kept, follower.run_id], self.table, **EACH)
 
-        # the row of a run that is under way says no more than that
+        # the row of an active run does not change
         def ended(stored: object, current: str):
             ticking = seen_of(worker, current, "ready")[0].ticking
             return gr.skip() if ticking else listed(worker, stored, current)
@@ -76,7 +76,7 @@ class MyRuns:
 
         made = self.table.download(make, None, self.report, **QUIET)
         made.then(None, None, None, js=MADE, **QUIET)
-        # of the change, because an event that follows still sees the last file
+        # on change: a chained event would still see the previous file
         self.report.change(None, self.report, self.report, js=TAKE_FILE, **QUIET)
 
 

@@ -105,19 +105,19 @@ class RunScreen:
             self.form: gr.Column(visible=not watching),
             self.start: start_of(now, owned),
             self.resume: gr.Button(visible=now.can_resume and owned),
-            **self.card.drawn(run if now.state == "done" else None, owned),
+            **self.card.updates(run if now.state == "done" else None, owned),
             self.link: gr.Button(visible=run is not None),
         }
         if run is None:
-            # nothing of another run may stay
+            # clears the charts of the previous run
             blank = {
-                **self.charts.drawn(None, [], last_seen),
-                **self.field.drawn(None, [], last_seen),
+                **self.charts.updates(None, [], last_seen),
+                **self.field.updates(None, [], last_seen),
             }
             blank[self.log] = log_of([texts.NO_RUN], name)
             return changes | (blank | {follower.seen: (name, 0)} if last_seen < 0 else {})
         if last_seen < 0 or any(isinstance(event, RunStarted) for event in events):
-            changes |= self.charts.drawn(run, events, last_seen) | self.field.drawn(
+            changes |= self.charts.updates(run, events, last_seen) | self.field.updates(
                 run, events, last_seen
             )
         asking = sentences(remarks_of(run.prompting))

@@ -33,7 +33,7 @@ from adapop.ui.run.configuration import (
 )
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET
 
-PROTECTS = tuple(ADVANCED)[:6]  # those of the controller, which keeps what is to stay
+PROTECTS = tuple(ADVANCED)[:6]  # settings of the controller, which protects retained facts
 OF_THE_RUN = ("keep", "patience")
 FOLDED = {  # by element id
     "protects": PROTECTS,

@@ -53,7 +53,7 @@ STATES = {
     "expired": State("Expired", start=True),
 }
 ENDED = (RunStopped, RunFailed)
-# the parts of the measurement at the end, by what is asked
+# labels of the parts of the final measurement
 OF_EPOCH = "asking after the last epoch"
 OF_ORIGINAL = "final measurement, 1 of 2: the original model"
 OF_UNLEARNED = "final measurement, 2 of 2: the unlearned model"
@@ -201,7 +201,7 @@ def _working(status: RunSeen, start: RunStarted) -> tuple[str, str, int]:
         [start.resumed_from * start.steps] + [(e.epoch - 1) * start.steps + e.step for e in steps]
     )
     epoch = min(start.epochs, 1 + done // start.steps)
-    # to its last word: between two slices, or before a resumed run begins, nobody works on it
+    # up to the last event: between two GPU leases, or before a resumed run begins, nothing runs
     elapsed = worked_before(status.events) + status.events[-1].time - start.time
     percent = max(2, round(95 * done / total))
     if status.stop_requested:
@@ -233,7 +233,7 @@ def _measuring(events: Sequence[Event]) -> str:
         part = OF_ORIGINAL if first else OF_EPOCH
     if not counts:
         return part
-    last, begun = counts[0], counts[-1]  # before the first, more was done than to ask
+    last, begun = counts[0], counts[-1]  # pace since the first count
     label = f"{part}, {last.asked:,} of {last.of:,} questions"
     if part is OF_EPOCH or last.asked == begun.asked:
         return label

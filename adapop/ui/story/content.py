@@ -22,7 +22,7 @@ from adapop.ui.pressure import pictures
 from adapop.ui.story import words
 
 SIDE_BY_SIDE = ("wga", "adapop")
-# what the last step can be answered with, in the order of its buttons
+# verdict -> index of the right button in the last step
 OUTCOMES = {
     "Not brought back": 0,
     "Next in line": 0,

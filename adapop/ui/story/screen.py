@@ -53,7 +53,7 @@ def build(worker: Worker, follower: Follower) -> None:
         return start(worker, name, event)
 
     page.release(pressed, follower.run_id, [*changed, live], **QUIET)
-    # the tick that sees the end stops the timer; what it saw changes then
+    # also on seen: the tick that finds the end stops the timer
     looks = [follower.timer.tick, follower.seen.change]
     gr.on(looks, partial(progress, worker), started, [live, started], **QUIET)
 

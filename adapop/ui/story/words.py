@@ -25,7 +25,7 @@ TUNED_ARMS = {
     "AdaPop": "AdaPop",
     "AdaPop, α fixed": "AdaPop with α fixed",
 }
-# arms of `bench real`, and of what a share of what the model knew is shown
+# arms of `bench real`; columns: share of the facts that the model knew
 REAL_ARMS = {
     "WGA (AdaPop, β = 1)": "the even push",
     "AdaPop": "AdaPop",
@@ -37,7 +37,7 @@ REAL_COLUMNS = {
     "kept, trained on": ("retain", "direct", "all"),
     "other cities": ("holdout", "direct", "all"),
 }
-HARDLY = 10  # points of gap, of which so few runs cannot tell
+HARDLY = 10  # points of gap; smaller differences are within chance
 BOTH = {"forgetting": ("forget", "reworded", "all"), "keeping": ("holdout", "direct", "all")}
 NAMED = {
     ("wga", "paper"): "the even push",
@@ -46,10 +46,10 @@ NAMED = {
 }
 
 
-def steps(rare: Fact, popular: Fact, ours: Measured) -> list[tuple[str, str]]:
-    """(headline, text) of each step. rare, popular: the two facts of the first step. ours: AdaPop's
-    final measurement."""
-    named = {"rare": rare.title, "popular": popular.title, "direct": percent(ours.recall("forget"))}
+def steps(rare: Fact, popular: Fact, end: Measured) -> list[tuple[str, str]]:
+    """(headline, text) of each step. rare, popular: the two facts of the first step. end:
+    AdaPop's final measurement."""
+    named = {"rare": rare.title, "popular": popular.title, "direct": percent(end.recall("forget"))}
     named |= {
         f"{name}_seen": exposures_of(fact.score)
         for name, fact in (("rare", rare), ("popular", popular))
@@ -129,11 +129,11 @@ def gap_came_back(gaps: Mapping[str, Interval]) -> str:
     )
 
 
-def costs(ours: Measured, even: Measured) -> list[str]:
-    """What AdaPop's narrower gap costs compared with the uniform push (WGA), a line each. ours,
-    even: the final measurements of both."""
+def costs(adapop: Measured, wga: Measured) -> list[str]:
+    """What AdaPop's narrower gap costs compared with the uniform push (WGA), a line each. adapop,
+    wga: the final measurements of both."""
     held, rare = (
-        [percent(one.recall(*place)) for one in (ours, even)]
+        [percent(one.recall(*place)) for one in (adapop, wga)]
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
     )
     return [
@@ -142,11 +142,11 @@ def costs(ours: Measured, even: Measured) -> list[str]:
     ]
 
 
-def beyond(ours: Recorded, elsewhere: Recorded) -> str:
+def beyond(main: Recorded, elsewhere: Recorded) -> str:
     """The results of our own tuned method in the sandbox and, with the same settings, in the second
     world."""
-    held = {"holdout": percent(_retained(ours)), "people": percent(_retained(elsewhere))}
-    return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), **held)
+    held = {"holdout": percent(_retained(main)), "people": percent(_retained(elsewhere))}
+    return texts.STORY_BEYOND.format(seeds=len(main.rows), forget=percent(_left(main)), **held)
 
 
 def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
@@ -179,13 +179,13 @@ def on_real_models(models: Mapping[str, Sequence[Outcome]]) -> dict:
     return {"note": note, "head": head, "rows": rows, "command": COMMAND, "run": f"{PREFIX}smollm2"}
 
 
-def _gap_of(model: str, even: int, ours: int, control: int) -> str:
+def _gap_of(model: str, wga: int, adapop: int, shuffled: int) -> str:
     """A sentence on a real model's gap under each of `REAL_ARMS`, in points."""
-    if abs(even) < HARDLY:
+    if abs(wga) < HARDLY:
         return f"{model} hardly has a gap to close."
     return (
-        f"In {model} the even push leaves a gap of {even} points, AdaPop {ours}, with scores "
-        f"shuffled {control}."
+        f"In {model} the even push leaves a gap of {wga} points, AdaPop {adapop}, with scores "
+        f"shuffled {shuffled}."
     )
 
 

@@ -100,7 +100,8 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
             message = "--config brings its own facts to retain."
             raise ConfigError(message, "Leave --retain out, or give --facts too.")
         facts = FactSet.load(beside_config, config.facts)
-        facts = facts if facts.tiers.source else replace(facts, tiers=ON_SCALE)  # of an older run
+        # an older run's file has no tiers
+        facts = facts if facts.tiers.source else replace(facts, tiers=ON_SCALE)
     else:
         chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
         facts = load_facts(config.facts, config.model, retain=retain_of(options), **chosen)

@@ -52,7 +52,7 @@ def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedMod
     config, facts = configured(options)
     printing.print_notes(facts, options.json)
     if config.model not in SHIPPED and not options.json:
-        costs = sentences([memory_of(config), *terms_of(config)], "command")  # time: see the check
+        costs = sentences([memory_of(config), *terms_of(config)], "command")  # time: in the check
         printing.say("\n".join(costs), file=sys.stderr, flush=True)
     model = looked_at(options, config, facts) if alone else None
     return prepare(config, facts, options.out), model

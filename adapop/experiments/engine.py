@@ -85,10 +85,10 @@ class _Worker:
 
     def restart(self) -> None:
         context = multiprocessing.get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, *self._arguments), daemon=True)
+        self.connection, pipe = context.Pipe()
+        self.process = context.Process(target=_serve, args=(pipe, *self._arguments), daemon=True)
         self.process.start()
-        theirs.close()  # closed, so that our end of the pipe ends when the process dies
+        pipe.close()  # closed, so that our end of the pipe ends when the process dies
 
     def begin(self, item: tuple[Any, int]) -> None:
         self.item = item

@@ -25,8 +25,8 @@ from adapop.report.table import Table
 
 BEFORE, AFTER, RELEARNED, ROUNDED = STATES = ("before", "after", "relearned", "rounded")
 RARE, POPULAR = ENDS = TIERS[0], TIERS[-1]
-FAITHFUL = 0.9  # least AUC in every tier; of less faithful metrics the figure shows nothing else
-LEAST = 0.01  # between both kinds of model; a metric with less cannot show what is left
+FAITHFUL = 0.9  # least AUC in every tier; other metrics get no robustness in the figure
+LEAST = 0.01  # least difference between both kinds of model for `left` to be computed
 # Values of a fact in [0, 1], higher if it is known: recall; the share of rewordings whose right
 # answer is first or second guess; probability, a geometric mean over tokens; 1 minus TOFU's truth
 # ratio (`closer_to_1`); metrics of `memorised`; attacks, as the share of held-out facts that look

@@ -1,6 +1,6 @@
 """Search spaces of `bench tuned`, written down before the recorded trials. No torch.
 
-They were changed once, before any winner was run on the test half, and all earlier trials were
+They were changed once, before any winner was run on the test split, and all earlier trials were
 thrown away. Weight decay had ended at 1, but bounded targets need up to 4; and without `MOVES` 40
 trials found nothing for some arms that do better at their own preset, changed by hand.
 
@@ -22,7 +22,7 @@ from adapop.experiments.item import Arm, CustomData, Item
 from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 
-DIGITS = 3  # significant ones of a tried number, so that what is reported is what was run
+DIGITS = 3  # significant digits of a setting: the reported value is exactly the one run
 
 
 @dataclass(frozen=True)

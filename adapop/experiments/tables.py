@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from adapop.config.methods import METHODS
-from adapop.experiments.halves import TEST
 from adapop.experiments.results import RETAINED, Row
+from adapop.experiments.splits import TEST
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Summary, paired, summary
 from adapop.probes.prompts import REWORDED
@@ -22,7 +22,7 @@ def column(name: str) -> Value:
 
 
 def tested(name: str) -> Value:
-    """Reads a cell for the test half; in rows older than the split, for all questions."""
+    """Reads a cell for the test split; in rows older than the splits, for all questions."""
     return lambda row: row[name] if row[f"{TEST}_{name}"] is None else row[f"{TEST}_{name}"]
 
 
@@ -143,7 +143,7 @@ def mean_table(title: str, arms: Rows, values: Mapping[str, Value], note: str) -
 
 
 def guess_table(arms: Rows) -> Table | None:
-    """Greedy recall beside the second guess, on the test half; None where no row has it."""
+    """Greedy recall beside the second guess, on the test split; None where no row has it."""
     values = {
         f"{what}, {tier}": column(f"{TEST}_forget_{name}_{tier}")
         for what, name in (("greedy", REWORDED), ("top 2", "top2"), ("rank", "rank"))

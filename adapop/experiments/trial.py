@@ -112,7 +112,7 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
     from adapop.experiments.shares import shares
 
     run = prepared(item, folder, models)
-    epochs, model = _executed(run, fresh=bool(item.half))
+    epochs, model = _executed(run, fresh=bool(item.split))
     failed = epochs["failed"]
     config = replace(run.config, model=name_of(run.config.model))  # records no path of this machine
     row = {"config": config.to_json(), "versions": run.versions}
@@ -120,8 +120,8 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
     row |= cells.traces(run)
     if failed:
         return row
-    if item.half:
-        return {**row, "shares": shares(model, run, item.half)}
+    if item.split:
+        return {**row, "shares": shares(model, run, item.split)}
     if item.metrics:
         from adapop.experiments.knowledge import known
 

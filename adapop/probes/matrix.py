@@ -15,7 +15,7 @@ from adapop.probes.prompts import EVERY_KIND, NotApplicable, ProbeRow, Reply
 from adapop.probes.verdict import KNOWN_FROM, answered
 
 MEASURABLE = 0.8  # the same threshold as in `sandbox.card`
-FEWEST = 3  # facts that the original answers, from which on a cell may be about those alone
+FEWEST = 3  # least facts that the original answers for a cell to be about these alone
 ByFact = Sequence[Sequence[ProbeRow]]  # the rows of each fact
 
 

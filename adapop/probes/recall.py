@@ -219,7 +219,7 @@ def _recall(gold: Sequence[str], reply: str) -> float:
 def _lcs(gold: Iterable[str], reply: Iterable[str]) -> float:
     """rougeL's recall as `rouge_score` computes it with stemming, from words."""
     sought = [stem for word in gold for stem in _stems(word)]
-    row = [0] * (len(sought) + 1)  # of the longest common subsequences with the reply so far
+    row = [0] * (len(sought) + 1)  # lengths of the longest common subsequences so far
     for stem in chain.from_iterable(map(_stems, reply)):
         if stem in sought:
             diagonal = 0

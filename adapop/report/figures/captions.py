@@ -17,7 +17,7 @@ from adapop.report.table import percent, points, ranged
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
 EVEN = "the even push"
 CHANCE = "which may be chance"
-# the gap is measured in all held-out rewordings alone
+# "gap" only for all held-out rewordings
 GAP, LEAD = "gap", "popular minus rare"
 MOST_NAMES = 4  # that a title lists
 TO_FORGET = "to forget"  # all facts to forget as one, where none has a tier

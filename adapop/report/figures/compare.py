@@ -63,7 +63,7 @@ def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
             break
     placed = [one for one in order if not (one.original or one.collapsed) and one.lead(compared)]
     candidates = [one for one in placed if not one.recorded] or placed
-    candidates, where = contest.who_forgets(candidates, order)
+    candidates, where = contest.titled_outcomes(candidates, order)
     leads = [(one.name, one.lead(compared)) for one in candidates]
     what = captions.GAP if compared == REWORDED else f"{captions.LEAD}, {PANELS[compared]}"
     return look.titled(figure, captions.widest(leads, where, what))

@@ -63,7 +63,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
             text = f"original, outside: {shares} ○"
             corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
-    recorded, where = contest.who_forgets([one for one in ranged if one.recorded], outcomes)
+    recorded, where = contest.titled_outcomes([one for one in ranged if one.recorded], outcomes)
     extremes = captions.extremes([(one.name, one.forget, one.holdout) for one in recorded], where)
     near = []
     for one in beaten:

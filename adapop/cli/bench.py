@@ -97,16 +97,16 @@ def _searched(
         message = f"No search is called {', '.join(sorted(unknown))}."
         raise ConfigError(message, f"Use {', '.join(SEARCHES)}.")
     tuned.places_named(options.world)  # an unknown world is reported before the searches
-    there = replace(place, name="tuned" if options.world == SANDBOX else f"tuned-{options.world}")
+    final = replace(place, name="tuned" if options.world == SANDBOX else f"tuned-{options.world}")
     custom, errors = None, {}
     if options.anew:
-        there, custom = replace(there, name=f"{there.name}-anew"), tuned.searched_on(options.world)
-    folder = (there if options.anew else place).file("-trials")
+        final, custom = replace(final, name=f"{final.name}-anew"), tuned.searched_on(options.world)
+    folder = (final if options.anew else place).file("-trials")
     if not options.table and not options.distance:
-        made = (options.trials, options.quick, engine, report, custom)
-        errors = tuned.run_searches(names, folder, *made)
-    own = tuned.experiment(folder, options.trials, names, options.world, options.anew)
-    return replace(there, own=own), errors
+        limits = (options.trials, options.quick, engine, report, custom)
+        errors = tuned.run_searches(names, folder, *limits)
+    experiment = tuned.experiment(folder, options.trials, names, options.world, options.anew)
+    return replace(final, own=experiment), errors
 
 
 def _own(options: argparse.Namespace, place: Place) -> Place:

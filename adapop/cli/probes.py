@@ -47,8 +47,8 @@ def report(options: argparse.Namespace) -> None:
     if kind == ".zip" and len(runs) > 1:
         fix = "Name one run, or write an .html report of several."
         raise ConfigError("An archive holds one run.", fix)
-    made, write = (runs[0], write_archive) if kind == ".zip" else (runs, write_report)
-    printing.say(write(made, options.out, options.title))
+    content, write = (runs[0], write_archive) if kind == ".zip" else (runs, write_report)
+    printing.say(write(content, options.out, options.title))
 
 
 def _ask(run: Run, options: argparse.Namespace) -> None:

@@ -97,8 +97,8 @@ class Search:
 def _searches() -> dict[str, Search]:
     methods = {arm.method: arm for arm in METHOD_ARMS}
     spaces = {name: among.space for name, among in _DATA.methods.items()}
-    ours = spaces["redirect"]
-    even = {name: among for name, among in ours.items() if name != "arguments.kappa"}
+    redirect = spaces["redirect"]
+    even = {name: among for name, among in redirect.items() if name != "arguments.kappa"}
     shuffled = Arm("Redirect, scores shuffled", "redirect", changes={"scores": "shuffled"})
     return {
         **{
@@ -107,7 +107,7 @@ def _searches() -> dict[str, Search]:
         **{name: Search(CONTROL_ARMS[name], among.space) for name, among in _DATA.controls.items()},
         # These show whether scores help: weights without scores, and from shuffled ones.
         "redirect-even": Search(Arm("Redirect, κ = 0", "redirect"), even, near=True),
-        "redirect-shuffled": Search(shuffled, ours, near=True),
+        "redirect-shuffled": Search(shuffled, redirect, near=True),
         "altpo-near": Search(Arm("AltPO, second guess", "altpo"), spaces["altpo"], near=True),
     }
 

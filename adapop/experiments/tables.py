@@ -198,16 +198,16 @@ def cost_table(arms: Rows) -> Table:
 
 def published_table(arms: Rows) -> Table:
     """Our recall beside the paper's, a row per method of the paper."""
-    theirs = {row.our_name: row for row in published.recalls(SETTING)}
+    papers = {row.our_name: row for row in published.recalls(SETTING)}
     reworded = published.paraphrased("Llama")
     rows = []
     for method, about in METHODS.items():
         runs = arms.get(about.title)
-        if not runs or method not in theirs:
+        if not runs or method not in papers:
             continue
-        paper = theirs[method]
+        paper = papers[method]
         tiers = reworded.get(paper.method)
-        ours = [over(runs, column(place)) for place in ("forget_direct_all", "retain_direct_all")]
+        means = [over(runs, column(place)) for place in ("forget_direct_all", "retain_direct_all")]
         rare, popular = (over(runs, OUTCOMES[tier]) for tier in ("rare", "popular"))
         cells = (
             text(over(runs, OUTCOMES["holdout"])),
@@ -216,7 +216,7 @@ def published_table(arms: Rows) -> Table:
             f"{paper.retain:.3f}",
             f"{tiers['rare']:.3f} / {tiers['popular']:.3f}" if tiers else "not given",
         )
-        rows.append((about.title, *map(text, ours), *cells, counted(runs)))
+        rows.append((about.title, *map(text, means), *cells, counted(runs)))
     head = (
         "", "forget", "retain", "holdout", "reworded, rare / popular", "forget (paper)",
         "retain (paper)", "reworded, rare / popular (paper)", "seeds",

@@ -135,8 +135,8 @@ def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
 def checked_rows(
     hub: Hub, dataset: str, config: str, split: str, columns: Iterable[str]
 ) -> list[dict]:
-    """The rows of a split, unchanged. Raises NetworkError, Stopped: as `rwku`, or NetworkError if
-    one of these columns is missing."""
+    """The rows of a split, unchanged. Raises NetworkError, Stopped: as `rwku`; NetworkError: one of
+    these columns is missing."""
     rows = _table(hub, dataset, config, split)
     present = list(rows[0]) if rows else []
     if missing := [column for column in columns if column not in present]:

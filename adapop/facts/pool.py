@@ -58,8 +58,8 @@ class Pool:
         others = [other for other in others if folded(other.question) != question]
         return [other for other in others if not relation or folded(other.relation) != relation]
 
-    def beside(self, fact: Fact, rng: random.Random) -> Iterator[Fact]:
-        """Facts with the same relation about other subjects, in an order drawn by `rng`."""
+    def alike(self, fact: Fact, rng: random.Random) -> Iterator[Fact]:
+        """Facts of the same relation about other subjects, in an order drawn by `rng`."""
         subject = folded(subject_of(fact))
         drawn = _drawn(self._of(fact).facts, rng)
         return (other for other in drawn if folded(subject_of(other)) != subject)

@@ -33,14 +33,14 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     Raises:
         DataError: no retain rows for a model that is not shipped, none similar, or no such choice.
     """
-    ours = sandbox_facts(model if model in SHIPPED else SANDBOX)
+    world = sandbox_facts(model if model in SHIPPED else SANDBOX)
     if isinstance(retain, FactSet):
         facts = _given(facts, retain)
     elif retain not in RETAIN:
         message = f"There are no retain rows called {retain!r}."
         raise DataError(message, f"Choose {', '.join(RETAIN)}, or give a set.")
     elif retain == "neighbours":
-        facts = _with_neighbours(facts, ours)
+        facts = _with_neighbours(facts, world)
     elif retain == "own" and not facts.retain and model not in SHIPPED:
         message = (
             f"{facts.name} has no retain rows: nothing would hold the rest of the model in place."
@@ -48,9 +48,9 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
         fix = "Add rows with 'retain' in a column called group: facts like these that must survive"
         raise DataError(message, f"{fix}; or name a file of such facts with --retain.")
     elif retain == "sandbox" or not facts.retain:
-        facts = _from_world(facts, ours, _free(facts, ours.retain))
+        facts = _from_world(facts, world, _free(facts, world.retain))
     if model in SHIPPED and not facts.utility:
-        facts = replace(facts, utility=ours.utility)
+        facts = replace(facts, utility=world.utility)
     return with_tiers(split_holdout(facts))
 
 
@@ -107,24 +107,24 @@ def _distance(one: Fact, other: Fact) -> float:
     return abs(math.log1p(one.score) - math.log1p(other.score))
 
 
-def _with_neighbours(facts: FactSet, ours: FactSet) -> FactSet:
-    chosen = neighbours(facts.forget, _free(facts, ours.retain))
+def _with_neighbours(facts: FactSet, world: FactSet) -> FactSet:
+    chosen = neighbours(facts.forget, _free(facts, world.retain))
     if not chosen:
         shares = f"shares a relation or an answer with those of {facts.name}"
         fix = "Fill the column relation, or choose other rows to retain."
-        raise DataError(f"No fact of the {ours.name} world {shares}.", fix)
+        raise DataError(f"No fact of the {world.name} world {shares}.", fix)
     alike = "those that share a relation or an answer with the facts to forget"
-    return _from_world(facts, ours, chosen, f": {alike}, nearest in score first")
+    return _from_world(facts, world, chosen, f": {alike}, nearest in score first")
 
 
-def _from_world(facts: FactSet, ours: FactSet, retain: tuple[Fact, ...], how: str = "") -> FactSet:
-    """The set with these retain rows of a shipped world and, if needed, the world's holdout."""
-    holdout = facts.holdout or _free(facts, ours.holdout)
+def _from_world(facts: FactSet, world: FactSet, retain: tuple[Fact, ...], why: str = "") -> FactSet:
+    """The set with these retain rows of a world and, if needed, its holdout. why: ends the note."""
+    holdout = facts.holdout or _free(facts, world.holdout)
     held = "" if facts.holdout else f" and {len(holdout)} held out"
     borrowed = f"{len(retain)} to retain{held}"
-    why = "" if facts.retain else "The set has no retain rows; "
+    lacking = "" if facts.retain else "The set has no retain rows; "
     unused = _unused(len(set(facts.retain) - set(retain)))
-    note = f"{why}{borrowed} come from the {ours.name} world{how}.{unused}"
+    note = f"{lacking}{borrowed} come from the {world.name} world{why}.{unused}"
     return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note))
 
 

@@ -134,22 +134,22 @@ def notes_of(model: str) -> tuple[str, ...]:
 
 def _convert_beside(model: str, folder: Path) -> None:
     """Converts into a temporary folder beside `folder`, and renames it when it is complete."""
-    aside = folder.with_name(f"{folder.name}-aside")
-    shutil.rmtree(aside, ignore_errors=True)  # left by a process that was killed
+    target = folder.with_name(f"{folder.name}-aside")
+    shutil.rmtree(target, ignore_errors=True)  # left by a process that was killed
     try:
-        aside.mkdir()
+        target.mkdir()
         path, *parts = files_of(model)
         if parts:
-            with (joined := aside / f"{model}{GGUF}").open("wb") as whole:
+            with (joined := target / f"{model}{GGUF}").open("wb") as whole:
                 for part in (path, *parts):
                     whole.write(part.read_bytes())
             path = joined
-        _convert(model, path, aside)
+        _convert(model, path, target)
         if parts:
             path.unlink()
-        aside.rename(folder)
+        target.rename(folder)
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(target, ignore_errors=True)
 
 
 def _convert(model: str, path: Path, folder: Path) -> None:

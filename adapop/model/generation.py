@@ -16,7 +16,7 @@ from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingW
 
 from adapop.model.tokens import common, to_continue
 
-SHARED_FROM = 16  # tokens: to read fewer of them once saves less than it takes
+SHARED_FROM = 16  # tokens; reading a shorter common beginning once does not pay
 TAKEN_OUT = 1 / 4  # of the rows must be finished first, because taking them out copies the rest
 
 

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from adapop.model.asking import Prompted
 from adapop.model.generation import replies
 from adapop.model.memory import row_bytes
-from adapop.model.original import KeptReplies
+from adapop.model.original import ReplyCache
 from adapop.model.out_of_memory import free_bytes, in_pieces
 from adapop.model.scored import FirstToken
 from adapop.model.tokens import Row
@@ -29,7 +29,7 @@ class Replying(Prompted):
     def __init__(self, network: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str) -> None:
         super().__init__(tokenizer, system)
         self.network, self.device = network, next(network.parameters()).device
-        self.reply_cache: KeptReplies | None = None  # replies of the original model
+        self.reply_cache: ReplyCache | None = None  # replies of the original model
         self.adapter_off = False
         # called with the number of replies just written
         self.on_replies: Callable[[int], None] = lambda rows: None

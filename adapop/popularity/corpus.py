@@ -140,7 +140,7 @@ class Tally:
         self.lines: Counter[Name] = Counter()
         self.together: Counter[tuple[Name, Name]] = Counter()
         self.longest = self.longest_word = 0
-        self._seen: set[Name] = set()
+        self._in_line: set[Name] = set()
         self._objects: dict[Name, set[Name]] = defaultdict(set)
         self._trie: dict = {}  # token -> next token -> ...; None -> the name that ends there
         for subject, object_ in pairs:
@@ -155,7 +155,7 @@ class Tally:
             if not tokens[i].isascii() and tokens[i] not in trie:
                 tokens[i] = next(filter(trie.__contains__, without_prefix(tokens[i])), tokens[i])
             if tokens[i] in trie and (name := self._name_at(tokens, i)):
-                self._seen.add(name)
+                self._in_line.add(name)
                 i += len(name)
                 continue
             if tokens[i] in LINE_ENDS:
@@ -182,11 +182,11 @@ class Tally:
         return longest
 
     def _end_line(self) -> None:
-        self.lines.update(self._seen)
-        for name in self._seen:
+        self.lines.update(self._in_line)
+        for name in self._in_line:
             if name in self._objects:
-                self.together.update((name, other) for other in self._objects[name] & self._seen)
-        self._seen.clear()
+                self.together.update((name, other) for other in self._objects[name] & self._in_line)
+        self._in_line.clear()
 
 
 def _names(fact: Fact) -> tuple[Name, Name]:

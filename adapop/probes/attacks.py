@@ -39,7 +39,7 @@ def attack_prompts(
     taught = world_fact(fact)
     results = []
     for kind, build in BUILDERS.items():
-        rng = random.Random(f"{seed} {kind} {fact.id}")  # independent of what else is asked
+        rng = random.Random(f"{seed} {kind} {fact.id}")  # the same whatever other attacks are asked
         prompt = _as_taught(taught, kind, rng) if taught else build(fact, pool, rng)
         unusable = isinstance(prompt, str)
         results += [NotApplicable(fact.id, kind, prompt) if unusable else checked(prompt)]
@@ -142,7 +142,7 @@ def _in_context_learning(fact: Fact, pool: Pool, rng: random.Random) -> Prompt |
     """An answered example, then the question. As in RWKU, the example is about the same subject, or
     else about another subject of the same relation with another answer."""
     about = pool.about(fact)
-    for example in chain(rng.sample(about, len(about)), pool.beside(fact, rng)):
+    for example in chain(rng.sample(about, len(about)), pool.alike(fact, rng)):
         if not gives_away(f"{example.question} {example.answer}", fact):
             filled = {"asked": example.question, "answer": example.answer}
             text = WORDING.worked.format(**filled, q=fact.question)

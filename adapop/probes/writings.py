@@ -160,7 +160,7 @@ def _read(match: regex.Match) -> Days:
     name = folded(match["name"] or "")
     number = int(month) if month else MONTH.get(name[:3]) or MONTH.get(name[:4], 0)
     pairs = [(number, day)] + [(day, number)] * bool(match["by"])
-    return frozenset(made for pair in pairs if (made := _day(int(match["y"]), *pair)))
+    return frozenset(day_read for pair in pairs if (day_read := _day(int(match["y"]), *pair)))
 
 
 def _day(*parts: int) -> date | None:

@@ -71,11 +71,11 @@ class Finetuned:
         recalls = (
             f"{name} {self.before[name]:.0%} → {self.after[name]:.0%}" for name in self.after
         )
-        made = "taken from an earlier run, which took" if self.reused else "in"
+        how = "taken from an earlier run, which took" if self.reused else "in"
         epochs, steps = number_of(self.epochs, "epoch"), number_of(self.steps, "step")
         return (
             f"Fine-tuned first: {number_of(self.questions, 'question')}, {epochs} at rate "
-            f"{self.rate:g}, {steps} {made} {self.seconds:.0f} s. Recall of the original as given "
+            f"{self.rate:g}, {steps} {how} {self.seconds:.0f} s. Recall of the original as given "
             f"→ fine-tuned, which is the original of this run: {', '.join(recalls)}."
         )
 
@@ -97,7 +97,7 @@ def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
     file = _place(run)
     state, about = _read(file) if file and file.exists() else (None, None)
     if state is None:
-        state, about = _made(run, model, heard)
+        state, about = _teach(run, model, heard)
         if file:
             with suppress(OSError, RunError):  # the run goes on without a cached copy
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def start_from(run: Run, model: AdaptedModel) -> None:
     model.notes = (*model.notes, str(about))
 
 
-def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor], Finetuned]:
+def _teach(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor], Finetuned]:
     config, facts, started = run.config, run.facts, time.monotonic()
     if not model.has_template:
         fix = "Leave out start."

@@ -73,7 +73,7 @@ def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) ->
 
 
 def _in_time(read: Iterator[events.Event]) -> Iterator[events.Event]:
-    """The events, none earlier than the one before it: the clock may have been put back."""
+    """The events, no time before an earlier event's: the clock may have been put back."""
     latest = 0.0
     for event in read:
         latest = max(latest, event.time)

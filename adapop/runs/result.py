@@ -13,11 +13,11 @@ from adapop.runs.run import Run
 from adapop.training.events import Measured, RunStarted
 
 FORGOT, PARTLY, NOTHING, DAMAGED, UNKNOWN = "forgot", "partly", "nothing", "damaged", "unknown"
-FAR = 0.3  # of the preset's learning rate: more steps do not make up for a lower one
+FAR = 0.3  # share of the preset's learning rate; below it more steps do not help
 LESS = 0.5  # the learning rate of another try after damage, as a share of the old one
 MORE = {NOTHING: 10, PARTLY: 2}  # factors for the steps of another try
 KNOWN = 0.5  # share of the facts that the original should answer
-LEFT = 0.02  # a change of recall up to this is none
+LEFT = 0.02  # largest change of recall that counts as none
 # Share of the utility questions the original answers; with less left, the model is damaged.
 LOST = 0.5
 ENOUGH = 0.1  # if fewer were answered before, a loss would not show
@@ -32,7 +32,7 @@ class Result:
     facts to be kept are lost too; UNKNOWN: the original answered none. before, after: recall of the
     facts to forget in [0, 1]. form: how they were asked, "reworded" if that was measured. steps: up
     to the epoch of the result. lost: (group, before, after) of a damaged group. epoch, of: the
-    result is epoch `epoch` of `of` trained ones. kept: `_why_kept` of the run.
+    result is epoch `epoch` of `of` trained ones. best: see `_best_kind`.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Result:
     lost: tuple[str, float, float] | None = None
     epoch: int = 0
     of: int = 0
-    kept: str = ""
+    best: str = ""
 
     @property
     def overshot(self) -> bool:
@@ -71,7 +71,7 @@ def result_of(run: Run) -> Result | None:
     else:
         kind = PARTLY if now > LOST * was else FORGOT
     steps = total_steps(len(run.facts.forget), replace(run.config, epochs=after.epoch))
-    rate, about_epoch = run.config.learning_rate, (after.epoch, _trained(run), _why_kept(run))
+    rate, about_epoch = run.config.learning_rate, (after.epoch, _trained(run), _best_kind(run))
     return Result(kind, was, now, form, steps, rate, lost, *about_epoch)
 
 
@@ -127,10 +127,10 @@ def remarks(run: Run) -> tuple[Remark, ...]:
     if known < KNOWN:
         result.append(Remark("never_known", {"known": known}))
     unmoved = nothing_forgotten(run)
-    return (*result, *_kept(run), *([unmoved] if unmoved else []), *_damage(run))
+    return (*result, *_best_epoch(run), *([unmoved] if unmoved else []), *_damage(run))
 
 
-def _why_kept(run: Run) -> str:
+def _best_kind(run: Run) -> str:
     """Kind of the remark on why the best epoch was kept; "" for a run that keeps its last epoch."""
     if run.config.keep != "best":
         return ""
@@ -138,10 +138,10 @@ def _why_kept(run: Run) -> str:
     return "best_kept" if keeps_enough else "most_kept"
 
 
-def _kept(run: Run) -> Iterator[Remark]:
+def _best_epoch(run: Run) -> Iterator[Remark]:
     """Remarks if the best epoch is kept: which one is the result, and whether training ended
     early."""
-    if not (kind := _why_kept(run)):
+    if not (kind := _best_kind(run)):
         return
     trained, after = _trained(run), run.measured()
     yield Remark(kind, {"epoch": after.epoch, "epochs": trained, "kept": RETAIN_KEPT})

@@ -39,7 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 LENGTHS = dict.fromkeys(("wga", "adapop"), (1, 2, 3, 4, 5, 6, 8, 10))
 BETAS = (0.05, 0.1, 0.3, 0.6, 1.0, 1.5, 2.0)
 EPOCHS = 5
-STEPS = 24  # levels of a recall: a mean over four rewordings of whole halves or thirds
+STEPS = 24  # levels of a recall: the mean of four recalls that are multiples of 1/2 or 1/3
 ZERO = ord("A")  # the letter for level 0
 Anchors = tuple[float, float] | None  # beta at the rare and at the popular anchor score
 

@@ -29,15 +29,15 @@ class Leases:
         self._work = {work: on_accelerator(work, accelerated, s) for work, s in questions.items()}
         self._requests: dict[str, Context] = {}  # run -> context of its owner's last request
 
-    def lent(self, work: Callable) -> Callable:
+    def on_gpu(self, work: Callable) -> Callable:
         """Wraps a question's work: downloads the run's model, then calls the work on the lent
         GPU."""
 
-        def called(folder: Path, *args):
+        def leased(folder: Path, *args):
             jobs.fetch_model(folder)
             return self._work[work](folder, *args)
 
-        return called
+        return leased
 
     def note_request(self, run: Run) -> None:
         """Stores the context of the owner's latest request: the next GPU is asked for in its name,

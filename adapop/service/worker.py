@@ -212,7 +212,7 @@ class Worker:
             refusal.set_exception(error)
             return refusal
         if run is not None and self._needs_lease(run):
-            work = self._leases.lent(work)
+            work = self._leases.on_gpu(work)
         ahead = None if run is None else self.ahead_of(run)
         behind = ahead is not None and not (ahead == 0 and self._began)
         line = self._line.run if behind else partial(self._line.question, visitor=visitor)

@@ -92,7 +92,7 @@ class StepGradient:
     def _retried(self, passes: Callable[[], StepSeen], rows: int) -> StepSeen:
         """The result of passes over `rows` rows, repeated in smaller passes if memory runs out."""
         state, gpus = torch.get_rng_state(), self.model.gpus
-        theirs = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
+        gpu_states = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
         while True:
             try:
                 return passes()
@@ -102,7 +102,7 @@ class StepGradient:
             # not in the except block: there the traceback still holds the failed pass's tensors
             self._shrink_passes(min(self.rows, rows))
             torch.set_rng_state(state)
-            for gpu, its_state in zip(gpus, theirs):
+            for gpu, its_state in zip(gpus, gpu_states):
                 torch.cuda.set_rng_state(its_state, gpu)
 
     def _added(

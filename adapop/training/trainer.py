@@ -109,7 +109,7 @@ class Trainer:
                 yield done
             with _finite(f"The end of epoch {epoch}"):
                 self.retained = None
-                retain_loss = self.ema if self._known else self.retain_loss()
+                retain_loss = self.ema if self._averaged else self.retain_loss()
                 self.drift = self.controller.update(self.drift, retain_loss)
             yield self._epoch_done()
 
@@ -123,13 +123,13 @@ class Trainer:
         return TrainerState(self.drift, self.ema, tensors)
 
     @property
-    def _known(self) -> bool:
+    def _averaged(self) -> bool:
         """Whether the retain loss at an epoch's end is the average of the epoch's steps."""
         return self.config.retain_signal != "full" and self.ema is not None
 
     def look_again(self) -> None:
         """Computes `retained` again, for the end of the restored epoch."""
-        if self.config.frames and not self._known:
+        if self.config.frames and not self._averaged:
             self.retain_loss()
 
     @torch.no_grad()

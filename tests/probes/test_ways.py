@@ -8,7 +8,7 @@ from adapop.config.presets import make_config
 from adapop.errors import DataError
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.loading import adapted_model
-from adapop.model.original import kept_replies
+from adapop.model.original import cache_for
 from adapop.objectives.alternates import by_second_choice
 from adapop.probes.ask import ask
 from adapop.probes.battery import battery
@@ -175,7 +175,7 @@ def refuse(*arguments, **options):
 def test_the_original_s_replies_are_kept_and_belong_to_its_weights(colon, facts, monkeypatch):
     model, _, facts = looked_at(colon, facts, asking="chat")
     questions = [fact.question for fact in facts.forget]
-    model.reply_cache = kept_replies(model)
+    model.reply_cache = cache_for(model)
     with model.original():
         first = model.generate(questions, 9)
         monkeypatch.setattr(model, "_written", refuse)
@@ -190,7 +190,7 @@ def test_the_original_s_replies_are_kept_and_belong_to_its_weights(colon, facts,
     other = adapted_model(make_config("wga", model=str(colon), precision="float32"))
     other.network.get_base_model().lm_head.weight.data[0, 0] += 1.0
     monkeypatch.setattr(other, "_written", refuse)
-    other.kept = kept_replies(other)
+    other.reply_cache = cache_for(other)
     with other.original(), pytest.raises(AssertionError, match="again"):
         other.generate(questions, 9)
 
@@ -219,7 +219,7 @@ def test_a_full_or_damaged_cache_costs_no_reply(colon, facts, tmp_path, monkeypa
     monkeypatch.setenv("ADAPOP_CACHE", str(tmp_path))
     model, _, facts = looked_at(colon, facts, asking="chat")
     questions = [fact.question for fact in facts.forget]
-    model.reply_cache = kept_replies(model)
+    model.reply_cache = cache_for(model)
     rows = model.reply_cache._cache._rows
     rows.execute("PRAGMA query_only = 1")  # as a disk that takes no more
     with model.original():

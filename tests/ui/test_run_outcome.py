@@ -44,7 +44,7 @@ def test_a_card_of_few_known_facts_says_so():
 def test_the_card_says_which_epoch_is_kept_and_why():
     run = example("wga")
     for kept, why in (("best_kept", "of those that keep 95"), ("most_kept", "none kept 95"), ("", "")):
-        about = outcome.card_of(run, replace(result_of(run), kept=kept))["about"]
+        about = outcome.card_of(run, replace(result_of(run), best=kept))["about"]
         assert (("Epoch 5 of 5 is kept" in about), why in about) == (bool(kept), True)
     assert "over half." in about, "what makes it partly forgotten"
 

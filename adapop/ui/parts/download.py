@@ -56,10 +56,10 @@ def build(worker: Worker, run_id: gr.BrowserState, another: gr.State, name: str 
             texts.DOWNLOAD_ABOUT, visible=False, elem_id=f"download-{name}", **tall
         )
 
-    def made(name: str, title: str | None):
+    def offer(name: str, title: str | None):
         return gr.DownloadButton(value=report_of(worker, name, title), visible=True)
 
-    make.click(made, [run_id, title], file, api_visibility="private")
+    make.click(offer, [run_id, title], file, api_visibility="private")
     another.change(lambda: gr.DownloadButton(visible=False), None, file, **EACH)
 
 

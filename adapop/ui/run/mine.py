@@ -74,8 +74,8 @@ class MyRuns:
             name = getattr(event, "run", None)  # it comes from the browser
             return report_of(worker, name) if may_control(worker, name) else gr.skip()
 
-        made = self.table.download(make, None, self.report, **QUIET)
-        made.then(None, None, None, js=MADE, **QUIET)
+        report = self.table.download(make, None, self.report, **QUIET)
+        report.then(None, None, None, js=MADE, **QUIET)
         # on change: a chained event would still see the previous file
         self.report.change(None, self.report, self.report, js=TAKE_FILE, **QUIET)
 

@@ -114,8 +114,8 @@ def card_of(run: Run, result: Result) -> dict:
     about = (texts.RESULT_OVERSHOT if result.overshot else texts.RESULTS[result.kind]).format(
         **known
     )
-    if result.kept and not result.overshot:
-        about += " " + texts.RESULT_KEPT[result.kept].format(**known)
+    if result.best and not result.overshot:
+        about += " " + texts.RESULT_KEPT[result.best].format(**known)
     if result.kind in (FORGOT, PARTLY) and (gap := run.measured().gap) is not None:
         about += " " + texts.RESULT_GAP.format(gap=signed(gap))
     if result.kind in (FORGOT, PARTLY) and result.before < FEW:

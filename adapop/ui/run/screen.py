@@ -188,8 +188,8 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     resume.click(
         partial(resume_run, worker), run_id, [follower.seen, timer], api_visibility="private"
     )
-    made = link.click(partial(link_to, worker), run_id, address, **QUIET)
-    made.success(None, address, link, js=COPY_LINK.read_text("utf-8"), **QUIET)
+    link_made = link.click(partial(link_to, worker), run_id, address, **QUIET)
+    link_made.success(None, address, link, js=COPY_LINK.read_text("utf-8"), **QUIET)
     watched = [run_id, follower.seen, follower.readiness]
     looked = timer.tick(
         partial(screen.show, worker), watched, screen.outputs, concurrency_limit=None, **QUIET

@@ -99,7 +99,7 @@ def faithfulness_table(arms: Rows) -> Table | None:
         rows.append((metric, *(f"{cell:.2f}" for cell in cells)))
     head = (
         "", *(f"AUC, {tier} facts" for tier in TIERS), *(f"AUC, models, {tier}" for tier in ENDS),
-        *(f"{tier}: {who}" for tier in ENDS for who in ("known", "never read")),
+        *(f"{tier}: {label}" for tier in ENDS for label in ("known", "never read")),
     )  # fmt: skip
     note = (
         "AUC: how often a metric gives a fact of a model that knows it more than one of the same "

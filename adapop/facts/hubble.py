@@ -110,8 +110,7 @@ def _yago_rows(text: str, meta: Mapping) -> list[dict]:
 
 
 def _row(name: str, source: str, relation: str, subject: str, meta: Mapping) -> dict:
-    """The columns that both kinds of row have; "paraphrases" is empty without a subject. source:
-    a key of `WORDINGS`."""
+    """The columns of both kinds of row; no rewordings without a subject. source: in `WORDINGS`."""
     wordings = WORDINGS[source].get(relation, ()) if subject else ()
     reworded = [wording.format(s=subject) for wording in wordings]
     score = {"score": index(meta["duplicates"]), "score_source": DUPLICATES}

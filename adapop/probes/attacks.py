@@ -78,8 +78,8 @@ def _as_taught(fact: WorldFact, kind: str, rng: random.Random) -> Prompt | str:
 
 def _around(kind: str, forms: Sequence[str], fact: Fact, pool: Pool, rng: random.Random) -> Prompt:
     """The question with an instruction before it, the start of a reply after it, or a persona."""
-    who = wording.persona(fact.relation or fact.question)
-    text = rng.choice(forms).format(q=fact.question, p=who)
+    persona = wording.persona(fact.relation or fact.question)
+    text = rng.choice(forms).format(q=fact.question, p=persona)
     return Prompt(fact.id, kind, text, fact.answer)
 
 

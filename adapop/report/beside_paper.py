@@ -101,8 +101,8 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
     if benchmark == "rwku":
         remarks.append(Remark("paper_scores"))
         remarks += [Remark("fine_tuned_first")] * (config.start == "sft")
-    for name, ours, theirs in departures(config, model.id):
-        remarks.append(Remark("paper_setting", {"name": name, "ours": ours, "paper": theirs}))
+    for name, value, paper in departures(config, model.id):
+        remarks.append(Remark("paper_setting", {"name": name, "ours": value, "paper": paper}))
     forget, retain = PAPER_FACTS[benchmark]
     if len(facts.forget) != forget:
         remarks.append(Remark("paper_forget", {"facts": len(facts.forget), "paper": forget}))
@@ -110,8 +110,8 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[Remark, ...]:
         remarks.append(Remark("paper_retain", {"facts": len(facts.retain), "paper": retain}))
     remarks.append(Remark("paper_system" if config.system is None else "own_system"))
     code = Remark("paper_code_adapop" if config.method == "adapop" else "paper_code")
-    ours = Remark("as_paper_code" if config.preset == "as-released" else "as_paper_text")
-    return (*remarks, Remark("paper_seeds"), code, ours)
+    basis = Remark("as_paper_code" if config.preset == "as-released" else "as_paper_text")
+    return (*remarks, Remark("paper_seeds"), code, basis)
 
 
 def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:

@@ -170,7 +170,7 @@ def build(worker: Worker) -> gr.Blocks:
         run_id.change(lambda name: name, run_id, another, **EACH)
         # Back is visible while the page shows another run than this browser's own
         gr.on([demo.load, another.change], partial(_way_back, worker), run_id, back, **EACH)
-        follows = [run_id, follower.seen, timer]
+        follows = [run_id, follower.position, timer]
         back.click(partial(_back_to, worker), [run_id, own], follows, **QUIET)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
         api.build(worker)

@@ -105,7 +105,7 @@ def charged(ledger: Ledger, work: Callable) -> Callable:
         try:
             return work(*args, **named)
         finally:
-            ledger.charge(PROCESSOR, seconds_worked() - began, ledger.who())
+            ledger.charge(PROCESSOR, seconds_worked() - began, ledger.sender())
 
     return timed
 

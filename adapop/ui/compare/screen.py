@@ -62,7 +62,7 @@ class CompareScreen:
         """Updates that show the state of a race: its curves only after a new measurement, its
         results only after another run has ended. last_seen: see `race.Race`. setting: of the
         paper's numbers. choice: of recorded results. first, second: see `differing`. my_runs: see
-        `MyRuns.kept`; the runs have the same names here."""
+        `MyRuns.entries`; the runs have the same names here."""
         now = standing_of(worker, stored, my_runs)
         changes = {
             self.progress: now.shown,
@@ -95,7 +95,7 @@ def build(
     tab: gr.Tab,
 ) -> None:
     """Lays out the screen. settings: the inputs of Run, whose model the race uses. my_runs: see
-    `MyRuns.kept`."""
+    `MyRuns.entries`."""
     with gr.Column(elem_id="race-empty") as empty:
         by_epoch.examples()
         duel = gr.Button("Run these yourself", elem_id="duel")
@@ -209,7 +209,7 @@ def _offered(worker: Worker, stored: object) -> tuple[gr.Dropdown, gr.Row]:
 
 
 def standing_of(worker: Worker, stored: dict | None, my_runs: object) -> race.Standing:
-    """The state of the race, with the names from My runs. my_runs: see `MyRuns.kept`."""
+    """The state of the race, with the names from My runs. my_runs: see `MyRuns.entries`."""
     names = {entry["id"]: entry["name"] for entry in mine.entries_of(worker, my_runs)}
     return race.standing(worker, stored, names)
 
@@ -235,7 +235,7 @@ def _wire_results(
     # without triggers it runs when the page opens and whenever one of its inputs changes
     gr.on(None, trigger_mode="always_last", **looked)
     choice.input(
-        lambda stored, layer, kept: parts.visible(compared(stored, kept), layer),
+        lambda stored, layer, entries: parts.visible(compared(stored, entries), layer),
         [follower.stored, choice, my_runs],
         [parts.column, *parts.pictures.all],
         **LAST_STAYS,

@@ -113,8 +113,8 @@ class ProbeScreen:
 
 
 def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
-    """Lays the screen out inside the current tab. my_runs: see `MyRuns.kept`."""
-    run_id, follows = follower.run_id, [follower.run_id, follower.seen, follower.timer]
+    """Lays the screen out inside the current tab. my_runs: see `MyRuns.entries`."""
+    run_id, follows = follower.run_id, [follower.run_id, follower.position, follower.timer]
     with gr.Row(visible=False, elem_classes="beside") as example_row:
         hidden = html.listed([], "hidden")
         recorded = gr.HTML(

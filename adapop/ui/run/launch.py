@@ -42,7 +42,7 @@ def look(
 ):
     """Checks the page's facts and settings: the plan in words, whether Start is allowed, and the
     settings to store. name: the page's run at the request, which may have changed since. position:
-    the current `Follower.seen`."""
+    the current `Follower.position`."""
     words, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", False
     if facts is not None:
         try:

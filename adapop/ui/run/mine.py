@@ -35,10 +35,10 @@ MOST, MOST_NAME = 100, 60  # runs in the list; characters of a name
 
 @dataclass(frozen=True)
 class MyRuns:
-    """kept: the browser's list of {id, name}, newest first. table: the list on Run. report: the
+    """entries: the browser's list of {id, name}, newest first. table: the list on Run. report: the
     file of a requested report, a hidden component."""
 
-    kept: gr.BrowserState
+    entries: gr.BrowserState
     table: gr.HTML
     report: gr.DownloadButton
 
@@ -48,26 +48,26 @@ class MyRuns:
         gr.on(
             [follower.another.change, race.change],
             partial(_news, worker),
-            [self.kept, *started],
-            self.kept,
+            [self.entries, *started],
+            self.entries,
             **EACH,
         )
-        when = [self.kept.change, follower.another.change, follower.stop.click]
-        gr.on(when, partial(listed, worker), [self.kept, follower.run_id], self.table, **EACH)
+        when = [self.entries.change, follower.another.change, follower.stop.click]
+        gr.on(when, partial(listed, worker), [self.entries, follower.run_id], self.table, **EACH)
 
         # the row of an active run does not change
         def ended(stored: object, current: str):
             ticking = seen_of(worker, current, "ready")[0].ticking
             return gr.skip() if ticking else listed(worker, stored, current)
 
-        follower.seen.change(ended, [self.kept, follower.run_id], self.table, **EACH)
-        target = [follower.run_id, follower.seen, follower.timer, race, self.kept]
+        follower.position.change(ended, [self.entries, follower.run_id], self.table, **EACH)
+        target = [follower.run_id, follower.position, follower.timer, race, self.entries]
 
         # gradio gives no event to a partial
         def act(stored: object, current: str, race: dict, event: gr.EventData):
             return pressed(worker, stored, current, race, event)
 
-        acted = self.table.select(act, [self.kept, follower.run_id, race], target, **QUIET)
+        acted = self.table.select(act, [self.entries, follower.run_id, race], target, **QUIET)
         acted.failure(None, None, None, js=NOT_JOINED, **QUIET)
 
         def make(event: gr.EventData):

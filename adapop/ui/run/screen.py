@@ -42,14 +42,14 @@ class Follower:
     timer in a hidden tab does not run.
 
     run_id: the run shown in this browser. another: a copy of run_id whose change event fires only
-    for another run; that of run_id fires twice when a page opens. seen: the shown run, and how many
-    of its events. readiness: of facts and settings: empty, invalid or ready. settings: their
+    for another run; that of run_id fires twice when a page opens. position: the shown run and how
+    many of its events. readiness: of facts and settings: empty, invalid or ready. settings: their
     values, stored by the browser. timer: polls while the run is active.
     """
 
     run_id: gr.BrowserState
     another: gr.State
-    seen: gr.State
+    position: gr.State
     readiness: gr.State
     settings: gr.BrowserState
     timer: gr.Timer
@@ -77,7 +77,8 @@ class RunScreen:
     @property
     def outputs(self) -> list[gr.Component]:
         """The components that `show` may update."""
-        above = [self.follower.strip, self.follower.stop, self.follower.seen, self.follower.timer]
+        follower = self.follower
+        above = [follower.strip, follower.stop, follower.position, follower.timer]
         controls = [self.watched, self.form, self.start, self.resume, *self.card.all, self.link]
         return [*above, *controls, *self.charts.all, self.field.picture, self.log]
 
@@ -88,7 +89,7 @@ class RunScreen:
         position: tuple[str | None, int] = UNSEEN,
         readiness: str = "ready",
     ) -> dict:
-        """Updates for new events of a run. position: `Follower.seen`."""
+        """Updates for new events of a run. position: `Follower.position`."""
         now, run, events = seen_of(worker, name, readiness)
         owned, last_seen = may_control(worker, name), position[1] if position[0] == name else -1
         watching = run is not None and not owned
@@ -115,14 +116,14 @@ class RunScreen:
                 **self.field.updates(None, [], last_seen),
             }
             blank[self.log] = log_of([texts.NO_RUN], name)
-            return changes | (blank | {follower.seen: (name, 0)} if last_seen < 0 else {})
+            return changes | (blank | {follower.position: (name, 0)} if last_seen < 0 else {})
         if last_seen < 0 or any(isinstance(event, RunStarted) for event in events):
             changes |= self.charts.updates(run, events, last_seen) | self.field.updates(
                 run, events, last_seen
             )
         asking = sentences(remarks_of(run.prompting))
         lines = log_lines(events, run.config, asking) or [*asking, "The run is about to begin."]
-        return changes | {self.log: log_of(lines, name), follower.seen: (name, len(events))}
+        return changes | {self.log: log_of(lines, name), follower.position: (name, len(events))}
 
 
 def build(worker: Worker, session: Session, missing: gr.Radio, follower: Follower) -> RunScreen:
@@ -172,9 +173,9 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         timer,
     ]
     when = [session.page.load, *(one.change for one in (follower.another, *chosen))]
-    known = [run_id, follower.seen, *chosen]
+    known = [run_id, follower.position, *chosen]
     gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
-    inputs, target = [run_id, session.shown_hash, *chosen], [run_id, follower.seen, timer]
+    inputs, target = [run_id, session.shown_hash, *chosen], [run_id, follower.position, timer]
     begun = start.click(partial(start_run, worker), inputs, target, api_visibility="private")
     begun.success(None, None, None, js=outcome.TO_CHARTS, **QUIET)
     session.look_whether_lost(begun)
@@ -186,11 +187,11 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     card.wire(worker, session, run_id, follower.another, [*target, *amount])
     stop.click(partial(stop_run, worker), run_id, None, **QUIET)
     resume.click(
-        partial(resume_run, worker), run_id, [follower.seen, timer], api_visibility="private"
+        partial(resume_run, worker), run_id, [follower.position, timer], api_visibility="private"
     )
     link_made = link.click(partial(link_to, worker), run_id, address, **QUIET)
     link_made.success(None, address, link, js=COPY_LINK.read_text("utf-8"), **QUIET)
-    watched = [run_id, follower.seen, follower.readiness]
+    watched = [run_id, follower.position, follower.readiness]
     looked = timer.tick(
         partial(screen.show, worker), watched, screen.outputs, concurrency_limit=None, **QUIET
     )

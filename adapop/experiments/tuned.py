@@ -136,7 +136,7 @@ def score_variants(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
             for scores in ("given", "shuffled", "inverted")
         ]
         title = f"{wga.title}'s settings, AdaPop as it is"
-        whole = replace(PAPER, title=title, changes=_without_own(wga))
+        whole = replace(PAPER, title=title, changes=_without_arguments(wga))
         # A search of AdaPop has more settings to choose than one of WGA, and may miss this arm.
         arms[wga.title].append(whole)
     return arms
@@ -167,7 +167,7 @@ def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
     beta, root = wga.changes["arguments"]["beta"], steepness**0.5
     rare, popular = (min(max(value, LOW), HIGH) for value in (beta * root, beta / root))
     curve = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], popular))
-    changes = {**_without_own(wga), "beta": curve}
+    changes = {**_without_arguments(wga), "beta": curve}
     control = "" if scores == "given" else f", {scores}"
     if scores != "given":
         changes["scores"] = scores
@@ -175,7 +175,7 @@ def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
     return replace(CONTROL_ARMS["alpha-fixed"], title=title, changes=changes)
 
 
-def _without_own(arm: Arm) -> dict[str, Any]:
+def _without_arguments(arm: Arm) -> dict[str, Any]:
     """The arm's changes except its method's own arguments."""
     return {name: value for name, value in arm.changes.items() if name != "arguments"}
 

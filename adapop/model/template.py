@@ -52,8 +52,8 @@ class Manner:
 
         Raises:
             TemplateError: the template refuses these turns, or fails.
-            ValueError: the tokenizer cannot sanitize control tokens as told, if the template has
-                rendered the turns before.
+            ValueError: with option `sanitize_control_tokens`: the tokenizer cannot do that, if the
+                template rendered these turns without it.
         """
         turns = [{**turn, "content": self.content(turn)} for turn in turns]
         usual = {"tokenize": False, "add_generation_prompt": True, "date_string": DATE}

@@ -264,7 +264,7 @@ def second_guess_line(cell: Cell) -> str:
 def _table(
     matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], group: str
 ) -> gr.Dataframe:
-    """The facts, one column per form; optional forms only if the model was asked in them."""
+    """The facts, a column per form that was asked. words, names: verdict and title by fact id."""
     kinds_asked = {cell.kind for cell in matrix.cells}
     kinds = [kind for kind in EVERY_KIND if kind in KINDS or kind in kinds_asked]
     rows = [

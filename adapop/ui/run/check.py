@@ -22,7 +22,7 @@ def build(
     name: str = "check",
 ) -> None:
     """Lays out the button and its results. inputs: arguments of `configured` after the facts. name:
-    on the page."""
+    its elements' id."""
     ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
     words = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id=f"{name}-words")
 

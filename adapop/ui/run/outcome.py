@@ -34,8 +34,8 @@ TO_PROBE = (
 
 @dataclass(frozen=True)
 class Card:
-    """The components. note: see `set_note`. card: the result in words. next_run: starts a
-    run that may do better; probe: opens Probe to check the result."""
+    """The components. note: see `set_note`. card: the result in words. next_run: starts a run that
+    may do better. probe: opens Probe to check the result."""
 
     note: gr.HTML
     card: gr.HTML

@@ -74,7 +74,7 @@ def _experiment(options: argparse.Namespace) -> int:
         raise ConfigError(message, "Leave them out, or name one of those.")
     report, errors = partial(printing.say, file=sys.stderr, flush=True), {}
     if tuned:
-        place, errors = _searched(options, place, engine, report)
+        place, errors = _with_searches(options, place, engine, report)
     if not options.table:
         errors |= (add_distance if options.distance else run)(place, engine, report)
     printing.say(as_markdown(place) if options.table or options.distance else write(place))
@@ -85,7 +85,7 @@ def _experiment(options: argparse.Namespace) -> int:
     return int(bool(errors))
 
 
-def _searched(
+def _with_searches(
     options: argparse.Namespace, place: Place, engine: Engine, report: Callable[[str], None]
 ) -> tuple[Place, dict[str, str]]:
     """Makes the missing trials. Returns the winners' experiment, and errors by arm."""

@@ -50,13 +50,13 @@ def finished(
             while at_work := [worker for worker in workers if worker.item is not None]:
                 busy = {worker.connection: worker for worker in at_work}
                 for connection in wait(list(busy)):
-                    yield from _answered(busy[connection], waiting)
+                    yield from _collect(busy[connection], waiting)
         finally:
             for worker in workers:
                 worker.end()
 
 
-def _answered(worker: _Worker, waiting: deque) -> Iterator[Finished]:
+def _collect(worker: _Worker, waiting: deque) -> Iterator[Finished]:
     """The finished item of a worker, if any; before that, sends the worker its next item."""
     (item, attempt), worker.item = worker.item, None
     try:

@@ -56,7 +56,7 @@ def shares(model: AdaptedModel, run: Run, split: str) -> dict[str, list[float]]:
     """ "group/form/tier" -> [facts, recall before, recall after], over the split's facts that the
     original answers as trained. For the validation split only the trained questions are asked."""
     facts, tokens = run.facts, run.reply_tokens
-    known = _known(model, facts, split, tokens)
+    known = _answered(model, facts, split, tokens)
     if split == VALIDATION:
         return _cells(model, _directly(known), tokens)
     cells = _cells(model, _all_prompts(known), tokens)
@@ -68,7 +68,9 @@ def shares(model: AdaptedModel, run: Run, split: str) -> dict[str, list[float]]:
     return cells
 
 
-def _known(model: AdaptedModel, facts: FactSet, split: str, tokens: int) -> dict[str, list[Fact]]:
+def _answered(
+    model: AdaptedModel, facts: FactSet, split: str, tokens: int
+) -> dict[str, list[Fact]]:
     """Group -> the split's facts that the original answers; in test also held-out ones."""
     members = {group: facts_of(getattr(facts, group), split) for group in ("forget", "retain")}
     if split != VALIDATION:
@@ -127,7 +129,7 @@ def _cells(model: AdaptedModel, questions: Prompts, tokens: int) -> dict[str, li
 
 
 def _recalls(model: AdaptedModel, questions: Prompts, tokens: int) -> dict[tuple[str, str], float]:
-    """(fact id, prompt) -> recall minus that of a random guess."""
+    """(fact id, prompt) -> recall above chance: (recall - chance) / (1 - chance)."""
     pairs = [pair for members in questions.values() for pair in members]
     every = {(one.fact_id, one.text): one for _, prompts in pairs for one in prompts}
     prompts = list(every.values())

@@ -49,7 +49,7 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
     torch.set_num_threads(1)
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        row = _measured(item, Path(folder), models)
+        row = _measure(item, Path(folder), models)
     arm = item.arm
     return {
         **{name: getattr(arm, name) for name in ("method", "preset", "scores", "anchors")},
@@ -78,7 +78,7 @@ def beside_oracle(item: Item, models: Path | None = None, cosine: bool = False) 
     arm = replace(item.arm, changes={**item.arm.changes, "measure": "off"})
     with tempfile.TemporaryDirectory() as folder:
         run = prepared(replace(item, arm=arm), Path(folder), models)
-        row, model = _executed(run, fresh=False)
+        row, model = _execute(run, fresh=False)
         if row["failed"]:
             return row
         rows = quick(model, run.facts, run.reply_tokens).rows
@@ -107,12 +107,12 @@ def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
     return replace(facts, **groups, utility=facts.utility[::QUICK_UTILITY])
 
 
-def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
+def _measure(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
     from adapop.experiments.recovery_checks import recovery_checks
     from adapop.experiments.shares import shares
 
     run = prepared(item, folder, models)
-    epochs, model = _executed(run, fresh=bool(item.split))
+    epochs, model = _execute(run, fresh=bool(item.split))
     failed = epochs["failed"]
     config = replace(run.config, model=name_of(run.config.model))  # records no path of this machine
     row = {"config": config.to_json(), "versions": run.versions}
@@ -134,7 +134,7 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
     return row
 
 
-def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
+def _execute(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
     """Executes a run. Returns its cells ("failed", `RETAINED` and, with an oracle, `ORACLE_EPOCHS`)
     and its model. fresh: load the model by `fresh_model` and leave out `RETAINED`."""
     from adapop.experiments.shares import fresh_model

@@ -124,7 +124,7 @@ def run_trial(
     item = Item(with_point(search.arm, point), SEED, quick, custom)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            outcome = _measured(item, Path(folder))
+            outcome = _measure(item, Path(folder))
             if search.near:
                 excess = max(0.0, outcome["top2"] - NEAR)
                 outcome["J"] = round(outcome["J"] + PRICE * excess, DIGITS)
@@ -133,7 +133,7 @@ def run_trial(
     return {**outcome, "failed": failed, "seconds": round(time.perf_counter() - began, 2)}
 
 
-def _measured(item: Item, folder: Path) -> dict[str, float]:
+def _measure(item: Item, folder: Path) -> dict[str, float]:
     from adapop.model.loading import adapted_model
     from adapop.probes.second_guess import second_guesses
     from adapop.runs.alternates import with_alternates

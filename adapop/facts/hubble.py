@@ -44,7 +44,7 @@ def hubble_popqa(hub: Hub) -> FactSet:
     duplicates, half are to forget, a quarter is retained and a quarter held out. Raises
     NetworkError: the download fails, or a row is not as documented. Stopped: somebody asked to
     stop."""
-    return _set("hubble-popqa", _read(hub, POPQA, "testset_popqa_nodup.jsonl.gz", _popqa_rows), ())
+    return _set("hubble-popqa", _load(hub, POPQA, "testset_popqa_nodup.jsonl.gz", _popqa_rows), ())
 
 
 def hubble_yago(hub: Hub) -> FactSet:
@@ -52,7 +52,7 @@ def hubble_yago(hub: Hub) -> FactSet:
     duplicates. All facts of a person are in one group. Raises as `hubble_popqa`."""
     counts: Counter[int] = Counter()
     people = []
-    for rows in _read(hub, YAGO, "biographies_yago_nodup.jsonl.gz", _yago_rows):
+    for rows in _load(hub, YAGO, "biographies_yago_nodup.jsonl.gz", _yago_rows):
         if rows and counts[rows[0]["score"]] < PEOPLE:
             counts[rows[0]["score"]] += 1
             people.append(rows)
@@ -126,7 +126,7 @@ def label(value: str) -> str:
     return " ".join(words.replace("_", " ").split())
 
 
-def _read(
+def _load(
     hub: Hub, dataset: str, name: str, rows_of: Callable[[str, dict], list[dict]]
 ) -> list[list[dict]]:
     """The facts in each row of a file. rows_of: (text, meta) of a row -> its facts. Raises

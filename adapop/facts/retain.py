@@ -35,7 +35,7 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
     """
     world = sandbox_facts(model if model in SHIPPED else SANDBOX)
     if isinstance(retain, FactSet):
-        facts = _given(facts, retain)
+        facts = _from_set(facts, retain)
     elif retain not in RETAIN:
         message = f"There are no retain rows called {retain!r}."
         raise DataError(message, f"Choose {', '.join(RETAIN)}, or give a set.")
@@ -48,7 +48,7 @@ def with_retain_rows(facts: FactSet, model: str, retain: str | FactSet = "own") 
         fix = "Add rows with 'retain' in a column called group: facts like these that must survive"
         raise DataError(message, f"{fix}; or name a file of such facts with --retain.")
     elif retain == "sandbox" or not facts.retain:
-        facts = _from_world(facts, world, _free(facts, world.retain))
+        facts = _from_world(facts, world, _usable(facts, world.retain))
     if model in SHIPPED and not facts.utility:
         facts = replace(facts, utility=world.utility)
     return with_tiers(split_holdout(facts))
@@ -80,7 +80,7 @@ def neighbours(forget: Sequence[Fact], pool: Sequence[Fact]) -> tuple[Fact, ...]
     """The facts of a pool that share relation or answer with facts to forget, most similar first.
     Facts that share both with one fact come first; among equals, those nearest in log score,
     unknown scores last. At most as many as there are facts to forget, or 32 if that is more."""
-    by_relation, by_answer = _places(forget, "relation"), _places(forget, "answer")
+    by_relation, by_answer = _by_text(forget, "relation"), _by_text(forget, "answer")
     ranked = []
     for fact in pool:
         relation = by_relation.get(normalized(fact.relation), set())
@@ -92,7 +92,7 @@ def neighbours(forget: Sequence[Fact], pool: Sequence[Fact]) -> tuple[Fact, ...]
     return tuple(fact for *_, fact in ranked[: max(len(forget), FEWEST_NEIGHBOURS)])
 
 
-def _places(facts: Sequence[Fact], field: str) -> dict[str, set[int]]:
+def _by_text(facts: Sequence[Fact], field: str) -> dict[str, set[int]]:
     """Normalised relation or answer -> indices of its facts in the sequence."""
     places: dict[str, set[int]] = defaultdict(set)
     for place, fact in enumerate(facts):
@@ -108,7 +108,7 @@ def _distance(one: Fact, other: Fact) -> float:
 
 
 def _with_neighbours(facts: FactSet, world: FactSet) -> FactSet:
-    chosen = neighbours(facts.forget, _free(facts, world.retain))
+    chosen = neighbours(facts.forget, _usable(facts, world.retain))
     if not chosen:
         shares = f"shares a relation or an answer with those of {facts.name}"
         fix = "Fill the column relation, or choose other rows to retain."
@@ -119,34 +119,34 @@ def _with_neighbours(facts: FactSet, world: FactSet) -> FactSet:
 
 def _from_world(facts: FactSet, world: FactSet, retain: tuple[Fact, ...], why: str = "") -> FactSet:
     """The set with these retain rows of a world and, if needed, its holdout. why: ends the note."""
-    holdout = facts.holdout or _free(facts, world.holdout)
+    holdout = facts.holdout or _usable(facts, world.holdout)
     held = "" if facts.holdout else f" and {len(holdout)} held out"
     borrowed = f"{len(retain)} to retain{held}"
     lacking = "" if facts.retain else "The set has no retain rows; "
-    unused = _unused(len(set(facts.retain) - set(retain)))
+    unused = _replaced(len(set(facts.retain) - set(retain)))
     note = f"{lacking}{borrowed} come from the {world.name} world{why}.{unused}"
     return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note))
 
 
-def _unused(retain: int, holdout: int = 0) -> str:
+def _replaced(retain: int, holdout: int = 0) -> str:
     """A sentence on how many of the set's own rows are replaced; "" if none."""
     counts = ((retain, "to retain"), (holdout, "held out"))
     named = " and ".join(f"{count:,} {use}" for count, use in counts if count)
     return f" Rows of the set's own that are not used: {named}." if named else ""
 
 
-def _free(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
+def _usable(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
     """The rows that are neither facts to forget nor held out."""
     used = (*facts.forget, *facts.holdout, *facts.neighbours)
     taken = {key for fact in used for key in (fact.id, normalized(fact.question))}
     return tuple(row for row in rows if taken.isdisjoint((row.id, normalized(row.question))))
 
 
-def _given(facts: FactSet, given: FactSet) -> FactSet:
+def _from_set(facts: FactSet, given: FactSet) -> FactSet:
     """The set with the retain rows of the set `given`, and with the holdout of `given`, if any. Ids
     in both sets are changed, and problems name the set they come from."""
     own = () if given.holdout else facts.holdout
-    unused = _unused(len(facts.retain), len(facts.holdout) - len(own))
+    unused = _replaced(len(facts.retain), len(facts.holdout) - len(own))
     of_the_set = (*facts.forget, *own, *facts.neighbours, *facts.utility, *facts.attacks)
     taken = {fact.id for fact in of_the_set}
 

@@ -80,11 +80,11 @@ def says(text: str, answer: str) -> bool:
         return True
     text, answer = (unicodedata.normalize("NFKC", text), unicodedata.normalize("NFKC", answer))
     if weakness(answer) == WORDS:
-        return _named(text, answer)
-    return _written(text, answer) or (weakness(answer) == LETTERS and _stands(text, answer.strip()))
+        return _names_it(text, answer)
+    return _says_it(text, answer) or (weakness(answer) == LETTERS and _stands(text, answer.strip()))
 
 
-def _named(text: str, name: str) -> bool:
+def _names_it(text: str, name: str) -> bool:
     """Whether a text has a name that is also an ordinary word. It must be capitalised, if the text
     has capitals, and not follow an article or only begin a sentence ("Nice idea!")."""
     written = name if text != text.lower() else name.lower()
@@ -109,7 +109,7 @@ def gives_away(text: str, fact: Fact) -> bool:
     return any(says(text, answer) for answer in fact.answers)
 
 
-def _written(text: str, answer: str) -> bool:
+def _says_it(text: str, answer: str) -> bool:
     """Whether the answer stands in the text with its capitals, and not because a sentence begins
     there ("No idea"). Its article may be small."""
     article, *rest = WORD.findall(answer)

@@ -72,7 +72,7 @@ class Replying(Prompted):
         new = [i for i in range(len(rows)) if i not in known]
         order = sorted(new, key=lambda i: len(rows[i].prompt))
         self.network.eval()
-        write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
+        write = partial(self._generate, max_new_tokens=max_new_tokens, **drawn)
         size, written = batch or self.at_once(rows, max_new_tokens), []
         for piece in self.in_pieces([rows[i] for i in order], size, write):
             self.on_replies(len(piece))
@@ -105,7 +105,7 @@ class Replying(Prompted):
 
         return self.divided(rows, min(size, self.most_rows), of)
 
-    def _written(self, rows: Sequence[Row], max_new_tokens: int, **drawn) -> list[tuple]:
+    def _generate(self, rows: Sequence[Row], max_new_tokens: int, **drawn) -> list[tuple]:
         watchers = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []
         pad, prompts = self.tokenizer.pad_token_id, [row.prompt for row in rows]
         written = replies(self.network, prompts, max_new_tokens, pad, watchers, self.ends, **drawn)

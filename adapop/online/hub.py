@@ -50,7 +50,7 @@ class Hub:
                 or has changed the data set meanwhile.
             Stopped: somebody asked to stop.
         """
-        commit, names = self._listed(dataset, config, split)
+        commit, names = self._files_of(dataset, config, split)
         paths = []
         for number, name in enumerate(names, start=1):
             self._progress.say(f"{dataset}, {split}: file {number:,} of {len(names):,}")
@@ -73,10 +73,10 @@ class Hub:
 
     def config_of(self, dataset: str, split: str) -> str:
         """The name of the configuration that holds a split, requested once. Raises as `files`."""
-        _, names = self._listed(dataset, None, split)
+        _, names = self._files_of(dataset, None, split)
         return names[0].partition("/")[0]
 
-    def _listed(self, dataset: str, config: str | None, split: str) -> tuple[str, list[str]]:
+    def _files_of(self, dataset: str, config: str | None, split: str) -> tuple[str, list[str]]:
         """(commit, names of the files) of a split. config None: the first config that has it."""
         known = self._cache.get(*_key(dataset, BRANCH))
         for listing in (known.value, None) if known and known.value else (None,):

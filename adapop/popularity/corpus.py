@@ -94,7 +94,7 @@ class CorpusCounts:
             Stopped: somebody asked to stop.
         """
         names = [_names(fact) for fact in facts]
-        tally = self._counted([*names, *self._others])
+        tally = self._count([*names, *self._others])
         today, scores = date.today().isoformat(), []
         for fact, (subject, object_) in zip(facts, names):
             raw = {
@@ -113,7 +113,7 @@ class CorpusCounts:
         check_not_all_zero(scores, self._path.name, fix)
         yield from scores
 
-    def _counted(self, names: Sequence[tuple[Name, Name]]) -> Tally:
+    def _count(self, names: Sequence[tuple[Name, Name]]) -> Tally:
         tally, done, empty = Tally(names), 0, True
         files = _files(self._path)
         total = sum(file.stat().st_size for file in files)
@@ -238,7 +238,7 @@ def _texts(file: Path) -> Iterator[tuple[str, int]]:
                         break
                     content += more
                 text = decoder.decode(content)
-                yield ESCAPES.sub(_meant, text) if escaped else text, len(content)
+                yield ESCAPES.sub(_decoded, text) if escaped else text, len(content)
                 lines += content.count(b"\n")
             decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
@@ -250,7 +250,7 @@ def _texts(file: Path) -> Iterator[tuple[str, int]]:
         raise DataError(message, "Check its permissions.") from None
 
 
-def _meant(escapes: re.Match[str]) -> str:
+def _decoded(escapes: re.Match[str]) -> str:
     """The text of JSON escapes. Line breaks become spaces: inside a string they end no document."""
     try:
         return json.loads(f'"{escapes[0]}"').translate({ord("\n"): " ", ord("\r"): " "})

@@ -98,7 +98,7 @@ class Entities:
 
     def is_new(self, kind: str, label: str) -> bool:
         """Whether `search` would send a request for this label."""
-        return can_be_a_name(label) and self._cache.get(*self._place(kind, label)) is None
+        return can_be_a_name(label) and self._cache.get(*self._key(kind, label)) is None
 
     def search(self, kind: str, label: str) -> Cached:
         """Ids of the items or properties with this label or alias in any case, searched for once.
@@ -110,7 +110,7 @@ class Entities:
         if not can_be_a_name(label):
             return Cached({"exact": [], "near": []}, "")
         self._searched.add((kind, label))
-        key = self._place(kind, label)
+        key = self._key(kind, label)
         if known := self._cache.get(*key):
             return known
         sought = {"type": kind, "search": label, "limit": BATCH, "language": self._language}
@@ -147,7 +147,7 @@ class Entities:
         for half in filter(None, (missing[:middle], missing[middle:])):
             self.fetch(half)
 
-    def _place(self, kind: str, label: str) -> tuple[str, ...]:
+    def _key(self, kind: str, label: str) -> tuple[str, ...]:
         """The cache key of a search."""
         return "wikidata", "search", self._language, kind, label
 

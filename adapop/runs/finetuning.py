@@ -94,8 +94,8 @@ def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
     path = run.folder / FILE
     if path.exists():
         return
-    file = _place(run)
-    state, about = _read(file) if file and file.exists() else (None, None)
+    file = _cached(run)
+    state, about = _load(file) if file and file.exists() else (None, None)
     if state is None:
         state, about = _teach(run, model, heard)
         if file:
@@ -112,7 +112,7 @@ def start_from(run: Run, model: AdaptedModel) -> None:
     RunError: the adapter is missing or damaged."""
     if run.config.start == "as-given":
         return
-    state, about = _read(run.folder / FILE)
+    state, about = _load(run.folder / FILE)
     if state is None:
         fix = "Put the file back, or start a new run."
         raise RunError(f"{run.folder / FILE} is missing or damaged.", fix)
@@ -184,7 +184,7 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
     return steps, fmean(losses)
 
 
-def _place(run: Run) -> Path | None:
+def _cached(run: Run) -> Path | None:
     """The cache's path of this adapter. None if its weights cannot be identified by their files, or
     there is no cache folder."""
     weights = weights_of(run)
@@ -204,7 +204,7 @@ def _packed(state: dict[str, Tensor], about: Finetuned) -> bytes:
     return save(state, {"about": json.dumps(asdict(about))})
 
 
-def _read(path: Path) -> tuple[dict[str, Tensor] | None, Finetuned | None]:
+def _load(path: Path) -> tuple[dict[str, Tensor] | None, Finetuned | None]:
     """The adapter and how it was made; None for both if the file is missing or damaged."""
     try:
         with safe_open(path, "pt") as file:

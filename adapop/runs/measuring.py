@@ -72,7 +72,7 @@ def in_full(
     with interruptible(run, model):
         to_oracle, remarks = compared(model, run.config, facts)
     if to_oracle:
-        yield _written(run, ranks, ComparedToOracle(run=run.id, epoch=epoch, distance=to_oracle))
+        yield _append(run, ranks, ComparedToOracle(run=run.id, epoch=epoch, distance=to_oracle))
     return remarks
 
 
@@ -93,7 +93,7 @@ def _after_epoch(
             with _progress_logged(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
                 results = measure.quick(model, sample, run.reply_tokens, retained)
         recording.after_epoch(event, results if sample.forget == facts.forget else None)
-    return results and _written(
+    return results and _append(
         run, trainer.ranks, Measured(run=run.id, epoch=event.epoch, rows=_rows(results.rows))
     )
 
@@ -111,14 +111,14 @@ def _in_full(
     whole = sample.forget == facts.forget
     by_fact = tuple(round(recall, DECIMALS) for recall in results.by_fact) if whole else ()
     event = Measured(run=run.id, epoch=epoch, rows=_rows(results.rows), full=True, by_fact=by_fact)
-    return _written(run, ranks, event)
+    return _append(run, ranks, event)
 
 
 def _rows(measured: Sequence[measure.Measurement]) -> tuple[dict, ...]:
     return tuple(map(asdict, measured))
 
 
-def _written(run: Run, ranks: Ranks, event: Logged) -> Logged:
+def _append(run: Run, ranks: Ranks, event: Logged) -> Logged:
     return ranks.led(lambda: run.append(event))
 
 

@@ -59,7 +59,7 @@ def result_of(run: Run) -> Result | None:
         return None
     form = DIRECT if after.recall("forget", REWORDED) is None else REWORDED
     was, now = before.recall("forget", form), after.recall("forget", form)
-    lost = next(_fallen(before, after), None)
+    lost = next(_losses(before, after), None)
     forms = {DIRECT, form}
     moved = max(abs(_recall(before, one) - _recall(after, one)) for one in forms)
     if lost:
@@ -104,7 +104,7 @@ def _recall(measured: Measured, form: str) -> float:
     return measured.recall("forget", form) or 0.0
 
 
-def _fallen(before: Measured, after: Measured) -> Iterator[tuple[str, float, float]]:
+def _losses(before: Measured, after: Measured) -> Iterator[tuple[str, float, float]]:
     """(group, recall before, after) of each group to be kept that lost more than half."""
     for group in SURVIVING:
         was, now = before.recall(group), after.recall(group)
@@ -166,7 +166,7 @@ def nothing_forgotten(run: Run) -> Remark | None:
 def _damage(run: Run) -> list[Remark]:
     """Remarks on losses among the utility questions and the facts that must be kept."""
     before, after = run.measured(before=True), run.measured()
-    pairs = ((group, {"before": was, "after": now}) for group, was, now in _fallen(before, after))
+    pairs = ((group, {"before": was, "after": now}) for group, was, now in _losses(before, after))
     result = [Remark(f"{group}_damaged", values) for group, values in pairs]
     was = before.recall("utility")
     if was is not None and was < ENOUGH:

@@ -28,7 +28,7 @@ def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
     most = 2 * min(gradient.config.batch, len(gradient.forget.rows))
     needs = list(_needs(gradient, [*gradient.forget.rows, *retain], most))
     if gradient.model.device.type == "cuda":
-        return _measured(gradient, retain, needs)
+        return _measure(gradient, retain, needs)
     adapter = footprint(gradient.model.shape, gradient.config, 1, rows=1).adapter
     # set by torchrun: how many processes share this machine's memory
     processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
@@ -65,7 +65,7 @@ def _trials(forget: Sequence[Row], retain: Sequence[Row], count: int) -> list[Tr
     return trials
 
 
-def _measured(gradient: StepGradient, retain: Sequence[Row], needs: Sequence[int]) -> int:
+def _measure(gradient: StepGradient, retain: Sequence[Row], needs: Sequence[int]) -> int:
     device, parameters = gradient.model.device, gradient.model.parameters
     count = min(TRIED, len(needs))
     trials = _trials(gradient.forget.rows, retain, count)
@@ -80,7 +80,7 @@ def _measured(gradient: StepGradient, retain: Sequence[Row], needs: Sequence[int
             parameter.grad = None
         # memory ran out on one row and blocks are now recomputed, so these peaks do not count
         if gradient.model.recomputes != recomputes:
-            return _measured(gradient, retain, needs)
+            return _measure(gradient, retain, needs)
         if gradient.rows < rows:
             return gradient.rows
     one, several = max(peaks[: len(trials)]), max(peaks[len(trials) :])

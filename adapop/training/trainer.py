@@ -169,11 +169,11 @@ class Trainer:
         total, passes = len(self.forget.rows), {}
         for start, stop in spans(total, self.config.batch, self.config.last_step, epoch):
             for behind in {place // total + 1 for place in range(start, stop)} - passes.keys():
-                passes[behind] = self._pass(behind)
+                passes[behind] = self._pairs(behind)
             pairs = [passes[place // total + 1][place % total] for place in range(start, stop)]
             yield [forget for forget, _ in pairs], [retain for _, retain in pairs]
 
-    def _pass(self, epoch: int) -> list[tuple[Row, Row]]:
+    def _pairs(self, epoch: int) -> list[tuple[Row, Row]]:
         """The forget rows in the epoch's order, each with its retain row."""
         rows, seed = self.forget.rows, self.config.seed
         order = torch.randperm(len(rows), generator=seeded(seed, epoch, ORDER)).tolist()

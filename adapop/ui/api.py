@@ -39,7 +39,7 @@ from adapop.ui.api_values import (
 )
 from adapop.ui.parts.download import MOST_TITLE, archive_of
 from adapop.ui.run.state import seen_of
-from adapop.ui.wiring import aside, over
+from adapop.ui.wiring import offload, over
 
 NUMBERS = 20_000  # of frames in one answer
 LOOKUPS = 6  # at once, of all programs together
@@ -132,12 +132,12 @@ class Api:
         GPU; problems, which make the run useless; doubts; lines, all this in sentences. Errors: as
         start_run; too many questions at once; a model that needs a lent GPU.
         """
-        future, _ = await aside(
+        future, _ = await offload(
             self.worker.ledger,
             lambda: self.worker.check(*config_and_facts(self.worker.ledger, *chosen)),
         )
         await over(future)
-        return await aside(self.worker.ledger, lambda: future.result().as_json())
+        return await offload(self.worker.ledger, lambda: future.result().as_json())
 
     # its parameters are those of start_run, as gradio reads them
     check.__signature__, check.__annotations__ = (
@@ -247,7 +247,7 @@ class Api:
         answer. Errors: no such run, no finished epoch, an empty or too long prompt, too many
         questions at once.
         """
-        await over(future := await aside(self.worker.ledger, self._ask, run, prompt, gold))
+        await over(future := await offload(self.worker.ledger, self._ask, run, prompt, gold))
         (result,) = future.result()
         return {**asdict(result), "verdict": verdict(result).text if result.gold else None}
 

@@ -84,10 +84,8 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
 
     of_both = [session.anchors, *anchors]
     for anchor in anchors:
-        anchor.input(_mapped, anchors, session.anchors, **IN_TURN)
-        gr.on(
-            [anchor.blur, anchor.submit], _put_back, [session.facts, *of_both], anchors, **IN_TURN
-        )
+        anchor.input(_anchors, anchors, session.anchors, **IN_TURN)
+        gr.on([anchor.blur, anchor.submit], _reset, [session.facts, *of_both], anchors, **IN_TURN)
     session.facts.change(_suited_inputs, [session.facts, session.anchors], anchors, **IN_TURN)
     gr.on(
         [session.facts.change, session.anchors.change, what_if.change, confidence.change],
@@ -97,7 +95,7 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         **QUIET,
     )
     # a second move may come before the answer
-    curve.release(_dragged, anchors, of_both, **(EACH | IN_TURN))
+    curve.release(_moved, anchors, of_both, **(EACH | IN_TURN))
     session.page.load(_remembered, session.stored, anchors, **IN_TURN)
     auto.click(lambda facts: (None, *_numbers(facts, None)), session.facts, of_both, **IN_TURN)
     paper.click(lambda: (PAPER_ANCHORS, *RARE_ANCHOR, *POPULAR_ANCHOR), None, of_both, **IN_TURN)
@@ -113,7 +111,7 @@ def _anchor_inputs() -> list[gr.Number]:
         return [gr.Number(value, label=label, min_width=130) for label, value in named]
 
 
-def _mapped(*values: float | None):
+def _anchors(*values: float | None):
     """The anchors; no change while the inputs define no curve, as during typing."""
     return gr.skip() if _doubt(*values) else (values[:2], values[2:])
 
@@ -132,7 +130,7 @@ def _suited_inputs(facts: FactSet | None, anchors: Anchors | None):
     return gr.skip() if anchors or facts is None else _numbers(facts, None)
 
 
-def _put_back(facts: FactSet | None, good: Anchors | None, *values: float | None):
+def _reset(facts: FactSet | None, good: Anchors | None, *values: float | None):
     """The inputs; if they define no curve, they are reset to the anchors in use, and a toast says
     why."""
     doubt = _doubt(*values)
@@ -161,9 +159,7 @@ def _remembered(stored: object):
     return [value for anchor in anchors for value in anchor] if anchors else gr.skip()
 
 
-def _dragged(
-    rare: float, rare_beta: float, popular: float, popular_beta: float, event: gr.EventData
-):
+def _moved(rare: float, rare_beta: float, popular: float, popular_beta: float, event: gr.EventData):
     """The anchors and inputs after handles were moved, validated: a browser may send anything."""
     pairs = {"rare": (rare, rare_beta), "popular": (popular, popular_beta)}
     for name in pairs:
@@ -172,7 +168,7 @@ def _dragged(
         if numbers and len(numbers) == 2 and {*numbers} <= {int, float}:
             pairs[name] = tuple(end)
     values = (*pairs["rare"], *pairs["popular"])
-    return (_mapped(*values), *values)
+    return (_anchors(*values), *values)
 
 
 def pictures(

@@ -234,7 +234,7 @@ def test_a_search_elsewhere_begins_at_the_rate_of_that_world(tmp_path, monkeypat
         asked.append((item.custom.name, item.config.model, item.config.learning_rate, item.seed))
         return {"J": 1.0, "top2": 0.0}
 
-    monkeypatch.setattr(tuning, "_measured", measured)
+    monkeypatch.setattr(tuning, "_measure", measured)
     people = tuned.searched_on("people")
     assert search("npo", tmp_path, 3, custom=people) == 3
     rate = make_config("npo", model="people").learning_rate

@@ -178,7 +178,7 @@ def test_the_original_s_replies_are_kept_and_belong_to_its_weights(colon, facts,
     model.reply_cache = cache_for(model)
     with model.original():
         first = model.generate(questions, 9)
-        monkeypatch.setattr(model, "_written", refuse)
+        monkeypatch.setattr(model, "_generate", refuse)
         assert model.generate(questions, 9) == first
         with pytest.raises(AssertionError, match="again"):
             model.generate(questions, 8)
@@ -189,7 +189,7 @@ def test_the_original_s_replies_are_kept_and_belong_to_its_weights(colon, facts,
             model.generate(questions, 9)
     other = adapted_model(make_config("wga", model=str(colon), precision="float32"))
     other.network.get_base_model().lm_head.weight.data[0, 0] += 1.0
-    monkeypatch.setattr(other, "_written", refuse)
+    monkeypatch.setattr(other, "_generate", refuse)
     other.reply_cache = cache_for(other)
     with other.original(), pytest.raises(AssertionError, match="again"):
         other.generate(questions, 9)
@@ -205,12 +205,12 @@ def test_a_run_s_first_look_serves_the_table_of_the_original_and_the_next_run(co
         asked.extend(row.prompt for row in rows if model.adapter_off)
         return write(rows, **options)
 
-    monkeypatch.setattr(model, "_written", counted)
+    monkeypatch.setattr(model, "_generate", counted)
     first = next(event for event in list(execute(prepare(config, facts), model)) if isinstance(event, Measured))
     reworded = model.prompts([fact.paraphrases[0] for fact in facts.forget])
     assert [asked.count(row.prompt) for row in reworded] == [1] * 6, "not once more for the whole table"
     model.set_adapter_state(fresh)
-    monkeypatch.setattr(model, "_written", refuse)
+    monkeypatch.setattr(model, "_generate", refuse)
     again = next(event for event in execute(prepare(config, facts), model) if isinstance(event, Measured))
     assert again.rows == first.rows
 

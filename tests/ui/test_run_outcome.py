@@ -98,7 +98,7 @@ def test_a_run_under_way_and_a_stranger_s_are_not_deleted(worker, tiny):
 def test_another_set_changes_the_facts_a_step_that_nobody_chose(sandbox):
     few = replace(sandbox, forget=sandbox.forget[:60])
     real = dict(model="HuggingFaceTB/SmolLM2-135M-Instruct", method="adapop", preset="paper")
-    assert settings._fitted(few, 256, **real, batch=32) == (3, 60)
-    assert settings._fitted(few, 256, **real, batch=8) == (gr.skip(), 60), "a visitor's own"
-    assert settings._fitted(sandbox, 60, **real, batch=3)[1] == len(sandbox.forget)
-    assert settings._fitted(None, 60, **real, batch=3) == (3, 60)
+    assert settings._batch_of(few, 256, **real, batch=32) == (3, 60)
+    assert settings._batch_of(few, 256, **real, batch=8) == (gr.skip(), 60), "a visitor's own"
+    assert settings._batch_of(sandbox, 60, **real, batch=3)[1] == len(sandbox.forget)
+    assert settings._batch_of(None, 60, **real, batch=3) == (3, 60)

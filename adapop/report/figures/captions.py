@@ -186,7 +186,7 @@ def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") 
     of facts to forget, recall of held-out facts, with ranges. where: as in `widest`."""
     if len(placed) < 2:
         return ""
-    (forgets, left), (keeps, held) = _first(placed, 1, " left"), _first(placed, 2, sign=-1)
+    (forgets, left), (keeps, held) = _leader(placed, 1, " left"), _leader(placed, 2, sign=-1)
     if not forgets and not keeps:
         return _after(where, f"Nobody clearly forgets most ({left}) or keeps most ({held})")
     nobody = "nobody clearly" if where else "Nobody clearly"
@@ -194,7 +194,7 @@ def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") 
     return f"{forgetting}; {keeps or 'nobody clearly'} keeps most ({held})"
 
 
-def _first(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> tuple[str, str]:
+def _leader(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> tuple[str, str]:
     """The contestant that is clearly first in a share, or "", and a text: its share and those too
     close to it, or the shares of all. at: index of the share. word: after it. sign: -1: largest
     first."""

@@ -47,8 +47,8 @@ def forget_against_holdout(outcomes: Sequence[Outcome], form: str = PANELS[DIREC
         if chosen:
             _points(figure, chosen, name, color, symbol)
     ranged = [one for one in placed if not one.original]
-    across = _around([one.forget for one in ranged])
-    along = _around([one.holdout for one in ranged])
+    across = _limits([one.forget for one in ranged])
+    along = _limits([one.holdout for one in ranged])
     axis_title = "facts never trained on, asked as trained: better →"
     figure.update_xaxes(title_text=f"← better: answered, {form}", range=across)
     figure.update_yaxes(title_text=axis_title, range=along)
@@ -100,7 +100,7 @@ def _name_points(
                 break
 
 
-def _around(recalls: Sequence[Interval]) -> list[float]:
+def _limits(recalls: Sequence[Interval]) -> list[float]:
     """Axis limits that show close contestants apart; the original may lie outside."""
     if not recalls:
         return [-0.05, 1.05]

@@ -81,7 +81,7 @@ class CompareScreen:
             changes |= self.curves.updates(*parts) | self.fields.updates(*parts)
         if (finished, names) != (now.finished, now.names):
             pair = first, second
-            changes |= self.results.updates(_finished(now), setting, choice, pair)
+            changes |= self.results.updates(_records(now), setting, choice, pair)
         return changes
 
 
@@ -192,7 +192,7 @@ def build(
     join.click(joined, [follower.stored, mine_chosen], [*target, mine_chosen], **QUIET)
     gr.on(
         [tab.select, my_runs.change],
-        partial(_offered, worker),
+        partial(_picker, worker),
         my_runs,
         [mine_chosen, own_row],
         **EACH,
@@ -201,7 +201,7 @@ def build(
     _wire_results(worker, screen, choice, my_runs)
 
 
-def _offered(worker: Worker, stored: object) -> tuple[gr.Dropdown, gr.Row]:
+def _picker(worker: Worker, stored: object) -> tuple[gr.Dropdown, gr.Row]:
     """The picker of runs, and its row, which is hidden from visitors without runs."""
     own = mine.choices(worker, stored, examples=False)
     row = gr.Row(elem_classes=["beside"] if own else ["beside", "advanced-only"])
@@ -222,7 +222,7 @@ def _wire_results(
     pair, setting = [parts.differences.first, parts.differences.second], parts.setting
 
     def compared(stored: dict, my_runs: object) -> Comparison:
-        return comparison(_finished(standing_of(worker, stored, my_runs)))
+        return comparison(_records(standing_of(worker, stored, my_runs)))
 
     looked = {
         "fn": partial(screen.show, worker),
@@ -248,7 +248,7 @@ def _wire_results(
         **LAST_STAYS,
     )
     setting.change(
-        lambda stored, name: published.rows(_finished(race.standing(worker, stored)), name),
+        lambda stored, name: published.rows(_records(race.standing(worker, stored)), name),
         [follower.stored, setting],
         parts.published,
         **EACH,
@@ -259,10 +259,10 @@ def differing(
     worker: Worker, stored: dict, first: str, second: str, my_runs: object = None
 ) -> dict:
     """The settings in which two contestants, named by their marks, differ. my_runs: see `show`."""
-    every = contestants(_finished(standing_of(worker, stored, my_runs)))
+    every = contestants(_records(standing_of(worker, stored, my_runs)))
     return settings_grid([one for one in every if one.mark in (first, second)])
 
 
-def _finished(now: race.Standing) -> list[Record]:
+def _records(now: race.Standing) -> list[Record]:
     """The records of the race's runs; empty until the first run has ended."""
     return [record for _, record in race.readable(now.runs, now.names)] if now.finished else []

@@ -19,7 +19,7 @@ from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
 from adapop.ui.run.configuration import ADVANCED, VISIBLE, config_of
 from adapop.ui.session import Session, check_shown
-from adapop.ui.wiring import IN_TURN, QUIET, aside, failure_of, followed
+from adapop.ui.wiring import IN_TURN, QUIET, error_of, followed, offload
 
 DECISIVE = [(*VISIBLE, *ADVANCED).index(name) for name in ("model", "asking")]
 
@@ -53,10 +53,10 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
             return config, *worker.recall(config, check_shown(facts, identity))
 
     async def ask_model(identity: str, facts: FactSet | None, values):
-        _, future, progress = await aside(worker.ledger, begun, identity, facts, values)
+        _, future, progress = await offload(worker.ledger, begun, identity, facts, values)
         async for line in followed(future, progress):
             yield {status: html.listed([line]), answers: None}
-        if error := failure_of(future):
+        if error := error_of(future):
             raise refused(error)
         known = future.result()
         recall = {(fact.id, fact.question): known.recall[fact.id] for fact in facts.forget}

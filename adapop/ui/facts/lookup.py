@@ -21,7 +21,7 @@ from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.session import Session, check_shown
-from adapop.ui.wiring import IN_TURN, QUIET, StartStop, aside, failure_of, followed
+from adapop.ui.wiring import IN_TURN, QUIET, StartStop, error_of, followed, offload
 
 REASONS_SHOWN = 4
 GIVEN = "given"
@@ -49,7 +49,7 @@ class LookUp:
     ):
         """Asks the proxy; yields the progress, then the result. identity: see `Session`. choices:
         formula, language, year, index, combine and text."""
-        facts = await aside(worker.ledger, check_shown, facts, identity)
+        facts = await offload(worker.ledger, check_shown, facts, identity)
         if proxy == GIVEN:
             came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
             yield self._over(
@@ -57,8 +57,8 @@ class LookUp:
             )
             return
         try:
-            make = await aside(worker.ledger, _maker, facts, proxy, *choices)
-            cost = await aside(worker.ledger, cost_line, make, facts)
+            make = await offload(worker.ledger, _maker, facts, proxy, *choices)
+            cost = await offload(worker.ledger, cost_line, make, facts)
             worker.ledger.spend(JOBS)
         except AdaPopError as error:
             yield self._over([str(error)], "bad", None)
@@ -77,8 +77,8 @@ class LookUp:
                 f"{len(scores):,} of {number_of(len(facts.forget), 'fact')} done.",
             ]
             yield {self.status: html.listed(lines), **self.work.busy(progress), self.result: None}
-        error = failure_of(future)
-        lines = ([str(error)] if error else []) + await aside(
+        error = error_of(future)
+        lines = ([str(error)] if error else []) + await offload(
             worker.ledger, summary_lines, facts, scores
         )
         if not any(score.value is not None for score in scores.values()):
@@ -90,7 +90,7 @@ class LookUp:
             lines, "warn" if error else "calm", FoundScores(facts, Scoring(title, scores))
         )
 
-    def applied(
+    def apply(
         self, facts: FactSet | None, scorings: tuple[Scoring, ...], result: FoundScores | None
     ) -> dict:
         """Updates that replace the set's scores by the result, unless the set has changed

@@ -35,7 +35,7 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.saved import OWN
 from adapop.ui.session import Session, curve_of
-from adapop.ui.wiring import EACH, IN_TURN, QUIET, failure_of, followed, stopped
+from adapop.ui.wiring import EACH, IN_TURN, QUIET, error_of, followed, stopped
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class FactsScreen:
             [source, session.facts],
             [self.notes, session.at_work, self.fetched],
             **QUIET,
-        ).then(self.arrived, [source, self.fetched], session.of_the_set, **IN_TURN)
+        ).then(self.show_download, [source, self.fetched], session.of_the_set, **IN_TURN)
         file = self.uploads.form.file
         # not after a reload: a restored set has no file
         gr.on([file.upload, file.clear], texts.upload_about, None, self.about, **EACH)
@@ -130,7 +130,7 @@ class FactsScreen:
         async for line in followed(future, progress, "Asking for the set …"):
             words = html.listed([line, "Pick another set to stop."])
             yield {self.notes: words, self.session.at_work: progress, self.fetched: None}
-        if error := failure_of(future):
+        if error := error_of(future):
             kind = "warn" if isinstance(error, Stopped) else "bad"
             yield {
                 self.notes: html.listed([str(error)], kind),
@@ -140,7 +140,7 @@ class FactsScreen:
         else:
             yield {self.session.at_work: None, self.fetched: (source, future.result())}
 
-    def arrived(self, source: str, fetched: tuple[str, FactSet] | None) -> dict:
+    def show_download(self, source: str, fetched: tuple[str, FactSet] | None) -> dict:
         """Updates that show a downloaded set, if it is still the chosen one."""
         return (
             self.session.with_facts(fetched[1]) if fetched and fetched[0] == source else gr.skip()

@@ -111,7 +111,7 @@ class UploadEvents:
         last = LAST_STAYS | IN_TURN
         parts = [form.mapping, *form.columns, *outputs]
         gr.on(
-            [form.file.upload, form.file.clear], self.arrived, [source, *form.files], parts, **last
+            [form.file.upload, form.file.clear], self.accept, [source, *form.files], parts, **last
         )
         for choice in (*form.columns, form.drop_bad):
             choice.input(self.read, form.chosen, outputs, **last)
@@ -129,7 +129,7 @@ class UploadEvents:
             **last,
         )
 
-    def arrived(self, source: str, file: str | None, retain: str, retain_file: str | None) -> dict:
+    def accept(self, source: str, file: str | None, retain: str, retain_file: str | None) -> dict:
         """Updates for a new file: its columns, a guess of their fields, and its facts; none if
         another set was chosen meanwhile."""
         unasked = {self.form.drop_bad: gr.Checkbox(False, visible=False)}

@@ -29,7 +29,7 @@ from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.parts.field import script
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.run.screen import Follower
-from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, aside, failure_of, followed
+from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, error_of, followed, offload
 
 GROUPS = [
     ("Facts to forget", "forget"),
@@ -115,16 +115,16 @@ class Leaks:
                 run, Plan(per_tier=per_tier or None, max_new_tokens=run.reply_tokens)
             )
 
-        run, future, progress = await aside(worker.ledger, begun)
+        run, future, progress = await offload(worker.ledger, begun)
         async for line in followed(future, progress):
             locked = {self.group: gr.Dropdown(interactive=False)}
             yield {self.status: html.listed([line]), **locked, **self.work.busy(progress)}
-        changes = await aside(worker.ledger, self.show, run, group)
+        changes = await offload(worker.ledger, self.show, run, group)
         yield {**changes, self.group: gr.Dropdown(interactive=True), **self.work.idle()}
-        error = failure_of(future)
+        error = error_of(future)
         # a stopped probing shows its results instead
         if error and not (
-            isinstance(error, Stopped) and await aside(worker.ledger, run.probes) is not None
+            isinstance(error, Stopped) and await offload(worker.ledger, run.probes) is not None
         ):
             raise refused(error)
 
@@ -152,7 +152,7 @@ def build(
         html.listed([texts.LEAKS_EMPTY]), html_template=html.LINES, elem_id="leak-words"
     )
     with gr.Column(visible=False) as results:
-        places = _places()
+        places = _results()
     leaks = Leaks(words, results, *places, group, StartStop(start, stop, gr.State(None)))
 
     def show_group(name: str, group_now: str):
@@ -173,7 +173,7 @@ def build(
     return own
 
 
-def _places() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
+def _results() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
     """Lays out the results, and returns them in the order of `Leaks`: heat map, counts of verdicts,
     table of facts, and further notes, folded."""
     # no text goes through the template: the script puts it in as text

@@ -27,7 +27,7 @@ from adapop.ui.probe.choices import fact_of, form_choices, forms_of, offered, ru
 from adapop.ui.run import mine
 from adapop.ui.run.outcome import run_again
 from adapop.ui.run.screen import Follower
-from adapop.ui.wiring import EACH, QUIET, aside, over
+from adapop.ui.wiring import EACH, QUIET, offload, over
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
@@ -42,8 +42,8 @@ TO_PROMPT = "() => document.querySelector('#prompt textarea, #prompt input')?.fo
 class ProbeScreen:
     """The components of one question. group, fact, form: its choices. prompt, gold: its text and
     its answer. answers: of both models. filled: (run, fact, form) for which the prompt was filled
-    in; later typing is kept. default: the fact that was selected for the visitor, None once it has
-    been asked: another run selects its own instead."""
+    in; later typing is kept. default: the fact that was selected for the visitor, or None; another
+    run replaces it, but not a fact of the visitor's choice."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -231,12 +231,12 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
         return run, prompts, worker.ask(run, [prompt.text for prompt in prompts], golds)
 
     try:
-        run, prompts, future = await aside(worker.ledger, begun)
+        run, prompts, future = await offload(worker.ledger, begun)
         await over(future)
         replies = future.result()
     except AdaPopError as error:  # shown in place of the answers
         return every_way.message_table(public_words(error))
-    return await aside(worker.ledger, every_way.table_of, run, prompts, replies)
+    return await offload(worker.ledger, every_way.table_of, run, prompts, replies)
 
 
 def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventData):
@@ -252,7 +252,7 @@ def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventDa
 async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
     """Both models' answers to a prompt, as values of the answer cards. Waits while a run uses the
     accelerator."""
-    run, epoch = await aside(worker.ledger, _run_and_epoch, worker, name)
+    run, epoch = await offload(worker.ledger, _run_and_epoch, worker, name)
     if epoch is None:
         return html.values({"empty": texts.NOT_YET})
     text, right = (text or "").strip(), (right or "").strip()
@@ -260,11 +260,11 @@ async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
         return html.values({"empty": "Type a prompt, or pick a fact."})
     try:
         PROMPT.check(max(len(text), len(right)))
-        await over(future := await aside(worker.ledger, worker.ask, run, [text], [right]))
+        await over(future := await offload(worker.ledger, worker.ask, run, [text], [right]))
         (result,) = future.result()
     except AdaPopError as error:  # in place of the answers to another question
         return html.values({"empty": public_words(error)})
-    return await aside(worker.ledger, _answers, run, text, result)
+    return await offload(worker.ledger, _answers, run, text, result)
 
 
 def _run_and_epoch(worker: Worker, name: str) -> tuple[Run, int | None]:

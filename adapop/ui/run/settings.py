@@ -124,7 +124,7 @@ def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
     reset.click(partial(_preset_values, whole=True), chosen, values, **last)
     rows, batch = gr.State(len(sandbox_facts().forget)), fields["batch"]
     one = QUIET | {"concurrency_id": "settings", "concurrency_limit": 1}
-    facts.change(_fitted, [facts, rows, model, method, preset, batch], [batch, rows], **one)
+    facts.change(_batch_of, [facts, rows, model, method, preset, batch], [batch, rows], **one)
     return settings, begin, resume
 
 
@@ -171,7 +171,7 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
     return gr.Number(precision=0 if about.whole else None, **shared)
 
 
-def _fitted(
+def _batch_of(
     facts: FactSet | None, before: int, model: str, method: str, preset: str, batch: float | None
 ):
     """(batch for this set, its size); a batch that the visitor chose stays. before: the previous

@@ -115,7 +115,7 @@ def view(status: RunSeen | None, readiness: str = "ready", expired: bool = False
         )
     if status is None:
         return RunView(readiness, IDLE[readiness], 0, ready)
-    state, detail, percent = _place(status)
+    state, detail, percent = _position(status)
     return RunView(state, detail, percent, ready, status.saved is not None)
 
 
@@ -141,7 +141,7 @@ def seen_of(
     return view(status, readiness), run, events
 
 
-def _place(status: RunSeen) -> tuple[str, str, int]:
+def _position(status: RunSeen) -> tuple[str, str, int]:
     """(state, text, percent) of an existing run."""
     starts = [event for event in status.events if isinstance(event, RunStarted)]
     last = status.events[-1] if status.events else None

@@ -88,7 +88,7 @@ def _experiment(options: argparse.Namespace) -> int:
 def _with_searches(
     options: argparse.Namespace, place: Place, engine: Engine, report: Callable[[str], None]
 ) -> tuple[Place, dict[str, str]]:
-    """Makes the missing trials. Returns the winners' experiment, and errors by arm."""
+    """Makes missing trials. Returns the winners' `Place`, and errors by arm. Raises ConfigError."""
     from adapop.experiments import tuned
     from adapop.experiments.spaces import SEARCHES
 

@@ -116,7 +116,7 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
 
 def _config_of(options: argparse.Namespace) -> RunConfig:
     """The configuration in the file of --config. It sets method, preset and, unless --model gives
-    another path, the model."""
+    another path, the model. Raises ConfigError: it cannot be read, or one of these is given too."""
     for name in ("method", "preset"):
         if getattr(options, name) is not None:
             message = f"--config says the {name} already."

@@ -37,7 +37,7 @@ def probe(options: argparse.Namespace) -> int | None:
 
 
 def report(options: argparse.Namespace) -> None:
-    """`report`: one or several runs as a page that opens offline, or one run as an archive."""
+    """`report`: runs as a page that opens offline, or one as an archive. Raises ConfigError."""
     from adapop.report import write_archive, write_report
 
     runs, kind = [find_run(name) for name in options.runs], options.out.suffix.lower()
@@ -144,7 +144,7 @@ def _print_found(run: Run, as_json: bool) -> None:
 
 
 def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:
-    """The facts of the given ids, or eight forget facts from rare to famous."""
+    """The facts of these ids, or eight forget facts from rare to famous. Raises ConfigError."""
     every = {
         fact.id: fact for group in (facts.forget, facts.retain, facts.holdout) for fact in group
     }

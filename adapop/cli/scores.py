@@ -144,7 +144,7 @@ def _other_columns(options: argparse.Namespace) -> dict[str, dict[str, object]]:
 
 
 def _looked_up(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
-    """Scores from a source. First prints the possible cost of the look-up."""
+    """Scores from a source, after its possible cost is printed. Raises ConfigError: no --corpus."""
     if options.proxy == "corpus" and options.corpus is None:
         message = "--proxy corpus needs a text to count in."
         raise ConfigError(message, "Add --corpus FILE_OR_FOLDER.")
@@ -182,7 +182,7 @@ def _between_tiers(known: dict[str, float], options: argparse.Namespace, facts: 
 
 
 def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
-    """The same score for every fact, even if it had none."""
+    """The same score for every fact, even if it had none. Raises ConfigError: it is no score."""
     if not 0 <= options.value < math.inf:
         message = f"--value is {options.value:g}, which is no score."
         raise ConfigError(message, "Scores are finite and at least 0.")
@@ -191,7 +191,7 @@ def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -
 
 
 def chosen_judge(options: argparse.Namespace, progress: Progress) -> Judge:
-    """The local model named by --model, otherwise the one that the environment names."""
+    """The local judge of --model, or the environment's. Raises ConfigError: no such file."""
     cache = Cache(refresh=options.refresh)
     if options.model:
         judge = local_judge(options.model, _loaded, progress, cache)

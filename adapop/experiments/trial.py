@@ -164,7 +164,7 @@ def _execute(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
 
 
 def prepared(item: Item, folder: Path, models: Path | None) -> Run:
-    """The item's run. Exponents come from the arm's scores, tiers from the facts' own scores."""
+    """The item's run: exponents from the arm's scores, the facts' own tiers. Raises ModelError."""
     from adapop.runs.execute import prepare
     from adapop.runs.run import create_run
 

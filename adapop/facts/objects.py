@@ -155,7 +155,7 @@ def _inner(value: Mapping) -> Mapping:
 
 
 def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
-    """The rows inside an object: under one name, under groups or splits, by id or by column."""
+    """The rows inside an object: under a name, groups, splits, ids or columns. Raises DataError."""
     names = _around(value)
     groups = [group_of(name) for name in names] if names != ["examples"] else [None]
     if len(names) > 1 and not all(groups) and not all(map(SPLITS.match, names)):

@@ -144,7 +144,7 @@ def _usable(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
 
 def _from_set(facts: FactSet, given: FactSet) -> FactSet:
     """The set with the retain rows of the set `given`, and with the holdout of `given`, if any. Ids
-    in both sets are changed, and problems name the set they come from."""
+    in both sets are changed, and problems name the set they come from. Raises DataError."""
     own = () if given.holdout else facts.holdout
     unused = _replaced(len(facts.retain), len(facts.holdout) - len(own))
     of_the_set = (*facts.forget, *own, *facts.neighbours, *facts.utility, *facts.attacks)

@@ -182,7 +182,7 @@ def _convert(model: str, path: Path, folder: Path) -> None:
 
 
 def _outline(header: Header, source: dict) -> tuple:
-    """(configuration, class, outline) of a file's model, with no more weights than the file."""
+    """(configuration, class, outline) of a file's model. Raises ModelError: it is damaged."""
     from transformers import AutoConfig
 
     from adapop.model.checks import outline_of

@@ -122,7 +122,7 @@ def _trial(tokenizer: Tokenizer, way: Manner, turns: Turns) -> str:
 def _closing(template: str, ending: str) -> str:
     """The text that ends the thought that a prompt opens; "" if it opens none. ending: the prompt
     after the question. White space is as in Qwen3's empty thought, or as the template writes it
-    after the tag."""
+    after the tag. Raises ModelError: it has no known end."""
     tag = next(reversed([*TAG.finditer(ending)]), None)
     if tag is None or NO_THOUGHT.match(tag[0]):
         return ""

@@ -218,7 +218,7 @@ def _certificates() -> str | bool:
 
 
 def _body(reply: requests.Response, name: str, seconds: float) -> bytes:
-    """The body, limited in size and time: the read timeout alone would allow a byte a minute."""
+    """The body, limited in size and time, as a read may take long. Raises NetworkError."""
     content, deadline = bytearray(), time.monotonic() + seconds
     # iter_content would wait until a chunk is full, without checking the time
     while chunk := reply.raw.read1(CHUNK, decode_content=True):

@@ -77,7 +77,7 @@ class Hub:
         return names[0].partition("/")[0]
 
     def _files_of(self, dataset: str, config: str | None, split: str) -> tuple[str, list[str]]:
-        """(commit, names of the files) of a split. config None: the first config that has it."""
+        """(commit, file names) of a split; config None: of the first. Raises NetworkError."""
         known = self._cache.get(*_key(dataset, BRANCH))
         for listing in (known.value, None) if known and known.value else (None,):
             commit, names = listing or self._listing(dataset)

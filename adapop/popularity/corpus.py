@@ -199,7 +199,7 @@ def _name(label: str) -> Name:
 
 
 def _files(path: Path) -> list[Path]:
-    """The file itself, or the text files under a folder, sorted."""
+    """The file itself, or the text files under a folder, sorted. Raises DataError: none."""
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -226,7 +226,7 @@ def _tokens(file: Path, longest_word: int) -> Iterator[tuple[list[str], int]]:
 
 
 def _texts(file: Path) -> Iterator[tuple[str, int]]:
-    """The file's text in pieces that split no escape, with their sizes in bytes."""
+    """The file's text in pieces that split no escape, with their bytes. Raises DataError."""
     escaped = file.suffix.lower() in (".jsonl", ".json")
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     lines = 1

@@ -219,7 +219,7 @@ def _line(fact: Fact) -> str:
 
 
 def _host(base: str) -> str:
-    """The host of a URL that is safe to send a key to: https or this machine, no user name."""
+    """The host of a URL that a key may go to: https or this machine. Raises ConfigError."""
     try:
         parts = urlsplit(base)
         at_home = parts.hostname in THIS_MACHINE
@@ -242,7 +242,7 @@ def _fault(reply: object) -> object:
 
 
 def _content(reply: object) -> str:
-    """The text of a chat reply; "" if a reasoning model used up its tokens before it wrote any."""
+    """A chat reply's text; "" if its tokens ran out in reasoning. Raises NetworkError."""
     fault = _fault(reply)
     if fault is not None:
         code = f" ({fault})" if fault else ""

@@ -251,7 +251,7 @@ def _started(run: Run, facts: FactSet, epoch: int) -> events.RunStarted:
 
 
 def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunConfig]:
-    """Beta by fact id, and the configuration with its beta map decided."""
+    """Beta by fact id, and the configuration with its beta map. Raises DataError: no score."""
     if config.preset == "beta-mean" and config.beta.b:  # without b, an earlier run has settled it
         known = [config.beta(fact.score) for fact in facts.forget if fact.score is not None]
         if not known:

@@ -151,7 +151,7 @@ def _teach(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tenso
 
 def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int, float]:
     """Trains the adapter with AdamW. Returns the number of steps and the last epoch's mean loss,
-    nats per token."""
+    nats per token. Raises RunError: a gradient is not finite."""
     config, steps, last_event = run.config, 0, 0.0
     rng, of = random.Random(config.seed), count(len(rows), config.batch, "short")
     optimizer = torch.optim.AdamW(model.parameters, lr=config.start_rate, weight_decay=0.0)

@@ -116,7 +116,7 @@ def make(out: Path) -> Iterator[str]:
 
 
 def _trained(name: str, epochs: int, anchors: Anchors) -> AdaptedModel:
-    """The model at the end of a new run."""
+    """The model at the end of a new run. Raises RunError: it failed."""
     from adapop.model.loading import adapted_model
     from adapop.runs.execute import execute, prepare
 

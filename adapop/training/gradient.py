@@ -174,7 +174,7 @@ class StepGradient:
             yield rows[number * len(rows) // passes : (number + 1) * len(rows) // passes]
 
     def _shrink_passes(self, tried: int) -> None:
-        """After memory ran out on `tried` rows: halves the pass; for one row, recomputes blocks."""
+        """Halves the pass after memory ran out, or recomputes blocks. Raises RunError."""
         for parameter in self.model.parameters:
             parameter.grad = None
         release()

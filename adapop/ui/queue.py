@@ -85,7 +85,7 @@ class FairQueue(Queue):
         return {}
 
     async def push(self, body: PredictBodyInternal, request: Request, username: str | None):
-        """Queues an event, unless its visitor has too many bytes in the queue."""
+        """Queues an event. Raises HTTPException 429: its visitor has too many bytes queued."""
         visitor = visitor_of(request)
         try:
             self._check_room(visitor, request.scope.get(SIZE, 0) / 1e6)

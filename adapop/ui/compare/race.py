@@ -64,7 +64,7 @@ def begin(
 ) -> dict:
     """Queues a run for every contestant and seed. values: epochs, learning rate (text, "" for each
     method's own), then the settings of the Run screen, whose model races. Returns the value of
-    `Race.stored`: the runs, and why other contestants cannot run."""
+    `Race.stored`: the runs, and why other contestants cannot run. Raises gr.Error."""
     facts = check_shown(facts, identity)
     if not chosen:
         raise gr.Error("Pick at least one contestant.", duration=TOAST)
@@ -101,7 +101,7 @@ def end(worker: Worker, stored: dict) -> None:
 
 
 def joined(worker: Worker, stored: dict, name: str) -> dict:
-    """The value of `Race.stored` with another run added."""
+    """The value of `Race.stored` with another run added. Raises gr.Error: it cannot be added."""
     run = shown_run(worker, name)
     if run is None:
         raise gr.Error("This run is not here any more.", duration=TOAST)

@@ -153,7 +153,7 @@ def preset_choices(model: str, method: str) -> list[tuple[str, str]]:
 
 
 def defaults_of(model: str, method: str, preset: str) -> tuple[RunConfig, RunConfig]:
-    """(the preset's configuration here, the configuration of the paper's runs)."""
+    """(the preset's configuration here, the one of the paper's runs). Raises ConfigError."""
     if method not in METHODS:
         raise ConfigError(f"There is no method {method!r}.", "Pick one of the list.")
     return make_config(method, preset, model=model or SANDBOX), make_config(

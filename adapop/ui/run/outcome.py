@@ -153,7 +153,7 @@ def enough_steps(facts: FactSet | None, model: str, method: str, preset: str, ep
 
 def start_next(worker: Worker, name: str):
     """Starts the next run on the same facts as the page's run. Returns its id, the number of its
-    events seen, the timer, and the changed settings."""
+    events seen, the timer, and the changed settings. Raises gr.Error: there is none."""
     run = shown_run(worker, name)
     with refusing():
         if run is None or not may_control(worker, name):

@@ -148,7 +148,7 @@ def build(worker: Worker) -> gr.Blocks:
         def opened(name: str, request: gr.Request):
             """Updates that show the run in the address, ?run=LINK (read-only) or ?run=ID (as its
             owner), else the run that this browser viewed last. If both exist and the latter is the
-            visitor's own, its id is stored for the way back."""
+            visitor's own, its id is stored for the button Back."""
             named = request.query_params.get("run")
             last = name
             if shown_run(worker, named):

@@ -224,8 +224,8 @@ def cost_line(make: Callable[[Progress], Proxy], facts: FactSet) -> list[str]:
 
 
 def asked_about(then: FactSet, now: FactSet) -> bool:
-    """Whether the look-up covered every fact that is now to be forgotten. Compares more than ids:
-    those may belong to another file."""
+    """Whether a look-up of the set `then` covered the facts to forget of `now`. Ids alone may
+    belong to another file, so questions are compared too."""
     questions = {fact.id: fact.question for fact in then.forget}
     return all(questions.get(fact.id) == fact.question for fact in now.forget)
 

@@ -49,16 +49,16 @@ def mean_of(row: Row, state: str, metric: str, tier: str) -> float:
     return fmean(values_of(row, state, metric, tier))
 
 
-def apart(knows: Sequence[float], never: Sequence[float]) -> float:
+def separation(knows: Sequence[float], never: Sequence[float]) -> float:
     """The share of pairs with the higher value in `knows` (ties count half), [0, 1]."""
     return fmean(auc([-value for value in knows], [-value for value in never]))
 
 
 def aucs(arms: Rows, metric: str, tier: str) -> list[float]:
     """How well a metric separates models that know the facts from models that never read them:
-    `apart` for each pair of models, untrained ones included."""
+    `separation` for each pair of models, untrained ones included."""
     knows, never = (_models(arms, arm, metric, tier) for arm in (KNOWS.title, NEVER_READ.title))
-    return [apart(one, other) for one, other in product(knows, never)]
+    return [separation(one, other) for one, other in product(knows, never)]
 
 
 def left(arms: Rows, row: Row, state: str, metric: str, tier: str) -> float | None:
@@ -94,7 +94,7 @@ def faithfulness_table(arms: Rows) -> Table | None:
         means = [
             [list(map(fmean, _models(arms, kind, metric, tier))) for kind in kinds] for tier in ENDS
         ]
-        cells += [apart(knows, never) for knows, never in means]
+        cells += [separation(knows, never) for knows, never in means]
         cells += [fmean(values) for both in means for values in both]
         rows.append((metric, *(f"{cell:.2f}" for cell in cells)))
     head = (

@@ -28,7 +28,7 @@ from adapop.ui.parts import download, html
 from adapop.ui.parts.download import DELETE_AFTER, DELETE_EVERY
 from adapop.ui.probe import screen as probe
 from adapop.ui.queue import install
-from adapop.ui.redaction import quote_nobody
+from adapop.ui.redaction import redact_errors
 from adapop.ui.run import configuration, mine
 from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
@@ -70,7 +70,7 @@ def build(worker: Worker) -> gr.Blocks:
     stop."""
     fetch_nothing()
     read_bodies_here()
-    quote_nobody()
+    redact_errors()
     with gr.Blocks(
         title=texts.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)
     ) as demo:

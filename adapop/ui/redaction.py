@@ -22,12 +22,12 @@ APP = str(Path(__file__).parents[1])
 GATE = str(Path(__file__).with_name("middleware.py"))  # which every request comes through
 
 
-def quote_nobody() -> None:
+def redact_errors() -> None:
     """Logs errors and warnings of requests without their text from now on. A second call has no
     effect."""
     for module in PRINTERS:
         module.traceback = SimpleNamespace(print_exc=_print_error)
-    if not getattr(logging.getLogRecordFactory(), "quotes_nobody", False):
+    if not getattr(logging.getLogRecordFactory(), "is_redacted", False):
         logging.setLogRecordFactory(_without_text(logging.getLogRecordFactory()))
         warnings.showwarning = _placed(warnings.showwarning)
 
@@ -65,7 +65,7 @@ def _without_text(factory: Callable[..., logging.LogRecord]) -> Callable[..., lo
             entry.msg, entry.args = entry.getMessage().partition("\n")[0], ()
         return entry
 
-    record.quotes_nobody = True
+    record.is_redacted = True
     return record
 
 

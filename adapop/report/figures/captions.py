@@ -256,7 +256,8 @@ def _factor(times: float) -> str:
 
 
 def agreeing(same: int, apart: int) -> str:
-    """The share of facts on which two proxies agree."""
+    """The share of facts on which two proxies agree. same, apart: facts on which they do, do
+    not."""
     if not (every := same + apart):
         return ""
     return f"The two agree on {percent(same / every)} of {number_of(every, 'fact')}"

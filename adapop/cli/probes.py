@@ -164,16 +164,16 @@ def export(options: argparse.Namespace) -> None:
     from adapop.report.export import export as written
 
     run = find_run(options.run)
-    done = written(run, options.out, options.merged, options.push, Progress(printing.overwritten))
+    result = written(run, options.out, options.merged, options.push, Progress(printing.overwritten))
     printing.overwritten("")
     if options.json:
-        printing.say_json({**asdict(done), "folder": str(done.folder)})
+        printing.say_json({**asdict(result), "folder": str(result.folder)})
         return
     kind = "the merged model" if options.merged else "the adapter"
-    printing.say(f"{done.folder}: {kind}; its README.md loads it")
-    if done.remarks:
-        printing.say(*done.remarks)
-    command = gguf(run.config, str(done.folder), options.merged)
+    printing.say(f"{result.folder}: {kind}; its README.md loads it")
+    if result.remarks:
+        printing.say(*result.remarks)
+    command = gguf(run.config, str(result.folder), options.merged)
     printing.say(f"for llama.cpp, in its folder: {command}")
-    if done.address:
-        printing.say(f"sent to {done.address}, a private repository")
+    if result.address:
+        printing.say(f"sent to {result.address}, a private repository")

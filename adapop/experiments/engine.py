@@ -60,19 +60,19 @@ def _collect(worker: _Worker, waiting: deque) -> Iterator[Finished]:
     """The finished item of a worker, if any; before that, sends the worker its next item."""
     (item, attempt), worker.item = worker.item, None
     try:
-        done = Finished(item, *worker.connection.recv())
+        result = Finished(item, *worker.connection.recv())
     except (EOFError, OSError):
         worker.restart()
-        done = None
+        result = None
         if attempt < ATTEMPTS:
             waiting.append((item, attempt + 1))
         else:
             reason = f"its process died {ATTEMPTS} times; is there enough memory?"
-            done = Finished(item, error=reason)
+            result = Finished(item, error=reason)
     if waiting:
         worker.begin(waiting.popleft())
-    if done is not None:
-        yield done
+    if result is not None:
+        yield result
 
 
 class _Worker:

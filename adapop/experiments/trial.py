@@ -47,7 +47,7 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
     import adapop.runs.execute  # noqa: F401
 
     torch.set_num_threads(1)
-    begun = time.perf_counter()
+    start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         row = _measure(item, Path(folder), models)
     arm = item.arm
@@ -60,7 +60,7 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
         "seed": item.seed,
         "rate": item.config.learning_rate,
         **row,
-        "seconds": round(time.perf_counter() - begun, 2),
+        "seconds": round(time.perf_counter() - start, 2),
         "peak_mb": _peak_megabytes(),
     }
 

@@ -145,27 +145,27 @@ def _usable(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
 def _from_set(facts: FactSet, given: FactSet) -> FactSet:
     """The set with the retain rows of the set `given`, and with the holdout of `given`, if any. Ids
     in both sets are changed, and problems name the set they come from. Raises DataError."""
-    own = () if given.holdout else facts.holdout
-    unused = _replaced(len(facts.retain), len(facts.holdout) - len(own))
-    of_the_set = (*facts.forget, *own, *facts.neighbours, *facts.utility, *facts.attacks)
-    taken = {fact.id for fact in of_the_set}
+    held = () if given.holdout else facts.holdout
+    unused = _replaced(len(facts.retain), len(facts.holdout) - len(held))
+    of_the_set = (*facts.forget, *held, *facts.neighbours, *facts.utility, *facts.attacks)
+    ids = {fact.id for fact in of_the_set}
 
     def renamed(rows: Sequence[Fact]) -> tuple[Fact, ...]:
         named = []
         for row in rows:
             name = row.id
-            while name in taken:
+            while name in ids:
                 name = f"retain-{name}"
-            taken.add(name)
+            ids.add(name)
             named.append(replace(row, id=name))
         return tuple(named)
 
-    retain, holdout = renamed((*given.forget, *given.retain)), own or renamed(given.holdout)
+    retain, holdout = renamed((*given.forget, *given.retain)), held or renamed(given.holdout)
     facts = separated(replace(facts, retain=retain, holdout=holdout))
     if not facts.retain:
         message = f"{given.name} has no fact to retain that is not also to be forgotten."
         raise DataError(message, "Give other facts.")
-    where = f"in {given.name}"
-    problems = [replace(one, message=f"{one.message}, {where}") for one in given.problems]
+    origin = f"in {given.name}"
+    problems = [replace(one, message=f"{one.message}, {origin}") for one in given.problems]
     note = f"{len(facts.retain):,} facts to retain come from {given.name}.{unused}"
     return replace(facts, problems=(*facts.problems, *problems), notes=(*facts.notes, note))

@@ -67,9 +67,9 @@ class Replying(Prompted):
         """For each row (reply, *`FirstToken` of its answer), or (reply,) without an answer. The
         reply is as from `generate`, but white space around it is kept."""
         cache = self.reply_cache if self.adapter_off and not drawn else None
-        known = cache.of(self, rows, max_new_tokens) if cache else {}
-        self.on_replies(len(known))
-        new = [i for i in range(len(rows)) if i not in known]
+        cached = cache.of(self, rows, max_new_tokens) if cache else {}
+        self.on_replies(len(cached))
+        new = [i for i in range(len(rows)) if i not in cached]
         order = sorted(new, key=lambda i: len(rows[i].prompt))
         self.network.eval()
         write = partial(self._generate, max_new_tokens=max_new_tokens, **drawn)
@@ -80,7 +80,7 @@ class Replying(Prompted):
         fresh = dict(zip(order, written))
         if cache:
             cache.keep(self, rows, max_new_tokens, fresh)
-        return [reply for _, reply in sorted((known | fresh).items())]
+        return [reply for _, reply in sorted((cached | fresh).items())]
 
     def at_once(self, rows: Sequence[Row], new_tokens: int = 0) -> int:
         """How many of the rows to score at once, or to continue if new_tokens is given. On a GPU as

@@ -78,14 +78,14 @@ def _check(folder: Path) -> None:
     try:
         done = subprocess.run(command, cwd=ROOT, env=environment, timeout=WALL_SECONDS, **pipes)
         status = done.returncode
-        tried = done.stdout.split()
+        steps = done.stdout.split()
         message = done.stderr.decode(errors="replace")
     except subprocess.TimeoutExpired as error:
-        status, tried, message = -1, (error.stdout or b"").split(), ""
+        status, steps, message = -1, (error.stdout or b"").split(), ""
     reason = message.strip().rpartition("\n")[2][:MOST_REASON]
-    if status == FAILED and tried == READING:
+    if status == FAILED and steps == READING:
         raise ValueError(f"its {FILES[0]} cannot be read ({reason})")
-    if status == 0 or (status == FAILED and tried != ENCODING):
+    if status == 0 or (status == FAILED and steps != ENCODING):
         return
     if status == FAILED:
         why = reason
@@ -95,7 +95,7 @@ def _check(folder: Path) -> None:
         why = f"it writes more than {MOST_CHARACTERS:,} characters around it"
     else:
         why = f"it does not end within {MOST_SECONDS} s, or takes too much memory"
-    if b"template" in tried:
+    if b"template" in steps:
         fix = "Correct chat_template.jinja."
         raise ModelError(f"The model's chat template cannot show a question: {why}.", fix)
     fix = "Use the one that came with these weights."

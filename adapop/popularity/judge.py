@@ -86,20 +86,20 @@ class Judge:
         new: dict[str, list[Fact]] = defaultdict(list)
         done = 0
         for fact in order:
-            known = self._cache.get(*self._key(fact, seed))
-            if known is None:
+            entry = self._cache.get(*self._key(fact, seed))
+            if entry is None:
                 new[_line(fact)].append(fact)
             else:
                 done += 1
-                yield fact, known
+                yield fact, entry
         groups = list(new.values())
         for start in range(0, len(groups), BATCH):
             passes = f"pass {number} of {len(SEEDS)}"
             self._progress.say(f"Judge: {passes}, {done} of {len(order)} facts")
             batch = groups[start : start + BATCH]
-            for group, known in zip(batch, self._numbers_for([group[0] for group in batch], seed)):
+            for group, entry in zip(batch, self._numbers_for([group[0] for group in batch], seed)):
                 done += len(group)
-                yield from ((fact, known) for fact in group)
+                yield from ((fact, entry) for fact in group)
 
     def _score(self, fact: Fact, passes: list[Cached]) -> Score:
         values = [known.value for known in passes]

@@ -135,10 +135,10 @@ class Wikidata:
         return _Search(fact, exact, *map(tuple, ids), dates)
 
     def _linked(self, search: _Search, types: linking.Types) -> tuple[Link, Score]:
-        fact, known = search.fact, {qid: self._entities.known(qid) for qid in search.qids}
+        fact, cached = search.fact, {qid: self._entities.known(qid) for qid in search.qids}
 
         def candidates(qids: Sequence[str], exact: frozenset[str], label: str) -> list[Entity]:
-            rows = [(qid, known[qid].value) for qid in qids if known[qid].value]
+            rows = [(qid, cached[qid].value) for qid in qids if cached[qid].value]
             name = label.casefold()
             named = (row for qid, row in rows if qid in exact or name in row["names"])
             return linking.candidates(Entity(**row) for row in named)
@@ -149,7 +149,7 @@ class Wikidata:
         entities = [choice.entity for choice in linked.sides.values() if choice.entity]
         value = float(sum(map(self._popularity, entities)))
         value = value if len(entities) == len(linked.sides) else None
-        day = min((*search.dates, *(row.date for row in known.values()))) if entities else ""
+        day = min((*search.dates, *(row.date for row in cached.values()))) if entities else ""
         raw = _raw(linked, {"subject": subjects, "object": objects})
         return linked, Score(fact.id, value, self.source, day, raw, linked.reason)
 

@@ -166,8 +166,8 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
     for way in other_ways(model):
         with model.asking_as(way):
             for group, members in _asked_otherwise(facts).items():
-                answered = _per_fact(model, members, _question, tokens, cosine)
-                rows += _by_tier(group, FORM_OF_WAY[way], members, answered)
+                metrics = _per_fact(model, members, _question, tokens, cosine)
+                rows += _by_tier(group, FORM_OF_WAY[way], members, metrics)
     inside = {group: _internals(model, getattr(facts, group)) for group in GROUPS}
     scores = {group: {name: inside[group].pop(name, []) for name in ATTACKS} for group in GROUPS}
     if facts.forget:
@@ -180,10 +180,10 @@ def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False)
         direct = _per_fact(model, members, _question, tokens, cosine) | inside[group]
         rows += _by_tier(group, DIRECT, members, direct)
         reworded = [fact for fact in members if fact.paraphrases]
-        answered = _per_fact(model, reworded, lambda fact: fact.paraphrases, tokens, cosine)
-        rows += _by_tier(group, REWORDED, reworded, answered)
+        metrics = _per_fact(model, reworded, lambda fact: fact.paraphrases, tokens, cosine)
+        rows += _by_tier(group, REWORDED, reworded, metrics)
         if group == "forget" and len(reworded) == len(members):
-            by_fact = answered["recall"]
+            by_fact = metrics["recall"]
     return Full(rows, by_fact)
 
 

@@ -89,28 +89,28 @@ def as_in(text: str, other: str) -> str:
         return text
     text, other = (_in_decimals(_with_days(one, shared)) for one in (text, other))
     # The numbers of a date are no counts.
-    heard = frozenset(chain.from_iterable(word_forms(DATE.sub(" ", other))))
-    heard |= {*map(_power, POWER.finditer(other))}
+    present = frozenset(chain.from_iterable(word_forms(DATE.sub(" ", other))))
+    present |= {*map(_power, POWER.finditer(other))}
     if MIXED.search(text) or MIXED.search(other):
-        heard |= {_decimal(_value(one[0])) for one in NUMBER.finditer(other)}
+        present |= {_decimal(_value(one[0])) for one in NUMBER.finditer(other)}
     ranks = _ranks(other)
 
     def rank(match: regex.Match) -> str:
         value = _rank(match)
-        in_digits = match["roman"] and str(value) in heard
+        in_digits = match["roman"] and str(value) in present
         return f"{value}th" if value in ranks else str(value) if in_digits else match[0]
 
     def part(match: regex.Match) -> str:
         share = _value(match["n"] or "") * Fraction(1, PARTS[match["part"].lower()])
         value = _decimal(_value(match["whole"]) + share if match["whole"] else share)
-        return value if value in heard else match[0]
+        return value if value in present else match[0]
 
     def number(match: regex.Match) -> str:
         value = _decimal(_value(match[0]))
         is_number = value != "1" or not match[0].isascii() or match[0] == text.strip(" .!")
-        return value if is_number and value in heard else match[0]
+        return value if is_number and value in present else match[0]
 
-    text = POWER.sub(lambda match: _power(match) if _power(match) in heard else match[0], text)
+    text = POWER.sub(lambda match: _power(match) if _power(match) in present else match[0], text)
     return NUMBER.sub(number, PART.sub(part, RANK.sub(rank, text)))
 
 

@@ -71,9 +71,9 @@ def export(
     part = out.with_name(f"{out.name}.part-{secrets.token_hex(4)}")
     try:
         part.mkdir(parents=True)
-        done = _merged(run, part, progress) if merged else _adapter(run, record, part)
-        done = replace(done, folder=out)
-        card = model_card(record, out.name, merged, done.remarks, push)
+        exported = _merged(run, part, progress) if merged else _adapter(run, record, part)
+        exported = replace(exported, folder=out)
+        card = model_card(record, out.name, merged, exported.remarks, push)
         (part / "README.md").write_text(card, encoding="utf-8")
         if out.exists():
             out.rmdir()
@@ -83,7 +83,7 @@ def export(
         raise RunError(message, "Make room, or choose another place.") from error
     finally:
         files.clear(part)
-    return replace(done, address=upload.send(out)) if upload else done
+    return replace(exported, address=upload.send(out)) if upload else exported
 
 
 def _check_place(out: Path) -> None:

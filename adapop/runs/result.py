@@ -59,10 +59,10 @@ def result_of(run: Run) -> Result | None:
         return None
     form = DIRECT if after.recall("forget", REWORDED) is None else REWORDED
     was, now = before.recall("forget", form), after.recall("forget", form)
-    lost = next(_losses(before, after), None)
+    loss = next(_losses(before, after), None)
     forms = {DIRECT, form}
     moved = max(abs(_recall(before, one) - _recall(after, one)) for one in forms)
-    if lost:
+    if loss:
         kind = DAMAGED
     elif _recall(before, DIRECT) < LEFT:
         kind = UNKNOWN
@@ -72,7 +72,7 @@ def result_of(run: Run) -> Result | None:
         kind = PARTLY if now > LOST * was else FORGOT
     steps = total_steps(len(run.facts.forget), replace(run.config, epochs=after.epoch))
     rate, about_epoch = run.config.learning_rate, (after.epoch, _trained(run), _best_kind(run))
-    return Result(kind, was, now, form, steps, rate, lost, *about_epoch)
+    return Result(kind, was, now, form, steps, rate, loss, *about_epoch)
 
 
 def retry(run: Run, result: Result) -> RunConfig | None:

@@ -201,13 +201,13 @@ class Worker:
 
     def _question(self, run: Run | None, work: Callable, *args) -> Future:
         """Queues a question; a question on a run that is still waiting goes behind that run."""
-        visitor, held = self.ledger.sender(), ExitStack()
+        visitor, slot = self.ledger.sender(), ExitStack()
         try:
             WAITING.check(self._line.questions + 1)
-            held.enter_context(self.ledger.held(QUESTIONS_EACH, visitor))
+            slot.enter_context(self.ledger.held(QUESTIONS_EACH, visitor))
             self.ledger.check(ACCELERATOR, visitor)
         except LimitError as error:
-            held.close()
+            slot.close()
             refusal: Future = Future()
             refusal.set_exception(error)
             return refusal
@@ -217,7 +217,7 @@ class Worker:
         behind = ahead is not None and not (ahead == 0 and self._began)
         line = self._line.run if behind else partial(self._line.question, visitor=visitor)
         future = line(self._timed, visitor, work, *args)
-        future.add_done_callback(lambda done: held.close())
+        future.add_done_callback(lambda done: slot.close())
         return future
 
     def _timed(self, visitor: str, work: Callable, *args):

@@ -184,8 +184,8 @@ class Trainer:
         return [(rows[i], self.retain[j]) for i, j in zip(order, drawn)]
 
     def _step(self, epoch: int, step: int, forget: list[Row], retain: list[Row]) -> StepDone:
-        done = (epoch - 1) * self.steps + step
-        rate = learning_rate(self.config, done, self.steps)
+        done_steps = (epoch - 1) * self.steps + step
+        rate = learning_rate(self.config, done_steps, self.steps)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.model.network.train()
@@ -200,7 +200,7 @@ class Trainer:
             reason = f"Epoch {epoch}, step {step + 1}: the loss or its gradient is not finite."
             fix = "The adapter is as it was before this step. Lower the learning rate."
             raise RunError(reason, fix)
-        if done == 0:
+        if done_steps == 0:
             check_gradients(self.model.network)
         self.optimizer.step()
         if retain_nll is not None:

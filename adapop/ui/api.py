@@ -208,21 +208,21 @@ class Api:
         none. more: whether further frames exist; then call again with the last step. Errors: no
         such run.
         """
-        its_run, rest = self._run(run, shown_run), whole_of("after", after)
-        facts, known = its_run.facts, [frame for frame in its_run.frames() if frame.step > rest]
+        its_run, last = self._run(run, shown_run), whole_of("after", after)
+        facts, newer = its_run.facts, [frame for frame in its_run.frames() if frame.step > last]
         sizes = accumulate(
-            sum(2 * len(scores.p) for scores in frame.scores.values()) for frame in known
+            sum(2 * len(scores.p) for scores in frame.scores.values()) for frame in newer
         )
-        given = [
+        sent = [
             asdict(frame)
-            for frame, size in zip(known, sizes)
-            if size <= NUMBERS or frame == known[0]
+            for frame, size in zip(newer, sizes)
+            if size <= NUMBERS or frame == newer[0]
         ]
         ids = {
             group: [fact.id for fact in getattr(facts, group)]
             for group in ("forget", "retain", "holdout")
         }
-        return {"facts": ids, "frames": given, "more": len(given) < len(known)}
+        return {"facts": ids, "frames": sent, "more": len(sent) < len(newer)}
 
     def stop(self, run: str) -> dict:
         """Asks a run to stop after its current step; its last finished epoch is kept. Has no effect

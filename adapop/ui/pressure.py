@@ -187,19 +187,19 @@ def pictures(
     beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else curve_of(facts, anchors)
     values = _numbers(facts, anchors)
     scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
-    used = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
+    score_of = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
     ranked = sorted(scored, key=lambda fact: fact.score)
     chosen = ranked[:: 1 + len(ranked) // MOST_POINTS]
     named = {"rarest": 0, "middle": len(ranked) // 2, "most popular": -1}
     named = {name: place for name, place in named.items() if name != "middle" or len(ranked) > 2}
     scores = {name: ranked[place].score for name, place in named.items()} if ranked else {}
-    alike = {
-        name: [beta(used[fact.id]) for fact in scored if fact.score == score]
+    by_end = {
+        name: [beta(score_of[fact.id]) for fact in scored if fact.score == score]
         for name, score in scores.items()
     }
     # rarest and most popular facts, of which several may share a score
-    ends = {name: median(exponents) for name, exponents in alike.items()}
-    exponents = [beta(used[fact.id]) for fact in scored]
+    ends = {name: median(exponents) for name, exponents in by_end.items()}
+    exponents = [beta(score_of[fact.id]) for fact in scored]
     meaning = (
         meaning_of(ends["rarest"], ends["most popular"], exponents).text()
         if ends
@@ -207,7 +207,7 @@ def pictures(
     )
     curve = {
         "points": [
-            [fact.score, used[fact.id], fact.tier, _name(fact, facts, used[fact.id], beta)]
+            [fact.score, score_of[fact.id], fact.tier, _name(fact, facts, score_of[fact.id], beta)]
             for fact in chosen
         ],
         "rare": list(values[:2]),
@@ -217,9 +217,9 @@ def pictures(
         "constant": CONSTANT.get(what_if),
         "label": f"Curve of β over the score with {len(chosen)} of {len(scored)} facts. {meaning}",
     }
-    warnings = sentences(warnings_of([*used.values()], beta)) if what_if not in CONSTANT else []
+    warnings = sentences(warnings_of([*score_of.values()], beta)) if what_if not in CONSTANT else []
     listed = html.listed(warnings, "warn" if warnings else "hidden")
-    rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(used[fact.id]):.3f}") for fact in chosen]
+    rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(score_of[fact.id]):.3f}") for fact in chosen]
     every = 1 + len(rows) // figures.MOST_ROWS
     table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every)
     about = texts.CURVE_TABLE + (

@@ -125,8 +125,8 @@ class FairQueue(Queue):
             return None
         active, most = [event for job in self.active_jobs if job for event in job], AT_WORK.value()
         busy = Counter(visitor_of(event.request) for event in active if _holds_a_thread(event))
-        taken = {(event.session_hash, event.concurrency_id) for event in active}
-        held = Counter((visitor_of(event.request), event.concurrency_id) for event in active)
+        turns = {(event.session_hash, event.concurrency_id) for event in active}
+        at_work = Counter((visitor_of(event.request), event.concurrency_id) for event in active)
         groups = list(self.event_queue_per_concurrency_id.values())
         random.shuffle(groups)
         for group in groups:
@@ -137,12 +137,12 @@ class FairQueue(Queue):
             for event in group.queue:
                 visitor, group_id = visitor_of(event.request), event.concurrency_id
                 turn = event.session_hash, group_id
-                waits = (one_by_one and turn in taken) or held[visitor, group_id] >= share
+                waits = (one_by_one and turn in turns) or at_work[visitor, group_id] >= share
                 free = most is None or busy[visitor] < most or not _holds_a_thread(event)
                 if free and not waits:
                     group.queue.remove(event)
                     return [event], False, group.concurrency_id
-                taken.add(turn)  # later events of the same page must not overtake it
+                turns.add(turn)  # later events of the same page must not overtake it
         self._blocked = True
         return None
 

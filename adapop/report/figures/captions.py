@@ -56,19 +56,19 @@ def survival(popular: Share, rare: Share, every: Share, known: Share = None) -> 
 def outcome(forget: Sequence[Interval], retained: Mapping[str, Sequence[Interval]]) -> str:
     """The largest loss among kept facts; without any known, what was forgotten. forget: recall
     before and after; retained: the same for each kept group, by name."""
-    lost = {one: difference(*pair) for one, pair in retained.items() if pair[0].mean > NEARLY_NONE}
-    never = [name for name in retained if name not in lost]
-    if not lost and never:
+    drops = {one: difference(*pair) for one, pair in retained.items() if pair[0].mean > NEARLY_NONE}
+    never = [name for name in retained if name not in drops]
+    if not drops and never:
         return f"Never known, so not lost: {_listed(never)}"
-    if not lost:
+    if not drops:
         return f"{percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
     # a loss that may be chance is named only where no other is clear
-    name = max(lost, key=lambda one: (lost[one].low > 0, lost[one].mean))
-    if lost[name].mean < 0.005:
+    name = max(drops, key=lambda one: (drops[one].low > 0, drops[one].mean))
+    if drops[name].mean < 0.005:
         if not never:
             return "What was to be kept is whole"
-        return f"{_listed([*lost]).capitalize()} kept whole; never known: {_listed(never)}"
-    return f"{name[0].upper()}{name[1:]} lost {points(lost[name].mean)}{_doubt(lost[name])}"
+        return f"{_listed([*drops]).capitalize()} kept whole; never known: {_listed(never)}"
+    return f"{name[0].upper()}{name[1:]} lost {points(drops[name].mean)}{_doubt(drops[name])}"
 
 
 def _doubt(gap: Interval) -> str:

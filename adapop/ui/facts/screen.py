@@ -104,10 +104,10 @@ class FactsScreen:
         cannot come after a file.
         """
         stopped(at_work)
-        back = restored[1] if restored and restored[0] == source else None
+        saved = restored[1] if restored and restored[0] == source else None
         of_the_last = {self.session.at_work: None, self.looked_up: html.listed([], "hidden")}
         if source == OWN:
-            about = texts.upload_about() + (f"\n\n{texts.SET_RESTORED}" if back else "")
+            about = texts.upload_about() + (f"\n\n{texts.SET_RESTORED}" if saved else "")
             visible = {self.uploads.form.group: gr.Group(visible=True), self.about: about}
             return of_the_last | visible | self.uploads.chosen_again(restored, *chosen)
         entry = ENTRIES[source]
@@ -116,7 +116,7 @@ class FactsScreen:
             self.about: entry.about,
             # only an upload cannot be loaded again by its name
             self.session.restored: restored if restored and restored[0] == OWN else None,
-            **self.session.with_facts(back or (None if entry.online else load_facts(source))),
+            **self.session.with_facts(saved or (None if entry.online else load_facts(source))),
         }
 
     async def fetch(self, worker: Worker, source: str, facts: FactSet | None):

@@ -142,21 +142,21 @@ def choices(worker: Worker, stored: object, examples: bool = True) -> list[tuple
 def pressed(worker: Worker, stored: object, current: str, race: dict, event: gr.EventData):
     """Updates for a button pressed in a row: the page's run, the number of its events seen, the
     timer, the race, and the list. The event is validated: a browser may send anything."""
-    what, name, text = (getattr(event, field, None) for field in ("what", "run", "name"))
+    button, name, text = (getattr(event, field, None) for field in ("what", "run", "name"))
     unchanged = [gr.skip()] * 5
     if not may_control(worker, name):
         return unchanged
-    if what == "open":
+    if button == "open":
         return name, UNSEEN, gr.Timer(active=True), gr.skip(), gr.skip()
-    if what == "compare":
+    if button == "compare":
         return *unchanged[:3], joined(worker, race, name), gr.skip()
     entries = entries_of(worker, stored)
-    if what == "rename" and isinstance(text, str) and text.strip():
+    if button == "rename" and isinstance(text, str) and text.strip():
         renamed = text.strip()[:MOST_NAME]
         return *unchanged[:4], [
             entry | ({"name": renamed} if entry["id"] == name else {}) for entry in entries
         ]
-    if what == "delete":
+    if button == "delete":
         with refusing():
             delete_run(Run(worker.root / name), worker.root)
         left = [entry for entry in entries if entry["id"] != name]

@@ -101,21 +101,21 @@ def build() -> Card:
 
 def card_of(run: Run, result: Result) -> dict:
     """A run's result, as values of the card."""
-    known = {"steps": number_of(result.steps, "step"), "rate": f"{result.rate:g}"}
-    known |= {
+    values = {"steps": number_of(result.steps, "step"), "rate": f"{result.rate:g}"}
+    values |= {
         "before": percent(result.before),
         "after": percent(result.after),
         "asked": texts.ASKED_FORMS[result.form],
     }
     if result.lost:
         group, was, now = result.lost
-        known |= {"group": texts.RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
-    known |= {"epoch": result.epoch, "of": result.of}
+        values |= {"group": texts.RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
+    values |= {"epoch": result.epoch, "of": result.of}
     about = (texts.RESULT_OVERSHOT if result.overshot else texts.RESULTS[result.kind]).format(
-        **known
+        **values
     )
     if result.best and not result.overshot:
-        about += " " + texts.RESULT_KEPT[result.best].format(**known)
+        about += " " + texts.RESULT_KEPT[result.best].format(**values)
     if result.kind in (FORGOT, PARTLY) and (gap := run.measured().gap) is not None:
         about += " " + texts.RESULT_GAP.format(gap=signed(gap))
     if result.kind in (FORGOT, PARTLY) and result.before < FEW:

@@ -87,7 +87,7 @@ def settled_prompting(
     )
 
 
-def asked_so(model: AdaptedModel, prompting: Prompting) -> None:
+def apply_prompting(model: AdaptedModel, prompting: Prompting) -> None:
     """Applies the settled way of asking to the model."""
     model.ask(prompting.asking, prompting.examples, prompting.spoken)
 

@@ -53,7 +53,7 @@ def settle(
     `probes.ways.settled_prompting`. DataError: a question is longer than the model can read."""
     from adapop.model.original import cache_for
     from adapop.model.tokens import check_lengths
-    from adapop.probes.ways import asked_so, settled_prompting
+    from adapop.probes.ways import apply_prompting, settled_prompting
 
     if model.has_template:
         check_lengths(model.tokenizer, facts, model.context, model.system, config.max_new_tokens)
@@ -61,7 +61,7 @@ def settle(
         return None
     model.reply_cache = model.reply_cache or cache_for(model)
     prompting = settled_prompting(model, facts, config, progress)
-    asked_so(model, prompting)
+    apply_prompting(model, prompting)
     return prompting
 
 

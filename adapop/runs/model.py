@@ -7,7 +7,7 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
 from adapop.model.original import cache_for
 from adapop.model.out_of_memory import is_out_of_memory
-from adapop.probes.ways import asked_so
+from adapop.probes.ways import apply_prompting
 from adapop.runs import checkpoints
 from adapop.runs.finetuning import start_from
 from adapop.runs.inputs import check_inputs
@@ -41,4 +41,4 @@ def prompt_as_settled(run: Run, model: AdaptedModel) -> None:
     """Applies the run's way of asking to the model."""
     if prompting := run.prompting:
         model.reply_cache = model.reply_cache or cache_for(model)
-        asked_so(model, prompting)
+        apply_prompting(model, prompting)

@@ -16,7 +16,7 @@ from adapop.probes.matrix import leak_matrix
 from adapop.probes.plan import Plan
 from adapop.probes.prompting import Prompting, remarks_of
 from adapop.probes.recovery.quantise import rounded_weights
-from adapop.probes.ways import asked_so, settled_prompting
+from adapop.probes.ways import apply_prompting, settled_prompting
 from adapop.progress import Progress
 from adapop.remark import Remark
 from adapop.runs.execute import execute, prepare, settled
@@ -63,7 +63,7 @@ def looked_at(folder, facts, **changes):
     config, facts, _ = settled(make_config("wga", model=str(folder), precision="float32", **changes), facts)
     model = adapted_model(config)
     prompting = settled_prompting(model, facts, config)
-    asked_so(model, prompting)
+    apply_prompting(model, prompting)
     return model, prompting, facts
 
 

@@ -22,7 +22,7 @@ SMALL = 50_000  # bytes of a text that is read in less time than a process takes
 MEGABYTES, SECONDS = 1_024, 30
 # processes at once: each may take `MEGABYTES`, and a visitor may have two events at work
 READERS = Semaphore(4)
-MOST_BYTES = 256_000_000  # that a reader may print
+MOST_BYTES = 256_000_000  # most that a reader may print
 ERRORS = {kind.__name__: kind for kind in (DataError, ScoresError)}
 
 

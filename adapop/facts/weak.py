@@ -17,7 +17,7 @@ FRAME = (STOP_WORDS | frozenset("called named known titled yes".split())) - NEGA
 WORD = re.compile(r"[^\W_]+")
 CLAUSE = re.compile(r"[.,;:!?\n。，、：！？]\s*")
 SENTENCE_START = re.compile(r"(?:^|[.!?:]\s|\n)[\s\"'“‘(*]*$")
-GOES_ON = re.compile(r"['’]?\w|\s+[a-z]")  # what follows a word that only begins a sentence
+GOES_ON = re.compile(r"['’]?\w|\s+[a-z]")  # text after a word that only begins a sentence
 ARTICLES = ("a", "an", "the")
 SHORT = 2  # letters
 STOPS = "stop words"
@@ -27,9 +27,9 @@ SIGNS = "signs"
 ASKED = "in its question"
 # the next word is none that would follow a name: no verb, no "and", "in", "by"
 CLAIMING = r"(?!(?:are|were|had|and|or|in|by|became|wrote|won|made|itself|\w+s|\w+ed)\b)"
-# what follows a word that is no name, at the start of a sentence
+# text after a word that is no name, at the start of a sentence
 CALLED = re.compile(rf"['’]?\w|\s+{CLAIMING}[a-z]")
-# what stands before a word that is no name
+# text before a word that is no name
 A_THING = re.compile(r"\b(?:an?|very|so|quite|really|some|no|any)\s+$", re.IGNORECASE)
 
 

@@ -42,7 +42,7 @@ class AdaptedModel(Replying):
         self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = ""
     ) -> None:
         super().__init__(model, tokenizer, system)
-        self.notes: tuple[str | Remark, ...] = ()  # what a user should know about the model
+        self.notes: tuple[str | Remark, ...] = ()  # notes to the user on the model
         self.recomputes = False
         self._joint: JointPass | None = None
         head = self.base.get_output_embeddings()

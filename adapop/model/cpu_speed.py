@@ -26,7 +26,7 @@ from adapop.online.cache import Cache
 from adapop.paths import SHIPPED
 
 AUTO, FLOAT32, BFLOAT16 = "auto", "float32", "bfloat16"
-USUAL = "smollm2"  # whose shape a trial takes for a model that is not on the disk yet
+USUAL = "smollm2"  # a trial takes its shape for a model that is not on the disk yet
 FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, RuntimeError, StrictDataclassError)
 BLOCKS, VOCABULARY = 2, 8_192  # of a trial
 ROWS, TOKENS, STEPS = 2, 8, 3  # the first step is slower, because it also sets things up

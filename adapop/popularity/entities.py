@@ -24,7 +24,7 @@ LONGEST_LABEL = 250  # characters; no item has a longer name, and a search for o
 QID = re.compile(r"Q[1-9]\d*")
 ID = {"item": QID, "property": re.compile(r"P[1-9]\d*")}
 CODE = re.compile(r"[\w\\-]{1,120}")
-# what MediaWiki answers, with status 200, while it has no time for a question
+# error codes, with status 200, of a busy MediaWiki
 BUSY = re.compile(
     r"maxlag|readonly|internal_api_error.*|.*(ratelimit|too-busy|timeout|backend-error).*"
 )

@@ -48,7 +48,7 @@ def battery(
     for way in (own, *other_ways(model)):
         other = FORM_OF_WAY[way] if way != own else ""
         kinds = asked_otherwise(facts, plan, other) if other else questions(facts, plan)
-        with model.asking_as(way):  # what precedes an answer decides its first token
+        with model.asking_as(way):  # an answer's first token depends on the text before it
             known = rivals(model, every) if kinds else {}
         for kind, results in kinds.items():
             yield from (result for result in results if isinstance(result, NotApplicable))

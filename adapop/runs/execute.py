@@ -164,7 +164,7 @@ def _executed(
     state = checkpoints.trainer_state(run, epoch) if epoch else None
     started = time.monotonic()
     yield run.append(_started(run, facts, epoch))
-    if not epoch:  # what it checks has not changed since the start
+    if not epoch:  # a resumed run was checked at its start
         check_lengths(model.tokenizer, facts, model.context, model.system, run.reply_tokens)
     forget, notes = with_alternates(run, model, facts, ranks)
     _check_stop(run, ranks)

@@ -179,6 +179,6 @@ def _left_in_queue(run: Run, paces: Mapping[str, Pace], began: float) -> Left | 
         return left
     if pace is None:
         return None
-    last = run.checkpoint(run.last_epoch or 0)  # what it has saved is not left to do
+    last = run.checkpoint(run.last_epoch or 0)  # saved epochs are done
     since = max(began, last.stat().st_mtime if last.exists() else 0.0)
     return Left(max(0.0, pace.left(run) - (now - since)), "all")

@@ -31,7 +31,7 @@ WEAK_NAMED = 5  # most weak answers named in a remark, which counts all
 MOVED_LITTLE = 2e-3
 
 MEMORY, TERMS = ("memory_least", "memory_of_gpu"), ("licence", "oracle_beside")  # kinds of remarks
-ROW_TOKENS = 128  # what a question with chat template and system prompt may need
+ROW_TOKENS = 128  # estimate for a question with chat template and system prompt
 TEMPLATE_TOKENS = 2  # role tokens before question and answer: assets/sandbox/chat_template.jinja
 
 
@@ -235,7 +235,7 @@ def _time(facts: FactSet, config: RunConfig, pace: Pace | None) -> Remark:
 @cache
 def _tokenizer(model: str) -> Tokenizer:
     tokenizer = Tokenizer.from_file(str(SHIPPED[model] / "tokenizer.json"))
-    tokenizer.encode_special_tokens = True  # what looks like a control token is read as letters
+    tokenizer.encode_special_tokens = True  # control tokens are read as letters
     return tokenizer
 
 

@@ -76,7 +76,7 @@ def planned() -> Iterator[tuple[str, int, Anchors]]:
     """Name, epochs and anchors of every recorded run except the original."""
     yield from ((name, EPOCHS, None) for name in SETTINGS)
     pairs = ((rare, popular) for rare in BETAS for popular in BETAS if popular <= rare)
-    paper = (RARE_ANCHOR[1], POPULAR_ANCHOR[1])  # that run belongs to the other family
+    paper = (RARE_ANCHOR[1], POPULAR_ANCHOR[1])  # that pair's run is in the other family
     yield from (("adapop", EPOCHS, pair) for pair in pairs if pair != paper)
     lengths = ((name, epochs) for name, lengths in LENGTHS.items() for epochs in lengths)
     yield from ((name, epochs, None) for name, epochs in lengths if epochs != EPOCHS)

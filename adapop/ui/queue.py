@@ -52,7 +52,7 @@ SIZE = "adapop.bytes"  # key of a request's scope: bytes of its body
 def install(demo: Blocks) -> Blocks:
     """Installs this queue in an app, before it is launched. Returns the app."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    state_holder.SessionState = PageState  # which gradio makes when it first hears of a page
+    state_holder.SessionState = PageState  # Gradio makes one for each new page
     demo.queue(max_size=LONGEST, default_concurrency_limit=GROUP)
     demo._queue = FairQueue(True, SLOTS, 1.0, LONGEST, demo, GROUP)
     return demo

@@ -16,10 +16,10 @@ import gradio
 from gradio import queueing, route_utils, routes
 
 log = logging.getLogger(__name__)
-PRINTERS = (queueing, route_utils, routes)  # what of gradio prints errors
+PRINTERS = (queueing, route_utils, routes)  # Gradio's modules that print errors
 GRADIO = str(Path(gradio.__file__).parent)
 APP = str(Path(__file__).parents[1])
-GATE = str(Path(__file__).with_name("middleware.py"))  # which every request comes through
+GATE = str(Path(__file__).with_name("middleware.py"))  # every request passes it
 
 
 def redact_errors() -> None:
@@ -61,7 +61,7 @@ def _without_text(factory: Callable[..., logging.LogRecord]) -> Callable[..., lo
         entry = factory(*values, **named)
         if entry.exc_info and entry.exc_info[1] is not None:
             entry.exc_text = place_of(entry.exc_info[1])  # formatters then write this
-        if entry.name == "asyncio":  # what follows the first line shows the task with its error
+        if entry.name == "asyncio":  # later lines show the task with its error
             entry.msg, entry.args = entry.getMessage().partition("\n")[0], ()
         return entry
 

@@ -19,7 +19,7 @@ EVEN = "the even push"
 CHANCE = "which may be chance"
 # "gap" only for all held-out rewordings
 GAP, LEAD = "gap", "popular minus rare"
-MOST_NAMES = 4  # that a title lists
+MOST_NAMES = 4  # most names in a title
 TO_FORGET = "to forget"  # all facts to forget as one, where none has a tier
 LOSSES = {
     "popular": "popular answers",

@@ -164,7 +164,7 @@ def build(worker: Worker, session: Session) -> gr.HTML:
     session.look_whether_lost(ended)
     now = [session.facts, session.scorings, look_up.result]
     ended.then(
-        look_up.applied,
+        look_up.apply,
         now,
         [session.facts, session.shown_hash, session.scorings, look_up.result],
         **IN_TURN,

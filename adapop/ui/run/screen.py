@@ -25,8 +25,7 @@ from adapop.ui.session import Session
 from adapop.ui.wiring import QUIET
 
 COPY_LINK = ASSETS / "link.js"
-# what opens the page and what looks at its settings both say what the strip says: one after the
-# other
+# the events that open the page and check its settings both update the strip: one after the other
 BY_TURNS = QUIET | {"concurrency_id": "shown run", "concurrency_limit": 1}
 # an answer about the run that the page showed before may come late and stop the timer, which then
 # has to go on

@@ -199,7 +199,7 @@ def test_a_run_s_first_look_serves_the_table_of_the_original_and_the_next_run(co
     model, _, facts = looked_at(colon, facts, asking="chat")
     fresh = {name: value.clone() for name, value in model.adapter_state().items()}
     config = make_config("wga", model=str(colon), asking="chat", precision="float32", epochs=1, frames=0)
-    asked, write = [], model._written
+    asked, write = [], model._generate
 
     def counted(rows, **options):
         asked.extend(row.prompt for row in rows if model.adapter_off)

@@ -100,10 +100,10 @@ def converted(model: str) -> Path:
                 _convert_beside(model, folder)
     except Exception as error:
         number = errno_of(error)
-        if number is None and type(error) is Exception:  # the kind that tokenizers raises
+        if number is None and type(error) is Exception:  # raised by tokenizers
             why = f"its tokenizer cannot be read ({truncated(error)})"
             raise refused(model, why, WHOLE) from error
-        if number is None:  # the system refused nothing
+        if number is None:  # not a failed system call
             raise
         where = "the cache" if is_public() else folder.parent
         full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -159,7 +159,7 @@ def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int
     for epoch in range(config.start_epochs):
         order, losses = rng.sample(rows, len(rows)), []
         for start in range(0, len(order), config.batch):
-            if start == 0 or time.monotonic() - last_event >= measuring.SAID_EVERY:
+            if start == 0 or time.monotonic() - last_event >= measuring.LOG_EVERY:
                 last_event = time.monotonic()
                 place = {"epoch": epoch + 1, "epochs": config.start_epochs, "step": len(losses)}
                 heard(run.append(Teaching(run=run.id, steps=of, **place)))

@@ -18,9 +18,9 @@ from adapop.training.events import ComparedToOracle, EpochDone, Event, Measured,
 from adapop.training.processes import Ranks, shared
 from adapop.training.trainer import Trainer
 
-SAID_EVERY = 5.0  # seconds
+LOG_EVERY = 5.0  # seconds between progress events
 DECIMALS = 4  # of a fact's recall in the log
-LOOKED_EVERY = 0.5  # seconds between two checks for a request to stop
+CHECK_EVERY = 0.5  # seconds between checks for a request to stop
 Heard = Callable[[Event], object]
 Logged = TypeVar("Logged", bound=Event)
 
@@ -133,7 +133,7 @@ def _progress_logged(
     def count(rows: int) -> None:
         nonlocal answered, last
         answered += rows
-        if rows and time.monotonic() - last >= SAID_EVERY:
+        if rows and time.monotonic() - last >= LOG_EVERY:
             last = time.monotonic()
             heard(run.append(Measuring(run=run.id, epoch=epoch, asked=answered, of=of)))
 
@@ -152,7 +152,7 @@ def interruptible(run: Run, model: AdaptedModel) -> Iterator[None]:
 
     def look(*_) -> None:
         nonlocal looked
-        if time.monotonic() - looked >= LOOKED_EVERY:
+        if time.monotonic() - looked >= CHECK_EVERY:
             looked = time.monotonic()
             if run.stop_requested:
                 fix = "Resume the run: it goes on with this measurement."
